@@ -21,16 +21,22 @@ import * as RunFolder from "./RunFolder.ts"
 
 type Files = FileSystem.FileSystem | Path.Path
 
-/** Reads the files of a run; `moments` say when to look for new records. */
+/** When a reader that has come to the cursor looks for new records. */
+type Moments = (cursor: RecordFile.Cursor) => Stream.Stream<unknown>
+
+/** Reads the files of a run. */
 const reader = Effect.fnUntraced(
-  function*({ payloads, records, run }: RunFolder.RunFolder, isSummed: boolean, moments: Stream.Stream<unknown>) {
+  function*({ payloads, records, run }: RunFolder.RunFolder, isSummed: boolean, moments: Moments) {
     const context = yield* Effect.context<Files>()
     const begin = () => RecordFile.begin(run, records, isSummed)
     const self: RunStore.RunReader = {
       name: run,
       read: Stream.provideContext(Stream.suspend(() => RecordFile.read(begin())), context),
       follow: (after) =>
-        Stream.provideContext(Stream.suspend(() => RecordFile.follow(begin(), after, moments)), context),
+        Stream.suspend(() => {
+          const cursor = begin()
+          return Stream.provideContext(RecordFile.follow(cursor, after, moments(cursor)), context)
+        }),
       payload: Effect.fn("RunDirectory.payload")((range) =>
         Effect.provideContext(PayloadFile.read(run, payloads, range), context)
       )
@@ -120,7 +126,7 @@ const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder, found: R
     permits.withPermit
   )
   const sync = Effect.andThen(payloads.sync, records.sync)
-  return { append, moments: SubscriptionRef.changes(written) }
+  return { append, moments: () => SubscriptionRef.changes(written) }
 })
 
 const lockOf = (run: string) => Effect.map(Path.Path, ({ join }) => join(run, "lock"))
@@ -163,6 +169,26 @@ export const layer = (run: string): Layer.Layer<RunStore.RunStore, RunStore.RunE
 
 const pollInterval = "100 millis"
 
+/** The size of a file again and again; undefined while it cannot be told, which a reader of the file then explains. */
+const sizes = Effect.fnUntraced(function*(file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const size = Effect.orElseSucceed(Effect.map(fs.stat(file), LineFile.sizeOf), () => undefined)
+  return Stream.mapEffect(Stream.tick(pollInterval), () => size)
+})
+
+const whereSizeDiffers = (sizes: Stream.Stream<number | undefined>): Moments => (cursor) =>
+  Stream.filter(sizes, (size) => size !== cursor.offset)
+
+const find = Effect.fnUntraced(
+  function*(run: string) {
+    const folder = yield* RunFolder.make(run)
+    const { hasRecords, isSummed } = yield* RunFolder.check(folder)
+    if (hasRecords) return { folder, isSummed }
+    return yield* new RunStore.RunError({ run, detail: "this is not a run directory: it has no records.jsonl" })
+  },
+  (effect, run) => RunFolder.naming(run)(effect)
+)
+
 /**
  * Reads the run in a directory, which another process may be writing. Nothing is changed.
  *
@@ -174,15 +200,26 @@ const pollInterval = "100 millis"
  *   Stream.map(({ reward }) => reward?.mean)
  * )
  */
-export const open = Effect.fn("RunDirectory.open")(
-  function*(run: string) {
-    const folder = yield* RunFolder.make(run)
-    const { hasRecords, isSummed } = yield* RunFolder.check(folder)
-    if (hasRecords) return yield* reader(folder, isSummed, Stream.tick(pollInterval))
-    return yield* new RunStore.RunError({ run, detail: "this is not a run directory: it has no records.jsonl" })
-  },
-  (effect, run) => RunFolder.naming(run)(effect)
-)
+export const open = Effect.fn("RunDirectory.open")(function*(run: string) {
+  const { folder, isSummed } = yield* find(run)
+  return yield* reader(folder, isSummed, whereSizeDiffers(yield* sizes(folder.records)))
+})
+
+/**
+ * As `open`, for many who follow the run: new records are looked for once for all of them, until the scope closes.
+ *
+ * @example
+ * const twice = RunDirectory.openShared("runs/first").pipe(
+ *   Effect.map((run) => Stream.merge(run.follow(-1), run.follow(-1))),
+ *   Stream.unwrap
+ * )
+ */
+export const openShared = Effect.fn("RunDirectory.openShared")(function*(run: string) {
+  const { folder, isSummed } = yield* find(run)
+  // Whoever comes later begins at the newest size, without waiting for the next one; whoever is slow misses sizes, not records.
+  const shared = yield* Stream.broadcast(yield* sizes(folder.records), { capacity: 1, strategy: "sliding", replay: 1 })
+  return yield* reader(folder, isSummed, whereSizeDiffers(shared))
+})
 
 /** Whether a process has the run open for writing, according to its lock. A run that has not ended and that no process holds was killed. */
 export const isHeld: (run: string) => Effect.Effect<boolean, never, Files> = (run) =>

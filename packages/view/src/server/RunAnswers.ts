@@ -1,15 +1,13 @@
 /** Answers about one run. */
-import { type RunRecord, type RunStore } from "@effect-rl/core"
-import { RunDirectory } from "@effect-rl/files"
+import type { RunRecord } from "@effect-rl/core"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
-import type * as FileSystem from "effect/FileSystem"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import type * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
 import * as Story from "../story/Story.ts"
 import * as Comparing from "./Comparing.ts"
+import { FollowedRuns } from "./FollowedRuns.ts"
 import { Languages } from "./Languages.ts"
 import * as LossTerms from "./LossTerms.ts"
 import * as Regrading from "./Regrading.ts"
@@ -45,16 +43,10 @@ export const lastSeen = Effect.map(HttpServerRequest.HttpServerRequest, ({ heade
   return Number.isNaN(seen) ? undefined : seen
 })
 
-const lookAtLock = "2 seconds"
-
 /** New records as server-sent events, and the event `written` that says whether a process writes more. */
-export const events = Effect.fnUntraced(function*(reader: RunStore.RunReader, after: number) {
-  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
-  const written = Stream.tick(lookAtLock).pipe(
-    Stream.mapEffect(() => Effect.provideContext(RunDirectory.isHeld(reader.name), context)),
-    Stream.changes,
-    Stream.map((isWritten) => `event: written\ndata: ${isWritten}\n\n`)
-  )
+export const events = Effect.fnUntraced(function*(run: string, after: number) {
+  const { isWritten, reader } = yield* Effect.flatMap(FollowedRuns, (runs) => runs.follow(run))
+  const written = Stream.map(isWritten, (isWritten) => `event: written\ndata: ${isWritten}\n\n`)
   const records = reader.follow(after).pipe(Stream.mapArray((records) => [message(records)]))
   return HttpServerResponse.stream(
     Stream.merge(records, written).pipe(Stream.encodeText),

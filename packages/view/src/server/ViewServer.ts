@@ -1,6 +1,5 @@
 /** The page over HTTP, with the runs that it shows. */
 import { GroupPayload, RunStore } from "@effect-rl/core"
-import { RunDirectory } from "@effect-rl/files"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
@@ -12,6 +11,7 @@ import * as Layer from "effect/Layer"
 import type * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Assets from "./Assets.ts"
+import { FollowedRuns } from "./FollowedRuns.ts"
 import * as Guard from "./Guard.ts"
 import { Languages } from "./Languages.ts"
 import * as Regrading from "./Regrading.ts"
@@ -81,7 +81,7 @@ const Regrade = Schema.Struct({ run: Schema.String, iteration: Whole, rule: Sche
 const Others = Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(3))])
 const Compare = Schema.Struct({ run: Schema.String, others: Others })
 
-/** Streams of events at once, each of which looks for new records several times a second. */
+/** Streams of events at once, each of which reads and sends every record. */
 const mostStreams = 32
 
 const tooMany = HttpServerResponse.jsonUnsafe(
@@ -122,8 +122,7 @@ const routes = Effect.fnUntraced(function*(options: ViewServerOptions) {
           aboutRun(
             options,
             Events,
-            ({ after = -1, run }) =>
-              counted(Effect.flatMap(RunDirectory.open(run), (reader) => RunAnswers.events(reader, seen ?? after)))
+            ({ after = -1, run }) => counted(RunAnswers.events(run, seen ?? after))
           )
       )
     ),
@@ -147,4 +146,4 @@ export const layer = (
   HttpRouter.serve(Layer.unwrap(Effect.map(routes(options), HttpRouter.addAll)), {
     disableListenLog: true,
     disableLogger: true
-  }).pipe(Layer.provide(Layer.merge(RunCache.RunCache.layer, Languages.layer)))
+  }).pipe(Layer.provide(Layer.mergeAll(RunCache.RunCache.layer, FollowedRuns.layer, Languages.layer)))

@@ -8,6 +8,7 @@ import { Context, Effect, FileSystem, Layer, Path } from "effect"
 import { HttpServer } from "effect/http"
 import { createServer, request } from "node:http"
 import * as Recorded from "../Recorded.ts"
+import type * as CountedFiles from "./CountedFiles.ts"
 
 export interface Served {
   readonly url: string
@@ -30,15 +31,18 @@ export const tokenizers = Layer.succeed(Tokenizer.Tokenizers, {
 
 /** The address of a server of a folder, until the scope closes. */
 export const serve = Effect.fnUntraced(
-  function*(folder: string, token?: string, known: typeof tokenizers = tokenizers) {
+  function*(folder: string, token?: string, known: typeof tokenizers = tokenizers, files?: CountedFiles.CountedFiles) {
     const http = NodeHttpServer.layer(() => createServer({ keepAliveTimeout: 0 }), {
       port: 0,
       host: "127.0.0.1",
       gracefulShutdownTimeout: "100 millis"
     })
-    const view = Layer.provide(
-      ViewServer.layer({ folders: [folder], ...(token === undefined ? {} : { token }) }),
-      known
+    const counted = Layer.effect(
+      FileSystem.FileSystem,
+      Effect.map(FileSystem.FileSystem, (fs) => files === undefined ? fs : files.of(fs))
+    )
+    const view = ViewServer.layer({ folders: [folder], ...(token === undefined ? {} : { token }) }).pipe(
+      Layer.provide(Layer.merge(known, counted))
     )
     const context = yield* Layer.build(Layer.provideMerge(view, http))
     return HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address)

@@ -1,9 +1,13 @@
-import { Tokenizer } from "@effect-rl/core"
+import { RunStore, Tokenizer } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, FileSystem, Layer } from "effect"
+import { Context, Deferred, Effect, Exit, FileSystem, Layer, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { request } from "node:http"
+import { setImmediate } from "node:timers/promises"
 import * as Recorded from "../Recorded.ts"
+import * as CountedFiles from "./CountedFiles.ts"
 import * as Served from "./Served.ts"
 
 const about = ({ run, url }: Served.Served, path: string, more = "") =>
@@ -120,6 +124,150 @@ describe("ViewServer", () => {
       const again = Served.get(url, {}, "Finished")
       const { status } = yield* Effect.repeat(again, { until: ({ status }) => status === 200, times: 100 })
       assert.strictEqual(status, 200)
+    }))
+
+  const oneTick = "100 millis"
+
+  /** Lets the test's time pass, and the server finish the looks at files that follow. */
+  const pass = Effect.fnUntraced(function*({ looks, pending }: CountedFiles.CountedFiles) {
+    yield* TestClock.adjust(oneTick)
+    let before = -1
+    for (let quiet = 0; quiet < 5; quiet = pending() > 0 || looks() !== before ? 0 : quiet + 1) {
+      before = looks()
+      yield* Effect.promise(() => setImmediate())
+    }
+  })
+
+  /** A page that follows a run until the scope closes. */
+  const follow = Effect.fnUntraced(function*(url: string) {
+    let text = ""
+    let isOver = false
+    const end = () => {
+      isOver = true
+    }
+    const sent = yield* Effect.acquireRelease(
+      Effect.sync(() => request(url)),
+      (sent) => Effect.sync(() => sent.destroy())
+    )
+    sent.on("error", end).on("response", (response) => {
+      response.setEncoding("utf8").on("data", (more) => text += more).on("error", end).on("close", end)
+    }).end()
+    return {
+      text: () => text,
+      isOver: () => isOver,
+      sequences: () =>
+        [...text.matchAll(/^data: (\[.*)\n\n/gm)].flatMap(([, records = ""]) =>
+          JSON.parse(records).map(({ sequence }: { readonly sequence: number }) => sequence)
+        )
+    }
+  })
+
+  const counting = Effect.gen(function*() {
+    const { folder, run } = yield* Served.start
+    const files = CountedFiles.make()
+    const url = yield* Served.serve(folder, undefined, undefined, files)
+    return { files, served: { folder, run, url } }
+  })
+
+  const passUntil = (files: CountedFiles.CountedFiles, isDone: () => boolean) =>
+    Effect.repeat(pass(files), { until: isDone })
+
+  it.effect("looks for new records as often for eight pages as for one", () =>
+    Effect.gen(function*() {
+      const { files, served } = yield* counting
+      const looksFor = (count: number) =>
+        Effect.scoped(Effect.gen(function*() {
+          const url = about(served, "events")
+          const pages = yield* Effect.forEach(Array.from({ length: count }), () => follow(url))
+          yield* passUntil(files, () => pages.every(({ text }) => /Finished/.test(text()) && /written/.test(text())))
+          const before = files.looks()
+          for (let tick = 0; tick < 40; tick++) yield* pass(files)
+          return files.looks() - before
+        }))
+      const one = yield* looksFor(1)
+      assert.isAtLeast(one, 40)
+      assert.strictEqual(yield* looksFor(8), one)
+    }))
+
+  it.effect("tells each page every record once, after the place that it asked for, however late it comes", () =>
+    Effect.gen(function*() {
+      const { files, served } = yield* counting
+      const run = `${served.folder}/live`
+      const url = (after: number) => about({ ...served, run }, "events", `&after=${after}`)
+      yield* Effect.gen(function*() {
+        const store = yield* RunStore.RunStore
+        const append = Effect.fnUntraced(function*(count: number) {
+          for (let left = count; left > 0; left--) yield* store.append(Recorded.simple(0, "problem"))
+        })
+        yield* store.append(Recorded.opened(-1))
+        yield* append(4)
+        const pages = yield* Effect.forEach([-1, 2, 4, 7], (after) => follow(url(after)))
+        yield* passUntil(files, () => pages.slice(0, 2).every(({ sequences }) => sequences().includes(4)))
+        yield* append(5)
+        yield* passUntil(files, () => pages.every(({ sequences }) => sequences().includes(9)))
+        const late = yield* follow(url(1))
+        yield* passUntil(files, () => late.sequences().includes(9))
+        yield* append(1)
+        const all = [...pages, late]
+        const isWritten = "event: written\ndata: true\n\n"
+        yield* passUntil(
+          files,
+          () => all.every(({ sequences, text }) => sequences().includes(10) && text().includes(isWritten))
+        )
+        assert.deepStrictEqual(
+          all.map(({ sequences }) => sequences()),
+          [-1, 2, 4, 7, 1].map((after) => Array.from({ length: 10 - after }, (_, index) => after + 1 + index))
+        )
+        assert.isTrue(all.every(({ text }) => text().includes("event: written\ndata: true")))
+      }).pipe(Effect.provide(RunDirectory.layer(run)), Effect.provide(NodeServices.layer))
+    }))
+
+  it.effect("tells every page when the process that writes ends, and ends every page at a damaged line", () =>
+    Effect.gen(function*() {
+      const { files, served } = yield* counting
+      const run = `${served.folder}/live`
+      const writing = yield* Scope.make()
+      const store = Context.get(
+        yield* Effect.provide(Layer.buildWithScope(RunDirectory.layer(run), writing), NodeServices.layer),
+        RunStore.RunStore
+      )
+      yield* store.append(Recorded.opened(-1))
+      const pages = yield* Effect.forEach(
+        [-1, -1, -1],
+        (after) => follow(about({ ...served, run }, "events", `&after=${after}`))
+      )
+      yield* passUntil(
+        files,
+        () => pages.every(({ sequences, text }) => sequences().includes(0) && text().includes("data: true"))
+      )
+      yield* Scope.close(writing, Exit.void)
+      yield* passUntil(files, () => pages.every(({ text }) => text().endsWith("event: written\ndata: false\n\n")))
+      assert.isTrue(pages.every(({ isOver }) => !isOver()))
+      yield* withFile(`${run}/records.jsonl`, (text) => `${text}{}\n`)
+      yield* passUntil(files, () => pages.every(({ isOver }) => isOver()))
+      assert.deepStrictEqual(pages.map(({ sequences }) => sequences()), [[0], [0], [0]])
+    }))
+
+  it.effect("looks at a run no more after its last page has closed, and again for the next", () =>
+    Effect.gen(function*() {
+      const { files, served } = yield* counting
+      const url = about(served, "events", "&after=19")
+      const looksIn = Effect.fnUntraced(function*(ticks: number) {
+        const before = files.looks()
+        for (let tick = 0; tick < ticks; tick++) yield* pass(files)
+        return files.looks() - before
+      })
+      const first = yield* Scope.make()
+      const second = yield* Scope.make()
+      const pages = [yield* Scope.provide(follow(url), first), yield* Scope.provide(follow(url), second)]
+      yield* passUntil(files, () => pages.every(({ text }) => text().includes("Finished")))
+      yield* Scope.close(first, Exit.void)
+      assert.isAtLeast(yield* looksIn(20), 20)
+      yield* Scope.close(second, Exit.void)
+      yield* Effect.repeat(looksIn(21), { until: (looks) => looks === 0 })
+      const again = yield* follow(url)
+      yield* passUntil(files, () => again.sequences().length === 2)
+      assert.isAtLeast(yield* looksIn(20), 20)
     }))
 
   it.effect("gives transcripts as JSON, whatever a model wrote", () =>

@@ -1,0 +1,43 @@
+/** Files that count how often they are looked at. */
+import { Effect, FileSystem } from "effect"
+
+export interface CountedFiles {
+  readonly of: (fs: FileSystem.FileSystem) => FileSystem.FileSystem
+  /** Looks at files and their contents so far. */
+  readonly looks: () => number
+  /** Those that have no answer yet. */
+  readonly pending: () => number
+}
+
+export const make = (): CountedFiles => {
+  let looks = 0
+  let pending = 0
+  const counted = <A, E, R>(look: Effect.Effect<A, E, R>) =>
+    Effect.suspend(() => {
+      looks++
+      pending++
+      return Effect.ensuring(look, Effect.sync(() => void pending--))
+    })
+  const opened = (file: FileSystem.File): FileSystem.File => ({
+    [FileSystem.FileTypeId]: FileSystem.FileTypeId,
+    stat: counted(file.stat),
+    sync: file.sync,
+    seek: (offset, from) => file.seek(offset, from),
+    read: (buffer, options) => counted(file.read(buffer, options)),
+    readAlloc: (size, options) => counted(file.readAlloc(size, options)),
+    truncate: (length) => file.truncate(length),
+    write: (bytes) => file.write(bytes),
+    writeAll: (bytes) => file.writeAll(bytes)
+  })
+  return {
+    looks: () => looks,
+    pending: () => pending,
+    of: (fs) =>
+      FileSystem.FileSystem.of({
+        ...fs,
+        stat: (path) => counted(fs.stat(path)),
+        readFileString: (path, encoding) => counted(fs.readFileString(path, encoding)),
+        open: (path, options) => counted(Effect.map(fs.open(path, options), opened))
+      })
+  }
+}
