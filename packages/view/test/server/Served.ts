@@ -67,10 +67,13 @@ export interface Answer {
   readonly text: string
 }
 
-/** A request whose Host may be another than the one asked, as `fetch` cannot make it; reads at most the first `until`. */
+/**
+ * A request whose Host may be another than the one asked, as `fetch` cannot make it; reads at most the first `until`. It has a connection
+ * of its own, and a connection that breaks is an answer without status.
+ */
 export const get = (url: string, headers: Readonly<Record<string, string>> = {}, until?: string) =>
   Effect.callback<Answer>((resume) => {
-    const sent = request(url, { headers: { ...headers } }, (response) => {
+    const sent = request(url, { agent: false, headers: { ...headers } }, (response) => {
       let text = ""
       const end = () => resume(Effect.succeed({ status: response.statusCode, headers: response.headers, text }))
       response.setEncoding("utf8").on("data", (more) => {
@@ -80,5 +83,5 @@ export const get = (url: string, headers: Readonly<Record<string, string>> = {},
         sent.destroy()
       }).on("end", end)
     })
-    sent.on("error", () => {}).end()
+    sent.on("error", ({ message }) => resume(Effect.succeed({ status: undefined, headers: {}, text: message }))).end()
   })
