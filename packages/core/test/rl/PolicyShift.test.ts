@@ -89,6 +89,9 @@ describe("StepMetrics.learning", () => {
       "optim/ratio_share/2": 0.25
     })
     assert.notProperty(numbers, "optim/ratio_share/0.5")
+    const oneInEach = withRatios([0.1, 0.6, 0.9, 1, 1.1, 1.5, 4])
+    const edges = Object.keys(oneInEach).flatMap((name) => /^optim\/ratio_share\/(.*)$/.exec(name)?.[1] ?? [])
+    assert.deepStrictEqual(edges, ["0", "0.5", "0.8", "0.95", "1.05", "1.25", "2"])
     assert.notProperty(numbers, "optim/kl_by_depth/0")
     const long = withRatios([...Array.from({ length: 1024 }, () => 1), 2])
     assert.strictEqual(long["optim/kl_by_depth/0"], 0)
