@@ -55,17 +55,19 @@ const logWhenSlow = Effect.flatMap(
     Effect.delay(Effect.logWarning(`waiting ${Duration.format(patience)} for the reward of ${graded}`), patience)
 )
 
+const timedOut = (duration: Duration.Input) =>
+  new GraderTimedOut({ limit: Duration.format(Duration.fromInputUnsafe(duration)) })
+
 const threw = (cause: unknown) => new GraderThrew({ detail: String(cause), cause })
 
 /** Runs a grader within the limit in force. One that throws or takes longer dies with the reason. */
 export const run = <A, E, R>(grading: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.gen(function*() {
     const duration = yield* GraderTimeout
-    const limit = Duration.format(Duration.fromInputUnsafe(duration))
     const slow = yield* Effect.forkChild(logWhenSlow)
     return yield* grading.pipe(
       Effect.catchDefect((cause) => Effect.die(isUngraded(cause) ? cause : threw(cause))),
-      Effect.timeoutOrElse({ duration, orElse: () => Effect.die(new GraderTimedOut({ limit })) }),
+      Effect.timeoutOrElse({ duration, orElse: () => Effect.die(timedOut(duration)) }),
       Effect.ensuring(Fiber.interrupt(slow))
     )
   })

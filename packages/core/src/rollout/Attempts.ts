@@ -2,8 +2,11 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import * as Grader from "../env/Grader.ts"
+import type { MemberKey } from "../record/Key.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import type { FailureReport, Skipped } from "./GroupResult.ts"
+import { RolloutError } from "./RolloutError.ts"
 
 type Failure<E, PE> = FailurePolicy.Failure<E, PE>
 
@@ -58,23 +61,28 @@ const retry = <A, E, R>(next: Effect.Effect<A, E, R>, first: E, schedule: Schedu
   return Effect.retry(attempt, schedule)
 }
 
+/** The part of a group that an attempt is at: a member, or the group as a whole. */
+type Part = Pick<MemberKey, "group" | "member">
+
+/** The failure behind a defect: a grader that threw or hung, or any other. */
+const failureOf = <E, PE>(defect: unknown, { group, member }: Part): Failure<E, PE> =>
+  Grader.isUngraded(defect)
+    ? { _tag: "Ungraded", error: new RolloutError({ group, member, reason: defect }) }
+    : { _tag: "Died", cause: Cause.die(defect) }
+
 /**
  * Turns a defect into a failure, also one that occurs while an interrupted member releases its resources: a defect among the siblings of
  * a group that ends would make everything else a defect too.
  */
-export const caught = <A, E, PE, R>(attempt: Effect.Effect<A, Failure<E, PE>, R>) =>
+export const caught = <A, E, PE, R>(attempt: Effect.Effect<A, Failure<E, PE>, R>, part: Part) =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.catchDefect(
-      restore(attempt),
-      (defect) => Effect.fail<Failure<E, PE>>({ _tag: "Died", cause: Cause.die(defect) })
-    )
+    Effect.catchDefect(restore(attempt), (defect) => Effect.fail(failureOf<E, PE>(defect, part)))
   )
 
 /** Runs attempts 0, 1, … while the policy retries. Reports of failures that a retry made good go to `retried`. */
 export const run = <A, E, PE, R>(
   attempt: (attempt: number) => Effect.Effect<A, Failure<E, PE>, R>,
-  options: {
-    readonly member: number
+  options: Part & {
     readonly policy: FailurePolicy.FailurePolicy<E, PE>
     readonly budget: Budget
     readonly retried: Array<FailureReport>
@@ -82,7 +90,7 @@ export const run = <A, E, PE, R>(
 ): Effect.Effect<A, Exhausted<E, PE>, R> =>
   Effect.suspend(() => {
     let count = 0
-    const next = Effect.suspend(() => caught(attempt(count))).pipe(
+    const next = Effect.suspend(() => caught(attempt(count), options)).pipe(
       Effect.tapError((failure) => Effect.sync(() => options.retried.push(report(options.member, count++, failure))))
     )
     return Effect.catch(next, (first) => {

@@ -5,7 +5,6 @@ import * as Grader from "../env/Grader.ts"
 import * as TerminationReward from "../env/TerminationReward.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import * as Attempt from "../record/Attempt.ts"
-import type { MemberKey } from "../record/Key.ts"
 import * as Attempts from "./Attempts.ts"
 import type * as FailurePolicy from "./FailurePolicy.ts"
 import * as Given from "./Given.ts"
@@ -58,21 +57,8 @@ const graded = <E, R>(
   )
   const limit = options.graderTimeout ?? options.memberTimeout
   const abandonable = Grader.run(Release.abandonable(rewarded, release, Attempts.wholeGroup))
-  return ungraded(
-    limit === undefined ? abandonable : Effect.provideService(abandonable, Grader.GraderTimeout, limit),
-    { group: key, member: Attempts.wholeGroup }
-  )
+  return limit === undefined ? abandonable : Effect.provideService(abandonable, Grader.GraderTimeout, limit)
 }
-
-/** Turns the defect of a grader that threw or hung into a failure of the member or the group. */
-export const ungraded = <A, E, R>(
-  graded: Effect.Effect<A, E, R>,
-  { group, member }: Pick<MemberKey, "group" | "member">
-) =>
-  Effect.catchDefect(graded, (defect) =>
-    Grader.isUngraded(defect)
-      ? Effect.fail({ _tag: "Ungraded", error: new RolloutError({ group, member, reason: defect }) } as const)
-      : Effect.die(defect))
 
 /** The group's rewards, one per trajectory, adjusted by the rewards of endings. */
 export const grade = <E, R>(

@@ -69,10 +69,10 @@ const timedMember = <A, E, R, PE, PR, R2>(
     )
 
 const attempts = <A, E, R, PE, PR, R2>(
-  { budget, failures, retried }: Run<E, R, PE, PR>,
+  { budget, builder, failures, retried }: Run<E, R, PE, PR>,
   member: number,
   attempt: (attempt: number) => Effect.Effect<A, FailurePolicy.Failure<E, PE>, R2>
-) => Attempts.run(attempt, { member, policy: failures, budget, retried })
+) => Attempts.run(attempt, { group: builder.key, member, policy: failures, budget, retried })
 
 const open = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
   const opened = Effect.mapError(
@@ -90,7 +90,7 @@ const play = <E, R, PE, PR>(run: Run<E, R, PE, PR>, group: EnvGroup<E, R>, membe
     Effect.flatMap((env) => Episode.run(env, run.policy, key, run.options)),
     Effect.provideService(Grader.Graded, nameOf(run, member))
   )
-  return timedMember(Grading.ungraded(played, key), run, member)
+  return timedMember(played, run, member)
 }
 
 const grade = <E, R, PE, PR>(
@@ -168,7 +168,8 @@ const coupled = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
       (member) =>
         Effect.flatMap(
           Release.childScope(scope, run.release, member),
-          (held) => Scope.provide(Attempts.caught(play(run, group, member, attempt)), held)
+          (held) =>
+            Scope.provide(Attempts.caught(play(run, group, member, attempt), { group: run.builder.key, member }), held)
         )
     )
     const members = played.map((trajectory) => Option.some(trajectory))
