@@ -58,8 +58,9 @@ export const checkMembers = (
 ): Effect.Effect<void, InvalidOption> => {
   if (leastMembers === undefined) return Effect.void
   const { members: least, option } = leastMembers
-  const small = results.find((result) => !GroupResult.isSkipped(result) && result.members.length < least)
-  if (small === undefined || GroupResult.isSkipped(small)) return Effect.void
+  const groups = results.filter((result) => !GroupResult.isSkipped(result))
+  const small = groups.find(({ members }) => members.length < least)
+  if (small === undefined) return Effect.void
   const expected = `at most the ${small.members.length} members of the group "${small.key}"`
   return Effect.fail(new InvalidOption({ field: option, found: String(least), expected }))
 }

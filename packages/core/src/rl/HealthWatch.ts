@@ -36,9 +36,9 @@ export class Unhealthy extends Schema.TaggedError<Unhealthy>()("Unhealthy", {
 }
 
 /** Signs of drift are left out: they describe the whole run, not one iteration. */
-const stoppable = Health.signs.filter(({ healthy }) => healthy !== undefined).map(({ metric }) => metric).filter((
-  metric
-) => !metric.startsWith("drift/"))
+const stoppable = Health.signs.flatMap(({ healthy, metric }) =>
+  healthy === undefined || metric.startsWith("drift/") ? [] : [metric]
+)
 
 /** The metrics that end a run. Fails where one has no healthy range. */
 export const resolve = Effect.fnUntraced(function*(
