@@ -6,6 +6,7 @@ import type {
   Env,
   EnvGroupBuilder,
   Evaluator,
+  FunctionTool,
   Game,
   GroupResult,
   LossGraph,
@@ -24,7 +25,6 @@ import type {
   SamplingClient,
   SupervisedDataset,
   Tokenizer,
-  Tool,
   TrainingClient,
   Trajectory
 } from "@effect-rl/core"
@@ -60,7 +60,7 @@ export declare const renderer: Renderer.Renderer
 export declare const rows: ReadonlyArray<readonly [number, number]>
 export declare const task: RolloutTask.Portable<never>
 export declare const tokenizer: Tokenizer.Tokenizer
-export declare const tool: Tool.Tool
+export declare const tool: FunctionTool.FunctionTool
 export declare const training: TrainingClient.TrainingClient
 export declare const weightedData: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>
 export declare const trajectory: Trajectory.Trajectory

@@ -19,10 +19,13 @@ const packages = {
 /** A room may import those before it. */
 const rooms = {
   core: [
+    "settings",
     "model",
     "backend",
     "chat",
-    "record",
+    "renderers",
+    "catalog",
+    "records",
     "policy",
     "env",
     "data",

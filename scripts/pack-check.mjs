@@ -144,7 +144,7 @@ try {
   for (const program of ["out/main.js", "out/threads.js"]) {
     console.log(execFileSync(process.execPath, [program], { cwd: project, encoding: "utf8" }))
   }
-  const closed = "@effect-rl/core/rollout/PromptDelta"
+  const closed = "@effect-rl/core/rollout/payload/PromptDelta"
   const attempt = `import("${closed}").then(() => process.exit(1), ({ code }) => console.log(code))`
   const refusal = execFileSync(process.execPath, ["--input-type=module", "--eval", attempt], {
     cwd: project,

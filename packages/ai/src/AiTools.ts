@@ -1,5 +1,5 @@
 /** Tools of an `effect/ai` Toolkit, for policies that are trained. */
-import { Tool } from "@effect-rl/core"
+import { FunctionTool } from "@effect-rl/core"
 import * as AiError from "effect/ai/AiError"
 import * as Prompt from "effect/ai/Prompt"
 import * as AiTool from "effect/ai/Tool"
@@ -28,10 +28,10 @@ const toJsonObject = Schema.decodeUnknownSync(Arguments)
 const shown = ({ encodedResult, modelOutput }: AiTool.HandlerResult<AiTool.Any>) =>
   modelOutput === undefined ? AiMessages.toText(encodedResult) : Prompt.toolModelOutputToText(modelOutput)
 
-const toAnswer = (result: AiTool.HandlerResult<AiTool.Any>): Tool.Answer => {
+const toAnswer = (result: AiTool.HandlerResult<AiTool.Any>): FunctionTool.Answer => {
   if (!result.isFailure) return { content: shown(result) }
   const failure = result.failureOrigin === "parameters" ? "validation_failed" : "execution_failed"
-  return Tool.failed(failure, AiMessages.toText(result.encodedResult))
+  return FunctionTool.failed(failure, AiMessages.toText(result.encodedResult))
 }
 
 const isInvalidCall = (error: unknown): error is AiError.AiError =>
@@ -42,16 +42,16 @@ const answer = (
   toolkit: Toolkit.WithHandler<AnyTools>,
   name: string,
   args: Schema.JsonObject
-): Effect.Effect<Tool.Answer, unknown, unknown> =>
+): Effect.Effect<FunctionTool.Answer, unknown, unknown> =>
   Effect.flatMap(
     toolkit.handle(name, args),
     (results) => Stream.runLast(Stream.filter(results, ({ preliminary }) => !preliminary))
   ).pipe(
     Effect.map(Option.match({
-      onNone: () => Tool.failed("execution_failed", "the tool gave no result"),
+      onNone: () => FunctionTool.failed("execution_failed", "the tool gave no result"),
       onSome: toAnswer
     })),
-    Effect.catchIf(isInvalidCall, ({ message }) => Effect.succeed(Tool.failed("validation_failed", message)))
+    Effect.catchIf(isInvalidCall, ({ message }) => Effect.succeed(FunctionTool.failed("validation_failed", message)))
   )
 
 /**
@@ -68,13 +68,13 @@ const answer = (
 export function fromToolkit<Tools extends AnyTools, F extends Failure<Tools> = never>(
   toolkit: Toolkit.WithHandler<Tools>,
   options?: Options<Failure<Tools>, F>
-): ReadonlyArray<Tool.Tool<F, AiTool.HandlerServices<Tools[keyof Tools]>>>
+): ReadonlyArray<FunctionTool.FunctionTool<F, AiTool.HandlerServices<Tools[keyof Tools]>>>
 export function fromToolkit(
   toolkit: Toolkit.WithHandler<AnyTools>,
   options: { readonly timeout?: Duration.Input; isFatal?(error: unknown): boolean } = {}
-): ReadonlyArray<Tool.Tool<unknown, unknown>> {
+): ReadonlyArray<FunctionTool.FunctionTool<unknown, unknown>> {
   return Object.entries(toolkit.tools).map(([name, tool]) =>
-    Tool.make({
+    FunctionTool.make({
       name,
       description: AiTool.getDescription(tool) ?? "",
       parameters: Arguments,

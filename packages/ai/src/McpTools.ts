@@ -1,5 +1,5 @@
 /** Tools of an MCP server, which lives as long as the scope in which it is started, such as that of a group's member. */
-import { Tool } from "@effect-rl/core"
+import { FunctionTool } from "@effect-rl/core"
 import * as McpClient from "effect/ai/McpClient"
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as McpProtocol from "effect/ai/McpProtocol"
@@ -75,9 +75,9 @@ const blockText = (block: McpSchema.CallToolResult["content"][number]): string =
   return `[${block.type} that cannot be shown]`
 }
 
-const toAnswer = ({ content, isError, structuredContent }: McpSchema.CallToolResult): Tool.Answer => {
+const toAnswer = ({ content, isError, structuredContent }: McpSchema.CallToolResult): FunctionTool.Answer => {
   const text = content.map(blockText).join("\n")
-  if (isError === true) return Tool.failed("execution_failed", text)
+  if (isError === true) return FunctionTool.failed("execution_failed", text)
   return { content: text === "" && structuredContent !== undefined ? JSON.stringify(structuredContent) : text }
 }
 
@@ -100,10 +100,10 @@ const toTool = <F extends McpClientError>(
   client: McpClient.McpClient,
   tool: McpSchema.Tool,
   { callTimeout = "60 seconds", isFatal, ...options }: Options<F>
-): Effect.Effect<Tool.Tool<F>, McpToolsError> =>
+): Effect.Effect<FunctionTool.FunctionTool<F>, McpToolsError> =>
   Effect.try({
     try: () =>
-      Tool.make<unknown, McpClientError, never, F>({
+      FunctionTool.make<unknown, McpClientError, never, F>({
         name: tool.name,
         description: tool.description ?? "",
         parameters: importSchema(tool.inputSchema),
@@ -126,7 +126,7 @@ const notConnected = (server: string) => ({ message }: McpClientError) =>
 export const fromClient = Effect.fnUntraced(function*<F extends McpClientError = never>(
   client: McpClient.McpClient,
   options: Options<F>
-): Effect.fn.Return<ReadonlyArray<Tool.Tool<F>>, McpToolsError> {
+): Effect.fn.Return<ReadonlyArray<FunctionTool.FunctionTool<F>>, McpToolsError> {
   const offered = yield* Effect.mapError(client.listTools(), notConnected(options.name))
   return yield* Effect.forEach(options.allow, (name) => {
     const tool = offered.find((tool) => tool.name === name)
@@ -140,7 +140,7 @@ export const fromClient = Effect.fnUntraced(function*<F extends McpClientError =
 const connected = <F extends McpClientError, R>(
   transport: Effect.Effect<McpClient.Transport, McpClientError, R>,
   options: Options<F>
-): Effect.Effect<ReadonlyArray<Tool.Tool<F>>, McpToolsError, R | Scope.Scope> =>
+): Effect.Effect<ReadonlyArray<FunctionTool.FunctionTool<F>>, McpToolsError, R | Scope.Scope> =>
   Effect.provideServiceEffect(
     McpClient.make({ name: "effect-rl", version: "0", timeout: options.connectTimeout ?? "60 seconds" }),
     McpClient.Transport,
@@ -157,7 +157,7 @@ const connected = <F extends McpClientError, R>(
 export const stdio = <F extends McpClientError = never>(
   command: ChildProcess.Command,
   options: Options<F>
-): Effect.Effect<ReadonlyArray<Tool.Tool<F>>, McpToolsError, ChildProcessSpawner | Scope.Scope> =>
+): Effect.Effect<ReadonlyArray<FunctionTool.FunctionTool<F>>, McpToolsError, ChildProcessSpawner | Scope.Scope> =>
   connected(McpClient.stdio({ command, protocol: McpProtocol.v2025_11_25 }), options)
 
 /**
@@ -169,7 +169,7 @@ export const stdio = <F extends McpClientError = never>(
 export const http = <F extends McpClientError = never>(
   url: string,
   options: Options<F> & { readonly headers?: Readonly<Record<string, string | Redacted.Redacted>> }
-): Effect.Effect<ReadonlyArray<Tool.Tool<F>>, McpToolsError, HttpClient | Scope.Scope> =>
+): Effect.Effect<ReadonlyArray<FunctionTool.FunctionTool<F>>, McpToolsError, HttpClient | Scope.Scope> =>
   connected(
     McpClient.http({
       url,

@@ -1,5 +1,5 @@
 import { AiTools } from "@effect-rl/ai"
-import { Message, Rollout, type Tool as CoreTool, ToolEnv } from "@effect-rl/core"
+import { type FunctionTool, Message, Rollout, ToolEnv } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
@@ -45,7 +45,7 @@ const stations = Stations.of({
   degrees: (city) => city === "Lima" ? Effect.succeed(20) : Effect.fail(new NotFound({ city }))
 })
 
-const call = <E, R>(tools: ReadonlyArray<CoreTool.Tool<E, R>>, name: string, args: string) =>
+const call = <E, R>(tools: ReadonlyArray<FunctionTool.FunctionTool<E, R>>, name: string, args: string) =>
   tools.find(({ spec }) => spec.name === name)?.call(args) ?? Effect.die(`no tool ${name}`)
 
 const test = <A, E>(name: string, run: Effect.Effect<A, E, Stations | Effect.Services<typeof kit>>) =>

@@ -1,5 +1,5 @@
 import { McpTools } from "@effect-rl/ai"
-import { EnvGroupBuilder, Message, Rollout, type Tool as CoreTool, ToolEnv } from "@effect-rl/core"
+import { EnvGroupBuilder, type FunctionTool, Message, Rollout, ToolEnv } from "@effect-rl/core"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -15,7 +15,7 @@ const server = ChildProcess.make(process.execPath, [join(import.meta.dirname, "s
 
 const tools = (...allow: ReadonlyArray<string>) => McpTools.stdio(server, { name: "little", allow })
 
-const call = (tools: ReadonlyArray<CoreTool.Tool>, name: string, args = "{}") =>
+const call = (tools: ReadonlyArray<FunctionTool.FunctionTool>, name: string, args = "{}") =>
   tools.find(({ spec }) => spec.name === name)?.call(args) ?? Effect.die(`no tool ${name}`)
 
 /** Whether the server's process has ended. */

@@ -1,6 +1,7 @@
 /** Options that need a missing capability of an environment do not compile; the errors of its tools and grader are joined. */
 import {
   type ChatModel,
+  FunctionTool,
   type InvalidOption,
   type Message,
   MessageEnv,
@@ -8,7 +9,6 @@ import {
   type Renderer,
   Rollout,
   type RolloutError,
-  Tool,
   ToolEnv
 } from "@effect-rl/core"
 import { Context, Effect, Schema } from "effect"
@@ -51,22 +51,22 @@ export const forgotten = MessageEnv.toEnv(plain, { model, onLength: "continue" }
 // @ts-expect-error it cannot take in a correction
 export const careless = MessageEnv.toEnv(talk, { model, parseErrors: { maxConsecutive: 1 } })
 
-const read = Tool.make({
+const read = FunctionTool.make({
   name: "read",
   description: "Reads a file.",
   parameters: Schema.Struct({ path: Schema.String }),
   handler: ({ path }) => Sandbox.use((sandbox) => sandbox.read(path)),
   isFatal: (error) => error._tag === "SandboxLost"
 })
-holds<Same<typeof read, Tool.Tool<SandboxLost, Sandbox>>>()
+holds<Same<typeof read, FunctionTool.FunctionTool<SandboxLost, Sandbox>>>()
 
-const now = Tool.make({
+const now = FunctionTool.make({
   name: "now",
   description: "Tells the time.",
   parameters: Schema.Struct({}),
   handler: () => Effect.fail(new NotFound({ path: "clock" }))
 })
-holds<Same<typeof now, Tool.Tool>>()
+holds<Same<typeof now, FunctionTool.FunctionTool>>()
 
 export const task = ToolEnv.make({
   model,

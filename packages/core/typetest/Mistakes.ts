@@ -14,7 +14,7 @@ import {
   type TrainingClient,
   TrainingData
 } from "@effect-rl/core"
-import * as Fields from "@effect-rl/core/record/Fields"
+import * as Fields from "@effect-rl/core/settings/Fields"
 import { type Array, Effect, Schedule } from "effect"
 import { browsing } from "./ScopedRetry.ts"
 

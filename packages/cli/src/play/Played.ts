@@ -1,5 +1,5 @@
 /** What became of an episode that a person played. */
-import { GroupResult, Metric, Statistics, type Trajectory } from "@effect-rl/core"
+import { EnvMetric, GroupResult, Statistics, type Trajectory } from "@effect-rl/core"
 import * as Option from "effect/Option"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
@@ -16,8 +16,8 @@ const turnLines = ({ logs, reward }: Trajectory.Transition, turn: number, style:
   )
 ]
 
-const metricLine = (turns: ReadonlyArray<Metric.Metrics>) => {
-  const values = Object.entries(Metric.aggregate([turns]))
+const metricLine = (turns: ReadonlyArray<EnvMetric.Metrics>) => {
+  const values = Object.entries(EnvMetric.aggregate([turns]))
   return values.length === 0
     ? []
     : [`  ${values.map(([name, value]) => `${Untrusted.show(name)} ${Quantity.fixed(value, 2)}`).join(", ")}`]

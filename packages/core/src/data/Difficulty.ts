@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
-import * as Check from "../record/Check.ts"
-import { InvalidOption } from "../record/InvalidOption.ts"
-import * as Seed from "../record/Seed.ts"
+import * as Seed from "../records/Seed.ts"
+import * as Check from "../settings/Check.ts"
+import { InvalidOption } from "../settings/InvalidOption.ts"
 import * as History from "./History.ts"
 import * as RLDataset from "./RLDataset.ts"
 

@@ -1,6 +1,6 @@
 /** Rows in batches, epoch by epoch: the order of training data. */
 import * as Effect from "effect/Effect"
-import * as Seed from "../record/Seed.ts"
+import * as Seed from "../records/Seed.ts"
 
 export interface Options {
   readonly batchSize: number

@@ -1,7 +1,7 @@
 /** Several datasets as one, each with its share of the groups. */
 import * as Effect from "effect/Effect"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
-import { InvalidOption } from "../record/InvalidOption.ts"
+import { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Epochs from "./Epochs.ts"
 import * as History from "./History.ts"
 import * as Order from "./InterleavedOrder.ts"

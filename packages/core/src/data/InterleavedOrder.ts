@@ -1,5 +1,5 @@
 /** The order in which groups of several sources are interleaved. */
-import * as Seed from "../record/Seed.ts"
+import * as Seed from "../records/Seed.ts"
 
 /** The properties of a source that the order depends on. */
 export interface Pool {

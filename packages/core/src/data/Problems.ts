@@ -1,6 +1,6 @@
 /** Questions with answers as a dataset: the groups behind `RLDataset.problems`. */
 import * as Effect from "effect/Effect"
-import type { ChatModel } from "../chat/ChatModel.ts"
+import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import * as EnvGroupBuilder from "../env/EnvGroupBuilder.ts"

@@ -3,7 +3,7 @@ import type * as Effect from "effect/Effect"
 import type * as Message from "../chat/Message.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
-import type * as Metric from "../record/Metric.ts"
+import type * as EnvMetric from "../records/EnvMetric.ts"
 import type { EnvGroupBuilder } from "./EnvGroupBuilder.ts"
 import type { Limits } from "./Limits.ts"
 import type { StopReason } from "./StopReason.ts"
@@ -44,7 +44,7 @@ export interface Overflow {
 /** What a step reports besides its reward: aggregated metrics, and texts for display alone. */
 export interface Reported {
   readonly reward: number
-  readonly metrics?: Metric.Metrics
+  readonly metrics?: EnvMetric.Metrics
   readonly logs?: Readonly<Record<string, string | number>>
   /** False keeps this turn's tokens out of training; true unless given. */
   readonly trainable?: boolean

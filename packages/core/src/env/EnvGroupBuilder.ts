@@ -3,16 +3,16 @@ import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import type { Attempt } from "../record/Attempt.ts"
-import type { InvalidOption } from "../record/InvalidOption.ts"
-import type * as Metric from "../record/Metric.ts"
+import type { Attempt } from "../records/Attempt.ts"
+import type * as EnvMetric from "../records/EnvMetric.ts"
+import type { InvalidOption } from "../settings/InvalidOption.ts"
 import type * as Env from "./Env.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
 /** A member's reward from the whole group, added to what its steps gave. */
 export interface GroupReward {
   readonly reward: number
-  readonly metrics?: Metric.Metrics
+  readonly metrics?: EnvMetric.Metrics
 }
 
 /** An open group: members are acquired one by one, each in a scope of its own that closes after the group's rewards. */

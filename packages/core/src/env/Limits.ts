@@ -1,7 +1,7 @@
 /** Limits of an episode. What is not given is not limited. */
 import * as Duration from "effect/Duration"
-import * as Check from "../record/Check.ts"
-import * as Fields from "../record/Fields.ts"
+import * as Check from "../settings/Check.ts"
+import * as Fields from "../settings/Fields.ts"
 
 /**
  * @see tinker-cookbook `RolloutLimits`

@@ -10,10 +10,10 @@
  * })
  */
 import * as Effect from "effect/Effect"
-import type { ChatModel } from "../chat/ChatModel.ts"
+import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
-import * as Metric from "../record/Metric.ts"
+import * as EnvMetric from "../records/EnvMetric.ts"
 import type * as Env from "./Env.ts"
 import * as Grader from "./Grader.ts"
 import * as SingleTurn from "./SingleTurn.ts"
@@ -66,7 +66,7 @@ export const make = <E = never, R = never>(options: Options<E, R>): ProblemEnv<E
         return {
           _tag: "Done",
           reward: Number(correct) + (options.formatCoef ?? 0.1) * (Number(format) - 1),
-          metrics: { format: Metric.rate(format), correct: Metric.rate(correct) },
+          metrics: { format: EnvMetric.rate(format), correct: EnvMetric.rate(correct) },
           logs: { question: options.question, response: text, reference: options.referenceAnswer },
           stopReason: stopReason === "length" ? "max_tokens" : "completed"
         } satisfies Env.Done

@@ -1,6 +1,6 @@
 /** One prompt and one answer without a reward of its own: the group compares the answers. */
 import * as Effect from "effect/Effect"
-import type { ChatModel } from "../chat/ChatModel.ts"
+import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import type * as Env from "./Env.ts"

@@ -2,7 +2,7 @@
 import type * as Option from "effect/Option"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
-import type * as Metric from "../record/Metric.ts"
+import type * as EnvMetric from "../records/EnvMetric.ts"
 import type * as Env from "./Env.ts"
 import type * as StopReason from "./StopReason.ts"
 
@@ -23,7 +23,7 @@ export interface Transition {
   readonly reward: number
   /** Whether this turn's tokens may be trained on. */
   readonly trainable: boolean
-  readonly metrics: Metric.Metrics
+  readonly metrics: EnvMetric.Metrics
   readonly logs: Readonly<Record<string, string | number>>
   /** Why the observation does not begin with the last one and its action, where the environment says so. */
   readonly fork?: Env.Fork

@@ -22,7 +22,7 @@
  * @see Welch 1947, "The generalization of Student's problem when several different population variances are involved"
  * @see Owen 2007, "The pigeonhole bootstrap" (arXiv:0711.2346), on crossed random effects
  */
-import * as Statistics from "../record/Statistics.ts"
+import * as Statistics from "../records/Statistics.ts"
 import * as StudentT from "./StudentT.ts"
 
 /** Scores by seed and problem, `[seed][problem]`; all seeds of both sides have the same problems in the same order. */

@@ -4,7 +4,7 @@
  * @example
  * const { high, low, value } = Proportion.wilson(88, 100)
  */
-import * as Statistics from "../record/Statistics.ts"
+import * as Statistics from "../records/Statistics.ts"
 
 export interface Proportion {
   readonly value: number

@@ -6,7 +6,7 @@
  */
 import * as Schema from "effect/Schema"
 import type { AdamParams } from "../model/AdamParams.ts"
-import * as Setting from "../record/Setting.ts"
+import * as Setting from "../settings/Setting.ts"
 
 /**
  * β₁ 0.9, β₂ 0.95 and ε 1e-8, neither weight decay nor clipping: the defaults of tinker-cookbook's loops.

@@ -1,11 +1,11 @@
 /** Advantage estimators: how much better each member did than its group. */
 import * as Trajectory from "../env/Trajectory.ts"
 import * as ModelInput from "../model/ModelInput.ts"
-import * as Check from "../record/Check.ts"
-import type { JsonObject } from "../record/Json.ts"
-import type * as Metric from "../record/Metric.ts"
-import * as Statistics from "../record/Statistics.ts"
+import type * as EnvMetric from "../records/EnvMetric.ts"
+import type { JsonObject } from "../records/Json.ts"
+import * as Statistics from "../records/Statistics.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
+import * as Check from "../settings/Check.ts"
 import type * as Signal from "./Signal.ts"
 import type { InformativeGroup } from "./Signal.ts"
 
@@ -279,7 +279,7 @@ export const sharedPrefix: Estimator = byToken("shared_prefix", ({ group }) => {
 
 /** What a member's turns and its group's rewards reported under a name, added up. */
 const reported = (group: GroupResult.Group, member: number, trajectory: Trajectory.Trajectory, name: string) => {
-  const reports: ReadonlyArray<Metric.Metrics> = [
+  const reports: ReadonlyArray<EnvMetric.Metrics> = [
     ...trajectory.transitions.map(({ metrics }) => metrics),
     group.metricsG[member] ?? {}
   ]

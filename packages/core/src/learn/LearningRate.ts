@@ -4,7 +4,7 @@
  * @example
  * Rl.run({ model, dataset, update: { learningRate: LearningRate.cosine({ peak: 2e-4, warmup: 10 }) } })
  */
-import type { Json, JsonObject } from "../record/Json.ts"
+import type { Json, JsonObject } from "../records/Json.ts"
 
 /** The index of an iteration, and the number of iterations of the run (`Infinity` where there is no end). */
 export interface Progress {

@@ -1,5 +1,5 @@
 /** Advantages per token: changed where tokens are trained on, and 0 elsewhere. */
-import * as Statistics from "../record/Statistics.ts"
+import * as Statistics from "../records/Statistics.ts"
 import type { TrainingDatum } from "./TrainingData.ts"
 
 /** The datum with each trained token's advantage changed by a function of the advantage and the position. */

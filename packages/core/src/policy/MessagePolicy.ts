@@ -1,14 +1,14 @@
 /** Chooses the next message: a judge, a simulated user, an opponent. */
 import * as Effect from "effect/Effect"
-import * as AdaptiveLimiter from "../backend/AdaptiveLimiter.ts"
+import * as AdaptiveLimiter from "../backend/limiter/AdaptiveLimiter.ts"
 import { Metering } from "../backend/Metering.ts"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
-import type { ChatModel } from "../chat/ChatModel.ts"
+import type { ChatModel } from "../catalog/ChatModel.ts"
 import type * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import type * as Sampling from "../model/Sampling.ts"
-import * as Seed from "../record/Seed.ts"
+import * as Seed from "../records/Seed.ts"
 import * as Policy from "./Policy.ts"
 
 /** A request for the next message of a conversation. */

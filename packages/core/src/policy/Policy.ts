@@ -4,8 +4,8 @@ import type { SamplingClient } from "../backend/SamplingClient.ts"
 import { TinkerError, Unavailable } from "../backend/TinkerError.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
-import type { TurnKey } from "../record/Key.ts"
-import * as Seed from "../record/Seed.ts"
+import type { TurnKey } from "../records/Key.ts"
+import * as Seed from "../records/Seed.ts"
 
 /** A request for the next tokens after a prompt. */
 export interface Request {

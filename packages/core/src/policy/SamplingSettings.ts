@@ -5,7 +5,7 @@
  * Rl.run({ model, dataset, sampling: { maxTokens: 64, temperature: 0.8, topP: 0.95 }, update: { learningRate: 1e-4 } })
  */
 import * as Schema from "effect/Schema"
-import * as Setting from "../record/Setting.ts"
+import * as Setting from "../settings/Setting.ts"
 
 /** The settings of sampling in a run. */
 export const SamplingSettings = Schema.Struct({

@@ -5,8 +5,8 @@
 import * as Effect from "effect/Effect"
 import type { CustomLoss, CustomLossOutput } from "../backend/TrainingClient.ts"
 import type * as Datum from "../model/Datum.ts"
-import { InvalidOption } from "../record/InvalidOption.ts"
-import * as Statistics from "../record/Statistics.ts"
+import * as Statistics from "../records/Statistics.ts"
+import { InvalidOption } from "../settings/InvalidOption.ts"
 
 type Data = ReadonlyArray<Datum.Datum<"WeightedTokens">>
 

@@ -1,8 +1,8 @@
 /** Options of a run of direct preference optimisation. */
 import * as Effect from "effect/Effect"
-import * as Check from "../record/Check.ts"
-import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { RunOptions } from "../run/RunOptions.ts"
+import * as Check from "../settings/Check.ts"
+import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as SupervisedOptions from "../supervised/SupervisedOptions.ts"
 import type { Preferences } from "./Preferences.ts"
 import * as Reference from "./Reference.ts"

@@ -1,12 +1,12 @@
 /** Batches of preferences: pairs of a chosen and a rejected conversation. */
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
-import type { ChatModel } from "../chat/ChatModel.ts"
+import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type { RendererError } from "../chat/Renderer.ts"
 import * as Epochs from "../data/Epochs.ts"
 import type * as Datum from "../model/Datum.ts"
-import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as SupervisedDataset from "../supervised/SupervisedDataset.ts"
 import * as WeightedDatum from "../supervised/WeightedDatum.ts"
 

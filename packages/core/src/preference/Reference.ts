@@ -1,6 +1,6 @@
 /** The reference policy of a preference run: the weights that the run starts from, which training does not change. */
 import * as Effect from "effect/Effect"
-import * as AdaptiveLimiter from "../backend/AdaptiveLimiter.ts"
+import * as AdaptiveLimiter from "../backend/limiter/AdaptiveLimiter.ts"
 import { Metering } from "../backend/Metering.ts"
 import { Tinker } from "../backend/Tinker.ts"
 import { TinkerError, Unsupported } from "../backend/TinkerError.ts"

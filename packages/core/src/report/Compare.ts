@@ -6,10 +6,10 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ConfidenceSequence from "../evaluate/ConfidenceSequence.ts"
 import * as CrossedEffects from "../evaluate/CrossedEffects.ts"
-import * as RunRecord from "../record/RunRecord.ts"
-import * as Spent from "../record/Spent.ts"
-import * as Statistics from "../record/Statistics.ts"
-import * as Usage from "../record/Usage.ts"
+import * as RunRecord from "../records/RunRecord.ts"
+import * as Spent from "../records/Spent.ts"
+import * as Statistics from "../records/Statistics.ts"
+import * as Usage from "../records/Usage.ts"
 
 /** The scores of all attempts at each problem, by the problem's tags and key. */
 export type Scores = ReadonlyMap<string, ReadonlyArray<number>>

@@ -1,6 +1,6 @@
 /** Where two runs diverge: their differences in configuration, and the first record that differs. */
-import type { Json, JsonObject } from "../record/Json.ts"
-import * as RunRecord from "../record/RunRecord.ts"
+import type { Json, JsonObject } from "../records/Json.ts"
+import * as RunRecord from "../records/RunRecord.ts"
 
 /** A field that differs; undefined where a side does not have it. */
 export interface Difference {

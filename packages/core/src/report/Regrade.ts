@@ -7,12 +7,12 @@ import * as Stream from "effect/Stream"
 import * as Advantage from "../learn/Advantage.ts"
 import * as Credit from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
-import type { Json } from "../record/Json.ts"
-import * as RunRecord from "../record/RunRecord.ts"
-import type { RunError, RunReader } from "../record/RunStore.ts"
+import type { Json } from "../records/Json.ts"
+import * as RunRecord from "../records/RunRecord.ts"
+import type { RunError, RunReader } from "../records/RunStore.ts"
 import * as StepMetrics from "../rl/StepMetrics.ts"
-import * as GroupPayload from "../rollout/GroupPayload.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
+import * as GroupPayload from "../rollout/payload/GroupPayload.ts"
 
 /** The changes to make to the recorded run. */
 export interface Options<out E = never, out R = never> {

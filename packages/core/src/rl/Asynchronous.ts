@@ -8,7 +8,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import type { Json } from "../record/Json.ts"
+import type { Json } from "../records/Json.ts"
 import * as Program from "../run/Program.ts"
 import * as Collected from "./Collected.ts"
 import * as Learning from "./Learning.ts"

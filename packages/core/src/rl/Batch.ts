@@ -1,7 +1,7 @@
 /** The groups of one iteration, in the dataset's order, and what became of them. */
 import type { GroupCredit } from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
-import type * as RunRecord from "../record/RunRecord.ts"
+import type * as RunRecord from "../records/RunRecord.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 
 /** Groups finish in any order and are credited in the dataset's. */

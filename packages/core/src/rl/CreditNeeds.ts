@@ -2,12 +2,12 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { TinkerError, Unsupported } from "../backend/TinkerError.ts"
-import * as Suggestion from "../chat/Suggestion.ts"
 import type { StopReason } from "../env/StopReason.ts"
 import type * as Trajectory from "../env/Trajectory.ts"
 import type { Credit } from "../learn/Credit.ts"
-import { InvalidOption } from "../record/InvalidOption.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
+import { InvalidOption } from "../settings/InvalidOption.ts"
+import * as Suggestion from "../settings/Suggestion.ts"
 
 /** Fails with the first of the credit's models that gives no log-probabilities of prompts. */
 export const checkReaders = (

@@ -9,10 +9,10 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Signal from "../learn/Signal.ts"
-import * as Check from "../record/Check.ts"
-import type { InvalidOption } from "../record/InvalidOption.ts"
-import * as Setting from "../record/Setting.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
+import * as Check from "../settings/Check.ts"
+import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as Setting from "../settings/Setting.ts"
 
 /**
  * Every group that was sampled is reported. Synchronous training trains on every informative one, also beyond `minInformative`; where

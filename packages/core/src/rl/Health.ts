@@ -5,7 +5,7 @@
  * const concerns = Health.concerns({ "optim/entropy": 0.001 })
  */
 
-import * as Statistics from "../record/Statistics.ts"
+import * as Statistics from "../records/Statistics.ts"
 import * as MetricMeaning from "./MetricMeaning.ts"
 
 /** A range of values; a side that is left out has no end. */

@@ -7,10 +7,10 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as Suggestion from "../chat/Suggestion.ts"
-import { InvalidOption } from "../record/InvalidOption.ts"
-import * as Setting from "../record/Setting.ts"
 import type * as Program from "../run/Program.ts"
+import { InvalidOption } from "../settings/InvalidOption.ts"
+import * as Setting from "../settings/Setting.ts"
+import * as Suggestion from "../settings/Suggestion.ts"
 import * as Health from "./Health.ts"
 
 /** When a run ends because of its health. */

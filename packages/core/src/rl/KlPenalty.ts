@@ -8,13 +8,13 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Tinker } from "../backend/Tinker.ts"
 import { TinkerError, Unsupported } from "../backend/TinkerError.ts"
-import type { ChatModel } from "../chat/ChatModel.ts"
+import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Credit from "../learn/Credit.ts"
 import { traitsOf } from "../learn/credit/Assigned.ts"
-import * as Check from "../record/Check.ts"
-import type { InvalidOption } from "../record/InvalidOption.ts"
-import type { JsonObject } from "../record/Json.ts"
-import * as Setting from "../record/Setting.ts"
+import type { JsonObject } from "../records/Json.ts"
+import * as Check from "../settings/Check.ts"
+import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as Setting from "../settings/Setting.ts"
 
 /** The settings of a KL penalty. */
 export const KlSettings = Schema.Struct({

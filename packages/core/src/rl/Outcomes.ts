@@ -4,8 +4,8 @@ import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import * as History from "../data/History.ts"
 import type { RLDataset } from "../data/RLDataset.ts"
-import * as RunRecord from "../record/RunRecord.ts"
-import { type RunError, RunStore } from "../record/RunStore.ts"
+import * as RunRecord from "../records/RunRecord.ts"
+import { type RunError, RunStore } from "../records/RunStore.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 
 /** The history of the iterations so far; it stays empty for a dataset that does not read it. */

@@ -1,5 +1,5 @@
 /** Groups that have begun and that a run is not done with: on their way, waiting for an update, or put aside. */
-import type { Usage } from "../record/Usage.ts"
+import type { Usage } from "../records/Usage.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Schedule from "./Schedule.ts"
 

@@ -1,10 +1,10 @@
 /** How sampling and training take turns. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as Check from "../record/Check.ts"
-import type { InvalidOption } from "../record/InvalidOption.ts"
-import type { JsonObject } from "../record/Json.ts"
-import * as Setting from "../record/Setting.ts"
+import type { JsonObject } from "../records/Json.ts"
+import * as Check from "../settings/Check.ts"
+import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as Setting from "../settings/Setting.ts"
 
 const minibatches = Setting.int({
   least: 1,

@@ -1,6 +1,6 @@
 /** How far the policy that is trained is from the policy that sampled. */
 import type * as Datum from "../model/Datum.ts"
-import * as Statistics from "../record/Statistics.ts"
+import * as Statistics from "../records/Statistics.ts"
 import type { IsClipped, Objective } from "./Objective.ts"
 
 /** Where the ranges of the ratio and of the depth of context begin; each ends where the next one begins. */

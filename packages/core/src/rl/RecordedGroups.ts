@@ -1,5 +1,5 @@
 /** What a run's records say of its groups: when they began and ended, and what became of them. */
-import type * as RunRecord from "../record/RunRecord.ts"
+import type * as RunRecord from "../records/RunRecord.ts"
 import * as Schedule from "./Schedule.ts"
 
 /** When a group began and ended, in iterations done; one that was put aside on its way ended then. */

@@ -6,8 +6,8 @@
  */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import * as RunRecord from "../record/RunRecord.ts"
-import { type RunError, RunStore } from "../record/RunStore.ts"
+import * as RunRecord from "../records/RunRecord.ts"
+import { type RunError, RunStore } from "../records/RunStore.ts"
 import * as GroupRecords from "../run/GroupRecords.ts"
 import * as Segments from "../run/Segments.ts"
 import * as RecordedGroups from "./RecordedGroups.ts"

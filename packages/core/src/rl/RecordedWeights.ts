@@ -1,5 +1,5 @@
 /** The iterations whose weights a run's records tell of, by the optimizer steps behind them. */
-import type * as RunRecord from "../record/RunRecord.ts"
+import type * as RunRecord from "../records/RunRecord.ts"
 
 /** Collects weights while the records of iterations are read, some of them several times. */
 export const make = () => {

@@ -1,6 +1,6 @@
 /** How old the groups of an update are, and what became of those that took no place in it. */
-import type * as RunRecord from "../record/RunRecord.ts"
-import * as Statistics from "../record/Statistics.ts"
+import type * as RunRecord from "../records/RunRecord.ts"
+import * as Statistics from "../records/Statistics.ts"
 import type * as GroupQueue from "./GroupQueue.ts"
 import type { Numbers } from "./StepMetrics.ts"
 

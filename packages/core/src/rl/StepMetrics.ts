@@ -9,9 +9,9 @@ import * as Trajectory from "../env/Trajectory.ts"
 import type { GroupCredit } from "../learn/Credit.ts"
 import * as Signal from "../learn/Signal.ts"
 import * as TrainingData from "../learn/TrainingData.ts"
-import * as Metric from "../record/Metric.ts"
-import type * as RunRecord from "../record/RunRecord.ts"
-import * as Statistics from "../record/Statistics.ts"
+import * as EnvMetric from "../records/EnvMetric.ts"
+import type * as RunRecord from "../records/RunRecord.ts"
+import * as Statistics from "../records/Statistics.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { UpdateOutput } from "../run/Program.ts"
 import * as Dropped from "./Dropped.ts"
@@ -25,7 +25,7 @@ export type Numbers = Record<string, number>
 interface Episode {
   readonly trajectory: Trajectory.Trajectory
   readonly reward: number
-  readonly metrics: ReadonlyArray<Metric.Metrics>
+  readonly metrics: ReadonlyArray<EnvMetric.Metrics>
 }
 
 const prefixed = (prefix: string, numbers: Readonly<Record<string, number | undefined>>): Numbers => {
@@ -112,7 +112,7 @@ const environmentNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
     Statistics.ratio(verdicts.filter((other) => other === verdict).length, groups.length)
   const truncated = episodes.filter(({ trajectory }) => Trajectory.isTruncated(trajectory)).length
   return {
-    ...Metric.aggregate(episodes.map(({ metrics }) => metrics)),
+    ...EnvMetric.aggregate(episodes.map(({ metrics }) => metrics)),
     ...stopRates(episodes),
     ...tokenNumbers(episodes),
     ...forkCounts(episodes),

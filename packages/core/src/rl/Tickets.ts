@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect"
 import type { RLDataset } from "../data/RLDataset.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
-import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Rollout from "../rollout/Rollout.ts"
+import type { InvalidOption } from "../settings/InvalidOption.ts"
 import type * as Schedule from "./Schedule.ts"
 
 export interface Upcoming<out E, out R> extends Schedule.Ticket {

@@ -8,7 +8,7 @@
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
-import * as Base64Array from "../rollout/Base64Array.ts"
+import * as Base64Array from "../rollout/payload/Base64Array.ts"
 
 const Datum = Schema.Struct({
   group: Schema.String,

@@ -3,8 +3,8 @@ import * as Predicate from "effect/Predicate"
 import type * as Env from "../env/Env.ts"
 import * as Limits from "../env/Limits.ts"
 import type * as Sampling from "../model/Sampling.ts"
-import * as Check from "../record/Check.ts"
-import type * as Key from "../record/Key.ts"
+import type * as Key from "../records/Key.ts"
+import * as Check from "../settings/Check.ts"
 import { RolloutError, Violation } from "./RolloutError.ts"
 
 const violation = (key: Key.MemberKey, field: string, found: unknown, expected: string) =>

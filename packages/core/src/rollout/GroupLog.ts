@@ -10,7 +10,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Usage } from "../record/Usage.ts"
+import type { Usage } from "../records/Usage.ts"
 import type { GroupResult } from "./GroupResult.ts"
 
 /** Identifies a group of an iteration, sampled with weights after `step` optimizer steps. */

@@ -2,9 +2,9 @@
 import type * as Duration from "effect/Duration"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Limits from "../env/Limits.ts"
-import type * as TerminationReward from "../env/TerminationReward.ts"
-import * as Check from "../record/Check.ts"
-import type { InvalidOption } from "../record/InvalidOption.ts"
+import type * as TerminationReward from "../env/message/TerminationReward.ts"
+import * as Check from "../settings/Check.ts"
+import type { InvalidOption } from "../settings/InvalidOption.ts"
 import type * as FailurePolicy from "./FailurePolicy.ts"
 import type { Hooks } from "./Hooks.ts"
 

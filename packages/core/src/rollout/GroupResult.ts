@@ -1,7 +1,7 @@
 /** The result of rolling out a group. */
 import * as Option from "effect/Option"
 import type * as Trajectory from "../env/Trajectory.ts"
-import type * as Metric from "../record/Metric.ts"
+import type * as EnvMetric from "../records/EnvMetric.ts"
 
 /** The kinds of failure of a member; see `FailurePolicy`. */
 export type FailureTag =
@@ -45,7 +45,7 @@ export interface Group {
   readonly members: ReadonlyArray<Option.Option<Trajectory.Trajectory>>
   readonly rewardsG: Float64Array
   /** What the group's rewards reported, per member. */
-  readonly metricsG: ReadonlyArray<Metric.Metrics>
+  readonly metricsG: ReadonlyArray<EnvMetric.Metrics>
   /** Attempts that failed and were made good by a retry, in the order of members and attempts. */
   readonly retried: ReadonlyArray<FailureReport>
   /** Absent where the group's rewards took less than a millisecond. */

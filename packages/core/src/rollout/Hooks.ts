@@ -5,7 +5,7 @@ import type * as Option from "effect/Option"
 import type * as Message from "../chat/Message.ts"
 import type * as StopReason from "../env/StopReason.ts"
 import type * as Trajectory from "../env/Trajectory.ts"
-import type { MemberKey } from "../record/Key.ts"
+import type { MemberKey } from "../records/Key.ts"
 
 /** How far an episode has come. */
 export interface State {

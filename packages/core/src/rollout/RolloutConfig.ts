@@ -1,5 +1,5 @@
 /** How episodes of one kind are played, as one value. */
-import type * as ToolEnv from "../env/ToolEnv.ts"
+import type * as ToolEnv from "../env/message/ToolEnv.ts"
 import type * as GroupOptions from "./GroupOptions.ts"
 
 /**

@@ -5,13 +5,13 @@ import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import type { Weights } from "../backend/Weights.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
-import * as RunRecord from "../record/RunRecord.ts"
-import * as Spent from "../record/Spent.ts"
-import * as Tally from "../record/Tally.ts"
+import * as RunRecord from "../records/RunRecord.ts"
+import * as Spent from "../records/Spent.ts"
+import * as Tally from "../records/Tally.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
-import * as Forecast from "./Forecast.ts"
 import * as Halting from "./Halting.ts"
 import type { RunState } from "./RunState.ts"
+import * as Forecast from "./spending/Forecast.ts"
 
 /** The weights before an iteration, and the optimizer steps behind them. */
 export interface Place {

@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
-import type { RunRecord } from "../record/RunRecord.ts"
-import { type RunError, RunStore } from "../record/RunStore.ts"
+import type { RunRecord } from "../records/RunRecord.ts"
+import { type RunError, RunStore } from "../records/RunStore.ts"
 import type { Note } from "./Program.ts"
 
 export interface Ledger {

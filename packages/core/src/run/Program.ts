@@ -7,8 +7,8 @@ import type { ForwardBackwardOutput, OptimStepOutput } from "../backend/Training
 import type { Weights } from "../backend/Weights.ts"
 import type { ShortBatch } from "../data/Epochs.ts"
 import type { AdamParams } from "../model/AdamParams.ts"
-import type { Json, JsonObject } from "../record/Json.ts"
-import type * as RunRecord from "../record/RunRecord.ts"
+import type { Json, JsonObject } from "../records/Json.ts"
+import type * as RunRecord from "../records/RunRecord.ts"
 import type { Pass } from "./Pass.ts"
 
 /** One optimizer step. */

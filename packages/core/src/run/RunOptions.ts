@@ -7,13 +7,13 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { ChatModel } from "../chat/ChatModel.ts"
+import type { ChatModel } from "../catalog/ChatModel.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
-import * as Check from "../record/Check.ts"
-import type { InvalidOption } from "../record/InvalidOption.ts"
-import type { JsonObject } from "../record/Json.ts"
-import * as Setting from "../record/Setting.ts"
-import * as Caps from "./Caps.ts"
+import type { JsonObject } from "../records/Json.ts"
+import * as Check from "../settings/Check.ts"
+import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as Setting from "../settings/Setting.ts"
+import * as Caps from "./spending/Caps.ts"
 
 /** The adapter that is trained. */
 export const LoraSettings = Schema.Struct({

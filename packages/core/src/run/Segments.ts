@@ -1,6 +1,6 @@
 /** The openings of a run, and whether they are of one run. */
-import type { Json, JsonObject } from "../record/Json.ts"
-import * as RunRecord from "../record/RunRecord.ts"
+import type { Json, JsonObject } from "../records/Json.ts"
+import * as RunRecord from "../records/RunRecord.ts"
 
 export const show = (value: Json | undefined) => JSON.stringify(value) ?? "absent"
 

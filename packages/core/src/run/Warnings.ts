@@ -1,6 +1,6 @@
 /** Warnings of a run that starts or resumes: logged, and kept in its `Opened` record. */
 import type { Capabilities } from "../backend/Capabilities.ts"
-import * as RunRecord from "../record/RunRecord.ts"
+import * as RunRecord from "../records/RunRecord.ts"
 import type { Program } from "./Program.ts"
 import type * as RunOptions from "./RunOptions.ts"
 

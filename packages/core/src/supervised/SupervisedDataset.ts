@@ -1,12 +1,12 @@
 /** Batches of examples to imitate. */
 import * as Effect from "effect/Effect"
-import type { ChatModel } from "../chat/ChatModel.ts"
+import type { ChatModel } from "../catalog/ChatModel.ts"
 import type * as Message from "../chat/Message.ts"
 import * as Renderer from "../chat/Renderer.ts"
 import * as Epochs from "../data/Epochs.ts"
 import type * as Datum from "../model/Datum.ts"
-import * as Check from "../record/Check.ts"
-import type { InvalidOption } from "../record/InvalidOption.ts"
+import * as Check from "../settings/Check.ts"
+import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as WeightedDatum from "./WeightedDatum.ts"
 
 /** A conversation to imitate. */

@@ -2,11 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as Adam from "../learn/Adam.ts"
 import * as LearningRate from "../learn/LearningRate.ts"
-import * as Check from "../record/Check.ts"
-import type { InvalidOption } from "../record/InvalidOption.ts"
-import type { JsonObject } from "../record/Json.ts"
-import * as Setting from "../record/Setting.ts"
+import type { JsonObject } from "../records/Json.ts"
 import * as RunOptions from "../run/RunOptions.ts"
+import * as Check from "../settings/Check.ts"
+import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as Setting from "../settings/Setting.ts"
 import type { SupervisedDataset } from "./SupervisedDataset.ts"
 
 /** How the weights are updated. */

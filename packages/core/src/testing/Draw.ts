@@ -1,5 +1,5 @@
 /** Choices drawn from a seed. */
-import * as Seed from "../record/Seed.ts"
+import * as Seed from "../records/Seed.ts"
 
 /** A source of seeded choices. */
 export interface Draw {

@@ -4,7 +4,7 @@ import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type * as Env from "../env/Env.ts"
 import type { EnvGroup, EnvGroupBuilder, GroupReward } from "../env/EnvGroupBuilder.ts"
-import type * as Tool from "../env/Tool.ts"
+import type * as FunctionTool from "../env/message/FunctionTool.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Fault from "./Fault.ts"
@@ -26,9 +26,9 @@ export const sampler = (
 
 /** Faults are planned by the arguments and the number of earlier calls. */
 export const tool = <E, R, E2 = never>(
-  tool: Tool.Tool<E, R>,
-  plan: (argumentText: string, call: number) => Fault.Fault<Tool.Answer, E | E2>
-): Tool.Tool<E | E2, R> => {
+  tool: FunctionTool.FunctionTool<E, R>,
+  plan: (argumentText: string, call: number) => Fault.Fault<FunctionTool.Answer, E | E2>
+): FunctionTool.FunctionTool<E | E2, R> => {
   let calls = 0
   return { ...tool, call: (text) => Effect.suspend(() => plan(text, calls++)(tool.call(text))) }
 }

@@ -4,7 +4,7 @@
  */
 import { type AdamParams, defaults } from "../model/AdamParams.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
-import * as Seed from "../record/Seed.ts"
+import * as Seed from "../records/Seed.ts"
 
 /** One row `[V]` per preceding token; absent rows are zero. Never changed in place. */
 export type Rows = ReadonlyMap<number, Float64Array>

@@ -1,6 +1,6 @@
 /** Samples from a `ToyModel` as the port describes it. */
 import type * as Sampling from "../model/Sampling.ts"
-import * as Seed from "../record/Seed.ts"
+import * as Seed from "../records/Seed.ts"
 import * as ToyModel from "./ToyModel.ts"
 
 /** Temperature, then the `topK` most likely, then the fewest whose probability reaches `topP`, most likely first. */

@@ -1,7 +1,7 @@
 import { Message, OpenAi, PythonJson } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import * as Vectors from "./Vectors.ts"
+import * as Vectors from "../renderers/Vectors.ts"
 
 const call = { id: "c1", type: "function" as const, function: { name: "get", arguments: "{\"city\": \"SF\"}" } }
 const picture = "data:image/png;base64,iVBORw0KGgo="

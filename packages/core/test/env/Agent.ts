@@ -1,12 +1,12 @@
 /** Episodes with tools and scripted responses. */
 import {
+  FunctionTool,
   type Hooks,
   type Limits,
   Message,
   type Policy,
   Rollout,
   type Sampling,
-  Tool,
   ToolEnv,
   type Trajectory
 } from "@effect-rl/core"
@@ -28,7 +28,7 @@ export const unreadable = (error = "no json") =>
 export const echo = () => {
   const log: Array<string> = []
   const tool = (name: string, stop = false) =>
-    Tool.make({
+    FunctionTool.make({
       name,
       description: `says ${name}`,
       parameters: Schema.Struct({ text: Schema.optional(Schema.String) }),
@@ -45,7 +45,7 @@ export interface Played {
 }
 
 export interface Setting extends ToolEnv.Settings {
-  readonly tools?: ReadonlyArray<Tool.Tool>
+  readonly tools?: ReadonlyArray<FunctionTool.FunctionTool>
   /** The runner's own. */
   readonly caller?: Limits.Limits
   readonly hooks?: Hooks.Hooks

@@ -1,4 +1,4 @@
-import { Message, Renderers, type RolloutConfig, Tool, ToolEnv } from "@effect-rl/core"
+import { FunctionTool, Message, Renderers, type RolloutConfig, ToolEnv } from "@effect-rl/core"
 import { EnvLaws, TestTokenizer } from "@effect-rl/core/testing"
 import { describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -18,7 +18,7 @@ const tokenizer: TestTokenizer.TestTokenizer = {
   }
 }
 
-const look = Tool.make({
+const look = FunctionTool.make({
   name: "look",
   description: "Looks at a place.",
   parameters: Schema.Struct({ place: Schema.String }),

@@ -1,4 +1,4 @@
-import { Attempt, type Env, Message, Metric, ProblemEnv, ProblemGroupBuilder, Renderers } from "@effect-rl/core"
+import { Attempt, type Env, EnvMetric, Message, ProblemEnv, ProblemGroupBuilder, Renderers } from "@effect-rl/core"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -49,8 +49,8 @@ describe("a response is well ended", () => {
 
   it.effect("at the renderer's stop, required or not", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(isWellEnded(yield* step(`2${end}`)), Metric.rate(true))
-      assert.deepStrictEqual(isWellEnded(yield* step(`2${end}`, { requireStopSequence: false })), Metric.rate(true))
+      assert.deepStrictEqual(isWellEnded(yield* step(`2${end}`)), EnvMetric.rate(true))
+      assert.deepStrictEqual(isWellEnded(yield* step(`2${end}`, { requireStopSequence: false })), EnvMetric.rate(true))
     }))
 
   it.effect("at the model's end of text only where the stop is not required", () =>
@@ -62,10 +62,10 @@ describe("a response is well ended", () => {
 
   it.effect("never where it was truncated", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(isWellEnded(yield* step("2", {}, "length")), Metric.rate(false))
+      assert.deepStrictEqual(isWellEnded(yield* step("2", {}, "length")), EnvMetric.rate(false))
       assert.deepStrictEqual(
         isWellEnded(yield* step("2", { requireStopSequence: false }, "length")),
-        Metric.rate(false)
+        EnvMetric.rate(false)
       )
     }))
 })

@@ -1,4 +1,13 @@
-import { Limits, MessageEnv, Metric, type Policy, Rollout, Tool, ToolEnv, type Trajectory } from "@effect-rl/core"
+import {
+  EnvMetric,
+  FunctionTool,
+  Limits,
+  MessageEnv,
+  type Policy,
+  Rollout,
+  ToolEnv,
+  type Trajectory
+} from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
 import * as Recorded from "./Recorded.ts"
@@ -31,7 +40,7 @@ const metrics = (recorded: Readonly<Record<string, number>>) =>
   Object.fromEntries(
     Object.entries(recorded)
       .filter(([name]) => !asField.test(name))
-      .map(([name, value]) => [name, name === "parse_error" ? Metric.rate(value === 1) : Metric.mean(value)])
+      .map(([name, value]) => [name, name === "parse_error" ? EnvMetric.rate(value === 1) : EnvMetric.mean(value)])
   )
 
 /** A turn without a policy call stands for a reason to stop; here there is none such. */
@@ -167,7 +176,7 @@ describe("tool environments", () => {
       const { config, env, limits, policy: answers } = recorded.input
       const runs: Array<string> = []
       const tool = (name: string, stop: boolean) =>
-        Tool.make({
+        FunctionTool.make({
           name,
           description: name,
           parameters: Schema.Struct({ words: Schema.optional(Schema.Int) }),
@@ -182,7 +191,7 @@ describe("tool environments", () => {
         tools: [tool("echo", false), tool("halt", true)],
         messages: env.initial_messages,
         grade: (messages) =>
-          Effect.succeed({ reward: env.final_reward, metrics: { graded_messages: Metric.mean(messages.length) } }),
+          Effect.succeed({ reward: env.final_reward, metrics: { graded_messages: EnvMetric.mean(messages.length) } }),
         ...settings(recorded.input)
       })
       const { policy, requests } = answering(answers)

@@ -1,6 +1,7 @@
 import {
   Advantage,
   type Env,
+  FunctionTool,
   Message,
   MessageEnv,
   ModelInput,
@@ -8,7 +9,6 @@ import {
   Renderers,
   Rollout,
   Signal,
-  Tool,
   ToolEnv,
   TrainingData
 } from "@effect-rl/core"
@@ -226,7 +226,7 @@ describe("a rollout with tools", () => {
         logprobs: new Float32Array(tokens.length).fill(-1),
         stopReason: "stop" as const
       })
-      const look = Tool.make({
+      const look = FunctionTool.make({
         name: "look",
         description: "Looks.",
         parameters: Schema.Struct({}),

@@ -1,4 +1,4 @@
-import { Message, Metric } from "@effect-rl/core"
+import { EnvMetric, Message } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Agent from "./Agent.ts"
@@ -92,7 +92,7 @@ describe("calls that cannot be read", () => {
         "done"
       ]])
       const [first, second] = played.trajectory.transitions
-      assert.deepStrictEqual(first?.metrics, { parse_error: Metric.rate(true) })
+      assert.deepStrictEqual(first?.metrics, { parse_error: EnvMetric.rate(true) })
       assert.deepStrictEqual(second?.metrics, {})
     }))
 
@@ -168,6 +168,6 @@ describe("calls that cannot be read", () => {
       const played = yield* play([mixed, answer()], { parseErrors: { ...parseErrors, penaltyPerError: 1 } })
       assert.deepStrictEqual(rewards(played), [0, 0.9])
       assert.deepStrictEqual(played.ran, ["echo"])
-      assert.deepStrictEqual(played.trajectory.transitions[0]?.metrics, { parse_error: Metric.rate(true) })
+      assert.deepStrictEqual(played.trajectory.transitions[0]?.metrics, { parse_error: EnvMetric.rate(true) })
     }))
 })

@@ -1,8 +1,8 @@
 import {
   Env,
   type EnvGroupBuilder,
+  EnvMetric,
   Evaluator,
-  Metric,
   ModelInput,
   ProblemEnv,
   ProblemGroupBuilder,
@@ -110,7 +110,7 @@ describe("A test set", () => {
             step: () => Effect.succeed(step)
           })
         )
-      const right = answers("right", { _tag: "Done", reward: 1, metrics: { correct: Metric.rate(true) } })
+      const right = answers("right", { _tag: "Done", reward: 1, metrics: { correct: EnvMetric.rate(true) } })
       const cut = answers("cut", { _tag: "Done", reward: -0.1, stopReason: "max_tokens" })
       const overflow = broken(
         "overflow",
@@ -147,7 +147,7 @@ describe("A test set", () => {
             initialObservation: Effect.succeed(Env.prompt(ModelInput.fromTokens([40]), [])),
             step: () => {
               const reward = rewards[member] ?? NaN
-              return Effect.succeed({ _tag: "Done", reward, metrics: { correct: Metric.rate(reward > 0) } })
+              return Effect.succeed({ _tag: "Done", reward, metrics: { correct: EnvMetric.rate(reward > 0) } })
             }
           })
       })

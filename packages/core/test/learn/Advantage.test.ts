@@ -1,4 +1,4 @@
-import { Advantage, Metric, Signal } from "@effect-rl/core"
+import { Advantage, EnvMetric, Signal } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
 import * as Golden from "./Golden.ts"
@@ -14,7 +14,7 @@ const estimate = (
   lengths?: ReadonlyArray<number>
 ) => {
   const sampled = lengths === undefined ? {} : { members: Samples.membersOfLength(lengths, rewards) }
-  const metricsG = rewards.map((reward = 0) => ({ reward: Metric.mean(reward) }))
+  const metricsG = rewards.map((reward = 0) => ({ reward: EnvMetric.mean(reward) }))
   const { informative: [group] } = Signal.partition([Samples.group(rewards, { metricsG, ...sampled })])
   return group === undefined ? rewards.map(() => 0) : Array.from(estimator.of(group))
 }
@@ -225,8 +225,8 @@ describe("Advantage.decoupled", () => {
     const { informative: [group] } = Signal.partition([
       Samples.group(format, {
         metricsG: correct.map((hit, member) => ({
-          correct: Metric.rate(hit),
-          format: Metric.mean(format[member] ?? 0)
+          correct: EnvMetric.rate(hit),
+          format: EnvMetric.mean(format[member] ?? 0)
         }))
       })
     ])

@@ -1,4 +1,4 @@
-import { Advantage, Credit, type Json, Metric, Signal } from "@effect-rl/core"
+import { Advantage, Credit, EnvMetric, type Json, Signal } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
 import * as EstimatorRows from "./EstimatorRows.ts"
@@ -176,7 +176,7 @@ describe("Credit.batchRelative of Advantage.decoupled", () => {
           key: String(index),
           members: Samples.membersOfLength(members.map((member) => input.lengths[member] ?? 0), rewards),
           metricsG: members.map((member) =>
-            Object.fromEntries(names.map((name) => [name, Metric.mean(valueOf(name, member))]))
+            Object.fromEntries(names.map((name) => [name, EnvMetric.mean(valueOf(name, member))]))
           )
         })
       })

@@ -1,4 +1,4 @@
-import { Advantage, Credit, GroupResult, type Json, Metric, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Advantage, Credit, EnvMetric, GroupResult, type Json, Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema, Stream } from "effect"
 import * as Task from "../rl/Task.ts"
@@ -31,7 +31,7 @@ const group = (rewards: ReadonlyArray<number | undefined>, index = 0) =>
     ? Samples.skipped(rewards.length)
     : Samples.group(rewards, {
       key: String(index),
-      metricsG: rewards.map((reward = 0) => ({ correct: Metric.mean(reward) }))
+      metricsG: rewards.map((reward = 0) => ({ correct: EnvMetric.mean(reward) }))
     })
 
 const assigned = (credit: Credit.Credit<unknown>, batch: ReadonlyArray<ReadonlyArray<number | undefined>>) =>

@@ -2,9 +2,9 @@ import {
   Advantage,
   Audit,
   Credit,
+  type EnvMetric,
   GroupPayload,
   type GroupResult,
-  type Metric,
   ModelInput,
   type RunRecord,
   RunStore,
@@ -19,7 +19,7 @@ interface Said {
   readonly reward: number
   readonly tokens: ReadonlyArray<number>
   readonly text?: string
-  readonly metrics?: Metric.Metrics
+  readonly metrics?: EnvMetric.Metrics
   readonly isCut?: boolean
   /** Of each token; −1 unless given. */
   readonly logprob?: number

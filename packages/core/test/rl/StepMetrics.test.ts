@@ -1,4 +1,11 @@
-import { type Credit, type GroupResult, Metric, StepMetrics, type TrainingData, type Trajectory } from "@effect-rl/core"
+import {
+  type Credit,
+  EnvMetric,
+  type GroupResult,
+  StepMetrics,
+  type TrainingData,
+  type Trajectory
+} from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import * as Samples from "../learn/Samples.ts"
@@ -52,8 +59,8 @@ describe("StepMetrics.rollouts", () => {
   })
 
   it("has rates over episodes, also of what only some episodes report", () => {
-    const hit = { correct: Metric.rate(true), format: Metric.rate(true) }
-    const miss = { correct: Metric.rate(false), format: Metric.rate(true) }
+    const hit = { correct: EnvMetric.rate(true), format: EnvMetric.rate(true) }
+    const miss = { correct: EnvMetric.rate(false), format: EnvMetric.rate(true) }
     const cut = { ...write(5), action: { ...write(5).action, stopReason: "length" as const } }
     const numbers = StepMetrics.rollouts([
       Samples.group([1, 0, 0, 0], {
@@ -150,7 +157,7 @@ describe("StepMetrics.rollouts", () => {
   })
 
   it("does not let an environment overwrite a metric of the run", () => {
-    const metrics = { "reward/total": Metric.mean(99), total_turns: Metric.mean(99) }
+    const metrics = { "reward/total": EnvMetric.mean(99), total_turns: EnvMetric.mean(99) }
     const numbers = StepMetrics.rollouts([
       Samples.group([1, 0], {
         members: members(Samples.trajectory(write(1, { metrics })), Samples.trajectory(write(1)))

@@ -1,4 +1,4 @@
-import { type GroupResult, Loss, Metric, Objective, StepMetrics } from "@effect-rl/core"
+import { EnvMetric, type GroupResult, Loss, Objective, StepMetrics } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import * as Golden from "../learn/Golden.ts"
@@ -18,9 +18,11 @@ const report = (type: string): GroupResult.FailureReport => ({
 const isFlag = (name: string) =>
   /^(stop\/.*|parse_error(_masked)?|max_turns|max_tool_calls|context_overflow|zero_reward_on_limit)$/.test(name)
 
-const toMetrics = (metrics: Readonly<Record<string, number>>): Metric.Metrics =>
+const toMetrics = (metrics: Readonly<Record<string, number>>): EnvMetric.Metrics =>
   Object.fromEntries(
-    Object.entries(metrics).map(([name, value]) => [name, isFlag(name) ? Metric.rate(value > 0) : Metric.mean(value)])
+    Object.entries(metrics).map((
+      [name, value]
+    ) => [name, isFlag(name) ? EnvMetric.rate(value > 0) : EnvMetric.mean(value)])
   )
 
 const toGroup = (recorded: Golden.RolledOut): GroupResult.GroupResult =>

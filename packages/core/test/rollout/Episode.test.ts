@@ -1,4 +1,4 @@
-import { type Env, Metric, type Policy, Rollout, Trajectory } from "@effect-rl/core"
+import { type Env, EnvMetric, type Policy, Rollout, Trajectory } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
 import * as Scripted from "./Scripted.ts"
@@ -34,7 +34,7 @@ describe("turn by turn", () => {
 
   it.effect("a transition keeps the prompt, the action and what the step reported", () =>
     Effect.gen(function*() {
-      const metrics = { correct: Metric.rate(true) }
+      const metrics = { correct: EnvMetric.rate(true) }
       const { trajectory } = yield* play(
         Scripted.env({ ...next(0.25), trainable: false }, { ...done(1), metrics, logs: { answer: "7" } }),
         [4, 1]

@@ -1,4 +1,4 @@
-import { FailurePolicy, type GroupResult, Metric, type Policy, Rollout } from "@effect-rl/core"
+import { EnvMetric, FailurePolicy, type GroupResult, type Policy, Rollout } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -45,7 +45,7 @@ describe("a group that finishes", () => {
         groupRewards: (trajectories) =>
           Effect.succeed(trajectories.map(({ stepReward }) => ({
             reward: 10 * stepReward,
-            metrics: { step: Metric.mean(stepReward) }
+            metrics: { step: EnvMetric.mean(stepReward) }
           })))
       }, { samplerStep: 12 })
       assert.deepStrictEqual(
@@ -57,7 +57,7 @@ describe("a group that finishes", () => {
           samplerStep: 12,
           members: [],
           rewardsG: Float64Array.of(5.5, 16.5, 27.5),
-          metricsG: [{ step: Metric.mean(0.5) }, { step: Metric.mean(1.5) }, { step: Metric.mean(2.5) }],
+          metricsG: [{ step: EnvMetric.mean(0.5) }, { step: EnvMetric.mean(1.5) }, { step: EnvMetric.mean(2.5) }],
           retried: []
         }
       )

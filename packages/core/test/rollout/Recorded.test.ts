@@ -1,8 +1,8 @@
 import {
   Env,
+  EnvMetric,
   type Hooks,
   Message,
-  Metric,
   ModelInput,
   type Policy,
   ProblemEnv,
@@ -184,8 +184,8 @@ describe("one episode", () => {
       assert.strictEqual(trajectory.transitions[0]?.observation.length, expected?.ob_length)
       assert.closeTo(trajectory.stepReward, expected?.reward ?? NaN, 1e-12)
       assert.deepStrictEqual(trajectory.transitions[0]?.metrics, {
-        format: Metric.rate(expected?.metrics["format"] === 1),
-        correct: Metric.rate(expected?.metrics["correct"] === 1)
+        format: EnvMetric.rate(expected?.metrics["format"] === 1),
+        correct: EnvMetric.rate(expected?.metrics["correct"] === 1)
       })
       const isCut = recorded.input.policy[0]?.stop_reason === "length"
       assert.deepStrictEqual(

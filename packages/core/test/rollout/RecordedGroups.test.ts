@@ -1,8 +1,8 @@
 import {
   type Env,
+  EnvMetric,
   FailurePolicy,
   type GroupResult,
-  Metric,
   type Policy,
   Rollout,
   type Trajectory
@@ -19,7 +19,7 @@ const reports = (metrics: Readonly<Record<string, number>>) =>
   Object.fromEntries(
     Object.entries(metrics).map(([name, value]) => [
       name,
-      name === "zero_reward_on_limit" ? Metric.rate(value === 1) : Metric.mean(value)
+      name === "zero_reward_on_limit" ? EnvMetric.rate(value === 1) : EnvMetric.mean(value)
     ])
   )
 

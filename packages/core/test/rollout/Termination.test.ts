@@ -1,5 +1,12 @@
 /** The reward of an episode that ended at a limit. */
-import { FailurePolicy, type GroupResult, Metric, Rollout, type StopReason, TerminationReward } from "@effect-rl/core"
+import {
+  EnvMetric,
+  FailurePolicy,
+  type GroupResult,
+  Rollout,
+  type StopReason,
+  TerminationReward
+} from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { type Duration, Effect } from "effect"
 import * as Scripted from "./Scripted.ts"
@@ -34,7 +41,7 @@ const roll = Effect.fnUntraced(function*(
 })
 
 const zero = { zeroRewardOnLimit: true }
-const flagged = { zero_reward_on_limit: Metric.rate(true) }
+const flagged = { zero_reward_on_limit: EnvMetric.rate(true) }
 const completed: Member = { reason: "completed", grade: 0.5 }
 
 describe("zeroRewardOnLimit", () => {

@@ -1,5 +1,5 @@
 /** What goes wrong in a simulated batch, drawn from its seed for each call. */
-import type { Env, EnvGroupBuilder, Policy, Sampling, Tool } from "@effect-rl/core"
+import type { Env, EnvGroupBuilder, FunctionTool, Policy, Sampling } from "@effect-rl/core"
 import { Key, TinkerError } from "@effect-rl/core"
 import { Draw, Fault, type Faulty } from "@effect-rl/core/testing"
 import { Duration, Schema } from "effect"
@@ -76,7 +76,7 @@ const gradeFaults: Choices<ReadonlyArray<EnvGroupBuilder.GroupReward>, Broken> =
   [1, Fault.answer((rewards) => rewards.slice(1))]
 ]
 
-const toolFaults: Choices<Tool.Answer, Broken> = [[1, broken("tool")], [2, crash("tool")], [1, Fault.hang]]
+const toolFaults: Choices<FunctionTool.Answer, Broken> = [[1, broken("tool")], [2, crash("tool")], [1, Fault.hang]]
 
 /** Of one group: opening, acquiring, playing, grading. */
 export const group = (seed: number, severity: number, group: number): Faulty.GroupPlan<Broken> => {

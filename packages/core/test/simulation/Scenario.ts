@@ -4,14 +4,14 @@ import {
   Env,
   type EnvGroupBuilder,
   type FailurePolicy,
+  type FunctionTool,
   type Hooks,
   type Limits,
   ModelInput,
   type Policy,
   type Rollout,
   type TerminationReward,
-  type TinkerError,
-  type Tool
+  type TinkerError
 } from "@effect-rl/core"
 import { Draw, type EventLog, Faulty, LeakAudit } from "@effect-rl/core/testing"
 import { type Context, Duration, Effect, Schedule, type Scope } from "effect"
@@ -172,9 +172,9 @@ export const behind = (
   })
 
 /** Calls its tool in a scope of its own. */
-const makeTool = ({ seed, severity }: Scenario, life: Ledger.Life): Tool.Tool<Faults.Broken, Needs> => {
+const makeTool = ({ seed, severity }: Scenario, life: Ledger.Life): FunctionTool.FunctionTool<Faults.Broken, Needs> => {
   const draw = Draw.make(seed, "tool time", life.group, life.member, life.life)
-  const called: Tool.Tool<never, Needs> = {
+  const called: FunctionTool.FunctionTool<never, Needs> = {
     spec: { name: "look", description: "", parameters: {} },
     call: () => Effect.as(Effect.sleep(moment(draw, 500)), { content: "seen" })
   }

@@ -1,4 +1,4 @@
-import { Env, ModelInput, type Policy, Rollout, type SamplingClient, TinkerError, Tool } from "@effect-rl/core"
+import { Env, FunctionTool, ModelInput, type Policy, Rollout, type SamplingClient, TinkerError } from "@effect-rl/core"
 import { Draw, Fault, Faulty, Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Clock, Effect, Exit, Option, Schema } from "effect"
@@ -97,7 +97,7 @@ describe("a sampler", () => {
 describe("a tool", () => {
   it.effect("goes wrong at the calls that are planned", () =>
     Effect.gen(function*() {
-      const tool = Tool.make({
+      const tool = FunctionTool.make({
         name: "look",
         description: "",
         parameters: Schema.Struct({}),

@@ -1,5 +1,5 @@
 /** A compute thread's handling of commands. */
-import { uniform } from "@effect-rl/core/record/Seed"
+import { uniform } from "@effect-rl/core/records/Seed"
 import * as Adam from "../model/Adam.ts"
 import * as Adapter from "../model/Adapter.ts"
 import type { Compute } from "../model/Compute.ts"

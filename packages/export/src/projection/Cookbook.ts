@@ -1,5 +1,5 @@
 /** The files that tinker-cookbook writes beside a run, for its own tools and for those that know them. */
-import { type GroupResult, type Metric, RunRecord, type RunStore } from "@effect-rl/core"
+import { type EnvMetric, type GroupResult, RunRecord, type RunStore } from "@effect-rl/core"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -11,7 +11,7 @@ import * as RunSpans from "../run/RunSpans.ts"
 import * as Logtree from "./Logtree.ts"
 import * as Projection from "./Projection.ts"
 
-const metricsOf = (metrics: Metric.Metrics) =>
+const metricsOf = (metrics: EnvMetric.Metrics) =>
   Object.fromEntries(
     Object.entries(metrics).map(([name, metric]) => [name, metric.kind === "rate" ? Number(metric.hit) : metric.value])
   )

@@ -1,5 +1,5 @@
 /** A long calculation, with a calculator as a tool. */
-import { type ChatModel, Message, Metric, Tool, ToolEnv } from "@effect-rl/core"
+import { type ChatModel, EnvMetric, FunctionTool, Message, ToolEnv } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -7,7 +7,7 @@ import * as Rational from "../grading/Rational.ts"
 import * as Expression from "./Expression.ts"
 
 /** Answers `{"error": …}` where an expression cannot be evaluated. */
-export const calculator = Tool.make({
+export const calculator = FunctionTool.make({
   name: "calculator",
   description: "Works out an expression of numbers, + - * / and parentheses, exactly. Fractions come as a/b.",
   parameters: Schema.Struct({
@@ -58,7 +58,7 @@ export const make = ({ answer, expression, model }: Options) =>
       const called = messages.some(({ role }) => role === "tool")
       return Effect.succeed({
         reward: Number(correct),
-        metrics: { correct: Metric.rate(correct), used_calculator: Metric.rate(called) }
+        metrics: { correct: EnvMetric.rate(correct), used_calculator: EnvMetric.rate(called) }
       })
     }
   })

@@ -1,5 +1,5 @@
 /** The answer a response put into a box. */
-import * as PythonText from "@effect-rl/core/chat/PythonText"
+import * as PythonText from "@effect-rl/core/renderers/text/PythonText"
 import * as Option from "effect/Option"
 
 const unbraced = new RegExp(`\\\\boxed${PythonText.space}+([a-zA-Z0-9]+)`)

@@ -1,5 +1,5 @@
 /** The normal form in which the MATH benchmark compares answers as text. */
-import * as PythonText from "@effect-rl/core/chat/PythonText"
+import * as PythonText from "@effect-rl/core/renderers/text/PythonText"
 import * as Option from "effect/Option"
 
 const enclosing = /^\\text\{([^\n]+?)\}$/

@@ -1,5 +1,5 @@
 /** Numbers as Python's `float()` reads and writes them. */
-import * as PythonText from "@effect-rl/core/chat/PythonText"
+import * as PythonText from "@effect-rl/core/renderers/text/PythonText"
 import * as Option from "effect/Option"
 
 const digits = "[0-9](?:_?[0-9])*"

@@ -1,5 +1,5 @@
 /** A problem whose reward is the share of right digits, rather than right or wrong. */
-import { type Env, Message, Metric, type Renderer, SingleTurn } from "@effect-rl/core"
+import { type Env, EnvMetric, Message, type Renderer, SingleTurn } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Boxed from "../grading/Boxed.ts"
@@ -34,7 +34,7 @@ export const make = (options: MathEnv.Options): Env.Env<Renderer.RendererError> 
     return Effect.succeed({
       _tag: "Done",
       reward: Option.match(answer, { onNone: () => 0, onSome: (given) => digitShare(given, options.answer) }),
-      metrics: { format: Metric.rate(Option.isSome(answer)) }
+      metrics: { format: EnvMetric.rate(Option.isSome(answer)) }
     })
   })
 }

@@ -1,5 +1,5 @@
 /** Grade-school word problems with worked solutions. */
-import * as PythonText from "@effect-rl/core/chat/PythonText"
+import * as PythonText from "@effect-rl/core/renderers/text/PythonText"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 

@@ -1,5 +1,5 @@
 /** A number is guessed in a few turns, each answered with too low or too high. */
-import { type ChatModel, Env, Message, Metric, type Renderer } from "@effect-rl/core"
+import { type ChatModel, Env, EnvMetric, Message, type Renderer } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 
 /** How hard the game is. */
@@ -78,7 +78,7 @@ export const make = (
       isOver = reward === 1 || turns.length / 2 >= maxTurns
       const reported = {
         reward,
-        metrics: { correct: Metric.rate(reward === 1) },
+        metrics: { correct: EnvMetric.rate(reward === 1) },
         logs: { guess: said, feedback: Message.text(reply), target: answer }
       }
       if (isOver) return { ...reported, _tag: "Done", stopReason: reward === 1 ? "completed" : "max_turns" }

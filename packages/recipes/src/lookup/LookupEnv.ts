@@ -1,5 +1,5 @@
 /** A question about a fact that only the search tool knows. */
-import { type ChatModel, Message, Metric, Tool, ToolEnv } from "@effect-rl/core"
+import { type ChatModel, EnvMetric, FunctionTool, Message, ToolEnv } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Directory from "./Directory.ts"
@@ -19,7 +19,7 @@ export const maxTurns = 3
 export const question = (name: string) => `Which room does ${name} have?`
 
 const searchIn = (directory: Directory.Directory, seed: number) =>
-  Tool.make({
+  FunctionTool.make({
     name: "search",
     description: "Finds people by name.",
     parameters: Schema.Struct({ query: Schema.String }),
@@ -54,7 +54,7 @@ export const make = ({ model, name, seed }: Options) => {
       const searched = messages.some(({ role }) => role === "tool")
       return Effect.succeed({
         reward: Number(correct),
-        metrics: { correct: Metric.rate(correct), searched: Metric.rate(searched) }
+        metrics: { correct: EnvMetric.rate(correct), searched: EnvMetric.rate(searched) }
       })
     }
   })

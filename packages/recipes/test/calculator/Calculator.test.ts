@@ -1,4 +1,4 @@
-import { Metric, Renderers, Rollout, type Sampling } from "@effect-rl/core"
+import { EnvMetric, Renderers, Rollout, type Sampling } from "@effect-rl/core"
 import { EnvLaws } from "@effect-rl/core/testing"
 import { Calculation, CalculatorEnv, Recipes } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
@@ -36,8 +36,8 @@ describe("a calculation", () => {
       assert.strictEqual(stepReward, 1)
       assert.deepStrictEqual(stopReason, Option.some("completed"))
       assert.deepInclude(transitions.at(-1)?.metrics, {
-        correct: Metric.rate(true),
-        used_calculator: Metric.rate(true)
+        correct: EnvMetric.rate(true),
+        used_calculator: EnvMetric.rate(true)
       })
     }))
 

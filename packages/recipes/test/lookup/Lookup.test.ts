@@ -1,4 +1,4 @@
-import { Metric, Rollout, type Sampling } from "@effect-rl/core"
+import { EnvMetric, Rollout, type Sampling } from "@effect-rl/core"
 import { EnvLaws } from "@effect-rl/core/testing"
 import { Directory, LookupEnv, Recipes } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
@@ -56,7 +56,7 @@ describe("a lookup", () => {
       assert.strictEqual(stepReward, 1)
       assert.deepStrictEqual(stopReason, Option.some("completed"))
       assert.strictEqual(transitions[0]?.logs["tool_result_0"], `Ada Bell: ${roomOf("Ada Bell")}`)
-      assert.deepInclude(transitions.at(-1)?.metrics, { correct: Metric.rate(true), searched: Metric.rate(true) })
+      assert.deepInclude(transitions.at(-1)?.metrics, { correct: EnvMetric.rate(true), searched: EnvMetric.rate(true) })
     }))
 
   it.effect.each([roomOf("Ada Cook"), "I am not sure.", ""])("earns nothing for %j", (said) =>

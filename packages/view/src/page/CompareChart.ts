@@ -1,5 +1,5 @@
 /** Reward curves of several methods: a line for each run, or the mean over seeds with their standard error as a band. */
-import * as Statistics from "@effect-rl/core/record/Statistics"
+import * as Statistics from "@effect-rl/core/records/Statistics"
 import type { ComparedRun, Comparison } from "../story/Entry.ts"
 import * as MethodName from "../story/MethodName.ts"
 import { type Child, empty, h } from "./Dom.ts"

@@ -1,5 +1,5 @@
 /** The groups of one iteration or evaluation, with a dot for each member by its reward. */
-import * as Statistics from "@effect-rl/core/record/Statistics"
+import * as Statistics from "@effect-rl/core/records/Statistics"
 import type * as Entry from "../story/Entry.ts"
 import { verdict } from "../story/GroupVerdict.ts"
 import * as Story from "../story/Story.ts"

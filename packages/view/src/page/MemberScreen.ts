@@ -1,5 +1,5 @@
 /** The transcript of a member: what each turn logged, or its exact tokens. */
-import * as Statistics from "@effect-rl/core/record/Statistics"
+import * as Statistics from "@effect-rl/core/records/Statistics"
 import type * as Entry from "../story/Entry.ts"
 import * as Story from "../story/Story.ts"
 import * as ChatMessages from "./ChatMessages.ts"

@@ -1,5 +1,5 @@
 /** Mean reward of each iteration with its standard error, and held-out evaluations, as a picture to click on. */
-import * as Statistics from "@effect-rl/core/record/Statistics"
+import * as Statistics from "@effect-rl/core/records/Statistics"
 import { type Evaluation, evaluations, evaluators, type Iteration, iterations, type Story } from "../story/Story.ts"
 import { type Child, empty, h } from "./Dom.ts"
 import * as MetricChart from "./MetricChart.ts"

@@ -1,5 +1,5 @@
 /** Points of a curve, and the scales that put them on a picture. */
-import * as Statistics from "@effect-rl/core/record/Statistics"
+import * as Statistics from "@effect-rl/core/records/Statistics"
 import { svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 import type { Part } from "./Zoom.ts"

@@ -1,5 +1,5 @@
 /** Numbers and foreign text as people read them. */
-import * as Statistics from "@effect-rl/core/record/Statistics"
+import * as Statistics from "@effect-rl/core/records/Statistics"
 
 export const fixed = (value: number | null | undefined, digits = 3): string =>
   value === null || value === undefined || !Number.isFinite(value)

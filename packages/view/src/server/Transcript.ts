@@ -1,8 +1,8 @@
 /** The payload of a group as values that the page shows. */
 import {
+  type EnvMetric,
   GroupPayload,
   GroupResult,
-  type Metric,
   type ModelInput,
   type TrainedTokens,
   type Trajectory
@@ -23,7 +23,7 @@ const logsOf = (logs: Readonly<Record<string, string | number>>): Entry.Logs =>
     Object.entries(logs).map(([name, value]) => [name, typeof value === "number" ? finite(value) : value])
   )
 
-const metricsOf = (metrics: Metric.Metrics) =>
+const metricsOf = (metrics: EnvMetric.Metrics) =>
   Object.fromEntries(
     Object.entries(metrics).map(([name, metric]) => [name, metric.kind === "rate" ? metric.hit : finite(metric.value)])
   )
@@ -127,7 +127,7 @@ const memberOf = Effect.fnUntraced(function*(
   context: Context,
   index: number,
   { logs = {}, stepReward, stopReason, transitions }: Trajectory.Trajectory,
-  metrics: Metric.Metrics,
+  metrics: EnvMetric.Metrics,
   advantage: number | null | undefined
 ) {
   const trained = TrainedTurns.ofMember(context.datums, index, transitions)

@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Schema from "effect/Schema"
-import { InvalidOption } from "../../record/InvalidOption.ts"
 import type { GroupResult } from "../../rollout/GroupResult.ts"
+import { InvalidOption } from "../../settings/InvalidOption.ts"
 import { type Assigned, type Credit, type GroupCredit, identityOf } from "./Assigned.ts"
 
 const Memories = Schema.Record(Schema.String, Schema.Json)

@@ -1,14 +1,14 @@
 /** How much more likely the sampler found its tokens than other weights find them. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as AdaptiveLimiter from "../../backend/AdaptiveLimiter.ts"
+import * as AdaptiveLimiter from "../../backend/limiter/AdaptiveLimiter.ts"
 import { Metering } from "../../backend/Metering.ts"
 import type { SamplingClient } from "../../backend/SamplingClient.ts"
 import type { TinkerError } from "../../backend/TinkerError.ts"
 import * as ModelInput from "../../model/ModelInput.ts"
-import { InvalidOption } from "../../record/InvalidOption.ts"
-import * as Statistics from "../../record/Statistics.ts"
+import * as Statistics from "../../records/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
+import { InvalidOption } from "../../settings/InvalidOption.ts"
 import type * as TrainingData from "../TrainingData.ts"
 import { type GroupCredit, noAdvantages } from "./Assigned.ts"
 

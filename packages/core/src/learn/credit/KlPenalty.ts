@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { SamplingClient } from "../../backend/SamplingClient.ts"
 import type { TinkerError } from "../../backend/TinkerError.ts"
-import type { InvalidOption } from "../../record/InvalidOption.ts"
+import type { InvalidOption } from "../../settings/InvalidOption.ts"
 import * as TokenAdvantages from "../TokenAdvantages.ts"
 import { type Credit, identityOf, orConstant, traitsOf, withConstant } from "./Assigned.ts"
 import * as Gap from "./Gap.ts"

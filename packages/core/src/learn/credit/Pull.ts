@@ -1,5 +1,5 @@
 /** Advantages that hold the policy near other weights, or draw it towards them. */
-import * as Check from "../../record/Check.ts"
+import * as Check from "../../settings/Check.ts"
 import * as TokenAdvantages from "../TokenAdvantages.ts"
 import type * as TrainingData from "../TrainingData.ts"
 import type { GroupCredit } from "./Assigned.ts"

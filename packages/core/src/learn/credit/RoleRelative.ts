@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as Check from "../../record/Check.ts"
-import type { InvalidOption } from "../../record/InvalidOption.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
+import * as Check from "../../settings/Check.ts"
+import type { InvalidOption } from "../../settings/InvalidOption.ts"
 import * as Advantage from "../Advantage.ts"
 import { type Credit, credited, orConstant } from "./Assigned.ts"
 

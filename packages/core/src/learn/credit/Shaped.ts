@@ -2,11 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Trajectory from "../../env/Trajectory.ts"
-import * as Check from "../../record/Check.ts"
-import type { InvalidOption } from "../../record/InvalidOption.ts"
-import type { JsonObject } from "../../record/Json.ts"
-import * as Statistics from "../../record/Statistics.ts"
+import type { JsonObject } from "../../records/Json.ts"
+import * as Statistics from "../../records/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
+import * as Check from "../../settings/Check.ts"
+import type { InvalidOption } from "../../settings/InvalidOption.ts"
 import { type Credit, identityOf, traitsOf } from "./Assigned.ts"
 
 /** A member's changed reward. */

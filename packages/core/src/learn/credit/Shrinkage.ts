@@ -1,6 +1,6 @@
 /** Credit against a baseline that is drawn from the group's mean towards that of all groups. */
 import * as Effect from "effect/Effect"
-import * as Statistics from "../../record/Statistics.ts"
+import * as Statistics from "../../records/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 import * as Advantage from "../Advantage.ts"
 import { type Credit, credited, orConstant } from "./Assigned.ts"

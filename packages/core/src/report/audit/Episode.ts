@@ -1,5 +1,5 @@
 /** A member as the checks of an audit see it. */
-import * as Metric from "../../record/Metric.ts"
+import * as EnvMetric from "../../records/EnvMetric.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 
 export interface Episode {
@@ -41,5 +41,5 @@ export const of = (result: GroupResult.GroupResult): ReadonlyArray<Episode> =>
       texts: transitions.flatMap(({ logs }) =>
         Object.entries(logs).map(([name, value]) => [name, String(value)] as const)
       ),
-      metrics: Metric.aggregate([[...transitions.map(({ metrics }) => metrics), result.metricsG[member] ?? {}]])
+      metrics: EnvMetric.aggregate([[...transitions.map(({ metrics }) => metrics), result.metricsG[member] ?? {}]])
     }))

@@ -1,5 +1,5 @@
 /** Checks of an iteration against those before it. */
-import * as Statistics from "../../record/Statistics.ts"
+import * as Statistics from "../../records/Statistics.ts"
 import type { Episode } from "./Episode.ts"
 
 /** What a check found in an iteration. */

@@ -9,7 +9,7 @@ import type { TrainingDatum } from "../../learn/TrainingData.ts"
 import * as Datum from "../../model/Datum.ts"
 import type * as Loss from "../../model/Loss.ts"
 import * as LossExpression from "../../model/LossExpression.ts"
-import type { JsonObject } from "../../record/Json.ts"
+import type { JsonObject } from "../../records/Json.ts"
 import * as Pass from "../../run/Pass.ts"
 import { clipping, type IsClipped } from "./Clipping.ts"
 

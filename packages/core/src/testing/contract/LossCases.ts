@@ -4,7 +4,7 @@ import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Datum from "../../model/Datum.ts"
 import * as Loss from "../../model/Loss.ts"
-import * as Statistics from "../../record/Statistics.ts"
+import * as Statistics from "../../records/Statistics.ts"
 import * as Case from "./Case.ts"
 import * as Fixture from "./Fixture.ts"
 

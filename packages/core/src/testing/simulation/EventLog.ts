@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Seed from "../../record/Seed.ts"
+import * as Seed from "../../records/Seed.ts"
 
 /** `lane` names what the event belongs to, such as a member of a group: order is certain within a lane, but not between lanes. */
 export interface Event {

@@ -1,5 +1,5 @@
 /** A dialogue that keeps every law: it uses all an environment can do. */
-import { Env, type Message, Metric, ModelInput, type Sampling } from "@effect-rl/core"
+import { Env, EnvMetric, type Message, ModelInput, type Sampling } from "@effect-rl/core"
 import { LeakAudit, TestTokenizer } from "@effect-rl/core/testing"
 import { Effect, Schema, type Scope } from "effect"
 
@@ -43,7 +43,7 @@ export const make = (seed: number): Effect.Effect<Dialogue, never, Requirements>
         const toolCalls = Math.min(text.split("!").length - 1, toolCallsLeft)
         const reported = {
           reward: text.length + seed,
-          metrics: { polite: Metric.rate(text.includes("please")), length: Metric.mean(text.length) },
+          metrics: { polite: EnvMetric.rate(text.includes("please")), length: EnvMetric.mean(text.length) },
           logs: { text },
           toolCalls
         }

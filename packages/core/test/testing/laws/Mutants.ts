@@ -1,5 +1,5 @@
 /** The dialogue with one law broken each. */
-import { Env, Metric, ModelInput } from "@effect-rl/core"
+import { Env, EnvMetric, ModelInput } from "@effect-rl/core"
 import { type EnvLaws, LeakAudit } from "@effect-rl/core/testing"
 import { Effect, Exit, Scope } from "effect"
 import * as Dialogue from "./Dialogue.ts"
@@ -188,7 +188,8 @@ export const all: ReadonlyArray<Mutant> = [
   {
     rule: "reports a metric as a mean, then as a sum",
     breaks: "metrics: keep their kind",
-    make: () => stepping((step, turn) => ({ ...step, metrics: { words: turn === 0 ? Metric.mean(1) : Metric.sum(1) } }))
+    make: () =>
+      stepping((step, turn) => ({ ...step, metrics: { words: turn === 0 ? EnvMetric.mean(1) : EnvMetric.sum(1) } }))
   },
   {
     rule: "calls one tool too many",

@@ -1,0 +1,180 @@
+/**
+ * An adaptive limit on concurrent sampling requests, shared by rollouts, evaluations and judges. Requests are not limited unless
+ * `AdaptiveLimiter.layer` is provided.
+ *
+ * @example
+ * const limited = yield* AdaptiveLimiter.limit(client, "judge")
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import type * as Sampling from "../../model/Sampling.ts"
+import type { SamplingClient } from "../SamplingClient.ts"
+import { Closed, TinkerError } from "../TinkerError.ts"
+import * as Admission from "./Admission.ts"
+import * as PermitQueue from "./PermitQueue.ts"
+
+export type { State } from "./Admission.ts"
+export type { Lane } from "./PermitQueue.ts"
+
+/** Names of the metrics that a limiter keeps; `waiting` has an attribute `lane`. */
+export const metrics = {
+  permits: Metric.gauge("effect_rl_sampling_permits"),
+  inUse: Metric.gauge("effect_rl_sampling_in_use"),
+  waiting: Metric.gauge("effect_rl_sampling_waiting"),
+  rateLimited: Metric.counter("effect_rl_sampling_rate_limited", { incremental: true })
+}
+
+/** A limit on concurrent requests that follows the backend's load. */
+export interface AdaptiveLimiter {
+  /** The same client, whose requests wait for their turn. */
+  readonly sampling: (client: SamplingClient, lane: PermitQueue.Lane) => SamplingClient
+  readonly state: Effect.Effect<Admission.State>
+  /** The state now, and whenever the number of permits or the breaker changes. */
+  readonly changes: Stream.Stream<Admission.State>
+}
+
+/** The limiter of everything that samples; where it is undefined, every request is sent at once. */
+export const AdaptiveLimiter = Context.Reference<AdaptiveLimiter | undefined>(
+  "@effect-rl/core/backend/limiter/AdaptiveLimiter",
+  { defaultValue: () => undefined }
+)
+
+/** The client behind the limiter that a Layer provides, or the client itself. */
+export const limit = (client: SamplingClient, lane: PermitQueue.Lane): Effect.Effect<SamplingClient> =>
+  Effect.map(AdaptiveLimiter, (limiter) => limiter === undefined ? client : limiter.sampling(client, lane))
+
+/** How often a request is sent again after the backend turned it away. */
+const mostRejections = 10
+
+/** A request as the limiter sees it: how many sequences it asks for, and how many tokens the longest has. */
+interface Call<A> {
+  readonly lane: PermitQueue.Lane
+  readonly permits: number
+  readonly send: Effect.Effect<A, TinkerError>
+  readonly tokens: (value: A) => number
+}
+
+const longest = ({ sequences }: Sampling.SampleResponse) =>
+  sequences.reduce((most, { tokens }) => Math.max(most, tokens.length), 0)
+
+const endingOf = <A>({ tokens }: Call<A>, exit: Exit.Exit<A, TinkerError>): Admission.Ending => {
+  if (Exit.isSuccess(exit)) return { _tag: "Answered", tokens: tokens(exit.value) }
+  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+  switch (error?.reason._tag) {
+    case undefined:
+      return { _tag: "Unanswered" }
+    case "RateLimited":
+      return { _tag: "TurnedAway", retryAfterMillis: error.reason.retryAfterMillis }
+    case "Unavailable":
+      return { _tag: "Unavailable", error }
+    default:
+      return { _tag: "Failed" }
+  }
+}
+
+const measure = ({ inUse, permits, waiting }: Admission.State) =>
+  Effect.all([
+    Metric.update(metrics.permits, permits),
+    Metric.update(metrics.inUse, inUse),
+    ...PermitQueue.lanes.map((lane) => Metric.update(Metric.withAttributes(metrics.waiting, { lane }), waiting[lane]))
+  ], { discard: true })
+
+const closed = new TinkerError({
+  operation: "sample",
+  reason: new Closed({ detail: "the scope of the limiter closed" })
+})
+
+/** Yields first, because the fiber that admitted this request has to continue before it can admit the next one. */
+const turn = ({ admitted }: PermitQueue.Waiter) =>
+  Effect.suspend(() => {
+    const through = Deferred.await(admitted)
+    return Deferred.isDoneUnsafe(admitted) ? through : Effect.andThen(through, Effect.yieldNow)
+  })
+
+/**
+ * A permit is one sequence being sampled. The number of permits follows the backend: up while requests wait, down when it answers
+ * `RateLimited` or becomes slower without doing more. A request that is turned away is sent again at the time that the backend gave;
+ * where that happens twice in a row, all requests wait until then. After five requests in a row that failed as `Unavailable`, a single
+ * request probes whether the backend is up; requests that wait for the probe fail with it. Works until the scope closes.
+ */
+export const make: Effect.Effect<AdaptiveLimiter, never, Scope.Scope> = Effect.gen(function*() {
+  const scope = yield* Effect.scope
+  const admission = Admission.make()
+  const states = yield* SubscriptionRef.make(admission.state())
+  let isClosed = false
+
+  const wakeAfter = (millis: number) =>
+    Effect.sleep(millis).pipe(
+      Effect.andThen(Clock.currentTimeMillis),
+      Effect.map(admission.wake),
+      Effect.forkIn(scope)
+    )
+
+  const publish = (state: Admission.State) => {
+    const last = SubscriptionRef.getUnsafe(states)
+    const isNew = last.permits !== state.permits || last.breaker !== state.breaker
+    return isNew ? SubscriptionRef.set(states, state) : Effect.void
+  }
+
+  const settle = Effect.fnUntraced(function*(waiter: PermitQueue.Waiter, ending: Admission.Ending) {
+    const pause = admission.settle(waiter, ending, yield* Clock.currentTimeMillis)
+    if (pause !== undefined) yield* wakeAfter(pause)
+    if (ending._tag === "TurnedAway") yield* Metric.update(metrics.rateLimited, 1)
+    const state = admission.state()
+    yield* measure(state)
+    yield* publish(state)
+  })
+
+  const once = <A>(call: Call<A>, isAgain: boolean) =>
+    Effect.uninterruptibleMask((restore) => {
+      const waiter = PermitQueue.waiter(call.lane, call.permits)
+      const enter = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        isClosed ? Effect.fail(closed) : Effect.succeed(admission.enter(waiter, isAgain, now)))
+      return enter.pipe(
+        Effect.andThen(restore(Effect.andThen(turn(waiter), call.send))),
+        Effect.onExit((exit) =>
+          admission.leave(waiter) ? Effect.void : settle(waiter, endingOf(call, exit))
+        )
+      )
+    })
+
+  const limited = <A>(call: Call<A>, rejections = 0): Effect.Effect<A, TinkerError> =>
+    Effect.catch(
+      once(call, rejections > 0),
+      (error) =>
+        error.reason._tag === "RateLimited" && rejections < mostRejections
+          ? Effect.delay(Effect.suspend(() => limited(call, rejections + 1)), error.reason.retryAfterMillis)
+          : Effect.fail(error)
+    )
+
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      isClosed = true
+      admission.close(closed)
+    })
+  )
+
+  return {
+    sampling: (client, lane) => ({
+      ...client,
+      sample: (request) =>
+        limited({ lane, permits: request.numSamples ?? 1, send: client.sample(request), tokens: longest }),
+      computeLogprobs: (prompt) => limited({ lane, permits: 1, send: client.computeLogprobs(prompt), tokens: () => 0 })
+    }),
+    state: Effect.sync(admission.state),
+    changes: SubscriptionRef.changes(states)
+  }
+})
+
+/** Limits everything that samples. */
+export const layer: Layer.Layer<never> = Layer.effect(AdaptiveLimiter, make)

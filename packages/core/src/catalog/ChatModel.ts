@@ -1,0 +1,111 @@
+/** Model, tokenizer and renderer that belong together. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Capabilities } from "../backend/Capabilities.ts"
+import { Tinker } from "../backend/Tinker.ts"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import type * as Renderer from "../chat/Renderer.ts"
+import { type Tokenizer, type TokenizerError, Tokenizers } from "../chat/Tokenizer.ts"
+import * as JinjaRenderer from "../renderers/jinja/JinjaRenderer.ts"
+import * as Renderers from "../renderers/Renderers.ts"
+import * as ModelRegistry from "./ModelRegistry.ts"
+import * as TemplateFamily from "./TemplateFamily.ts"
+
+/** No chat model can be made for a model. */
+export class ChatModelError extends Schema.TaggedError<ChatModelError>()("ChatModelError", {
+  model: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `model "${this.model}": ${this.detail}`
+  }
+}
+
+/**
+ * A model with its tokenizer and renderer. It is a value, so that policy, judge and teacher can differ, and is checked against the
+ * backend once.
+ */
+export interface ChatModel {
+  readonly name: string
+  readonly tokenizer: Tokenizer
+  readonly renderer: Renderer.Renderer
+  readonly capabilities: Capabilities
+}
+
+/** The registry's choice for the model unless given. */
+export interface Options {
+  /** A name, a renderer of your own, or a function that makes one for the model's tokenizer. */
+  readonly renderer?: string | Renderer.Renderer | Renderers.Make
+  /** A model name or folder to load the tokenizer from, or a tokenizer of your own. */
+  readonly tokenizer?: string | Tokenizer
+}
+
+/**
+ * The renderer that is given, that is known for the model, or that the tokenizer's chat template is recognised as; otherwise the template
+ * itself.
+ */
+const chooseName = (
+  name: string,
+  renderer: string | undefined,
+  { chatTemplate }: Tokenizer
+): Effect.Effect<string, ChatModelError> => {
+  if (renderer !== undefined) return Effect.succeed(renderer)
+  if (chatTemplate !== undefined) {
+    return Effect.succeed(TemplateFamily.rendererOf(chatTemplate.source) ?? JinjaRenderer.name)
+  }
+  const detail = "its renderer is not known, and its tokenizer comes with no chat template; pass renderer, one of: "
+  return Effect.fail(new ChatModelError({ model: name, detail: detail + Renderers.names.join(", ") }))
+}
+
+const chooseRenderer = (
+  name: string,
+  renderer: Options["renderer"],
+  tokenizer: Tokenizer
+): Effect.Effect<Renderer.Renderer, ChatModelError | Renderer.RendererError> => {
+  if (typeof renderer === "object") return Effect.succeed(renderer)
+  if (typeof renderer === "function") return renderer(tokenizer)
+  return Effect.flatMap(chooseName(name, renderer, tokenizer), (chosen) => Renderers.byName(chosen, tokenizer))
+}
+
+const checkFingerprint = (
+  name: string,
+  source: string,
+  tokenizer: Tokenizer,
+  capabilities: Capabilities
+): Effect.Effect<void, ChatModelError> => {
+  const expected = capabilities.tokenizerFingerprint
+  if (expected === undefined || expected === tokenizer.fingerprint) return Effect.void
+  const detail = `${source} (${tokenizer.fingerprint}) is not the one the backend's model was`
+    + ` trained with (${expected}); pass tokenizer with the name or folder of the right one`
+  return Effect.fail(new ChatModelError({ model: name, detail }))
+}
+
+/**
+ * Asks the backend for the model, then loads its tokenizer and renderer. Fails when the backend does not have the model, the tokenizer is
+ * not the model's own, or no renderer is known for it.
+ *
+ * @example
+ * Effect.gen(function*() {
+ *   const model = yield* ChatModel.resolve("Qwen/Qwen3-8B", { renderer: "qwen3_disable_thinking" })
+ *   return yield* model.renderer.generationPrompt([Message.user("What is 2 + 2?")])
+ * })
+ */
+export const resolve: (
+  name: string,
+  options?: Options
+) => Effect.Effect<
+  ChatModel,
+  ChatModelError | TokenizerError | Renderer.RendererError | TinkerError,
+  Tinker | Tokenizers
+> = Effect.fn("ChatModel.resolve")(function*(name: string, options: Options = {}) {
+  const capabilities = yield* Tinker.use((tinker) => tinker.capabilities(name))
+  const known = ModelRegistry.find(name)
+  const wanted = options.tokenizer ?? known?.tokenizer ?? ModelRegistry.baseName(name)
+  const tokenizer = typeof wanted === "string"
+    ? yield* Tokenizers.use((tokenizers) => tokenizers.load(wanted))
+    : wanted
+  const source = typeof wanted === "string" ? `the tokenizer loaded from "${wanted}"` : "the tokenizer that was passed"
+  yield* checkFingerprint(name, source, tokenizer, capabilities)
+  const renderer = yield* chooseRenderer(name, options.renderer ?? known?.renderers[0], tokenizer)
+  return { name, tokenizer, renderer, capabilities }
+})

@@ -1,0 +1,88 @@
+/** Several answers to one prompt, each graded by a judge on rubrics. */
+import type * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import type { ChatModel } from "../../catalog/ChatModel.ts"
+import type * as Message from "../../chat/Message.ts"
+import type * as Renderer from "../../chat/Renderer.ts"
+import type { MessagePolicy } from "../../policy/MessagePolicy.ts"
+import type { Attempt } from "../../records/Attempt.ts"
+import * as EnvMetric from "../../records/EnvMetric.ts"
+import * as Statistics from "../../records/Statistics.ts"
+import * as Check from "../../settings/Check.ts"
+import type { InvalidOption } from "../../settings/InvalidOption.ts"
+import type { EnvGroupBuilder, GroupReward } from "../EnvGroupBuilder.ts"
+import * as PromptEnv from "../PromptEnv.ts"
+import type { Trajectory } from "../Trajectory.ts"
+import * as Judge from "./Judge.ts"
+import * as Rubric from "./Rubric.ts"
+
+/** The prompt, the rubrics and their judge. */
+export interface Options<E, R> {
+  readonly key: string
+  readonly size: number
+  readonly model: Pick<ChatModel, "renderer">
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly rubrics: Arr.NonEmptyReadonlyArray<Rubric.Rubric>
+  readonly judge: MessagePolicy<E, R>
+  /** Default 0.1. */
+  readonly formatCoef?: number
+  /** Verdicts asked for at the same time; default `Judge.defaultConcurrency`. */
+  readonly concurrency?: number
+  /** Default `["rubric"]`. */
+  readonly tags?: ReadonlyArray<string>
+}
+
+const grade = Effect.fnUntraced(function*<E, R>(
+  options: Options<E, R>,
+  trajectories: ReadonlyArray<Trajectory>,
+  { key }: Attempt
+) {
+  const { concurrency = Judge.defaultConcurrency, formatCoef = 0.1, judge, messages, model, rubrics } = options
+  const answers = yield* Effect.forEach(trajectories, (trajectory) => PromptEnv.answer(model, trajectory))
+  const requests = answers.flatMap(({ message }, member) =>
+    rubrics.map((rubric, index) => ({
+      rubric,
+      context: messages,
+      completion: message,
+      key: `${key}/m${member}/r${index}`
+    }))
+  )
+  const scores = yield* Effect.forEach(requests, (request) => Rubric.grade(judge, request), { concurrency })
+  return answers.map(({ termination }, member): GroupReward => {
+    const score = Statistics.mean(scores.slice(member * rubrics.length, (member + 1) * rubrics.length))
+    const format = termination === "stop_sequence"
+    return {
+      reward: score + formatCoef * (Number(format) - 1),
+      metrics: { rubric_score: EnvMetric.mean(score), format: EnvMetric.rate(format) }
+    }
+  })
+})
+
+/**
+ * Reward = mean score over the rubrics + formatCoef·(format − 1), where format needs an answer that ends at the renderer's
+ * own stop. Verdicts are asked for at the same time; one that fails, or cannot be read, fails the group's grading. Opening the group
+ * fails with `InvalidOption` where `concurrency` is not a whole number from 1 on.
+ *
+ * @example
+ * const group = RubricGradedGroupBuilder.make({
+ *   key: "haiku",
+ *   size: 4,
+ *   model,
+ *   messages: [Message.user("Write a haiku.")],
+ *   rubrics: [{ text: "Has three lines of 5, 7 and 5 syllables", range: [0, 1] }],
+ *   judge
+ * })
+ *
+ * @see tinker-cookbook `RubricGradedEnvGroupBuilder`
+ */
+export const make = <E, R>(
+  options: Options<E, R>
+): EnvGroupBuilder<E | Judge.JudgeError | InvalidOption | Renderer.RendererError, R> => ({
+  key: options.key,
+  size: options.size,
+  tags: options.tags ?? ["rubric"],
+  open: Effect.as(Check.all(Check.option("concurrency", options.concurrency, Check.whole(1))), {
+    makeEnv: () => Effect.sync(() => PromptEnv.make(options.model, options.messages)),
+    groupRewards: (trajectories, attempt) => grade(options, trajectories, attempt)
+  })
+})

@@ -1,0 +1,68 @@
+/** The prompt of a later turn, which keeps everything that was sampled before, token for token. */
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Option from "effect/Option"
+import type * as Message from "../../chat/Message.ts"
+import type { Parsed, Renderer, RendererError } from "../../chat/Renderer.ts"
+import * as ModelInput from "../../model/ModelInput.ts"
+import type { Fork } from "../Env.ts"
+
+/** A finished turn: the conversation that was shown, and the response to it. */
+export interface Turn {
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly input: ModelInput.ModelInput
+  readonly response: Int32Array
+  readonly parsed: Parsed
+}
+
+/** A prompt, and why it does not begin with everything before it. */
+export interface Continued {
+  readonly input: ModelInput.ModelInput
+  readonly fork?: Fork
+}
+
+/** Whether the conversation begins with the one that was shown, followed by the response as it was parsed. */
+const appends = ({ messages, parsed }: Turn, conversation: ReadonlyArray<Message.Message>) =>
+  [...messages, parsed.message].every((message, index) => Equal.equals(message, conversation[index]))
+
+const lastToken = ({ chunks }: ModelInput.ModelInput) => {
+  const chunk = chunks.at(-1)
+  return chunk?._tag === "EncodedText" ? chunk.tokens.at(-1) : undefined
+}
+
+/**
+ * The rendered conversation after the response: its end of turn, where the response was cut before it, and everything that follows.
+ * `undefined` where the response's end cannot be found in it.
+ */
+const afterResponse = Effect.fnUntraced(function*(renderer: Renderer, turn: Turn, rendered: ModelInput.ModelInput) {
+  const { message, termination } = turn.parsed
+  const upToResponse = yield* Effect.option(
+    renderer.supervisedExample([...turn.messages, message], "last_assistant_message")
+  )
+  if (Option.isNone(upToResponse) || termination === "eos") return undefined
+  const rest = ModelInput.after(rendered, upToResponse.value.input)
+  if (rest === undefined || termination === "stop_sequence") return rest
+  const end = lastToken(upToResponse.value.input)
+  return end !== undefined && renderer.stop.some((stop) => stop === end)
+    ? ModelInput.concat(ModelInput.fromTokens([end]), rest)
+    : undefined
+})
+
+/**
+ * The next prompt. It begins with the last one and the very tokens that were sampled after it, wherever the renderer promises that and
+ * the conversation only grew: if reading and writing the response again would give other tokens, those that were sampled are kept and
+ * only what follows them is rendered. In all other cases the conversation is rendered again and the prompt is marked as a fork.
+ */
+export const next = Effect.fnUntraced(function*(
+  renderer: Renderer,
+  turn: Turn,
+  conversation: ReadonlyArray<Message.Message>
+): Effect.fn.Return<Continued, RendererError> {
+  const rendered = yield* renderer.generationPrompt(conversation)
+  const before = ModelInput.append(turn.input, turn.response)
+  if (ModelInput.after(rendered, before) !== undefined) return { input: rendered }
+  if (!appends(turn, conversation)) return { input: rendered, fork: "history" }
+  if (!renderer.hasExtensionProperty) return { input: rendered, fork: "renderer" }
+  const rest = yield* afterResponse(renderer, turn, rendered)
+  return rest === undefined ? { input: rendered, fork: "response" } : { input: ModelInput.concat(before, rest) }
+})

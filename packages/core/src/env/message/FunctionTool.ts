@@ -1,0 +1,138 @@
+/** Tools that a policy can call. */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as Message from "../../chat/Message.ts"
+import type { ToolSpec } from "../../chat/ToolSpec.ts"
+import type * as EnvMetric from "../../records/EnvMetric.ts"
+import * as PythonJson from "../../renderers/text/PythonJson.ts"
+
+/** Why a call failed; the policy is shown the error instead of an answer. */
+export type Failure = "json_decode_failed" | "validation_failed" | "execution_failed" | "tool_not_found"
+
+/** @see tinker-cookbook `ToolResult` */
+export interface Answer {
+  readonly content: Message.Message["content"]
+  /** Whether the answer ends the episode. */
+  readonly stop?: boolean
+  readonly metrics?: EnvMetric.Metrics
+  readonly failure?: Failure
+}
+
+/**
+ * `call` gets the arguments as the policy wrote them, and answers even if they are invalid. It fails only where the episode cannot go on.
+ *
+ * @see tinker-cookbook `Tool`
+ */
+export interface FunctionTool<out E = never, out R = never> {
+  readonly spec: ToolSpec
+  readonly call: (argumentText: string) => Effect.Effect<Answer, E, R>
+}
+
+/** The errors of a tool; of a union of tools, all of theirs; of no tool, none. */
+export type Error<T> = [T] extends [never] ? never : [T] extends [FunctionTool<infer E, infer _R>] ? E : never
+
+/** The requirements of a tool; of a union of tools, all of theirs; of no tool, none. */
+export type Requirements<T> = [T] extends [never] ? never : [T] extends [FunctionTool<infer _E, infer R>] ? R : never
+
+/** A tool's description and its handler. */
+export interface Options<P, E, R, F extends E = never> {
+  readonly name: string
+  readonly description: string
+  readonly parameters: Schema.Codec<P, unknown>
+  /** The schema of the parameters that the policy is shown; derived from them unless given. */
+  readonly jsonSchema?: Schema.JsonObject
+  readonly handler: (parameters: P) => Effect.Effect<string | Answer, E, R>
+  /** Longest time for the handler; a call that takes longer is answered with an error. Unbounded unless given. */
+  readonly timeout?: Duration.Input
+  /** Failures that must not become an answer, such as a lost sandbox: they fail the attempt at the episode. */
+  readonly isFatal?: (error: E) => error is F
+}
+
+/** The answer that tells the policy of a failure. */
+export const failed = (failure: Failure, detail: string): Answer => ({
+  content: PythonJson.stringify(new Map([["error", detail]])),
+  failure
+})
+
+const decode = <P>(parameters: Schema.Codec<P, unknown>) => {
+  const decodeParameters = Schema.decodeUnknownResult(Schema.toCodecJson(parameters), { errors: "all" })
+  return (text: string): Result.Result<P, Answer> =>
+    PythonJson.parse(text).pipe(
+      Result.mapError((problem) => failed("json_decode_failed", `the arguments are not JSON: ${problem}`)),
+      Result.flatMap((value) =>
+        Result.mapError(
+          decodeParameters(PythonJson.toJson(value)),
+          (error) => failed("validation_failed", `the arguments do not fit: ${error.message}`)
+        )
+      )
+    )
+}
+
+const detailOf = (cause: Cause.Cause<unknown>) => {
+  const error = Cause.squash(cause)
+  return Predicate.isError(error) && error.message !== "" ? error.message : String(error)
+}
+
+/** A handler's failures and defects become answers, unless they are fatal. */
+const answered = <E, R, F extends E>(
+  handled: Effect.Effect<string | Answer, E, R>,
+  isFatal: ((error: E) => error is F) | undefined
+): Effect.Effect<Answer, F, R> =>
+  handled.pipe(
+    Effect.map((answer) => typeof answer === "string" ? { content: answer } : answer),
+    Effect.catchCause((cause) => {
+      const error = Cause.findError(cause)
+      return Result.isSuccess(error) && isFatal?.(error.success) === true
+        ? Effect.fail(error.success)
+        : Effect.succeed(failed("execution_failed", detailOf(cause)))
+    })
+  )
+
+const timed = <E, R>(self: Effect.Effect<Answer, E, R>, timeout: Duration.Input | undefined) => {
+  if (timeout === undefined) return self
+  const limit = Duration.format(Duration.fromInputUnsafe(timeout))
+  return Effect.timeoutOrElse(self, {
+    duration: timeout,
+    orElse: () => Effect.succeed(failed("execution_failed", `no answer within ${limit}`))
+  })
+}
+
+const toJsonObject = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
+
+/** The JSON schema that a policy is shown. */
+const describe = (parameters: Schema.Constraint): Schema.JsonObject => {
+  const { definitions, schema } = Schema.toJsonSchemaDocument(parameters)
+  return toJsonObject(Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions })
+}
+
+/**
+ * A tool from a schema and a function. Where the arguments are not JSON or do not fit the schema, and where the handler fails, dies or
+ * takes too long, the policy gets `{"error": …}` as the answer and goes on.
+ *
+ * @example
+ * const add = FunctionTool.make({
+ *   name: "add",
+ *   description: "Adds two numbers",
+ *   parameters: Schema.Struct({ a: Schema.Finite, b: Schema.Finite }),
+ *   handler: ({ a, b }) => Effect.succeed(String(a + b))
+ * })
+ *
+ * @see tinker-cookbook `FunctionTool`
+ */
+export const make = <P, E, R, F extends E = never>(options: Options<P, E, R, F>): FunctionTool<F, R> => {
+  const { description, handler, isFatal, name, timeout } = options
+  const decodeText = decode(options.parameters)
+  return {
+    spec: { name, description, parameters: options.jsonSchema ?? describe(options.parameters) },
+    call: (argumentText) => {
+      const parameters = decodeText(argumentText)
+      return Result.isFailure(parameters)
+        ? Effect.succeed(parameters.failure)
+        : timed(answered(Effect.suspend(() => handler(parameters.success)), isFatal), timeout)
+    }
+  }
+}

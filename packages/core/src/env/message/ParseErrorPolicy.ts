@@ -1,0 +1,47 @@
+/** What follows when a response cannot be parsed. */
+import * as Message from "../../chat/Message.ts"
+import type * as Renderer from "../../chat/Renderer.ts"
+import * as Check from "../../settings/Check.ts"
+
+/**
+ * A response that did not end properly ends the episode. One that ended properly, but whose tool calls cannot be parsed, is answered with
+ * `retryMessage`, up to `maxConsecutive` times in a row.
+ *
+ * @example
+ * const policy: ParseErrorPolicy.ParseErrorPolicy = { maxConsecutive: 3, penaltyPerError: -0.1, maskErrorTurns: true }
+ *
+ * @see tinker-cookbook `ParseErrorPolicy`
+ */
+export interface ParseErrorPolicy {
+  /** Default 0. */
+  readonly maxConsecutive?: number
+  /** Contains `{details}`, which stands for the description of the error. */
+  readonly retryMessage?: string
+  /** What each answered turn costs; default 0. */
+  readonly penaltyPerError?: number
+  /** Reward of the turn that ends the episode; default 0. */
+  readonly terminalReward?: number
+  /** Keeps the tokens of these turns out of training; default false. */
+  readonly maskErrorTurns?: boolean
+}
+
+const details = "{details}"
+
+/** The message that answers a response whose tool calls cannot be parsed. */
+export const defaultRetryMessage =
+  `Your last message could not be read:\n${details}\nPlease answer again in the right format.`
+
+/** The message that asks for another try. */
+export const correction = (self: ParseErrorPolicy, { detail }: Renderer.Failure): Message.Message =>
+  Message.user((self.retryMessage ?? defaultRetryMessage).replaceAll(details, () => detail))
+
+/** Checks of its fields. */
+export const checks = (self: ParseErrorPolicy): ReadonlyArray<Check.Check> => [
+  Check.option("parseErrors.maxConsecutive", self.maxConsecutive, Check.whole(0)),
+  Check.option("parseErrors.retryMessage", self.retryMessage, {
+    expected: `a text that holds ${details}`,
+    accepts: (text) => text.includes(details)
+  }),
+  Check.option("parseErrors.penaltyPerError", self.penaltyPerError, Check.number({ least: 0 })),
+  Check.option("parseErrors.terminalReward", self.terminalReward, Check.number())
+]

@@ -1,0 +1,47 @@
+/** The reward of episodes that were cut short. */
+import * as Option from "effect/Option"
+import * as EnvMetric from "../../records/EnvMetric.ts"
+import type { GroupReward } from "../EnvGroupBuilder.ts"
+import type { StopReason } from "../StopReason.ts"
+import type { Trajectory } from "../Trajectory.ts"
+
+/** The stop reasons that mean that a limit was hit; a context overflow and a response that cannot be parsed are not among them. */
+export const limitStopReasons: ReadonlyArray<StopReason> = [
+  "max_tokens",
+  "max_sampled_tokens",
+  "max_turns",
+  "max_tool_calls",
+  "rollout_timeout"
+]
+
+/**
+ * @see tinker-cookbook `TerminationRewardPolicy`
+ *
+ * @example
+ * const strict: TerminationReward.TerminationReward = { zeroRewardOnLimit: true, skipGradingOnTimeout: true }
+ */
+export interface TerminationReward {
+  /** A total above 0 of an episode that ended at a limit becomes exactly 0; default false. */
+  readonly zeroRewardOnLimit?: boolean
+  /** The stop reasons that count as ending at a limit; default `limitStopReasons`. A hook's own names may be among them. */
+  readonly limitStopReasons?: ReadonlyArray<string>
+  /** With `zeroRewardOnLimit`, do not grade a group in which every member ran out of time; default false. */
+  readonly skipGradingOnTimeout?: boolean
+}
+
+const endedAt = (self: TerminationReward, { stopReason }: Trajectory) =>
+  Option.isSome(stopReason) && (self.limitStopReasons ?? limitStopReasons).includes(stopReason.value)
+
+/** Whether grading could not lead to any reward above 0. */
+export const skipsGrading = (self: TerminationReward, trajectories: ReadonlyArray<Trajectory>) =>
+  self.skipGradingOnTimeout === true
+  && self.zeroRewardOnLimit === true
+  && trajectories.every((trajectory) =>
+    Option.contains(trajectory.stopReason, "rollout_timeout") && endedAt(self, trajectory)
+  )
+
+/** The group's reward of one member; the metric `zero_reward_on_limit` tells where it was clamped. */
+export const apply = (self: TerminationReward, trajectory: Trajectory, given: GroupReward): GroupReward =>
+  self.zeroRewardOnLimit === true && endedAt(self, trajectory) && trajectory.stepReward + given.reward > 0
+    ? { reward: -trajectory.stepReward, metrics: { ...given.metrics, zero_reward_on_limit: EnvMetric.rate(true) } }
+    : given

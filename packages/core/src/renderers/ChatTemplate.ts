@@ -1,0 +1,166 @@
+/**
+ * How one model family writes messages; every renderer is made from one.
+ *
+ * @example
+ * const supervised = (template: ChatTemplate.ChatTemplate) => TemplateRenderer.make(template)
+ */
+import * as Effect from "effect/Effect"
+import * as Message from "../chat/Message.ts"
+import {
+  type GenerationOptions,
+  type Parsed,
+  type Renderer,
+  RendererError,
+  type TrainOnWhat
+} from "../chat/Renderer.ts"
+import type { Tokenizer } from "../chat/Tokenizer.ts"
+import * as ModelInput from "../model/ModelInput.ts"
+import type * as Sampling from "../model/Sampling.ts"
+import type { MakeReader } from "./DeltaSink.ts"
+
+/** Tokens, or an image that the model sees at this place. Text of two pieces is never tokenized together. */
+export type Piece = Int32Array | ModelInput.Image
+
+/** One message as the model reads it. */
+export interface RenderedMessage {
+  /** Tokens that introduce the turn. */
+  readonly header: Int32Array
+  /** The message itself and its end of turn: for an assistant, the part that the model writes. */
+  readonly output: ReadonlyArray<Piece>
+  /** The part of the stop that also introduces the next message; written only after the last message of an example. */
+  readonly stopOverlap?: Int32Array
+}
+
+/** Where a message stands in its conversation. */
+export interface Place {
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly index: number
+  readonly isLast: boolean
+  readonly previous: Message.Message | undefined
+  readonly next: Message.Message | undefined
+  /** −1 where there is no user message. */
+  readonly lastUserIndex: number
+  /** Whether the message belongs to the turn that the model is asked to write. */
+  readonly isInLastTurn: boolean
+}
+
+/** One example that a conversation is split into. */
+export interface Cut {
+  /** The example's messages are those before this index. */
+  readonly end: number
+  readonly trainOnWhat: TrainOnWhat
+}
+
+/** How a conversation becomes several examples; `undefined` for a mode that cannot be split. */
+export type Split = (
+  messages: ReadonlyArray<Message.Message>,
+  trainOnWhat: TrainOnWhat
+) => ReadonlyArray<Cut> | undefined
+
+/** The parts from which `TemplateRenderer` makes a renderer. */
+export interface ChatTemplate {
+  readonly name: string
+  readonly tokenizer: Tokenizer
+  readonly stop: Sampling.Stop
+  readonly hasExtensionProperty: boolean
+  /** The prompt closes the thinking block, so no trained turn may reason. */
+  readonly disablesThinking: boolean
+  /** Tokens before the first message. */
+  readonly beginning: Int32Array
+  /** The messages that the template writes for a conversation, such as one that begins with a default system message. */
+  readonly prepare?: (
+    messages: ReadonlyArray<Message.Message>
+  ) => Effect.Effect<ReadonlyArray<Message.Message>, RendererError>
+  /** Index of the first message of the last turn; the message after the last user message unless given. */
+  readonly turnStart?: (messages: ReadonlyArray<Message.Message>) => number
+  readonly message: (message: Message.Message, place: Place) => Effect.Effect<RenderedMessage, RendererError>
+  /** Tokens that introduce the turn to generate, whose place is the one after the last message. */
+  readonly generationHeader: (role: string, place: Place) => Effect.Effect<Int32Array, RendererError>
+  /** The beginning of the response: what the template begins it with, and then what the caller gave. */
+  readonly prefill?: (given: string, previous: Message.Message | undefined) => string
+  /** One example per trained assistant message unless given. */
+  readonly split?: Split
+  readonly parse: (tokens: Int32Array) => Effect.Effect<Parsed, RendererError>
+  /** Reads a response to these messages while it arrives; unless given, the whole message is read at its end. */
+  readonly reader?: (conversation: ReadonlyArray<Message.Message>) => MakeReader
+  readonly toolsPrefix?: Renderer["toolsPrefix"]
+}
+
+const toChunk = (piece: Piece): ModelInput.Chunk =>
+  piece instanceof Int32Array ? { _tag: "EncodedText", tokens: piece } : piece
+
+/** The pieces as a model input. */
+export const toInput = (pieces: ReadonlyArray<Piece>): ModelInput.ModelInput =>
+  ModelInput.fromChunks(pieces.map(toChunk))
+
+/** Index of the message after the last user message. */
+const afterLastUser = (messages: ReadonlyArray<Message.Message>) => Message.lastUserIndex(messages) + 1
+
+/** Index of the first message of the last turn. */
+export const turnStart = (template: ChatTemplate, messages: ReadonlyArray<Message.Message>): number =>
+  (template.turnStart ?? afterLastUser)(messages)
+
+const placeOf = (messages: ReadonlyArray<Message.Message>, index: number, start: number): Place => ({
+  messages,
+  index,
+  isLast: index >= messages.length - 1,
+  previous: messages[index - 1],
+  next: messages[index + 1],
+  lastUserIndex: Message.lastUserIndex(messages),
+  isInLastTurn: index >= start
+})
+
+/** Renders the messages one after the other; the last turn begins at `start`. */
+export const renderAll = (
+  template: ChatTemplate,
+  messages: ReadonlyArray<Message.Message>,
+  start: number
+): Effect.Effect<ReadonlyArray<RenderedMessage>, RendererError> =>
+  Effect.forEach(messages, (message, index) => template.message(message, placeOf(messages, index, start)))
+
+/** The messages as the template writes them. */
+export const prepare = (
+  template: ChatTemplate,
+  messages: ReadonlyArray<Message.Message>
+): Effect.Effect<ReadonlyArray<Message.Message>, RendererError> =>
+  template.prepare === undefined ? Effect.succeed(messages) : template.prepare(messages)
+
+/** The prompt of a conversation that is prepared already. */
+export const promptPieces = Effect.fnUntraced(function*(
+  template: ChatTemplate,
+  messages: ReadonlyArray<Message.Message>,
+  options: GenerationOptions
+): Effect.fn.Return<ReadonlyArray<Piece>, RendererError> {
+  const rendered = yield* renderAll(template, messages, turnStart(template, messages))
+  const place = { ...placeOf(messages, messages.length, 0), isInLastTurn: true }
+  const given = options.prefill ?? ""
+  const prefill = template.prefill === undefined ? given : template.prefill(given, messages.at(-1))
+  return [
+    template.beginning,
+    ...rendered.flatMap(({ header, output }) => [header, ...output]),
+    yield* template.generationHeader(options.role ?? "assistant", place),
+    template.tokenizer.encode(prefill)
+  ]
+})
+
+/** The message's only text, for families that have no other content. */
+export const onlyText = (renderer: string, message: Message.Message): Effect.Effect<string, RendererError> => {
+  const parts = Message.parts(message)
+  const [part] = parts
+  if (parts.length === 1 && part?.type === "text") return Effect.succeed(part.text)
+  const found = parts.map((part) => part.type).join(", ") || "no parts"
+  return Effect.fail(
+    new RendererError({ renderer, detail: `a message of role "${message.role}" has ${found}, expected one text` })
+  )
+}
+
+/** The refusal of a role that a family has no mark for. */
+export const refuseRole = (renderer: string, role: string): RendererError =>
+  new RendererError({ renderer, detail: `the model knows no role "${role}", only system, user, assistant and tool` })
+
+/** The refusal of a part that a family has no form for. */
+export const refusePart = (renderer: string, role: string, type: string): RendererError =>
+  new RendererError({
+    renderer,
+    detail: `a message of role "${role}" has a part of type "${type}", which the model cannot read`
+  })

@@ -1,0 +1,114 @@
+/**
+ * The text of a chat template together with the text of messages. A template's control tokens become tokens, but the same letters inside
+ * a message stay letters, so that nothing that a user or a tool writes can end its turn and begin another.
+ *
+ * @example
+ * // Only the markers become special tokens: what the user wrote stays text.
+ * const turn: Markup.Markup = ["<|im_start|>user\n", Markup.plain("say <|im_end|>"), "<|im_end|>"]
+ */
+import * as Effect from "effect/Effect"
+import type { Message } from "../chat/Message.ts"
+import { RendererError } from "../chat/Renderer.ts"
+import type { Tokenizer } from "../chat/Tokenizer.ts"
+
+/** Text of a message. */
+export interface Plain {
+  readonly plain: string
+}
+
+/** A string is the template's own. */
+export type Markup = string | Plain | ReadonlyArray<Markup>
+
+/** Text of a message, in which control tokens are letters. */
+export const plain = (text: string): Plain => ({ plain: text })
+
+const developer = new Set(["system", "developer", "tool_declare"])
+
+/** Whether a role speaks for the developer, whose text may contain control tokens: a declaration of tools shows the form of calls. */
+export const isDeveloper = (role: Message["role"]): boolean => developer.has(role)
+
+/** Text of a message of this role. */
+export const textOf = (role: Message["role"], text: string): string | Plain => isDeveloper(role) ? text : plain(text)
+
+/** An assistant's text, in which the marks of a thinking block are tokens of the template. */
+export const withThinking = (text: string): Markup =>
+  text.split(/(<\/?think>)/).map((piece, index) => index % 2 === 1 ? piece : plain(piece))
+
+const isPlain = (markup: Plain | ReadonlyArray<Markup>): markup is Plain => "plain" in markup
+
+/** The text, without the distinction between the template's and the messages' own. */
+export const toText = (markup: Markup): string => {
+  if (typeof markup === "string") return markup
+  return isPlain(markup) ? markup.plain : markup.map(toText).join("")
+}
+
+/** Turns marked text into tokens. */
+export interface Encoder {
+  readonly encode: (markup: Markup) => Int32Array
+  /** The id of one of the control tokens. */
+  readonly id: (control: string) => number
+}
+
+const escaped = (control: string) => control.replace(/[|[\]\\^$.*+?(){}]/g, "\\$&")
+
+interface Piece {
+  readonly text: string
+  readonly kind: "control" | "template" | "plain"
+}
+
+const cut = (markup: Markup, controls: RegExp): ReadonlyArray<Piece> => {
+  if (typeof markup !== "string") {
+    return isPlain(markup) ? [{ text: markup.plain, kind: "plain" }] : markup.flatMap((each) => cut(each, controls))
+  }
+  return markup.split(controls).map((text, index) => ({ text, kind: index % 2 === 1 ? "control" : "template" }))
+}
+
+/** Joins neighbouring text to one piece, because it is tokenized as one. */
+const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
+  const result: Array<Piece> = []
+  for (const piece of pieces) {
+    const last = result.at(-1)
+    if (last === undefined || last.kind === "control" || piece.kind === "control") result.push(piece)
+    else {result[result.length - 1] = {
+        text: last.text + piece.text,
+        kind: last.kind === piece.kind ? last.kind : "plain"
+      }}
+  }
+  return result
+}
+
+const find = (
+  renderer: string,
+  tokenizer: Tokenizer,
+  control: string
+): Effect.Effect<readonly [string, number], RendererError> => {
+  const id = tokenizer.specialToken(control)
+  if (id !== undefined) return Effect.succeed([control, id])
+  const detail = `the tokenizer has no special token ${control}; choose the renderer that fits the model`
+  return Effect.fail(new RendererError({ renderer, detail }))
+}
+
+/**
+ * An encoder for a template's control tokens. Fails where the tokenizer lacks one of `controls`: it is another model's.
+ * Those of `optional` are control tokens where the tokenizer has them.
+ */
+export const encoder = Effect.fnUntraced(function*(
+  renderer: string,
+  tokenizer: Tokenizer,
+  controls: ReadonlyArray<string>,
+  optional: ReadonlyArray<string> = []
+): Effect.fn.Return<Encoder, RendererError> {
+  const present = optional.filter((control) => tokenizer.specialToken(control) !== undefined)
+  const known = [...controls, ...present]
+  const ids = new Map(yield* Effect.forEach(known, (control) => find(renderer, tokenizer, control)))
+  const pattern = new RegExp(`(${known.map(escaped).join("|")})`)
+  const tokensOf = ({ kind, text }: Piece): ReadonlyArray<number> => {
+    const id = kind === "control" ? ids.get(text) : undefined
+    return id === undefined ? [...tokenizer.encode(text, { splitSpecialTokens: kind === "plain" })] : [id]
+  }
+  return {
+    encode: (markup) =>
+      Int32Array.from(joined(cut(markup, pattern).filter(({ text }) => text !== "")).flatMap(tokensOf)),
+    id: (control) => ids.get(control) ?? -1
+  }
+})

@@ -1,0 +1,31 @@
+/** Reads responses of plain text while they arrive. */
+import * as Result from "effect/Result"
+import * as Message from "../chat/Message.ts"
+import type { MakeReader } from "./DeltaSink.ts"
+
+/** Passes text on as it arrives. */
+export const text: MakeReader = (sink) => ({ write: sink.text, end: () => {} })
+
+/** Passes text on as it arrives, except for a response whose beginning may be that of something else: that is read as a whole. */
+export const unless = (
+  isHeld: (beginning: string) => boolean,
+  read: (text: string) => Message.Message
+): MakeReader =>
+(sink) => {
+  let buffer: string | undefined = ""
+  return {
+    write: (text) => {
+      if (buffer === undefined) return sink.text(text)
+      buffer += text
+      if (isHeld(buffer)) return
+      sink.text(buffer)
+      buffer = undefined
+    },
+    end: () => {
+      const { content, toolCalls = [], unparsedToolCalls = [] } = read(buffer ?? "")
+      sink.text(Message.text({ content }))
+      for (const call of toolCalls) sink.call(Result.succeed(call))
+      for (const call of unparsedToolCalls) sink.call(Result.fail(call))
+    }
+  }
+}

@@ -1,0 +1,161 @@
+/** Supervised examples: which tokens of a conversation are trained. */
+import * as Effect from "effect/Effect"
+import * as Message from "../chat/Message.ts"
+import { RendererError, type SupervisedExample, type TrainOnWhat } from "../chat/Renderer.ts"
+import * as ChatTemplate from "./ChatTemplate.ts"
+
+type Messages = ReadonlyArray<Message.Message>
+
+/** Whether the model's side of a message is trained. The last turn of the example begins at `start`. */
+export const isTrained = (messages: Messages, index: number, start: number, trainOnWhat: TrainOnWhat): boolean => {
+  const message = messages[index]
+  switch (trainOnWhat) {
+    case "last_assistant_message":
+      return index === messages.length - 1 && message?.role === "assistant"
+    case "last_assistant_turn":
+      return message?.role === "assistant" && index >= start
+    case "all_assistant_messages":
+      return message?.role === "assistant"
+    case "all_messages":
+    case "all_tokens":
+      return true
+    case "all_user_and_system_messages":
+      return message?.role === "user" || message?.role === "system"
+    case "customized":
+      return message?.trainable === true
+  }
+}
+
+/** Index of the message whose generation prompt must carry no weight. */
+const boundary = (messages: Messages, trainOnWhat: TrainOnWhat): number | undefined => {
+  const index = trainOnWhat === "last_assistant_message"
+    ? messages.length - 1
+    : trainOnWhat === "last_assistant_turn"
+    ? Message.lastUserIndex(messages) + 1
+    : -1
+  return messages[index]?.role === "assistant" ? index : undefined
+}
+
+/** Fails unless the messages carry `trainable` exactly where the mode reads it. */
+export const checkTrainable = (
+  renderer: string,
+  messages: Messages,
+  trainOnWhat: TrainOnWhat
+): Effect.Effect<void, RendererError> => {
+  const wanted = trainOnWhat === "customized"
+  const index = messages.findIndex((message) => (message.trainable !== undefined) !== wanted)
+  if (index === -1) return Effect.void
+  const detail = wanted
+    ? `message ${index} has no "trainable"; "customized" needs it on every message`
+    : `message ${index} has "trainable", which only "customized" reads, not "${trainOnWhat}"`
+  return Effect.fail(new RendererError({ renderer, detail }))
+}
+
+interface Weighted {
+  readonly piece: ChatTemplate.Piece
+  readonly weight: number
+}
+
+const weigh = Effect.fnUntraced(function*(
+  template: ChatTemplate.ChatTemplate,
+  messages: Messages,
+  trainOnWhat: TrainOnWhat
+) {
+  const start = ChatTemplate.turnStart(template, messages.slice(0, -1))
+  const rendered = yield* ChatTemplate.renderAll(template, messages, start)
+  const weighted: Array<Weighted> = [{ piece: template.beginning, weight: 0 }]
+  for (const [index, { header, output, stopOverlap }] of rendered.entries()) {
+    const weight = Number(isTrained(messages, index, start, trainOnWhat))
+    weighted.push({ piece: header, weight: Number(trainOnWhat === "all_tokens") })
+    for (const piece of output) weighted.push({ piece, weight })
+    if (index === messages.length - 1 && stopOverlap !== undefined) weighted.push({ piece: stopOverlap, weight })
+  }
+  return weighted
+})
+
+const lengthOf = (piece: ChatTemplate.Piece) => piece instanceof Int32Array ? piece.length : piece.expectedTokens
+
+/** The tokens of all pieces; `undefined` where one is an image. */
+const tokensOf = (pieces: ReadonlyArray<ChatTemplate.Piece>): Int32Array | undefined => {
+  const tokens = pieces.filter((piece) => piece instanceof Int32Array)
+  return tokens.length < pieces.length ? undefined : Int32Array.from(tokens.flatMap((piece) => [...piece]))
+}
+
+const startsWith = (tokens: Int32Array, prefix: Int32Array) =>
+  prefix.length <= tokens.length && prefix.every((token, index) => token === tokens[index])
+
+/** Sets the weight of the generation prompt to 0, or refuses a turn with reasoning after a prompt that forbids it. */
+const trainAfterPrompt = Effect.fnUntraced(function*(
+  template: ChatTemplate.ChatTemplate,
+  messages: Messages,
+  tokens: Int32Array,
+  weights: Float32Array,
+  index: number
+) {
+  const prompt = tokensOf(yield* ChatTemplate.promptPieces(template, messages.slice(0, index), {}))
+  if (prompt === undefined) return
+  if (startsWith(tokens, prompt)) {
+    weights.fill(0, 0, prompt.length)
+  } else if (template.disablesThinking) {
+    const detail = `message ${index} does not begin as its prompt does: thinking is off, but this turn reasons`
+    return yield* new RendererError({ renderer: template.name, detail })
+  }
+})
+
+/** Messages that the template added count as untrained. */
+const markAdded = (prepared: Messages, trainOnWhat: TrainOnWhat): Messages =>
+  trainOnWhat !== "customized"
+    ? prepared
+    : prepared.map((message) => message.trainable === undefined ? { ...message, trainable: false } : message)
+
+/** The conversation as one example. The weights are on the model's side of the chosen messages, after the generation prompt. */
+export const example = Effect.fnUntraced(function*(
+  template: ChatTemplate.ChatTemplate,
+  messages: Messages,
+  trainOnWhat: TrainOnWhat
+): Effect.fn.Return<SupervisedExample, RendererError> {
+  yield* checkTrainable(template.name, messages, trainOnWhat)
+  const prepared = markAdded(yield* ChatTemplate.prepare(template, messages), trainOnWhat)
+  const weighted = yield* weigh(template, prepared, trainOnWhat)
+  const pieces = weighted.map(({ piece }) => piece)
+  const weights = Float32Array.from(
+    weighted.flatMap(({ piece, weight }) => Array<number>(lengthOf(piece)).fill(weight))
+  )
+  const index = boundary(prepared, trainOnWhat)
+  const tokens = tokensOf(pieces)
+  if (index !== undefined && tokens !== undefined) {
+    yield* trainAfterPrompt(template, prepared, tokens, weights, index)
+  }
+  return { input: ChatTemplate.toInput(pieces), weights }
+})
+
+const firstTrained = (template: ChatTemplate.ChatTemplate, messages: Messages, trainOnWhat: TrainOnWhat) => {
+  if (trainOnWhat === "last_assistant_message") return messages.length - 1
+  if (trainOnWhat === "last_assistant_turn") return ChatTemplate.turnStart(template, messages)
+  return trainOnWhat === "all_assistant_messages" ? 0 : undefined
+}
+
+/** One example per trained assistant message, each of which ends with that message. */
+const perMessage = (template: ChatTemplate.ChatTemplate): ChatTemplate.Split => (messages, trainOnWhat) => {
+  const first = firstTrained(template, messages, trainOnWhat)
+  if (first === undefined) return undefined
+  return messages.flatMap((message, index) =>
+    index >= first && message.role === "assistant" ? [{ end: index + 1, trainOnWhat: "last_assistant_message" }] : []
+  )
+}
+
+/** The conversation as the examples whose prompts are those that the model was sampled with. */
+export const examples = Effect.fnUntraced(function*(
+  template: ChatTemplate.ChatTemplate,
+  messages: Messages,
+  trainOnWhat: TrainOnWhat
+): Effect.fn.Return<ReadonlyArray<SupervisedExample>, RendererError> {
+  if (template.hasExtensionProperty) return [yield* example(template, messages, trainOnWhat)]
+  const split = template.split ?? perMessage(template)
+  const cuts = split(messages, trainOnWhat)
+  if (cuts === undefined) {
+    const detail = `"${trainOnWhat}" cannot be split into one example per assistant message; use supervisedExample`
+    return yield* new RendererError({ renderer: template.name, detail })
+  }
+  return yield* Effect.forEach(cuts, (cut) => example(template, messages.slice(0, cut.end), cut.trainOnWhat))
+})

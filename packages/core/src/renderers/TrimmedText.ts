@@ -1,0 +1,41 @@
+/** Text that arrives piece by piece and whose white space at both ends is trimmed. */
+import * as PythonText from "./text/PythonText.ts"
+
+/** The white space that is trimmed. */
+export type Space = "nothing" | "newlines" | "space"
+
+export interface TrimmedText {
+  readonly write: (text: string) => void
+  /** Passes on or drops the white space that is held back at the end. */
+  readonly end: (held: "keep" | "drop") => void
+}
+
+export const stripStart = (text: string, space: Space) => {
+  if (space === "nothing") return text
+  return space === "newlines" ? PythonText.stripLeadingNewlines(text) : PythonText.stripStart(text)
+}
+
+const stripEnd = (text: string, space: Space) => {
+  if (space === "nothing") return text
+  return space === "newlines" ? PythonText.stripTrailingNewlines(text) : PythonText.stripEnd(text)
+}
+
+/** White space is held back until it is known whether more text follows. */
+export const make = (emit: (text: string) => void, atStart: Space, atEnd: Space): TrimmedText => {
+  let isStarted = false
+  let held = ""
+  return {
+    write: (text) => {
+      const all = isStarted ? held + text : stripStart(held + text, atStart)
+      isStarted ||= all !== ""
+      const shown = stripEnd(all, atEnd)
+      held = all.slice(shown.length)
+      if (shown !== "") emit(shown)
+    },
+    end: (rest) => {
+      if (rest === "keep" && held !== "") emit(held)
+      held = ""
+      isStarted = false
+    }
+  }
+}

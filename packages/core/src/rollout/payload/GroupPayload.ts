@@ -1,0 +1,332 @@
+/**
+ * A rolled out group as JSON text, losslessly: the payload of a `GroupRolledOut` record.
+ *
+ * Every turn has its prompt as a difference from the turn before it (a member's first prompt from the group's first prompt), and
+ * its sampled tokens (32-bit integers) and their log-probabilities (32-bit floats) as base64 of little-endian bytes. A turn
+ * leaves out `trainable` where it is true, and `weights`, `metrics`, `logs`, `fork` and `times` where it has none.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import type { Trajectory, Transition } from "../../env/Trajectory.ts"
+import type * as EnvMetric from "../../records/EnvMetric.ts"
+import type * as GroupResult from "../GroupResult.ts"
+import * as Base64Array from "./Base64Array.ts"
+import * as PromptDelta from "./PromptDelta.ts"
+
+/** The text is not a rolled out group: it was cut or changed, or another version wrote it. */
+export class GroupPayloadError extends Schema.TaggedError<GroupPayloadError>()("GroupPayloadError", {
+  detail: Schema.String
+}) {
+  override get message() {
+    return `not a recorded group: ${this.detail}`
+  }
+}
+
+/** Numbers that JSON cannot hold, as text. */
+const Unspeakable = Schema.Literals(["NaN", "Infinity", "-Infinity", "-0"])
+
+const isSpeakable = (value: number) => Number.isFinite(value) && !Object.is(value, -0)
+
+const unspeakable = (value: number): typeof Unspeakable.Type => {
+  if (Number.isNaN(value)) return "NaN"
+  if (value === 0) return "-0"
+  return value > 0 ? "Infinity" : "-Infinity"
+}
+
+const encodeReal = (value: number) => isSpeakable(value) ? value : unspeakable(value)
+
+const Real = Schema.Union([Schema.Finite, Unspeakable]).pipe(
+  Schema.decodeTo(
+    Schema.Number,
+    SchemaTransformation.transform({
+      decode: (value: typeof Unspeakable.Type | number) => Number(value),
+      encode: encodeReal
+    })
+  )
+)
+
+const MetricValue = Schema.Union([
+  Schema.Struct({ kind: Schema.Literal("rate"), hit: Schema.Boolean }),
+  Schema.Struct({ kind: Schema.Literal("mean"), value: Real }),
+  Schema.Struct({ kind: Schema.Literal("sum"), value: Real }),
+  Schema.Struct({ kind: Schema.Literal("max"), value: Real })
+])
+const Metrics = Schema.Record(Schema.String, MetricValue)
+
+const Logs = Schema.Record(
+  Schema.String,
+  Schema.Union([Schema.String, Schema.Finite, Schema.Struct({ number: Unspeakable })])
+)
+
+const Turn = Schema.Struct({
+  prompt: PromptDelta.PromptDelta,
+  tokens: Base64Array.int32,
+  logprobs: Base64Array.float32,
+  stopReason: Schema.Literals(["stop", "length"]),
+  sequenceId: Schema.optionalKey(Schema.String),
+  reward: Real,
+  trainable: Schema.optionalKey(Schema.Boolean),
+  metrics: Schema.optionalKey(Metrics),
+  logs: Schema.optionalKey(Logs),
+  fork: Schema.optionalKey(Schema.Literals(["renderer", "history", "response"])),
+  times: Schema.optionalKey(
+    Schema.Struct({ began: Schema.Finite, sampling: Schema.Finite, environment: Schema.Finite })
+  )
+})
+
+const Member = Schema.Struct({
+  stepReward: Real,
+  stopReason: Schema.NullOr(Schema.String),
+  truncations: Schema.Int,
+  logs: Schema.optionalKey(Logs),
+  turns: Schema.Array(Turn)
+})
+
+/** Why a member failed. */
+const FailureReport = Schema.Struct({
+  member: Schema.Int,
+  attempt: Schema.Int,
+  failure: Schema.Literals([
+    "AcquireFailed",
+    "StepFailed",
+    "GraderFailed",
+    "Ungraded",
+    "PolicyFailed",
+    "HookFailed",
+    "TimedOut",
+    "Died"
+  ]),
+  message: Schema.String
+})
+
+/** Why too few members were left. */
+const BelowFloor = Schema.Struct({
+  failure: Schema.Literal("BelowFloor"),
+  finished: Schema.Int,
+  floor: Schema.Int,
+  message: Schema.String
+})
+
+const played = {
+  key: Schema.String,
+  tags: Schema.Array(Schema.String),
+  samplerStep: Schema.Int,
+  /** Null where a member was dropped. */
+  members: Schema.Array(Schema.NullOr(Member)),
+  rewards: Schema.Array(Real),
+  metrics: Schema.Array(Metrics),
+  retried: Schema.Array(FailureReport),
+  grading: Schema.optionalKey(Schema.Struct({ began: Schema.Finite, milliseconds: Schema.Finite }))
+}
+
+const Payload = Schema.Union([
+  Schema.Struct({ _tag: Schema.Literal("Completed"), ...played }),
+  Schema.Struct({ _tag: Schema.Literal("Partial"), ...played, dropped: Schema.Array(FailureReport) }),
+  Schema.Struct({
+    _tag: Schema.Literal("Skipped"),
+    key: Schema.String,
+    tags: Schema.Array(Schema.String),
+    size: Schema.Int,
+    reason: Schema.Union([FailureReport, BelowFloor]),
+    dropped: Schema.Array(FailureReport)
+  })
+])
+
+const mapValues = <A, B>(record: Readonly<Record<string, A>>, f: (value: A) => B): Record<string, B> =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, f(value)]))
+
+const isEmpty = (record: object) => {
+  for (const _ in record) return false
+  return true
+}
+
+const isPlainMetric = (metric: EnvMetric.EnvMetric) => metric.kind === "rate" || isSpeakable(metric.value)
+
+/** Most metrics and logs are valid JSON already, and copying each would take a third of the time of encoding a group. */
+const areAll = <A>(record: Readonly<Record<string, A>>, is: (value: A) => boolean) => {
+  for (const key in record) {
+    const value = record[key]
+    if (value !== undefined && !is(value)) return false
+  }
+  return true
+}
+
+const encodeMetrics = (metrics: EnvMetric.Metrics) =>
+  areAll(metrics, isPlainMetric)
+    ? metrics
+    : mapValues(metrics, (metric) => metric.kind === "rate" ? metric : { ...metric, value: encodeReal(metric.value) })
+
+const isPlainLog = (value: string | number) => typeof value === "string" || isSpeakable(value)
+
+const encodeLogs = (logs: Transition["logs"]) =>
+  areAll(logs, isPlainLog)
+    ? logs
+    : mapValues(
+      logs,
+      (value) => typeof value === "string" || isSpeakable(value) ? value : { number: unspeakable(value) }
+    )
+
+const encodeTurn = (
+  { action, fork, logs, metrics, observation, reward, times, trainable }: Transition,
+  base: PromptDelta.Base
+) => ({
+  prompt: PromptDelta.encode(base, observation),
+  tokens: Base64Array.encode(action.tokens),
+  logprobs: Base64Array.encode(action.logprobs),
+  stopReason: action.stopReason,
+  ...(action.sequenceId === undefined ? {} : { sequenceId: action.sequenceId }),
+  reward: encodeReal(reward),
+  // JSON leaves out what is undefined.
+  trainable: trainable ? undefined : false,
+  metrics: isEmpty(metrics) ? undefined : encodeMetrics(metrics),
+  logs: isEmpty(logs) ? undefined : encodeLogs(logs),
+  fork,
+  times
+})
+
+const encodeMember = (
+  { logs, stepReward, stopReason, transitions, truncations }: Trajectory,
+  first: PromptDelta.Base
+) => {
+  let base = first
+  const turns = transitions.map((transition, index) => {
+    const turn = encodeTurn(transition, base)
+    if (index + 1 < transitions.length) base = PromptDelta.base(transition.observation, transition.action.tokens)
+    return turn
+  })
+  return {
+    stepReward: encodeReal(stepReward),
+    stopReason: Option.getOrNull(stopReason),
+    truncations,
+    logs: logs === undefined ? undefined : encodeLogs(logs),
+    turns
+  }
+}
+
+/** The sequence from which the first prompts of later members are written as differences: the group's first prompt. */
+const firstPrompt = (before: PromptDelta.Base, { transitions: [turn] }: Trajectory) =>
+  before === PromptDelta.empty && turn !== undefined ? PromptDelta.base(turn.observation) : before
+
+const encodeMembers = (members: GroupResult.Group["members"]) => {
+  let first = PromptDelta.empty
+  return members.map((member) => {
+    if (Option.isNone(member)) return null
+    const encoded = encodeMember(member.value, first)
+    first = firstPrompt(first, member.value)
+    return encoded
+  })
+}
+
+const toPayload = (result: GroupResult.GroupResult) => {
+  if (result._tag === "Skipped") return result
+  const { members, metricsG, rewardsG, ...group } = result
+  return {
+    ...group,
+    rewards: Array.from(rewardsG, encodeReal),
+    metrics: metricsG.map(encodeMetrics),
+    members: encodeMembers(members)
+  }
+}
+
+/**
+ * The group as one line of JSON text.
+ *
+ * @example
+ * const copy = GroupPayload.decode(GroupPayload.encode(group))
+ */
+export const encode = (result: GroupResult.GroupResult): string => JSON.stringify(toPayload(result))
+
+const decodeLogs = (logs: typeof Logs.Type): Transition["logs"] =>
+  mapValues(logs, (value) => typeof value === "object" ? Number(value.number) : value)
+
+const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base): Transition | undefined => {
+  const { logprobs, logs = {}, metrics = {}, prompt, reward, sequenceId, stopReason, tokens } = turn
+  const { fork, times, trainable = true } = turn
+  const observation = PromptDelta.decode(base, prompt)
+  if (observation === undefined) return undefined
+  const action = {
+    tokens,
+    logprobs,
+    stopReason,
+    ...(sequenceId === undefined ? {} : { sequenceId })
+  }
+  return {
+    observation,
+    action,
+    reward,
+    trainable,
+    metrics,
+    logs: decodeLogs(logs),
+    ...(fork === undefined ? {} : { fork }),
+    ...(times === undefined ? {} : { times })
+  }
+}
+
+/** The trajectory, or the index of the turn whose prompt refers to more than the sequence before it has. */
+const decodeMember = (member: typeof Member.Type, first: PromptDelta.Base): Trajectory | number => {
+  const { logs, stepReward, stopReason, truncations, turns } = member
+  const transitions: Array<Transition> = []
+  let base = first
+  for (const turn of turns) {
+    const transition = decodeTurn(turn, base)
+    if (transition === undefined) return transitions.length
+    transitions.push(transition)
+    base = PromptDelta.base(transition.observation, transition.action.tokens)
+  }
+  const trajectory = { transitions, stepReward, stopReason: Option.fromNullOr(stopReason), truncations }
+  return logs === undefined ? trajectory : { ...trajectory, logs: decodeLogs(logs) }
+}
+
+const decodeMembers = Effect.fnUntraced(function*(members: ReadonlyArray<typeof Member.Type | null>) {
+  const decoded: Array<Option.Option<Trajectory>> = []
+  let first = PromptDelta.empty
+  for (const [index, member] of members.entries()) {
+    const trajectory = member === null ? undefined : decodeMember(member, first)
+    if (typeof trajectory === "number") {
+      const detail = `member ${index}, turn ${trajectory}: its prompt keeps more than the sequence before it has`
+      return yield* new GroupPayloadError({ detail })
+    }
+    decoded.push(Option.fromUndefinedOr(trajectory))
+    if (trajectory !== undefined) first = firstPrompt(first, trajectory)
+  }
+  return decoded
+})
+
+const fromPayload = Effect.fnUntraced(function*(payload: typeof Payload.Type) {
+  if (payload._tag === "Skipped") return payload
+  const { members, metrics, rewards, ...group } = payload
+  if (rewards.length !== members.length || metrics.length !== members.length) {
+    const detail =
+      `${members.length} members with ${rewards.length} rewards and ${metrics.length} metrics, expected as many`
+    return yield* new GroupPayloadError({ detail })
+  }
+  const decoded = yield* decodeMembers(members)
+  return { ...group, members: decoded, rewardsG: Float64Array.from(rewards), metricsG: metrics }
+})
+
+const decodePayload = Schema.decodeUnknownEffect(Schema.fromJsonString(Payload))
+
+/** The group that `encode` wrote. */
+export const decode = (text: string): Effect.Effect<GroupResult.GroupResult, GroupPayloadError> =>
+  decodePayload(text).pipe(
+    Effect.catchTag("SchemaError", ({ message }) => Effect.fail(new GroupPayloadError({ detail: message }))),
+    Effect.flatMap(fromPayload)
+  )
+
+/** A rolled out group whose encoded form is `encode`'s text. */
+export const codec: Schema.Codec<GroupResult.GroupResult, string> = Schema.String.pipe(
+  Schema.decodeTo(
+    Schema.declare((value): value is GroupResult.GroupResult =>
+      ["Completed", "Partial", "Skipped"].some((tag) => Predicate.isTagged(value, tag))
+    ),
+    SchemaTransformation.transformEffect({
+      decode: (text, options) =>
+        Effect.mapError(decode(text), ({ message }) => new SchemaIssue.InvalidValue({ message }, text, options)),
+      encode: (result) => Effect.succeed(encode(result))
+    })
+  )
+)

@@ -1,0 +1,54 @@
+/**
+ * What a run will have spent at its end, at the rate of what it has done since it was opened.
+ *
+ * @example
+ * const spentOnce = Forecast.once(Forecast.nothing, Spent.zero)
+ */
+import * as Spent from "../../records/Spent.ts"
+
+/** How often something was done since the run was opened, and what that took. */
+export interface Done {
+  readonly count: number
+  readonly spent: Spent.Spent
+}
+
+/** Not done yet. */
+export const nothing: Done = { count: 0, spent: Spent.zero }
+
+/** Counts one more, at its cost. */
+export const once = ({ count, spent }: Done, cost: Spent.Spent): Done => ({
+  count: count + 1,
+  spent: Spent.add(spent, cost)
+})
+
+const next = ({ count, spent }: Done, times: number) => count === 0 ? Spent.zero : Spent.times(spent, times / count)
+
+/** How much of a run is left. */
+export interface Left {
+  readonly iterations: number
+  /** Measurements of single evaluators. */
+  readonly evaluations: number
+}
+
+/**
+ * `spent`, plus the mean cost of an iteration for each iteration that is left, and likewise for the evaluators' measurements. What has
+ * not happened yet counts as nothing.
+ */
+export const total = (
+  spent: Spent.Spent,
+  { evaluations, iterations }: { readonly iterations: Done; readonly evaluations: Done },
+  left: Left
+): Spent.Spent => Spent.add(spent, Spent.add(next(iterations, left.iterations), next(evaluations, left.evaluations)))
+
+/** The settings that decide how much of a run is left. */
+export interface Plan {
+  readonly iterations: number
+  readonly evalEvery: number
+  readonly evaluators: number
+}
+
+/** Measurements that come after `done` iterations: those between two iterations, and those at the end. */
+export const evaluationsAfter = (done: number, { evalEvery, evaluators, iterations }: Plan): number => {
+  if (evalEvery === 0) return 0
+  return evaluators * (Math.ceil(iterations / evalEvery) - Math.ceil(done / evalEvery) + 1)
+}

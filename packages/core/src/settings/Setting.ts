@@ -1,0 +1,278 @@
+/**
+ * Settings: fields of a Schema that carry their default, unit, help text, check and whether they belong to the run's identity.
+ * Defaults, validation, identity, command-line flags and configuration files all follow from one `Schema.Struct` of them.
+ *
+ * @example
+ * const Sampling = Schema.Struct({
+ *   maxTokens: Setting.int({ least: 1, default: 256, unit: "tokens", help: "Longest response", identity: true }),
+ *   concurrency: Setting.int({ least: 1, default: 64, help: "Groups rolled out at the same time" })
+ * })
+ * Setting.defaults(Sampling)                                // { maxTokens: 256, concurrency: 64 }
+ * Setting.decode(Sampling, { maxTokens: 0 }, "sampling")    // InvalidOption: sampling.maxTokens is 0, expected a whole number …
+ * Setting.identity(Sampling, Setting.defaults(Sampling))    // { max_tokens: 256 }
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Formatter from "effect/Formatter"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import type * as SchemaIssue from "effect/SchemaIssue"
+import * as Check from "./Check.ts"
+import { InvalidOption } from "./InvalidOption.ts"
+import * as Suggestion from "./Suggestion.ts"
+
+/** The description of a setting for flags, forms and pages. */
+export interface Setting {
+  readonly kind: "int" | "number" | "text" | "toggle" | "choice" | "duration"
+  /** Absent where the setting may be left out; `help` then says what that means. */
+  readonly default?: unknown
+  /** The values of a choice. */
+  readonly choices?: ReadonlyArray<string>
+  readonly help: string
+  /** What the value counts, such as "tokens". */
+  readonly unit?: string
+  /** Whether a resumed run must have the same value. */
+  readonly identity?: boolean
+  /** The accepted values, in words. */
+  readonly expected: string
+}
+
+declare module "effect/Schema" {
+  namespace Annotations {
+    interface Annotations {
+      readonly setting?: Setting | undefined
+    }
+  }
+}
+
+interface Described extends Pick<Setting, "help" | "unit" | "identity"> {}
+
+interface Default<A> {
+  readonly default: A
+}
+
+type Optional<S extends Schema.Constraint> = Schema.optionalKey<S>
+type Defaulted<S extends Schema.Constraint> = Schema.withDecodingDefaultKey<S>
+
+const hasDefault = <A>(options: Partial<Default<A>>): options is Default<A> => options.default !== undefined
+
+/** The field of a struct: with a default where one was given, otherwise a key that may be left out. */
+const field = <S extends Schema.Constraint>(schema: S, options: Described & Partial<Default<S["Encoded"]>>) =>
+  hasDefault(options)
+    ? Schema.withDecodingDefaultKey<S>(Effect.succeed(options.default))(schema)
+    : Schema.optionalKey(schema)
+
+const annotations = (
+  kind: Setting["kind"],
+  expected: string,
+  described: Described,
+  choices?: ReadonlyArray<string>
+) => ({
+  expected,
+  setting: { kind, expected, ...described, ...(choices !== undefined && { choices }) }
+})
+
+const meets = (requirement: Check.Requirement<number>) => Schema.makeFilter(requirement.accepts)
+
+interface WholeRange {
+  /** Smallest value. */
+  readonly least: number
+  readonly most?: number
+}
+
+/** A whole number within a range, both ends included. */
+export function int(options: WholeRange & Described & Default<number>): Defaulted<Schema.Finite>
+export function int(options: WholeRange & Described): Optional<Schema.Finite>
+export function int({ least, most, ...options }: WholeRange & Described & Partial<Default<number>>) {
+  const requirement = Check.whole(least, most)
+  return field(
+    Schema.Finite.check(meets(requirement)).annotate(annotations("int", requirement.expected, options)),
+    options
+  )
+}
+
+/** A finite number within a range. */
+export function number(options: Check.Range & Described & Default<number>): Defaulted<Schema.Finite>
+export function number(options: Check.Range & Described): Optional<Schema.Finite>
+export function number(
+  { above, least, most, ...options }: Check.Range & Described & Partial<Default<number>>
+) {
+  const requirement = Check.number({
+    ...(above !== undefined && { above }),
+    ...(least !== undefined && { least }),
+    ...(most !== undefined && { most })
+  })
+  return field(
+    Schema.Finite.check(meets(requirement)).annotate(annotations("number", requirement.expected, options)),
+    options
+  )
+}
+
+/** A text. */
+export function text(options: Described & Default<string>): Defaulted<Schema.String>
+export function text(options: Described): Optional<Schema.String>
+export function text(options: Described & Partial<Default<string>>) {
+  return field(Schema.String.annotate(annotations("text", "a text", options)), options)
+}
+
+/** A truth value. */
+export function toggle(options: Described & Default<boolean>): Defaulted<Schema.Boolean>
+export function toggle(options: Described): Optional<Schema.Boolean>
+export function toggle(options: Described & Partial<Default<boolean>>) {
+  return field(Schema.Boolean.annotate(annotations("toggle", "true or false", options)), options)
+}
+
+interface Choices<L extends ReadonlyArray<string>> {
+  readonly choices: L
+}
+
+/** One of a few texts. */
+export function choice<const L extends ReadonlyArray<string>>(
+  options: Choices<L> & Described & Default<NoInfer<L[number]>>
+): Defaulted<Schema.Literals<L>>
+export function choice<const L extends ReadonlyArray<string>>(
+  options: Choices<L> & Described
+): Optional<Schema.Literals<L>>
+export function choice<const L extends ReadonlyArray<string>>(
+  { choices, ...options }: Choices<L> & Described & Partial<Default<NoInfer<L[number]>>>
+) {
+  const { expected } = Check.oneOf(choices)
+  return field(Schema.Literals(choices).annotate(annotations("choice", expected, options, choices)), options)
+}
+
+const parseDuration = Schema.decodeUnknownOption(Schema.DurationFromString)
+
+const isTime = (input: unknown): input is Duration.Input => {
+  if (Duration.isDuration(input) || typeof input === "number") return Check.time.accepts(input)
+  return Option.exists(parseDuration(input), Check.time.accepts)
+}
+
+const Time = Schema.declare<Duration.Input>(isTime)
+
+/** A duration above zero: a `Duration`, a text such as "10 minutes", or milliseconds. */
+export function duration(options: Described & Default<Duration.Input>): Defaulted<Schema.declare<Duration.Input>>
+export function duration(options: Described): Optional<Schema.declare<Duration.Input>>
+export function duration(options: Described & Partial<Default<Duration.Input>>) {
+  return field(Time.annotate(annotations("duration", Check.time.expected, options)), options)
+}
+
+/** The setting behind a field; undefined for a field that was not made here. */
+export const of = (field: Schema.Constraint): Setting | undefined => Schema.resolveAnnotations(field)?.["setting"]
+
+/** A struct of settings. Structs may be nested. */
+export type Struct = Schema.Constraint & { readonly fields: Schema.Struct.Fields }
+
+/** A struct from which `{}` decodes: each of its settings has a default or may be left out. */
+export type Complete = Schema.Decoder<unknown> & Struct & {
+  readonly "Encoded": Readonly<Partial<Record<string, unknown>>>
+}
+
+const isSchema = (value: unknown): value is Schema.Constraint => Predicate.hasProperty(value, "ast")
+
+const isStruct = (schema: Schema.Constraint): schema is Struct => Predicate.hasProperty(schema, "fields")
+
+/** The struct behind a field, also where it has a default or may be left out. */
+const structOf = (schema: Schema.Constraint | undefined): Struct | undefined => {
+  if (schema === undefined || isStruct(schema)) return schema
+  if (Predicate.hasProperty(schema, "to") && isSchema(schema.to)) return structOf(schema.to)
+  return Predicate.hasProperty(schema, "schema") && isSchema(schema.schema) ? structOf(schema.schema) : undefined
+}
+
+const fieldOf = (schema: Schema.Constraint | undefined, key: PropertyKey): Schema.Constraint | undefined => {
+  const fields = structOf(schema)?.fields
+  return fields !== undefined && Object.hasOwn(fields, key) ? fields[key] : undefined
+}
+
+/** Settings within settings: each has its default where the group was left out. */
+export const group = <S extends Complete>(struct: S): Defaulted<S> =>
+  Schema.withDecodingDefaultKey<S>(Effect.succeed({}))(struct)
+
+/** The first problem inside an issue, and the path that leads to it. */
+const first = (
+  issue: SchemaIssue.Issue,
+  path: ReadonlyArray<PropertyKey> = []
+): readonly [SchemaIssue.Issue, ReadonlyArray<PropertyKey>] => {
+  switch (issue._tag) {
+    case "Pointer":
+      return first(issue.issue, [...path, ...issue.path])
+    case "Encoding":
+      return first(issue.issue, path)
+    case "Composite":
+      return first(issue.issues[0], path)
+    default:
+      return [issue, path]
+  }
+}
+
+const valueAt = (value: unknown, path: ReadonlyArray<PropertyKey>): unknown =>
+  path.reduce((value: unknown, key) => Predicate.hasProperty(value, key) ? value[key] : undefined, value)
+
+const expectedAt = (struct: Struct, path: ReadonlyArray<PropertyKey>, issue: SchemaIssue.Issue) => {
+  const parent = structOf(path.slice(0, -1).reduce<Schema.Constraint | undefined>(fieldOf, struct))
+  const name = path.at(-1)
+  if (issue._tag === "UnexpectedKey" && parent !== undefined) {
+    return `the name of a setting: ${Suggestion.describe(String(name), Object.keys(parent.fields))}`
+  }
+  const schema = name === undefined ? struct : fieldOf(parent, name)
+  const expected = schema && of(schema)?.expected
+  return expected ?? (structOf(schema) === undefined ? issue.toString() : "an object of settings")
+}
+
+/** All settings at their defaults. */
+export const defaults = <A>(struct: Complete & { readonly "Type": A }): A => Schema.decodeUnknownSync(struct)({})
+
+/**
+ * Decodes settings from values that a program, a file or flags gave. Fails with the first invalid value, and with a name that is not a
+ * setting. `prefix` begins the path that the error names.
+ */
+export const decode = <S extends Schema.Decoder<unknown> & Struct>(
+  struct: S,
+  given: unknown,
+  prefix?: string
+): Effect.Effect<S["Type"], InvalidOption> =>
+  Schema.decodeUnknownEffect(struct, { onExcessProperty: "error" })(given).pipe(
+    Effect.mapError(({ issue: whole }) => {
+      const [issue, path] = first(whole)
+      return new InvalidOption({
+        field: [...(prefix === undefined ? [] : [prefix]), ...path.map(String)].join("."),
+        found: Formatter.format(valueAt(given, path)),
+        expected: expectedAt(struct, path, issue)
+      })
+    })
+  )
+
+const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+const jsonOf = (setting: Setting, value: unknown): Schema.Json => {
+  if (value === undefined) return null
+  if (setting.kind === "duration" && isTime(value)) return Duration.toSeconds(Duration.fromInputUnsafe(value))
+  return typeof value === "number" || typeof value === "boolean" ? value : String(value)
+}
+
+/** Settings as a JSON object of snake_case names. A setting that was left out is null, a duration is its seconds. */
+const toJson = <S extends Struct>(
+  struct: S,
+  value: S["Type"],
+  includes: (setting: Setting) => boolean
+): Schema.JsonObject =>
+  Object.fromEntries(
+    Object.entries(struct.fields).flatMap(([name, field]): ReadonlyArray<readonly [string, Schema.Json]> => {
+      const setting = of(field)
+      const held = valueAt(value, [name])
+      const inner = structOf(field)
+      if (inner === undefined) {
+        return setting !== undefined && includes(setting) ? [[snakeCase(name), jsonOf(setting, held)]] : []
+      }
+      const within = toJson(inner, held, includes)
+      return Object.keys(within).length === 0 ? [] : [[snakeCase(name), within]]
+    })
+  )
+
+/** The settings that belong to a run's identity: those marked `identity`. */
+export const identity = <S extends Struct>(struct: S, value: S["Type"]): Schema.JsonObject =>
+  toJson(struct, value, (setting) => setting.identity === true)
+
+/** All settings, for a run's records. */
+export const record = <S extends Struct>(struct: S, value: S["Type"]): Schema.JsonObject =>
+  toJson(struct, value, () => true)

@@ -1,0 +1,151 @@
+import { FunctionTool, Message, Rollout, ToolEnv } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import * as Talk from "../Talk.ts"
+
+class NotFound extends Schema.TaggedError<NotFound>()("NotFound", { path: Schema.String }) {
+  override get message() {
+    return `no file ${this.path}`
+  }
+}
+class SandboxLost extends Schema.TaggedError<SandboxLost>()("SandboxLost", {}) {}
+
+const parameters = Schema.Struct({
+  path: Schema.String.annotate({ description: "Where it lies." }),
+  lines: Schema.optional(Schema.Int)
+})
+
+const read = <E, R>(
+  handler: (given: typeof parameters.Type) => Effect.Effect<string | FunctionTool.Answer, E, R>,
+  options: { readonly timeout?: "2 seconds" } = {}
+) => FunctionTool.make({ name: "read", description: "Reads a file.", parameters, handler, ...options })
+
+const path = `{"path": "/a"}`
+
+describe("a tool", () => {
+  it("describes its parameters", () => {
+    assert.deepStrictEqual(read(() => Effect.succeed("")).spec, {
+      name: "read",
+      description: "Reads a file.",
+      parameters: {
+        type: "object",
+        properties: {
+          path: { type: "string", description: "Where it lies." },
+          lines: {
+            anyOf: [
+              { type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
+              { type: "null" }
+            ]
+          }
+        },
+        required: ["path"],
+        additionalProperties: true
+      }
+    })
+  })
+
+  it.effect("answers what its handler gives, a text or more", () =>
+    Effect.gen(function*() {
+      const asked: Array<unknown> = []
+      const tool = read((given) => Effect.sync(() => asked.push(given)).pipe(Effect.as("text")))
+      assert.deepStrictEqual(yield* tool.call(path), { content: "text" })
+      yield* tool.call(`{"path": "/a", "lines": 7, "more": true}`)
+      yield* tool.call(`{"path": "/a", "lines": null}`)
+      assert.deepStrictEqual(asked, [{ path: "/a" }, { path: "/a", lines: 7 }, { path: "/a", lines: undefined }])
+      const stopping = read(() => Effect.succeed({ content: "bye", stop: true }))
+      assert.deepStrictEqual(yield* stopping.call(path), { content: "bye", stop: true })
+    }))
+})
+
+describe("a call that fails is answered with the reason", () => {
+  const asked = read(() => Effect.die("asked"))
+
+  it.effect("by the arguments", () =>
+    Effect.gen(function*() {
+      const answers = yield* Effect.forEach(["", "{\"path\": ", "[]", "{}", `{"path": 1, "lines": 1.5}`], asked.call)
+      assert.deepStrictEqual(answers.map(({ content, failure }) => [failure, content]), [
+        ["json_decode_failed", `{"error": "the arguments are not JSON: expected a value at the end"}`],
+        ["json_decode_failed", `{"error": "the arguments are not JSON: expected a value at the end"}`],
+        ["validation_failed", `{"error": "the arguments do not fit: Expected object"}`],
+        ["validation_failed", `{"error": "the arguments do not fit: Missing key\\n  at [\\"path\\"]"}`],
+        [
+          "validation_failed",
+          `{"error": "the arguments do not fit: Expected string\\n  at [\\"path\\"]\\nExpected an integer\\n  at [\\"lines\\"]"}`
+        ]
+      ])
+    }))
+
+  const told = <E>(handler: Effect.Effect<string, E>) => Effect.map(read(() => handler).call(path), (answer) => answer)
+  const failed = (detail: string) => ({ content: `{"error": "${detail}"}`, failure: "execution_failed" })
+
+  it.effect("by a handler that fails, dies, throws or gives up", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual<unknown>(yield* told(Effect.fail(new NotFound({ path: "/a" }))), failed("no file /a"))
+      assert.deepStrictEqual<unknown>(yield* told(Effect.fail("out of paper")), failed("out of paper"))
+      assert.deepStrictEqual<unknown>(yield* told(Effect.die(new TypeError("no function"))), failed("no function"))
+      const throwing = read((): Effect.Effect<string> => {
+        throw new RangeError("too far")
+      })
+      assert.deepStrictEqual<unknown>(yield* throwing.call(path), failed("too far"))
+      const given = yield* told(Effect.interrupt)
+      assert.strictEqual(given.failure, "execution_failed")
+    }))
+
+  it.effect("by a handler that takes too long", () =>
+    Effect.gen(function*() {
+      let isReleased = false
+      const slow = read(() => Effect.onInterrupt(Effect.never, () => Effect.sync(() => isReleased = true)), {
+        timeout: "2 seconds"
+      })
+      const answer = yield* Effect.forkChild(slow.call(path))
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual<unknown>(yield* Fiber.join(answer), failed("no answer within 2s"))
+      assert.isTrue(isReleased)
+    }))
+
+  it.effect("but never by being interrupted itself", () =>
+    Effect.gen(function*() {
+      const fiber = yield* Effect.forkChild(read(() => Effect.never).call(path))
+      yield* TestClock.adjust(0)
+      assert.isTrue(Exit.hasInterrupts(yield* Effect.andThen(Fiber.interrupt(fiber), Fiber.await(fiber))))
+    }))
+})
+
+describe("a fatal failure", () => {
+  const lost = FunctionTool.make({
+    name: "read",
+    description: "Reads a file.",
+    parameters,
+    handler: ({ path }) => Effect.fail(path === "/a" ? new SandboxLost() : new NotFound({ path })),
+    isFatal: (error) => error._tag === "SandboxLost"
+  })
+
+  it.effect("is the tool's own", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* Effect.flip(lost.call(path)))._tag, "SandboxLost")
+      assert.strictEqual((yield* lost.call(`{"path": "/b"}`)).content, `{"error": "no file /b"}`)
+    }))
+
+  it.effect("fails the attempt, and the other calls of the message are interrupted", () =>
+    Effect.gen(function*() {
+      let isReleased = false
+      const hanging = FunctionTool.make({
+        name: "wait",
+        description: "Waits.",
+        parameters: Schema.Struct({}),
+        handler: () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => isReleased = true))
+      })
+      const call = (name: string, args: string) => ({ function: { name, arguments: args } })
+      const parsed = Talk.parsed("", { toolCalls: [call("wait", "{}"), call("read", path)] })
+      const env = yield* ToolEnv.make({
+        model: { renderer: Talk.counting(parsed) },
+        tools: [lost, hanging],
+        messages: [Message.user("read")],
+        grade: () => Effect.die("graded")
+      })
+      const error = yield* Effect.flip(Rollout.episode(env, Talk.policy(), Talk.key))
+      assert.strictEqual(error._tag, "SandboxLost")
+      assert.isTrue(isReleased)
+    }))
+})

@@ -1,0 +1,85 @@
+/** Limits on what a run spends, beside tokens and dollars. */
+import { RunRecord, Usage } from "@effect-rl/core"
+import { Call, Fault } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as Task from "../../rl/Task.ts"
+import { answersHalf, judged, lastSpent, priced, reason, run, warnings, withAnother } from "../Costs.ts"
+
+describe("A limit on minutes", () => {
+  const slow = Task.layer({ sample: Task.answersHalf, faults: [Fault.every("Sample", Fault.slow("1 minute"))] })
+
+  const timed = Effect.fnUntraced(function*(overrides: Task.Overrides) {
+    const fiber = yield* Effect.forkChild(Stream.runCollect(run(overrides)))
+    yield* Effect.repeat(Effect.andThen(Effect.yieldNow, TestClock.adjust("10 seconds")), { times: 100 })
+    return yield* Fiber.join(fiber)
+  })
+
+  it.effect("ends the run when they are over, with a checkpoint", () =>
+    Effect.gen(function*() {
+      const records = yield* timed({ epochs: 10, run: { maxMinutes: 2.5 } })
+      assert.deepInclude(records.at(-1), { _tag: "Finished", iteration: 2, reason: "max_minutes" })
+      assert.isAtMost(lastSpent(records).seconds ?? NaN, 150)
+      assert.lengthOf(records.filter(RunRecord.guards.Saved), 1)
+    }).pipe(Effect.provide(slow)))
+
+  it.effect("holds over all segments of the run, and not while it is closed", () =>
+    Effect.gen(function*() {
+      const run = { maxMinutes: 2.5 }
+      yield* timed({ epochs: 10, run: { ...run, iterations: 1 } })
+      yield* TestClock.adjust("1 day")
+      const records = yield* timed({ epochs: 10, run: { ...run, iterations: 8 } })
+      assert.deepInclude(records.at(-1), { _tag: "Finished", iteration: 2, reason: "max_minutes" })
+      const again = yield* timed({ epochs: 10, run: { ...run, iterations: 8 } })
+      assert.deepInclude(again.at(-1), { _tag: "Finished", iteration: 2, reason: "max_minutes" })
+      assert.notInclude(again.map(({ _tag }) => _tag), "GroupRolledOut")
+    }).pipe(Effect.provide(slow)))
+})
+
+describe("A limit on calls of judges", () => {
+  it.effect("ends the run before they exceed it", () =>
+    Effect.gen(function*() {
+      const records = yield* Stream.runCollect(judged({ maxJudgeCalls: 10 }))
+      assert.deepInclude(records.at(-1), { _tag: "Finished", iteration: 1, reason: "max_judge_calls" })
+      assert.isAtMost(lastSpent(records).judgeCalls ?? NaN, 10)
+    }).pipe(Effect.provide(withAnother)))
+
+  it.effect("holds over all segments of the run", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(judged({ maxJudgeCalls: 10 }))
+      const records = yield* Stream.runCollect(judged({ maxJudgeCalls: 10 }))
+      assert.deepInclude(records.at(-1), { _tag: "Finished", iteration: 1, reason: "max_judge_calls" })
+      const calls = yield* Call.CallLog.use(({ calls }) => calls)
+      assert.isAtMost(calls.filter((call) => call._tag === "Sample" && call.modelPath === "another").length, 10)
+    }).pipe(Effect.provide(withAnother)))
+})
+
+describe("A soft limit", () => {
+  const share = { epochs: 10, run: { maxTokensTotal: 1500, softShare: 0.5, saveEvery: 1 } }
+
+  it.effect("warns once when its share is spent, in all segments together, and the run goes on", () =>
+    Effect.gen(function*() {
+      const first = yield* Stream.runCollect(Stream.takeUntil(run(share), RunRecord.guards.Warning))
+      const [warning] = warnings(first)
+      assert.strictEqual(
+        warning,
+        "50 % of max_tokens_total 1500 are spent: the run ends before it might exceed that limit"
+      )
+      const spent = lastSpent(first)
+      assert.isAtLeast(Usage.total(spent), 750)
+      const second = yield* Stream.runCollect(run(share))
+      assert.strictEqual(reason(second), "max_tokens_total")
+      assert.deepStrictEqual(warnings(second), [])
+      assert.isAbove(Usage.total(lastSpent(second)), Usage.total(spent))
+    }).pipe(Effect.provide(answersHalf)))
+
+  it.effect("warns of each limit by itself", () =>
+    Effect.gen(function*() {
+      const run_ = { maxTokensTotal: 100_000, maxDollars: 4, softShare: 0.25 }
+      const records = yield* Stream.runCollect(priced(run({ epochs: 10, run: run_ })))
+      assert.deepStrictEqual(warnings(records), [
+        "25 % of max_dollars 4 are spent: the run ends before it might exceed that limit"
+      ])
+    }).pipe(Effect.provide(answersHalf)))
+})
