@@ -1,5 +1,5 @@
 /** A page of numbers that says when and where they were measured. */
-import type { Proportion } from "@effect-rl/core"
+import type { Proportion } from "@effect-rl/core/evaluation"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"
 import { join } from "node:path"

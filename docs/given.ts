@@ -1,33 +1,25 @@
 /** Values that the examples in docstrings take as given. */
 import type {
-  Capabilities,
   ChatModel,
-  Datum,
   Env,
   EnvGroupBuilder,
   Evaluator,
   FunctionTool,
-  Game,
-  GroupResult,
-  LossGraph,
   Message,
   MessagePolicy,
-  ModelInput,
   Policy,
   Preferences,
   ProblemEnv,
-  Program,
-  Renderer,
   RLDataset,
-  RolloutTask,
   RunRecord,
   RunStore,
-  SamplingClient,
-  SupervisedDataset,
-  Tokenizer,
-  TrainingClient,
-  Trajectory
+  SupervisedDataset
 } from "@effect-rl/core"
+import type { Capabilities, Datum, ModelInput, SamplingClient, TrainingClient } from "@effect-rl/core/backend"
+import type { Game, Trajectory } from "@effect-rl/core/environments"
+import type { LossGraph } from "@effect-rl/core/losses"
+import type { GroupResult, Program, RolloutTask } from "@effect-rl/core/program"
+import type { Renderer, Tokenizer } from "@effect-rl/core/renderers"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 
 export declare const builder: EnvGroupBuilder.EnvGroupBuilder

@@ -4,25 +4,29 @@ import { execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
+import { entriesOf } from "./entries.mjs"
 
 const tools = "tools/lint"
 const isCheck = process.argv.includes("--check")
 const scratch = mkdtempSync(join(tmpdir(), "effect-rl-api-"))
 const silent = { default: { logLevel: "none" } }
 
-const configure = (name) => {
+/** The report of an entry point beside the main one has both names: core-records.api.md. */
+const reportOf = (name, { subpath }) => subpath === "" ? name : `${name}-${subpath}`
+
+const configure = (name, entry) => {
   const file = join("packages", name, "dist", "api-extractor.json")
   writeFileSync(
     file,
     JSON.stringify({
       projectFolder: resolve("packages", name),
-      mainEntryPointFilePath: "<projectFolder>/dist/index.d.ts",
+      mainEntryPointFilePath: `<projectFolder>/dist/${entry.path}.d.ts`,
       compiler: { tsconfigFilePath: "<projectFolder>/tsconfig.json" },
       apiReport: {
         enabled: true,
         reportFolder: resolve("packages", name),
         reportTempFolder: scratch,
-        reportFileName: name
+        reportFileName: reportOf(name, entry)
       },
       docModel: { enabled: false },
       dtsRollup: { enabled: false },
@@ -38,10 +42,11 @@ const textOf = (file) => existsSync(file) ? readFileSync(file, "utf8") : ""
 try {
   execFileSync("npm", ["install", "--prefix", tools, "--no-package-lock", "--no-audit", "--no-fund", "--silent"])
   const extractor = join(tools, "node_modules/@microsoft/api-extractor/bin/api-extractor")
-  for (const name of readdirSync("packages")) {
-    const report = join("packages", name, `${name}.api.md`)
+  const entries = readdirSync("packages").flatMap((name) => entriesOf(name).map((entry) => [name, entry]))
+  for (const [name, entry] of entries.filter(([, { path }]) => !path.startsWith("testing"))) {
+    const report = join("packages", name, `${reportOf(name, entry)}.api.md`)
     const before = textOf(report)
-    execFileSync(process.execPath, [extractor, "run", "--local", "--config", configure(name)], { stdio: "pipe" })
+    execFileSync(process.execPath, [extractor, "run", "--local", "--config", configure(name, entry)], { stdio: "pipe" })
     if (textOf(report) === before || !isCheck) continue
     console.error(`${report} did not have the package's public names: it is written anew, commit it`)
     process.exitCode = 1

@@ -1,15 +1,14 @@
 // Fails on a name in the second column of docs/compatibility.md that no package exports.
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { entriesOf } from "./entries.mjs"
 
 /** Files of all public modules by their names. */
 const modules = new Map(
-  readdirSync("packages").flatMap((name) => {
-    const index = join("packages", name, "src/index.ts")
-    if (!existsSync(index)) return []
-    const found = readFileSync(index, "utf8").matchAll(/export \* as (\w+) from "(.+)"/g)
-    return [...found].map(([, module, path]) => [module, join(dirname(index), path)])
-  })
+  readdirSync("packages").flatMap((name) =>
+    entriesOf(name).filter(({ path }) => !path.startsWith("testing"))
+      .flatMap(({ modules }) => modules.map(({ as, path }) => [as, path]))
+  )
 )
 
 /** The text behind a module: its own file and those it exports again. */

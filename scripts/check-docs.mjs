@@ -1,8 +1,9 @@
 // Type-checks every TypeScript block of the READMEs and the guides, and every `@example` of the sources, each as a module of its own.
 // Examples name the modules of this repository and of effect without importing them, and the values of docs/given.ts.
 import { execFileSync } from "node:child_process"
-import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join, sep } from "node:path"
+import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { basename, join, relative, sep } from "node:path"
+import { entriesOf, specifierOf } from "./entries.mjs"
 
 const pages = [
   "README.md",
@@ -28,18 +29,20 @@ const writeGuides = () => {
   return count
 }
 
-/** What a barrel exports: the module of each name. */
-const barrelOf = (name, barrel = "index") => {
-  const file = join("packages", name, "src", `${barrel}.ts`)
-  if (!existsSync(file)) return []
-  return [...readFileSync(file, "utf8").matchAll(/^export (?:type )?\* as (\w+) from "\.\/(.+)"$/gm)].map((
-    [, as, path]
-  ) => ({
-    as,
-    file: join("packages", name, "src", barrel === "index" ? "" : barrel.split("/")[0], path),
-    from: `@effect-rl/${name}${barrel === "index" ? "" : "/testing"}`
+/** The public modules of a package, with the entry point of each; those for tests first, so that others of the same name win. */
+const publicOf = (name) =>
+  entriesOf(name).toReversed().flatMap((entry) =>
+    entry.modules.map(({ as, path }) => ({ as, file: path, from: specifierOf(name, entry) }))
+  )
+
+const built = "../../packages/"
+
+/** Every module of a package by the declarations that `tsc` has built, for examples of private modules. */
+const builtOf = (name) =>
+  globSync(join("packages", name, "src/**/[A-Z]*.ts")).map((file) => ({
+    as: basename(file, ".ts"),
+    from: `${built}${join(name, "dist", relative(join("packages", name, "src"), file)).replace(/ts$/, "js")}`
   }))
-}
 
 const ofEffect = [
   "Config",
@@ -65,14 +68,11 @@ const ofEffect = [
 const namesOf = (name) => {
   const given = [...readFileSync("docs/given.ts", "utf8").matchAll(/^export declare const (\w+)/gm)]
   return new Map([
+    ...builtOf(name).map(({ as, from }) => [as, from]),
     ...ofEffect.map((as) => [as, "effect"]),
     ...["Decision", "DecisionModel", "LanguageModel"].map((as) => [as, "effect/ai"]),
     ...given.map(([, as]) => [as, "../given.ts"]),
-    ...[...readdirSync("packages"), "core", name].flatMap((
-      of
-    ) => [...barrelOf(of, "testing/index"), ...barrelOf(of)]).map((
-      { as, from }
-    ) => [as, from])
+    ...[...readdirSync("packages"), "core", name].flatMap((of) => publicOf(of).map(({ as, from }) => [as, from]))
   ])
 }
 
@@ -94,7 +94,10 @@ const examplesOf = (text) =>
 const importsOf = (body, names) =>
   [...new Set(body.replaceAll(/"[^"]*"|\.\.\./g, " ").match(/(?<![.\w])[A-Za-z]\w*/g) ?? [])]
     .filter((word) => names.has(word) && !new RegExp(`(const|function|import .*) ${word}\\b`).test(body))
-    .map((word) => `import { ${word} } from "${names.get(word)}"`)
+    .map((word) => {
+      const from = names.get(word)
+      return `import ${from.startsWith(built) ? `* as ${word}` : `{ ${word} }`} from "${from}"`
+    })
     .join("\n")
 
 /** An example that yields Effects is the body of a generator. */
@@ -116,7 +119,8 @@ const writeExamples = () => {
 }
 
 const withoutExample = () =>
-  readdirSync("packages").flatMap((name) => barrelOf(name)).map(({ file }) => file)
+  readdirSync("packages").flatMap((name) => publicOf(name).filter(({ from }) => !from.endsWith("/testing")))
+    .map(({ file }) => file)
     .filter((file) => examplesOf(readFileSync(file, "utf8")).length === 0)
 
 rmSync(blocks, { recursive: true, force: true })
@@ -147,6 +151,6 @@ try {
   process.exitCode = 1
 }
 for (const file of withoutExample()) {
-  console.error(`${file}: no @example, and a barrel exports it`)
+  console.error(`${file}: no @example, and an entry point exports it`)
   process.exitCode = 1
 }

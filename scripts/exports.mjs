@@ -1,7 +1,8 @@
-// Writes the `exports` of each package: its barrel, and each module that the barrel lists, so that the types which a program infers
-// have a name. Every other module is private: the condition of our own sources alone opens it. With --check it fails on a difference.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+// Writes the `exports` of each package: its entry points, and each module that one of them lists, so that the types which a program
+// infers have a name. Every other module is private: the condition of our own sources alone opens it. With --check it fails on a difference.
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join, relative } from "node:path"
+import { entriesOf } from "./entries.mjs"
 
 const entry = (path) => ({
   "@effect-rl/source": `./src/${path}.ts`,
@@ -9,18 +10,14 @@ const entry = (path) => ({
   default: `./dist/${path}.js`
 })
 
-const modulesOf = (barrel) =>
-  [...readFileSync(barrel, "utf8").matchAll(/^export (?:type )?\* as \w+ from "\.\/(.+)\.ts"$/gm)].map(([, path]) =>
-    path
-  )
-
-const exportsOf = (root) => {
-  const barrels = { ".": "index", "./testing": "testing/index" }
-  const found = Object.entries(barrels).filter(([, path]) => existsSync(join(root, `src/${path}.ts`)))
+const exportsOf = (name) => {
+  const entries = entriesOf(name)
+  const modules = entries.filter(({ path }) => !path.startsWith("testing")).flatMap(({ modules }) => modules)
+  const paths = new Set(modules.map(({ path }) => relative(join("packages", name, "src"), path).slice(0, -3)))
   return {
     "./package.json": "./package.json",
-    ...Object.fromEntries(found.map(([name, path]) => [name, entry(path)])),
-    ...Object.fromEntries(modulesOf(join(root, "src/index.ts")).sort().map((path) => [`./${path}`, entry(path)])),
+    ...Object.fromEntries(entries.map(({ path, subpath }) => [subpath === "" ? "." : `./${subpath}`, entry(path)])),
+    ...Object.fromEntries([...paths].sort().map((path) => [`./${path}`, entry(path)])),
     "./*": { "@effect-rl/source": "./src/*.ts" }
   }
 }
@@ -30,10 +27,10 @@ const isCheck = process.argv.includes("--check")
 for (const name of readdirSync("packages")) {
   const file = join("packages", name, "package.json")
   const before = readFileSync(file, "utf8")
-  const after = `${JSON.stringify({ ...JSON.parse(before), exports: exportsOf(join("packages", name)) }, null, 2)}\n`
+  const after = `${JSON.stringify({ ...JSON.parse(before), exports: exportsOf(name) }, null, 2)}\n`
   if (before === after) continue
   if (isCheck) {
-    console.error(`${file} does not list what src/index.ts exports: run npm run exports`)
+    console.error(`${file} does not list what its entry points export: run npm run exports`)
     process.exitCode = 1
   } else writeFileSync(file, after)
 }

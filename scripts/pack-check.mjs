@@ -103,7 +103,7 @@ writeFileSync(
   join(project, "thread.ts"),
   `import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { WorkerThreads } from "@effect-rl/cluster"
-import { TaskRegistry } from "@effect-rl/core"
+import { TaskRegistry } from "@effect-rl/core/program"
 import { ScriptedTinker } from "@effect-rl/core/testing"
 import { Layer } from "effect"
 import { task } from "./task.js"

@@ -1,5 +1,5 @@
 /** Other intervals of a difference over crossed seeds and problems, from the same variances. */
-import { type CrossedEffects, Statistics, StudentT } from "@effect-rl/core"
+import { type CrossedEffects, Statistics, StudentT } from "@effect-rl/core/evaluation"
 
 const sideOf = (table: CrossedEffects.Table) => {
   const seeds = table.length

@@ -1,5 +1,5 @@
 /** The two-way bootstrap of a difference: seeds and problems are drawn again, each by themselves. */
-import type { CrossedEffects } from "@effect-rl/core"
+import type { CrossedEffects } from "@effect-rl/core/evaluation"
 
 /** How often a pair is drawn again. */
 export const resamples = 400

@@ -2,7 +2,7 @@
  * Simulated comparisons of two methods: how often the 95 % intervals of `CrossedEffects` and of its alternatives hold the true difference,
  * how wide they are, and how often they show an effect.
  */
-import { CrossedEffects } from "@effect-rl/core"
+import { CrossedEffects } from "@effect-rl/core/evaluation"
 import * as SimulatedScores from "../../packages/core/test/evaluate/SimulatedScores.ts"
 import * as Report from "../Report.ts"
 import * as Alternatives from "./Alternatives.ts"

@@ -1,5 +1,5 @@
 /** The groups that `groups.ts` writes, as data of a policy loss. */
-import { Datum, ModelInput } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Array, Effect, FileSystem, Schema } from "effect"
 import type * as Workload from "./Workload.ts"
 

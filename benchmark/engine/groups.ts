@@ -1,7 +1,8 @@
 /**
  * The first batch of `npm start`, sampled and credited, as JSON in the file that the first argument names. The second names the model.
  */
-import { Advantage, ChatModel, Credit, ModelInput, Policy, Rollout, Tinker } from "@effect-rl/core"
+import { Advantage, ChatModel, Credit, Policy, Rollout, Tinker } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import { BoxedAddition } from "@effect-rl/recipes"
 import { Effect, FileSystem, Stream } from "effect"
 import * as OnEngine from "../OnEngine.ts"

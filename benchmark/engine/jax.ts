@@ -1,5 +1,5 @@
 /** The workload on jax-js. It has no threads outside of browsers, and its Adam is left out. */
-import { Seed } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import { defaultDevice, init, jit, numpy as np, tree, valueAndGrad } from "@jax-js/jax"
 import * as JaxModel from "./JaxModel.ts"
 import * as Workload from "./Workload.ts"

@@ -1,5 +1,6 @@
 /** The workload on the embedded engine, through the port that programs use. The first argument names the file of the groups. */
-import { Datum, Loss, ModelInput, Tinker, type TrainingClient } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput, type TrainingClient } from "@effect-rl/core/backend"
 import { Array, Clock, Effect } from "effect"
 import * as OnEngine from "../OnEngine.ts"
 import * as Rows from "./Rows.ts"

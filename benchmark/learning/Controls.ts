@@ -1,5 +1,7 @@
 /** Runs that must not learn, or must unlearn: what remains of a gain when its cause is taken away. */
-import { Advantage, Credit, GroupResult, type Rl, Seed, Signal } from "@effect-rl/core"
+import { Advantage, Credit, type Rl } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
+import { GroupResult, Signal } from "@effect-rl/core/program"
 
 /** What replaces parts of a run's update, given the run's seed. */
 export type Control = (seed: number) => Pick<NonNullable<Rl.Options["update"]>, "learningRate" | "credit">

@@ -1,16 +1,9 @@
 /** One run of the arithmetic recipe, measured on held-out problems before and after. */
-import {
-  ChatModel,
-  Evaluator,
-  GroupPayload,
-  GroupResult,
-  Proportion,
-  Rl,
-  RunRecord,
-  RunStore,
-  Tinker,
-  Weights
-} from "@effect-rl/core"
+import { ChatModel, Evaluator, Rl, RunRecord, RunStore, Tinker } from "@effect-rl/core"
+import { Weights } from "@effect-rl/core/backend"
+import { Proportion } from "@effect-rl/core/evaluation"
+import { GroupResult } from "@effect-rl/core/program"
+import { GroupPayload } from "@effect-rl/core/records"
 import { BoxedAddition } from "@effect-rl/recipes"
 import { Clock, Effect, Option, Stream } from "effect"
 import type { Control } from "./Controls.ts"

@@ -1,5 +1,5 @@
 /** Curves of several algorithms on some seeds, each with a control: measured once, kept as JSON, and drawn as one picture. */
-import { Proportion } from "@effect-rl/core"
+import { Proportion } from "@effect-rl/core/evaluation"
 import { Effect, FileSystem } from "effect"
 import * as Report from "../Report.ts"
 import * as Kept from "./Kept.ts"

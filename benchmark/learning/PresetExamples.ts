@@ -3,14 +3,13 @@ import {
   ChatModel,
   Dpo,
   Message,
-  PreferenceModel,
   Preferences,
   RunRecord,
   RunStore,
-  Seed,
   Supervised,
   SupervisedDataset
 } from "@effect-rl/core"
+import { PreferenceModel, Seed } from "@effect-rl/core/environments"
 import { CommonSettings, ExampleSettings, type Recipe, Recipes, WorkedSum } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
 import * as RecipeRun from "./RecipeRun.ts"

@@ -3,7 +3,8 @@
  * `benchmark/results/curves/presets.json` lacks, of the recipes that are named or of all, and writes the page of all. With `--again`, what
  * is trained is measured once more, which gives the same numbers and the seconds that it takes now.
  */
-import { Rl, RunRecord, RunStore, Statistics } from "@effect-rl/core"
+import { Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Statistics } from "@effect-rl/core/evaluation"
 import { type Recipe, Recipes } from "@effect-rl/recipes"
 import { Clock, Effect, Stream } from "effect"
 import { loadavg } from "node:os"

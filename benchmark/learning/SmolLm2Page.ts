@@ -3,7 +3,7 @@
  *
  *     node --conditions=@effect-rl/source benchmark/learning/SmolLm2Page.ts runs/smollm2-0 runs/smollm2-shuffled
  */
-import type { Proportion } from "@effect-rl/core"
+import type { Proportion } from "@effect-rl/core/evaluation"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Report from "../Report.ts"

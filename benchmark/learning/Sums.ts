@@ -4,17 +4,17 @@ import {
   type Credit,
   Evaluator,
   type InvalidOption,
-  Proportion,
-  type Renderer,
   Rl,
   type RLDataset,
   RunRecord,
   RunStore,
   Setting,
   Tinker,
-  type TinkerError,
-  Weights
+  type TinkerError
 } from "@effect-rl/core"
+import { Weights } from "@effect-rl/core/backend"
+import { Proportion } from "@effect-rl/core/evaluation"
+import type { Renderer } from "@effect-rl/core/renderers"
 import { BoxedAddition, TrainingSettings } from "@effect-rl/recipes"
 import { Effect, Schema, Stream } from "effect"
 import * as Report from "../Report.ts"

@@ -1,5 +1,7 @@
 /** The engine in virtual time: what it computes is real, and each answer comes after a time of its own that no machine decides. */
-import { type SamplingClient, Seed, Tinker, type TrainingClient } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import type { SamplingClient, TrainingClient } from "@effect-rl/core/backend"
+import { Seed } from "@effect-rl/core/environments"
 import { Clock, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 

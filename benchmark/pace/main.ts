@@ -6,13 +6,13 @@ import {
   Pace,
   ProblemEnv,
   ProblemGroupBuilder,
-  Proportion,
   Rl,
   RunRecord,
   RunStore,
-  Tinker,
-  Weights
+  Tinker
 } from "@effect-rl/core"
+import { Weights } from "@effect-rl/core/backend"
+import { Proportion } from "@effect-rl/core/evaluation"
 import { Boxed, BoxedAddition, MathEnv } from "@effect-rl/recipes"
 import { Clock, Effect, Option, Stream } from "effect"
 import * as OnEngine from "../OnEngine.ts"

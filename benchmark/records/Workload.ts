@@ -1,5 +1,8 @@
 /** Recorded groups of scripted rollouts: made one at a time, so that memory is bounded. */
-import { type GroupResult, ModelInput, type RunRecord, Seed, type Trajectory } from "@effect-rl/core"
+import type { RunRecord } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import { Seed, type Trajectory } from "@effect-rl/core/environments"
+import type { GroupResult } from "@effect-rl/core/program"
 import { Option } from "effect"
 
 export const rollouts = 100_000

@@ -2,7 +2,9 @@
  * 100,000 recorded rollouts of four turns: what writing them costs beside `JSON.stringify` of the same values, and how soon they
  * are opened and read. Times are of processor time, since what else runs on the machine does not count.
  */
-import { GroupPayload, type GroupResult, type RunRecord, RunStore } from "@effect-rl/core"
+import { type RunRecord, RunStore } from "@effect-rl/core"
+import type { GroupResult } from "@effect-rl/core/program"
+import { GroupPayload } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"

@@ -2,7 +2,8 @@
  * Opens the recorded run in the folder given, as a process does that has seen nothing of it, reads transcripts anywhere in it, and
  * grades its first iterations anew.
  */
-import { Advantage, Credit, GroupPayload, Regrade, RunRecord } from "@effect-rl/core"
+import { Advantage, Credit, RunRecord } from "@effect-rl/core"
+import { GroupPayload, Regrade } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"

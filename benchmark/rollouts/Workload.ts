@@ -1,5 +1,5 @@
 /** Episodes of four turns, all at the same time, on a sampler that only waits: 10,000, or as many as `episodes=` says. */
-import { Seed } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import { Schema } from "effect"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 

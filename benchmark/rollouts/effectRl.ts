@@ -1,5 +1,6 @@
 /** The workload on this library; with `spans`, every span is made. */
-import { Env, type EnvGroupBuilder, ModelInput, Policy, Rollout, type SamplingClient } from "@effect-rl/core"
+import { Env, type EnvGroupBuilder, Policy, Rollout } from "@effect-rl/core"
+import { ModelInput, type SamplingClient } from "@effect-rl/core/backend"
 import { Effect, Fiber, References, Stream } from "effect"
 import * as Workload from "./Workload.ts"
 

@@ -1,5 +1,5 @@
 /** `AdaptiveLimiter` in virtual time before servers whose capacity it is not told, beside the best fixed number of requests. */
-import { AdaptiveLimiter } from "@effect-rl/core"
+import { AdaptiveLimiter } from "@effect-rl/core/backend"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as CliffServer from "../../packages/core/test/backend/CliffServer.ts"

@@ -1,5 +1,5 @@
 /** The workload on bare promises: same values, no scopes, no failures, no order of groups. */
-import { ModelInput } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import * as Workload from "./Workload.ts"
 
 const sleep = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))

@@ -1,5 +1,6 @@
 /** A training request of 128 datums of 2,048 positions, and a sample of as long a prompt: the same numbers in Python. */
-import { Datum, Loss, ModelInput } from "@effect-rl/core"
+import { Loss } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Schema } from "effect"
 
 export const datums = 128

@@ -2,7 +2,8 @@
  * Samples `argv[3]` times at once at the service `argv[2]`, over undici or, where `argv[4]` says so, over `fetch`; prints what
  * failed, how long it took and what it cost.
  */
-import { ModelInput, Tinker } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import { TinkerHttp } from "@effect-rl/tinker"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Exit, Layer, Redacted } from "effect"

@@ -1,14 +1,7 @@
 /** Runs for the page to show: one of 100,000 rollouts, and one that is written at a fixed rate. */
-import {
-  Advantage,
-  GroupPayload,
-  type GroupResult,
-  type RunRecord,
-  RunStore,
-  Signal,
-  TrainedTokens,
-  TrainingData
-} from "@effect-rl/core"
+import { Advantage, type RunRecord, RunStore } from "@effect-rl/core"
+import { type GroupResult, Signal, TrainingData } from "@effect-rl/core/program"
+import { GroupPayload, TrainedTokens } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"

@@ -1,6 +1,9 @@
 // Tutorial 04: reinforcement learning by hand, on the clients alone. Sample eight answers to each sum, grade them, and train
 // on how much better each is than its group.
-import { ChatModel, Datum, Loss, Message, ModelInput, RewardCurve, type Sampling, Seed, Tinker } from "@effect-rl/core"
+import { ChatModel, Loss, Message, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput, type Sampling } from "@effect-rl/core/backend"
+import { Seed } from "@effect-rl/core/environments"
+import { RewardCurve } from "@effect-rl/core/records"
 import { Engine } from "@effect-rl/engine"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"

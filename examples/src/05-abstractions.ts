@@ -12,10 +12,9 @@ import {
   Rollout,
   RunRecord,
   RunStore,
-  Signal,
-  Tinker,
-  TrainingData
+  Tinker
 } from "@effect-rl/core"
+import { Signal, TrainingData } from "@effect-rl/core/program"
 import { Engine } from "@effect-rl/engine"
 import { Abstractions, MathEnv } from "@effect-rl/recipes"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

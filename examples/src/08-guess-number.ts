@@ -1,6 +1,7 @@
 // Several turns: the policy guesses a number, is told whether it was too low or too high, and guesses again. The model is a
 // script that halves what is left, so that the whole loop can be seen at once: what is shown, said and earned.
-import { ChatModel, Policy, Rollout, Seed, Tinker } from "@effect-rl/core"
+import { ChatModel, Policy, Rollout, Tinker } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { GuessNumberEnv } from "@effect-rl/recipes"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

@@ -1,6 +1,8 @@
 // Two players, one policy: each member of a group is a side of the same tic-tac-toe match, and what wins for one side loses for
 // the other. The policy is a script that takes any free cell, and now and then one that is taken.
-import { ChatModel, GroupResult, Policy, Rollout, Seed, SelfPlay, Tinker } from "@effect-rl/core"
+import { ChatModel, Policy, Rollout, SelfPlay, Tinker } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
+import { GroupResult } from "@effect-rl/core/program"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { TicTacToe } from "@effect-rl/recipes"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

@@ -1,6 +1,7 @@
 // Supervised training by hand, on the clients alone: show the model how sums are worked out, with cross entropy and a learning rate
 // that falls along a line.
-import { ChatModel, Loss, Nll, SupervisedDataset, Tinker } from "@effect-rl/core"
+import { ChatModel, Loss, SupervisedDataset, Tinker } from "@effect-rl/core"
+import { Nll } from "@effect-rl/core/program"
 import { Engine } from "@effect-rl/engine"
 import { WorkedSum } from "@effect-rl/recipes"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

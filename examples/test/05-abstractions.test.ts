@@ -1,5 +1,6 @@
 // The numbers of tutorial 05, with the vocabulary it was written with and a backend that says what its model said.
-import { ChatModel, RunStore, Tokenizer } from "@effect-rl/core"
+import { ChatModel, RunStore } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
 import { assert, describe, it, layer } from "@effect/vitest"

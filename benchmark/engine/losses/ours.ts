@@ -2,7 +2,9 @@
  * The time of a training step by the graph of each loss, as a multiple of a step by the importance sampling that the engine knows by
  * name. The arguments name the model and the file of its groups.
  */
-import { Loss, type LossExpression, LossGraphPass, PolicyLoss, Tinker, type TrainingClient } from "@effect-rl/core"
+import { Loss, PolicyLoss, Tinker } from "@effect-rl/core"
+import { LossGraphPass, type TrainingClient } from "@effect-rl/core/backend"
+import type { LossExpression } from "@effect-rl/core/losses"
 import { Array, Clock, Effect } from "effect"
 import * as OnEngine from "../../OnEngine.ts"
 import * as Report from "../../Report.ts"

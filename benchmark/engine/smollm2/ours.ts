@@ -1,5 +1,6 @@
 /** Prints how many tokens per second the engine samples; the first argument names the model's file. */
-import { ModelInput, Tinker } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import { Array, Clock, Effect } from "effect"
 import * as OnEngine from "../../OnEngine.ts"
 import * as Prompts from "./Prompts.ts"

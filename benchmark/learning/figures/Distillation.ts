@@ -8,11 +8,11 @@ import {
   MessagePolicy,
   RunRecord,
   RunStore,
-  Seed,
   Supervised,
   SupervisedDataset,
   Tinker
 } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import { BoxedAddition, MathEnv, Recipes } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
 import * as Report from "../../Report.ts"

@@ -1,5 +1,7 @@
 /** Figures of what reinforcement learning on sums is held to beside the reward: short answers, or a policy near the base model. */
-import { Credit, GroupResult, type SamplingClient, Signal, Tinker } from "@effect-rl/core"
+import { Credit, Tinker } from "@effect-rl/core"
+import type { SamplingClient } from "@effect-rl/core/backend"
+import { GroupResult, Signal } from "@effect-rl/core/program"
 import { Effect } from "effect"
 import * as Report from "../../Report.ts"
 import type * as Kept from "../Kept.ts"

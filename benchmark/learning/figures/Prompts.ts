@@ -11,12 +11,12 @@ import {
   RLDataset,
   RunRecord,
   RunStore,
-  type SamplingClient,
-  Seed,
   Supervised,
   SupervisedDataset,
   Tinker
 } from "@effect-rl/core"
+import type { SamplingClient } from "@effect-rl/core/backend"
+import { Seed } from "@effect-rl/core/environments"
 import { Format, Recipes } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
 import * as Report from "../../Report.ts"

@@ -1,5 +1,6 @@
 /** Figures of reinforcement learning on sums: the reward of each iteration, and the right answers to held-out problems afterwards. */
-import { Advantage, Credit, Seed } from "@effect-rl/core"
+import { Advantage, Credit } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import { Effect } from "effect"
 import * as Report from "../../Report.ts"
 import * as Controls from "../Controls.ts"

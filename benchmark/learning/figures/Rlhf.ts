@@ -1,5 +1,7 @@
 /** The three stages of the recipe rlhf, on seeds that its settings were not chosen by. */
-import { ChatModel, type Proportion, RunRecord, RunStore, type SamplingClient, Tinker } from "@effect-rl/core"
+import { ChatModel, RunRecord, RunStore, Tinker } from "@effect-rl/core"
+import type { SamplingClient } from "@effect-rl/core/backend"
+import type { Proportion } from "@effect-rl/core/evaluation"
 import { type Pipeline, Recipes } from "@effect-rl/recipes"
 import { Effect, Layer, Stream } from "effect"
 import * as Report from "../../Report.ts"

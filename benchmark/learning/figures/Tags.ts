@@ -1,13 +1,6 @@
 /** The figure of credit by tag: every second problem of a batch has a credit of its own. */
-import {
-  Advantage,
-  Credit,
-  type InvalidOption,
-  RLDataset,
-  type SamplingClient,
-  Tinker,
-  type TinkerError
-} from "@effect-rl/core"
+import { Advantage, Credit, type InvalidOption, RLDataset, Tinker, type TinkerError } from "@effect-rl/core"
+import type { SamplingClient } from "@effect-rl/core/backend"
 import { Effect } from "effect"
 import * as Report from "../../Report.ts"
 import * as Controls from "../Controls.ts"

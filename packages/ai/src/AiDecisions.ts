@@ -1,5 +1,7 @@
 /** Models of this library as decision models of `effect/ai`: exact probabilities of given answers. */
-import { type ChatModel, ModelInput, type Renderer, type SamplingClient, TinkerError } from "@effect-rl/core"
+import { type ChatModel, TinkerError } from "@effect-rl/core"
+import { ModelInput, type SamplingClient } from "@effect-rl/core/backend"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as AiError from "effect/ai/AiError"
 import type * as Decision from "effect/ai/Decision"
 import * as DecisionModel from "effect/ai/DecisionModel"

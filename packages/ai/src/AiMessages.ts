@@ -1,5 +1,6 @@
 /** Messages of `@effect-rl/core` as prompts of `effect/ai`, and back. */
-import { Message, PythonJson } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import { PythonJson } from "@effect-rl/core/renderers"
 import * as AiError from "effect/ai/AiError"
 import * as Prompt from "effect/ai/Prompt"
 import * as Effect from "effect/Effect"

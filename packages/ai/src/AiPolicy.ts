@@ -1,5 +1,7 @@
 /** Policies as language models of `effect/ai`, and language models as policies. */
-import { Message, type MessagePolicy, Metering, PythonJson, Renderer, type ToolSpec } from "@effect-rl/core"
+import { Message, type MessagePolicy } from "@effect-rl/core"
+import { Metering } from "@effect-rl/core/backend"
+import { PythonJson, Renderer, type ToolSpec } from "@effect-rl/core/renderers"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"

@@ -1,5 +1,7 @@
 /** A question with a fixed set of answers, as tokens that end before the one token that tells the answers apart. */
-import { type ChatModel, Message, ModelInput, Renderer } from "@effect-rl/core"
+import { type ChatModel, Message } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import { Renderer } from "@effect-rl/core/renderers"
 import type * as Decision from "effect/ai/Decision"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"

@@ -1,5 +1,7 @@
 /** A policy that calls one tool after the other, regardless of their results. */
-import { Message, ModelInput, type Policy, type Renderer } from "@effect-rl/core"
+import { Message, type Policy } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import type { Renderer } from "@effect-rl/core/renderers"
 import { Effect } from "effect"
 
 /** Reads the `i`-th response as a call of the `i`-th tool, or as the end where there is none. */

@@ -1,5 +1,6 @@
 import { AiDecisions } from "@effect-rl/ai"
-import { Renderers, Tinker } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import { Renderers } from "@effect-rl/core/renderers"
 import { Call, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"

@@ -1,5 +1,7 @@
 import { AiPolicy } from "@effect-rl/ai"
-import { Message, type MessagePolicy, Metering, Renderers } from "@effect-rl/core"
+import { Message, type MessagePolicy } from "@effect-rl/core"
+import { Metering } from "@effect-rl/core/backend"
+import { Renderers } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"

@@ -2,7 +2,8 @@
  * Conversations in files as OpenAI's messages: one per line, `{"messages": […]}`, as in a request or a file of examples for fine-tuning;
  * other fields are passed over.
  */
-import { type Message, OpenAi, type ToolSpec } from "@effect-rl/core"
+import type { Message } from "@effect-rl/core"
+import { OpenAi, type ToolSpec } from "@effect-rl/core/renderers"
 import { FileFailure } from "@effect-rl/files"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"

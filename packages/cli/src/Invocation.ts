@@ -1,5 +1,5 @@
 /** What is wrong with a command line, in one line each and with what was probably meant. */
-import { Suggestion } from "@effect-rl/core"
+import { Suggestion } from "@effect-rl/core/program"
 import * as CliConfig from "effect/cli/CliConfig"
 import type * as CliError from "effect/cli/CliError"
 import * as CliOutput from "effect/cli/CliOutput"

@@ -1,5 +1,5 @@
 /** Tokenizers of every model that the command line can name. */
-import { Tokenizer } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import { Preset } from "@effect-rl/engine"
 import { HuggingFace } from "@effect-rl/files"
 import * as Effect from "effect/Effect"

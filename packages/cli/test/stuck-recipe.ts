@@ -1,5 +1,6 @@
 /** A recipe whose environment says "stuck" and neither goes on nor lets itself be interrupted. */
-import { Env, ModelInput, RLDataset } from "@effect-rl/core"
+import { Env, RLDataset } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Console, Effect, Schema } from "effect"
 

@@ -1,5 +1,5 @@
 /** Groups rolled out by the runners of an effect/cluster. */
-import { Executor, RolloutError } from "@effect-rl/core"
+import { Executor, RolloutError } from "@effect-rl/core/program"
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Entity from "effect/cluster/Entity"
 import * as EntityAddress from "effect/cluster/EntityAddress"

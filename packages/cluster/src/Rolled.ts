@@ -1,5 +1,7 @@
 /** A worker's answer: the result or the error of a group, its log, and the tokens that it used. */
-import { type Executor, GroupPayload, type GroupResult, Metering, RolloutError, TaskRegistry } from "@effect-rl/core"
+import { Metering } from "@effect-rl/core/backend"
+import { type Executor, type GroupResult, RolloutError, TaskRegistry } from "@effect-rl/core/program"
+import { GroupPayload } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as RemoteLog from "./RemoteLog.ts"

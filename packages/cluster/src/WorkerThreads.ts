@@ -1,5 +1,5 @@
 /** Groups rolled out by threads of this process. */
-import { Executor, RolloutError, type TaskRegistry } from "@effect-rl/core"
+import { Executor, RolloutError, type TaskRegistry } from "@effect-rl/core/program"
 import * as NodeWorker from "@effect/platform-node/NodeWorker"
 import * as NodeWorkerRunner from "@effect/platform-node/NodeWorkerRunner"
 import * as Effect from "effect/Effect"

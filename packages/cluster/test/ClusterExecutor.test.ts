@@ -1,6 +1,6 @@
 /** Three processes share the work; every group comes back exactly once although processes are killed. */
 import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
-import type { GroupResult } from "@effect-rl/core"
+import type { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { DatabaseSync } from "node:sqlite"

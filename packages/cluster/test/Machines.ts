@@ -1,5 +1,5 @@
 /** Three processes on this machine, of which some are killed. */
-import { Seed } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync, mkdtempSync, rmSync } from "node:fs"

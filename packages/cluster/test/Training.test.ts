@@ -1,6 +1,8 @@
 /** Training runs whose groups are rolled out in other processes: their place changes no token, metric or count. */
 import { ClusterExecutor, LocalCluster, WorkerThreads } from "@effect-rl/cluster"
-import { Executor, GroupPayload, GroupResult, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
+import { Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
+import { Executor, GroupResult } from "@effect-rl/core/program"
+import { GroupPayload } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { join } from "node:path"

@@ -1,14 +1,6 @@
 /** Walks rolled out in this process and in others, to compare them. */
-import {
-  Executor,
-  GroupResult,
-  type InvalidOption,
-  Policy,
-  Rollout,
-  type RolloutError,
-  Tinker,
-  type TinkerError
-} from "@effect-rl/core"
+import { type InvalidOption, Policy, Rollout, Tinker, type TinkerError } from "@effect-rl/core"
+import { Executor, GroupResult, type RolloutError } from "@effect-rl/core/program"
 import { Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { Effect, Logger, References, Schedule, Stream } from "effect"
 import { readFileSync } from "node:fs"

@@ -1,185 +1,84 @@
-export * as AdamParams from "./model/AdamParams.ts"
-export * as Datum from "./model/Datum.ts"
-export * as LossGraphInterpreter from "./model/graph/Interpreter.ts"
-export * as Loss from "./model/Loss.ts"
-export * as LossExpression from "./model/LossExpression.ts"
-export * as LossGraph from "./model/LossGraph.ts"
-export * as LossTerm from "./model/LossTerm.ts"
-export * as ModelInput from "./model/ModelInput.ts"
-export * as PolicyLoss from "./model/PolicyLoss.ts"
-export * as Sampling from "./model/Sampling.ts"
+/** What the guides use: environments, datasets, runs and their records. Stable. */
 
-export * as Capabilities from "./backend/Capabilities.ts"
-export * as CustomLoss from "./backend/CustomLoss.ts"
-export * as AdaptiveLimiter from "./backend/limiter/AdaptiveLimiter.ts"
-export * as LossGraphPass from "./backend/LossGraphPass.ts"
-export * as LossSubmission from "./backend/LossSubmission.ts"
-export * as Metering from "./backend/Metering.ts"
-export * as Pending from "./backend/Pending.ts"
-export * as RequestQueue from "./backend/RequestQueue.ts"
-export * as RequestRules from "./backend/RequestRules.ts"
-export * as SampleStream from "./backend/SampleStream.ts"
-export * as SamplingClient from "./backend/SamplingClient.ts"
-export * as SeedProbe from "./backend/SeedProbe.ts"
-export * as Tinker from "./backend/Tinker.ts"
-export * as TinkerError from "./backend/TinkerError.ts"
-export * as TrainingClient from "./backend/TrainingClient.ts"
-export * as Weights from "./backend/Weights.ts"
-
+/** Model, tokenizer and renderer that belong together. */
 export * as ChatModel from "./catalog/ChatModel.ts"
-export * as Hyperparameters from "./catalog/Hyperparameters.ts"
-export * as LoraParameters from "./catalog/LoraParameters.ts"
-export * as ModelRegistry from "./catalog/ModelRegistry.ts"
-export * as PublishedPrices from "./catalog/PublishedPrices.ts"
-export * as JinjaTemplate from "./chat/JinjaTemplate.ts"
+/** Messages of conversations, and their parts. */
 export * as Message from "./chat/Message.ts"
-export * as OpenAi from "./chat/OpenAi.ts"
-export * as Renderer from "./chat/Renderer.ts"
-export * as ResponseStream from "./chat/ResponseStream.ts"
-export * as Tokenizer from "./chat/Tokenizer.ts"
-export * as TokenText from "./chat/TokenText.ts"
-export * as ToolSpec from "./chat/ToolSpec.ts"
-export * as ChatTemplate from "./renderers/ChatTemplate.ts"
-export * as DeepSeekV3 from "./renderers/deepseek/DeepSeekV3.ts"
-export * as DeepSeekV41 from "./renderers/deepseek/DeepSeekV41.ts"
-export * as Glm53 from "./renderers/glm/Glm53.ts"
-export * as GptOss from "./renderers/gptoss/GptOss.ts"
-export * as ImageTokens from "./renderers/ImageTokens.ts"
-export * as JinjaRenderer from "./renderers/jinja/JinjaRenderer.ts"
-export * as Kimi from "./renderers/kimi/Kimi.ts"
-export * as Llama3 from "./renderers/llama/Llama3.ts"
-export * as Llama3Tools from "./renderers/llama/Llama3Tools.ts"
-export * as Markup from "./renderers/Markup.ts"
-export * as Nemotron3 from "./renderers/nemotron/Nemotron3.ts"
-export * as Qwen3 from "./renderers/qwen/Qwen3.ts"
-export * as Qwen35 from "./renderers/qwen/Qwen35.ts"
-export * as Qwen38 from "./renderers/qwen/Qwen38.ts"
-export * as Qwen3Vl from "./renderers/qwen/Qwen3Vl.ts"
-export * as Renderers from "./renderers/Renderers.ts"
-export * as RoleColon from "./renderers/RoleColon.ts"
-export * as TemplateRenderer from "./renderers/TemplateRenderer.ts"
-export * as PythonJson from "./renderers/text/PythonJson.ts"
-export * as PythonText from "./renderers/text/PythonText.ts"
-export * as TmlV0 from "./renderers/tml/TmlV0.ts"
-export * as Suggestion from "./settings/Suggestion.ts"
-
-export * as Attempt from "./records/Attempt.ts"
-export * as EnvMetric from "./records/EnvMetric.ts"
-export * as Json from "./records/Json.ts"
-export * as Key from "./records/Key.ts"
-export * as RunRecord from "./records/RunRecord.ts"
-export * as RunStore from "./records/RunStore.ts"
-export * as Seed from "./records/Seed.ts"
-export * as Spent from "./records/Spent.ts"
-export * as Statistics from "./records/Statistics.ts"
-export * as Usage from "./records/Usage.ts"
-export * as InvalidOption from "./settings/InvalidOption.ts"
-export * as Setting from "./settings/Setting.ts"
-
-export * as MessagePolicy from "./policy/MessagePolicy.ts"
-export * as Policy from "./policy/Policy.ts"
-export * as SamplingSettings from "./policy/SamplingSettings.ts"
-
+/** One episode: an environment that is used once. */
 export * as Env from "./env/Env.ts"
-export * as EnvGroupBuilder from "./env/EnvGroupBuilder.ts"
-export * as Game from "./env/game/Game.ts"
-export * as SelfPlay from "./env/game/SelfPlay.ts"
-export * as Versus from "./env/game/Versus.ts"
-export * as Grader from "./env/Grader.ts"
-export * as Judge from "./env/judge/Judge.ts"
-export * as PairwisePreferenceGroupBuilder from "./env/judge/PairwisePreferenceGroupBuilder.ts"
-export * as PreferenceModel from "./env/judge/PreferenceModel.ts"
-export * as Rubric from "./env/judge/Rubric.ts"
-export * as RubricGradedGroupBuilder from "./env/judge/RubricGradedGroupBuilder.ts"
-export * as Tournament from "./env/judge/Tournament.ts"
-export * as Limits from "./env/Limits.ts"
-export * as FunctionTool from "./env/message/FunctionTool.ts"
-export * as MessageEnv from "./env/message/MessageEnv.ts"
-export * as ParseErrorPolicy from "./env/message/ParseErrorPolicy.ts"
-export * as TerminationReward from "./env/message/TerminationReward.ts"
-export * as ToolEnv from "./env/message/ToolEnv.ts"
-export * as UserSimulator from "./env/message/UserSimulator.ts"
+/** One question, one answer, graded. */
 export * as ProblemEnv from "./env/ProblemEnv.ts"
+/** Environments whose rewards are compared with each other. */
+export * as EnvGroupBuilder from "./env/EnvGroupBuilder.ts"
+/** Several attempts at one problem. */
 export * as ProblemGroupBuilder from "./env/ProblemGroupBuilder.ts"
-export * as PromptEnv from "./env/PromptEnv.ts"
-export * as SingleTurn from "./env/SingleTurn.ts"
-export * as StopReason from "./env/StopReason.ts"
-export * as Trajectory from "./env/Trajectory.ts"
-
-export * as Difficulty from "./data/Difficulty.ts"
-export * as History from "./data/History.ts"
-export * as Interleaved from "./data/Interleaved.ts"
-export * as Problems from "./data/Problems.ts"
+/** An environment that speaks in messages. */
+export * as MessageEnv from "./env/message/MessageEnv.ts"
+/** Tools that a policy can call. */
+export * as FunctionTool from "./env/message/FunctionTool.ts"
+/** A task that is solved by calling tools. */
+export * as ToolEnv from "./env/message/ToolEnv.ts"
+/** One policy on all sides of a game. */
+export * as SelfPlay from "./env/game/SelfPlay.ts"
+/** Several answers to one prompt, each graded by a judge on rubrics. */
+export * as RubricGradedGroupBuilder from "./env/judge/RubricGradedGroupBuilder.ts"
+/** Several answers to one prompt, each compared with others. */
+export * as PairwisePreferenceGroupBuilder from "./env/judge/PairwisePreferenceGroupBuilder.ts"
+/** Graders decide the reward of an episode or of a group. */
+export * as Grader from "./env/Grader.ts"
+/** Metrics that carry how they are aggregated. */
+export * as EnvMetric from "./records/EnvMetric.ts"
+/** Batches of groups to roll out. */
 export * as RLDataset from "./data/RLDataset.ts"
-
-export * as Executor from "./rollout/Executor.ts"
-export * as FailurePolicy from "./rollout/FailurePolicy.ts"
-export * as GroupLog from "./rollout/GroupLog.ts"
-export * as GroupResult from "./rollout/GroupResult.ts"
-export * as Hooks from "./rollout/Hooks.ts"
-export * as GroupPayload from "./rollout/payload/GroupPayload.ts"
+/** Chooses the next tokens. */
+export * as Policy from "./policy/Policy.ts"
+/** Chooses the next message: a judge, a simulated user, an opponent. */
+export * as MessagePolicy from "./policy/MessagePolicy.ts"
+/** From environments and a policy to trajectories: one episode, one group, many groups. */
 export * as Rollout from "./rollout/Rollout.ts"
-export * as RolloutConfig from "./rollout/RolloutConfig.ts"
-export * as RolloutError from "./rollout/RolloutError.ts"
-export * as RolloutTask from "./rollout/RolloutTask.ts"
-export * as TaskRegistry from "./rollout/TaskRegistry.ts"
-
-export * as Adam from "./learn/Adam.ts"
-export * as Advantage from "./learn/Advantage.ts"
-export * as Credit from "./learn/Credit.ts"
-export * as LearningRate from "./learn/LearningRate.ts"
-export * as Signal from "./learn/Signal.ts"
-export * as TrainingData from "./learn/TrainingData.ts"
-
-export * as ConfidenceSequence from "./evaluate/ConfidenceSequence.ts"
-export * as CrossedEffects from "./evaluate/CrossedEffects.ts"
-export * as Evaluator from "./evaluate/Evaluator.ts"
-export * as PassAtK from "./evaluate/PassAtK.ts"
-export * as Proportion from "./evaluate/Proportion.ts"
-export * as StudentT from "./evaluate/StudentT.ts"
-
-export * as Pass from "./run/Pass.ts"
-export * as Program from "./run/Program.ts"
-export * as ResumeError from "./run/ResumeError.ts"
-export * as Run from "./run/Run.ts"
-export * as RunOptions from "./run/RunOptions.ts"
-export * as Caps from "./run/spending/Caps.ts"
-export * as Forecast from "./run/spending/Forecast.ts"
-export * as Prices from "./run/spending/Prices.ts"
-
-export * as Asynchronous from "./rl/Asynchronous.ts"
-export * as DynamicSampling from "./rl/DynamicSampling.ts"
-export * as Health from "./rl/Health.ts"
-export * as HealthWatch from "./rl/HealthWatch.ts"
-export * as KlPenalty from "./rl/KlPenalty.ts"
-export * as Objective from "./rl/Objective.ts"
-export * as Pace from "./rl/Pace.ts"
-export * as RecordedSchedule from "./rl/RecordedSchedule.ts"
+/** Failure policies of rollouts: retries, and the consequences of failures that retries cannot repair. */
+export * as FailurePolicy from "./rollout/FailurePolicy.ts"
+/** Limits of an episode. */
+export * as Limits from "./env/Limits.ts"
+/** Reinforcement learning from groups of attempts. */
 export * as Rl from "./rl/Rl.ts"
-export * as RlOptions from "./rl/RlOptions.ts"
-export * as Schedule from "./rl/Schedule.ts"
-export * as StepMetrics from "./rl/StepMetrics.ts"
-export * as Streaming from "./rl/Streaming.ts"
-export * as Substeps from "./rl/Substeps.ts"
-export * as TooManyDropped from "./rl/TooManyDropped.ts"
-export * as TrainedTokens from "./rl/TrainedTokens.ts"
-
-export * as Nll from "./supervised/Nll.ts"
-export * as NllEvaluator from "./supervised/NllEvaluator.ts"
+/** How sampling and training take turns. */
+export * as Pace from "./rl/Pace.ts"
+/** Credit: what an update trains on, made of the groups that were rolled out. */
+export * as Credit from "./learn/Credit.ts"
+/** Advantage estimators: how much better each member did than its group. */
+export * as Advantage from "./learn/Advantage.ts"
+/** The losses a backend computes, each a sum over tokens of L(lp) with ratio = exp(lp − q), q the sampler's log-probability. */
+export * as Loss from "./model/Loss.ts"
+/** Policy losses of the literature as expressions, each a few lines with its formula and its source. */
+export * as PolicyLoss from "./model/PolicyLoss.ts"
+/** Learning rates over the iterations of a run. */
+export * as LearningRate from "./learn/LearningRate.ts"
+/** A learning rate to start from. */
+export * as Hyperparameters from "./catalog/Hyperparameters.ts"
+/** Supervised training: cross entropy on examples to imitate. */
 export * as Supervised from "./supervised/Supervised.ts"
+/** Batches of examples to imitate. */
 export * as SupervisedDataset from "./supervised/SupervisedDataset.ts"
-export * as SupervisedOptions from "./supervised/SupervisedOptions.ts"
-export * as WeightedDatum from "./supervised/WeightedDatum.ts"
-
+/** Direct preference optimisation: training on preferences without a reward model. */
 export * as Dpo from "./preference/Dpo.ts"
-export * as DpoLoss from "./preference/DpoLoss.ts"
-export * as DpoOptions from "./preference/DpoOptions.ts"
-export * as PreferenceEvaluator from "./preference/PreferenceEvaluator.ts"
+/** Batches of preferences: pairs of a chosen and a rejected conversation. */
 export * as Preferences from "./preference/Preferences.ts"
-
-export * as Audit from "./report/Audit.ts"
+/** Evaluators: measurements of weights on problems they were not trained on. */
+export * as Evaluator from "./evaluate/Evaluator.ts"
+/** Comparison of two runs, or of two sets of seeds, on held-out problems: paired by problem, so that the difficulty of the problems does not blur the difference. */
 export * as Compare from "./report/Compare.ts"
-export * as Divergence from "./report/Divergence.ts"
-export * as Regrade from "./report/Regrade.ts"
-export * as RewardCurve from "./report/RewardCurve.ts"
-export * as Verdict from "./report/Verdict.ts"
+/** Signs of a run's health: what each number means in plain words, and where it usually lies when training goes well. */
+export * as Health from "./rl/Health.ts"
+/** Records of a run: one typed, append-only history from which resuming, reports, viewers and exports read. */
+export * as RunRecord from "./records/RunRecord.ts"
+/** The store of a run's records, and their readers. */
+export * as RunStore from "./records/RunStore.ts"
+/** The port to backends, which sample and train. */
+export * as Tinker from "./backend/Tinker.ts"
+/** The one error of every backend. */
+export * as TinkerError from "./backend/TinkerError.ts"
+/** Settings: fields of a Schema that carry their default, unit, help text, check and whether they belong to the run's identity. */
+export * as Setting from "./settings/Setting.ts"
+/** An option that cannot be used, refused before the first request. */
+export * as InvalidOption from "./settings/InvalidOption.ts"

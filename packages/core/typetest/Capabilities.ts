@@ -6,11 +6,11 @@ import {
   type Message,
   MessageEnv,
   type Policy,
-  type Renderer,
   Rollout,
-  type RolloutError,
   ToolEnv
 } from "@effect-rl/core"
+import type { RolloutError } from "@effect-rl/core/program"
+import type { Renderer } from "@effect-rl/core/renderers"
 import { Context, Effect, Schema } from "effect"
 import { holds, type Same } from "./Same.ts"
 

@@ -3,15 +3,13 @@ import {
   type EnvGroupBuilder,
   Evaluator,
   FailurePolicy,
-  type GroupResult,
-  type Hooks,
   type InvalidOption,
   type Policy,
   Rl,
   Rollout,
-  type RolloutError,
   type TinkerError
 } from "@effect-rl/core"
+import type { GroupResult, Hooks, RolloutError } from "@effect-rl/core/program"
 import type { Effect, Scope, Stream } from "effect"
 import { holds, type Same } from "./Same.ts"
 

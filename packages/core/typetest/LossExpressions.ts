@@ -1,5 +1,7 @@
 /** Loss expressions that must not compile. */
-import { type Datum, LossExpression, LossTerm, PolicyLoss } from "@effect-rl/core"
+import { PolicyLoss } from "@effect-rl/core"
+import type { Datum } from "@effect-rl/core/backend"
+import { LossExpression, LossTerm } from "@effect-rl/core/losses"
 
 const { add, and, exp, gt, mean, mul, sub, sum, where } = LossTerm
 

@@ -1,19 +1,7 @@
 /** Programs that must not compile. */
-import {
-  Advantage,
-  Credit,
-  type Datum,
-  type Env,
-  type Executor,
-  type GroupResult,
-  Loss,
-  type Policy,
-  Rollout,
-  Signal,
-  type TinkerError,
-  type TrainingClient,
-  TrainingData
-} from "@effect-rl/core"
+import { Advantage, Credit, type Env, Loss, type Policy, Rollout, type TinkerError } from "@effect-rl/core"
+import type { Datum, TrainingClient } from "@effect-rl/core/backend"
+import { type Executor, type GroupResult, Signal, TrainingData } from "@effect-rl/core/program"
 import * as Fields from "@effect-rl/core/settings/Fields"
 import { type Array, Effect, Schedule } from "effect"
 import { browsing } from "./ScopedRetry.ts"

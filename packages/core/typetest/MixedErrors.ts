@@ -7,12 +7,12 @@ import {
   Loss,
   ProblemEnv,
   ProblemGroupBuilder,
-  type Renderer,
   Rl,
   RLDataset,
   type RunStore,
   type Tinker
 } from "@effect-rl/core"
+import type { Renderer } from "@effect-rl/core/renderers"
 import { Context, Effect, Schema, type Scope, type Stream } from "effect"
 import { holds, type Same } from "./Same.ts"
 

@@ -1,5 +1,7 @@
 /** Training programs: what a cursor, an update and an iteration must be. */
-import { type Datum, Loss, Pass, Program, Run, type RunOptions } from "@effect-rl/core"
+import { Loss } from "@effect-rl/core"
+import type { Datum } from "@effect-rl/core/backend"
+import { Pass, Program, Run, type RunOptions } from "@effect-rl/core/program"
 import { type Array, Effect, Schema, Stream } from "effect"
 
 declare const options: RunOptions.RunOptions

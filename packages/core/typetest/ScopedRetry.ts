@@ -6,9 +6,9 @@ import {
   type InvalidOption,
   type Policy,
   Rollout,
-  type RolloutError,
   type TinkerError
 } from "@effect-rl/core"
+import type { RolloutError } from "@effect-rl/core/program"
 import { Context, Effect, Schedule, Schema } from "effect"
 import { holds, type Same } from "./Same.ts"
 

@@ -1,17 +1,7 @@
 /** PPO with several optimizer steps per batch, as a run and by hand. */
-import {
-  Advantage,
-  type ChatModel,
-  Credit,
-  type Datum,
-  type GroupResult,
-  Loss,
-  Rl,
-  type RLDataset,
-  Signal,
-  type TrainingClient,
-  TrainingData
-} from "@effect-rl/core"
+import { Advantage, type ChatModel, Credit, Loss, Rl, type RLDataset } from "@effect-rl/core"
+import type { Datum, TrainingClient } from "@effect-rl/core/backend"
+import { type GroupResult, Signal, TrainingData } from "@effect-rl/core/program"
 import { Array, Effect } from "effect"
 
 declare const model: ChatModel.ChatModel

@@ -1,21 +1,19 @@
 /** A task, a dataset, a run, and the Layer that decides where it happens. */
 import {
   ChatModel,
-  Datum,
   Loss,
   Message,
-  ModelInput,
   ProblemEnv,
   ProblemGroupBuilder,
-  type Renderer,
   Rl,
   RLDataset,
   type RunRecord,
   type RunStore,
   Tinker,
-  type TinkerError,
-  type Tokenizer
+  type TinkerError
 } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
+import type { Renderer, Tokenizer } from "@effect-rl/core/renderers"
 import { Array, Console, Effect, type FileSystem, type Layer, type Path, Stream } from "effect"
 import { holds, type Same } from "./Same.ts"
 

@@ -1,14 +1,6 @@
 /** Policy and judge are models of two families, each with its own renderer and sampler. */
-import {
-  ChatModel,
-  Message,
-  ProblemEnv,
-  ProblemGroupBuilder,
-  type Renderer,
-  Tinker,
-  type TinkerError,
-  type Tokenizer
-} from "@effect-rl/core"
+import { ChatModel, Message, ProblemEnv, ProblemGroupBuilder, Tinker, type TinkerError } from "@effect-rl/core"
+import type { Renderer, Tokenizer } from "@effect-rl/core/renderers"
 import { Effect, type Scope } from "effect"
 import { holds, type Same } from "./Same.ts"
 

@@ -1,5 +1,6 @@
 /** The embedded backend: LoRA training and sampling of small language models in this process, on the CPU. */
-import { Tinker, Tokenizer } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,6 @@
-import { ChatModel, Datum, Loss, Message, ModelInput, Tinker, type TinkerError, Tokenizer } from "@effect-rl/core"
+import { ChatModel, Loss, Message, Tinker, type TinkerError } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import * as ModelConfigFile from "@effect-rl/engine/checkpoint/ModelConfigFile"
 import * as Engine from "@effect-rl/engine/Engine"
 import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"

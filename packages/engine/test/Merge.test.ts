@@ -1,4 +1,5 @@
-import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as Merge from "@effect-rl/engine/Merge"
 import * as NodeServices from "@effect/platform-node/NodeServices"

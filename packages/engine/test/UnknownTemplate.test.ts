@@ -1,5 +1,6 @@
 /** A model folder whose chat template is of no known family: rendered by the template, sampled and trained. */
-import { ChatModel, Message, ModelInput, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
+import { ChatModel, Message, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"

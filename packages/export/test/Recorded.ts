@@ -1,5 +1,9 @@
 /** A short run, recorded: one evaluation and two iterations of a task with a tool, and a group that lost a member. */
-import { GroupPayload, type GroupResult, ModelInput, type RunRecord, RunStore, type Trajectory } from "@effect-rl/core"
+import { type RunRecord, RunStore } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import type { Trajectory } from "@effect-rl/core/environments"
+import type { GroupResult } from "@effect-rl/core/program"
+import { GroupPayload } from "@effect-rl/core/records"
 import { Clock, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 

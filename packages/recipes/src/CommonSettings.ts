@@ -1,5 +1,6 @@
 /** The settings that all recipes share. */
-import { Adam, type ChatModel, LearningRate, RunOptions, Setting } from "@effect-rl/core"
+import { type ChatModel, LearningRate, Setting } from "@effect-rl/core"
+import { Adam, RunOptions } from "@effect-rl/core/program"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 

@@ -1,5 +1,6 @@
 /** The credit of a recipe: the name of a rule with its own options, and the reward shaping before it. */
-import { Advantage, Audit, Credit, InvalidOption, Setting } from "@effect-rl/core"
+import { Advantage, Credit, InvalidOption, Setting } from "@effect-rl/core"
+import { Audit } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as OwnOptions from "./OwnOptions.ts"
 

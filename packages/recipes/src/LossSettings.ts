@@ -1,5 +1,6 @@
 /** The loss of a recipe: its name and the options that each loss has. */
-import { type InvalidOption, Loss, Objective, PolicyLoss, type Rl, Setting } from "@effect-rl/core"
+import { type InvalidOption, Loss, PolicyLoss, type Rl, Setting } from "@effect-rl/core"
+import { Objective } from "@effect-rl/core/losses"
 import type * as Effect from "effect/Effect"
 import * as OwnOptions from "./OwnOptions.ts"
 

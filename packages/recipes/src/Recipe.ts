@@ -1,18 +1,17 @@
 /** Recipes: tasks with everything that is needed to train on them. They name no backend. */
 import {
   type ChatModel,
-  type Datum,
   type Evaluator,
   type InvalidOption,
   Rl,
   type RLDataset,
-  RunOptions,
   type RunRecord,
   type RunStore,
-  SamplingSettings,
   Setting,
   type Tinker
 } from "@effect-rl/core"
+import type { Datum } from "@effect-rl/core/backend"
+import { RunOptions, SamplingSettings } from "@effect-rl/core/program"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"

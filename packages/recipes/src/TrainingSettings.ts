@@ -1,16 +1,7 @@
 /** The settings that all reinforcement learning recipes share, with each recipe's own defaults. */
-import {
-  type ChatModel,
-  DynamicSampling,
-  HealthWatch,
-  type InvalidOption,
-  KlPenalty,
-  Pace,
-  RlOptions,
-  Rollout,
-  SamplingSettings,
-  Setting
-} from "@effect-rl/core"
+import { type ChatModel, type InvalidOption, Pace, Rollout, Setting } from "@effect-rl/core"
+import { KlPenalty } from "@effect-rl/core/losses"
+import { DynamicSampling, HealthWatch, RlOptions, SamplingSettings } from "@effect-rl/core/program"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

@@ -1,5 +1,5 @@
 /** A ChatML model over single characters. */
-import { Renderers } from "@effect-rl/core"
+import { Renderers } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { Effect } from "effect"
 

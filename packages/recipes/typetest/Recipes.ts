@@ -1,5 +1,6 @@
 /** Recipes with errors and services of their own. */
-import { type ChatModel, type Env, type Renderer, Rl, RLDataset } from "@effect-rl/core"
+import { type ChatModel, type Env, Rl, RLDataset } from "@effect-rl/core"
+import type { Renderer } from "@effect-rl/core/renderers"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Context, Effect, Schema } from "effect"
 

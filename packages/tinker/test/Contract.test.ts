@@ -1,4 +1,5 @@
-import type { Tinker, Tokenizer } from "@effect-rl/core"
+import type { Tinker } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import { Contract, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
 import { TinkerServer } from "@effect-rl/tinker"

@@ -1,4 +1,5 @@
-import { Tinker, type TrainingClient } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import type { TrainingClient } from "@effect-rl/core/backend"
 import * as Engine from "@effect-rl/engine/Engine"
 import { RestClient, TinkerServer } from "@effect-rl/tinker"
 import * as NodeServices from "@effect/platform-node/NodeServices"

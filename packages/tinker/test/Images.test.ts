@@ -1,5 +1,6 @@
 /** An image on its way from a client through the server to a backend. */
-import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Call, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
 import { TinkerServer } from "@effect-rl/tinker"

@@ -1,5 +1,6 @@
 /** What clients of ours leave behind at a server of ours: nothing, as soon as they are done. */
-import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { LeakAudit, Script } from "@effect-rl/core/testing"
 import { TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, layer } from "@effect/vitest"

@@ -1,5 +1,9 @@
 /** A short run that was recorded, with transcripts that try to be more than text. */
-import { GroupPayload, type GroupResult, ModelInput, type RunRecord, RunStore, type Trajectory } from "@effect-rl/core"
+import { type RunRecord, RunStore } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import type { Trajectory } from "@effect-rl/core/environments"
+import type { GroupResult } from "@effect-rl/core/program"
+import { GroupPayload } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import { Effect, Option } from "effect"
 

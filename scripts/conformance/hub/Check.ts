@@ -1,5 +1,7 @@
 /** What is tried against the Hugging Face hub: published datasets, benchmarks, and the tokenizers of known models. */
-import { Message, ModelInput, ModelRegistry, Renderers, Tokenizer } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import { ModelRegistry, Renderers, Tokenizer } from "@effect-rl/core/renderers"
 import { Hub, Repository } from "@effect-rl/files"
 import { Benchmarks, ChatSets, MathSets, Source, TaskSets } from "@effect-rl/recipes"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"

@@ -2,7 +2,8 @@
  * What the embedded engine computes with the models of `models.py`: log-probabilities, updates with each loss, samples, the adapters'
  * files, and the values of blocks of GGUF files.
  */
-import { Datum, Loss, ModelInput, type SamplingClient, Tinker, type TrainingClient } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput, type SamplingClient, type TrainingClient } from "@effect-rl/core/backend"
 import { Engine, Merge } from "@effect-rl/engine"
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"

@@ -1,5 +1,6 @@
 /** `effect-rl audit RUN`: signs that a policy exploits its reward or degenerates. */
-import { Audit, type RunStore } from "@effect-rl/core"
+import type { RunStore } from "@effect-rl/core"
+import { Audit } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"

@@ -1,5 +1,5 @@
 /** `train --audit`: what an audit finds is told while the run goes on. */
-import { Audit } from "@effect-rl/core"
+import { Audit } from "@effect-rl/core/records"
 import { Sink } from "@effect-rl/export"
 import * as Effect from "effect/Effect"
 import { Output } from "../terminal/Output.ts"

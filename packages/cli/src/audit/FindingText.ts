@@ -1,5 +1,5 @@
 /** A finding of an audit in words. */
-import type { Audit } from "@effect-rl/core"
+import type { Audit } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as RolloutId from "../rollouts/RolloutId.ts"
 import { commandName } from "../terminal/CommandName.ts"

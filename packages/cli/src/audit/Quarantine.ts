@@ -1,5 +1,6 @@
 /** A file of suspected rollouts, to be read by a person or left out of what others train on. */
-import { type Audit, RunRecord, type RunStore } from "@effect-rl/core"
+import { RunRecord, type RunStore } from "@effect-rl/core"
+import type { Audit } from "@effect-rl/core/records"
 import { Conversation, Projection, Rollouts } from "@effect-rl/export"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"

@@ -1,5 +1,7 @@
 /** `effect-rl compare LEFT RIGHT`: two runs, or two sets of seeds, on the held-out problems that both attempted. */
-import { Compare, Divergence, Verdict } from "@effect-rl/core"
+import { Compare } from "@effect-rl/core"
+import { Verdict } from "@effect-rl/core/evaluation"
+import { Divergence } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"

@@ -1,5 +1,7 @@
 /** A comparison in words. */
-import { type Compare, type Divergence, Verdict } from "@effect-rl/core"
+import type { Compare } from "@effect-rl/core"
+import { Verdict } from "@effect-rl/core/evaluation"
+import type { Divergence } from "@effect-rl/core/records"
 import * as Columns from "../terminal/Columns.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"

@@ -1,13 +1,6 @@
 /** What `doctor` tries, one thing after the other. */
-import {
-  Capabilities,
-  ChatModel,
-  Message,
-  type ModelInput,
-  type SamplingClient,
-  SeedProbe,
-  Tinker
-} from "@effect-rl/core"
+import { ChatModel, Message, Tinker } from "@effect-rl/core"
+import { Capabilities, type ModelInput, type SamplingClient, SeedProbe } from "@effect-rl/core/backend"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -1,5 +1,7 @@
 /** What an evaluation found, for people and for programs. */
-import { type Evaluator, GroupResult, Proportion } from "@effect-rl/core"
+import type { Evaluator } from "@effect-rl/core"
+import { Proportion } from "@effect-rl/core/evaluation"
+import { GroupResult } from "@effect-rl/core/program"
 import type { Style } from "../terminal/Style.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 

@@ -1,5 +1,6 @@
 /** One `eval` command, from its flags to its report. */
-import { ChatModel, type Evaluator, Weights } from "@effect-rl/core"
+import { ChatModel, type Evaluator } from "@effect-rl/core"
+import { Weights } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"

@@ -1,5 +1,6 @@
 /** The evaluators behind a name: a benchmark's, or those of a recipe. */
-import { type ChatModel, InvalidOption, Suggestion } from "@effect-rl/core"
+import { type ChatModel, InvalidOption } from "@effect-rl/core"
+import { Suggestion } from "@effect-rl/core/program"
 import { Benchmark, Benchmarks, Recipes } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -1,5 +1,5 @@
 /** A tokenizer of any text: one token per character, and one per special token. */
-import type { Tokenizer } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 
 /** Special tokens of every family that a recipe names, those around images among them. */

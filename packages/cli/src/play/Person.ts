@@ -1,5 +1,7 @@
 /** A person at the terminal as the policy. */
-import type { Message, ModelInput, Policy, Renderer, Sampling } from "@effect-rl/core"
+import type { Message, Policy } from "@effect-rl/core"
+import type { ModelInput, Sampling } from "@effect-rl/core/backend"
+import type { Renderer } from "@effect-rl/core/renderers"
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"

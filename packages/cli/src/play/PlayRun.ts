@@ -1,15 +1,8 @@
 /** One `play` command, from its settings to what was earned. */
-import {
-  type ChatModel,
-  type EnvGroupBuilder,
-  GroupResult,
-  type Hooks,
-  ModelRegistry,
-  Renderers,
-  Rollout,
-  Suggestion,
-  type Trajectory
-} from "@effect-rl/core"
+import { type ChatModel, type EnvGroupBuilder, Rollout } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { GroupResult, type Hooks, Suggestion } from "@effect-rl/core/program"
+import { ModelRegistry, Renderers } from "@effect-rl/core/renderers"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -1,5 +1,8 @@
 /** What became of an episode that a person played. */
-import { EnvMetric, GroupResult, Statistics, type Trajectory } from "@effect-rl/core"
+import { EnvMetric } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { Statistics } from "@effect-rl/core/evaluation"
+import { GroupResult } from "@effect-rl/core/program"
 import * as Option from "effect/Option"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"

@@ -1,5 +1,6 @@
 /** A renderer that knows afterwards which conversation a prompt shows. */
-import type { Message, Renderer } from "@effect-rl/core"
+import type { Message } from "@effect-rl/core"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 
 type Conversation = ReadonlyArray<Message.Message>

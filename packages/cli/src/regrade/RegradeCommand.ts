@@ -1,5 +1,8 @@
 /** `effect-rl regrade RUN`: what another rule of credit would have trained on, without sampling anything. */
-import { InvalidOption, Regrade, RunRecord, type RunStore, Statistics, Suggestion } from "@effect-rl/core"
+import { InvalidOption, RunRecord, type RunStore } from "@effect-rl/core"
+import { Statistics } from "@effect-rl/core/evaluation"
+import { Suggestion } from "@effect-rl/core/program"
+import { Regrade } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"

@@ -1,5 +1,6 @@
 /** A run's reward curve as pictures. */
-import { RewardCurve, RunStore } from "@effect-rl/core"
+import { RunStore } from "@effect-rl/core"
+import { RewardCurve } from "@effect-rl/core/records"
 import { AtomicFile, FileFailure } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"

@@ -1,5 +1,6 @@
 /** What a run has come to. */
-import { RewardCurve, RunRecord } from "@effect-rl/core"
+import { RunRecord } from "@effect-rl/core"
+import { RewardCurve } from "@effect-rl/core/records"
 import * as Arr from "effect/Array"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"

@@ -1,5 +1,6 @@
 /** Rewards and evaluations of a run so far, earlier segments included. */
-import { type RewardCurve, RunRecord, type RunStore } from "@effect-rl/core"
+import { RunRecord, type RunStore } from "@effect-rl/core"
+import type { RewardCurve } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 

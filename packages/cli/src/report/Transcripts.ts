@@ -1,5 +1,8 @@
 /** The same few held-out problems, answered before and after training. */
-import { GroupPayload, GroupResult, type RunRecord, type RunStore, type Trajectory } from "@effect-rl/core"
+import type { RunRecord, RunStore } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { GroupResult } from "@effect-rl/core/program"
+import { GroupPayload } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"

@@ -1,5 +1,6 @@
 /** Which rollouts of a run are listed. */
-import { type GroupResult, RunRecord } from "@effect-rl/core"
+import { RunRecord } from "@effect-rl/core"
+import type { GroupResult } from "@effect-rl/core/program"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import * as RolloutId from "./RolloutId.ts"

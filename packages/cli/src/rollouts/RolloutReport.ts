@@ -1,5 +1,7 @@
 /** Rollouts of a recorded run in the terminal: a list, or one as a whole. */
-import { GroupPayload, InvalidOption, type RunRecord, type RunStore, type Trajectory } from "@effect-rl/core"
+import { InvalidOption, type RunRecord, type RunStore } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { GroupPayload } from "@effect-rl/core/records"
 import { Conversation } from "@effect-rl/export"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -1,5 +1,6 @@
 /** The tokenizer of a recorded run, to show its tokens as text. */
-import { RunRecord, type RunStore, Tokenizer } from "@effect-rl/core"
+import { RunRecord, type RunStore } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import type { Conversation } from "@effect-rl/export"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"

@@ -1,5 +1,6 @@
 /** `effect-rl chat`: a conversation with a model or a checkpoint. */
-import { Message, Renderer } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import { Renderer } from "@effect-rl/core/renderers"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"

@@ -1,15 +1,8 @@
 /** A model or a checkpoint that answers conversations. */
-import {
-  ChatModel,
-  type Message,
-  type Renderer,
-  type ResponseStream,
-  SampleStream,
-  type Sampling,
-  type SamplingClient,
-  Seed,
-  type TinkerError
-} from "@effect-rl/core"
+import { ChatModel, type Message, type TinkerError } from "@effect-rl/core"
+import { SampleStream, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
+import { Seed } from "@effect-rl/core/environments"
+import type { Renderer, ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"

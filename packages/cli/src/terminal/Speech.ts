@@ -1,5 +1,5 @@
 /** What a model says, written as it comes: text as it is, reasoning and calls of tools marked as what they are. */
-import type { ResponseStream } from "@effect-rl/core"
+import type { ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Terminal from "effect/Terminal"
 import { Output } from "./Output.ts"

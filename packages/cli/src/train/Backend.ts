@@ -1,5 +1,6 @@
 /** The backends that a run can be given to. */
-import type { Tinker, TinkerError, Tokenizer } from "@effect-rl/core"
+import type { Tinker, TinkerError } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import type { Engine } from "@effect-rl/engine"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"

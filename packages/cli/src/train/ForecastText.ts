@@ -1,5 +1,5 @@
 /** What a run will have spent at its end, in words. */
-import { Usage } from "@effect-rl/core"
+import { Usage } from "@effect-rl/core/backend"
 import * as Quantity from "../terminal/Quantity.ts"
 
 /** A forecast as it is recorded, or as JSON has it. */

@@ -1,5 +1,7 @@
 /** A backend that answers half of the problems, so that everything around it can be tried in seconds. */
-import { ModelRegistry, type Sampling, Tinker } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
+import { ModelRegistry } from "@effect-rl/core/renderers"
 import { type Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

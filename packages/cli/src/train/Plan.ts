@@ -1,17 +1,8 @@
 /** What a run would use, found out by playing it against a backend that only counts. */
-import {
-  Caps,
-  type Datum,
-  Metering,
-  Policy,
-  Prices,
-  Rollout,
-  type Sampling,
-  type SamplingClient,
-  Spent,
-  Usage,
-  type Weights
-} from "@effect-rl/core"
+import { Policy, Rollout } from "@effect-rl/core"
+import { type Datum, Metering, type Sampling, type SamplingClient, Usage, type Weights } from "@effect-rl/core/backend"
+import { Caps, Prices } from "@effect-rl/core/program"
+import { Spent } from "@effect-rl/core/records"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"

@@ -1,5 +1,6 @@
 /** A plan in words. */
-import { type Caps, Usage } from "@effect-rl/core"
+import { Usage } from "@effect-rl/core/backend"
+import type { Caps } from "@effect-rl/core/program"
 import type { Engine } from "@effect-rl/engine"
 import * as MemoryText from "../terminal/MemoryText.ts"
 import * as Quantity from "../terminal/Quantity.ts"

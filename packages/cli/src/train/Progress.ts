@@ -1,5 +1,6 @@
 /** The progress of a run, folded from its records. */
-import { type RunRecord, Statistics } from "@effect-rl/core"
+import type { RunRecord } from "@effect-rl/core"
+import { Statistics } from "@effect-rl/core/evaluation"
 
 export type Phase = "starting" | "evaluating" | "sampling" | "training" | "saving" | "done"
 

@@ -1,5 +1,6 @@
 /** Progress in words: a line per iteration, and a line that moves. */
-import { type RunRecord, Statistics } from "@effect-rl/core"
+import type { RunRecord } from "@effect-rl/core"
+import { Statistics } from "@effect-rl/core/evaluation"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as Wrapped from "../terminal/Wrapped.ts"

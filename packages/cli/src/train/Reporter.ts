@@ -1,5 +1,6 @@
 /** Progress of a run, reported while it goes on. */
-import { Caps, RunRecord } from "@effect-rl/core"
+import { RunRecord } from "@effect-rl/core"
+import { Caps } from "@effect-rl/core/program"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"

@@ -1,5 +1,6 @@
 /** One recipe trained with several seeds, and the band of their rewards. */
-import { RewardCurve, Statistics } from "@effect-rl/core"
+import { Statistics } from "@effect-rl/core/evaluation"
+import { RewardCurve } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,6 @@
 /** `--sink tensorboard=runs/tb`: other tools that receive a run while it goes on. */
-import { InvalidOption, type RunStore, Suggestion } from "@effect-rl/core"
+import { InvalidOption, type RunStore } from "@effect-rl/core"
+import { Suggestion } from "@effect-rl/core/program"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"

@@ -1,5 +1,6 @@
 /** A Tinker service as the backend, with the tokenizers of its models loaded on this machine. */
-import type { Tinker, TinkerError, Tokenizer } from "@effect-rl/core"
+import type { Tinker, TinkerError } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import { CredentialCommand, TinkerHttp } from "@effect-rl/tinker"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import type * as Config from "effect/Config"

@@ -1,5 +1,5 @@
 /** `effect-rl train <recipe>`. */
-import { RunOptions } from "@effect-rl/core"
+import { RunOptions } from "@effect-rl/core/program"
 import { Hub } from "@effect-rl/files"
 import { type Pipeline, type Recipe, Recipes } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"

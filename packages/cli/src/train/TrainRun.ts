@@ -1,5 +1,7 @@
 /** One `train` command, from its flags to its report. */
-import { Caps, ChatModel, InvalidOption, Prices, RunRecord, RunStore, Suggestion, Usage } from "@effect-rl/core"
+import { ChatModel, InvalidOption, RunRecord, RunStore } from "@effect-rl/core"
+import { Usage } from "@effect-rl/core/backend"
+import { Caps, Prices, Suggestion } from "@effect-rl/core/program"
 import { RunDirectory } from "@effect-rl/files"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Duration from "effect/Duration"

@@ -1,5 +1,6 @@
 /** What a finished run in a folder came to: everything that must not depend on damage to its files. */
-import { ModelInput, RunRecord, Tinker } from "@effect-rl/core"
+import { RunRecord, Tinker } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import { RunDirectory } from "@effect-rl/files"
 import { Effect, Result, Stream } from "effect"
 import { createHash } from "node:crypto"

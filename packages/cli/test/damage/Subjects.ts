@@ -7,9 +7,9 @@ import {
   RLDataset,
   type RunRecord,
   type RunStore,
-  type Tinker,
-  type Tokenizer
+  type Tinker
 } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { Engine } from "@effect-rl/engine"
 import { BoxedAddition } from "@effect-rl/recipes"

@@ -1,5 +1,6 @@
 /** Full at each write of a run in turn: the run says so and keeps what it had saved, and once there is room ends as any other. */
-import { ChatModel, Env, type InvalidOption, ModelInput, Rl, RLDataset, RunRecord, Tinker } from "@effect-rl/core"
+import { ChatModel, Env, type InvalidOption, Rl, RLDataset, RunRecord, Tinker } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import { Engine } from "@effect-rl/engine"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodePath from "@effect/platform-node/NodePath"

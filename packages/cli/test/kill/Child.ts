@@ -1,5 +1,6 @@
 /** A short run on the engine that sends its own process a signal at a given call to the backend. */
-import { ChatModel, type SamplingClient, Tinker, type TrainingClient } from "@effect-rl/core"
+import { ChatModel, Tinker } from "@effect-rl/core"
+import type { SamplingClient, TrainingClient } from "@effect-rl/core/backend"
 import { Engine } from "@effect-rl/engine"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

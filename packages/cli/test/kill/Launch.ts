@@ -1,5 +1,5 @@
 /** Short runs on the engine in processes of their own, some of which kill themselves. */
-import { Seed } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Effect, FileSystem } from "effect"
 import { spawnSync } from "node:child_process"

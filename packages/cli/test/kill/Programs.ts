@@ -6,18 +6,17 @@ import {
   Evaluator,
   LearningRate,
   Loss,
-  NllEvaluator,
   Pace,
-  PreferenceEvaluator,
   Preferences,
   Rl,
-  type RlOptions,
   type RunRecord,
   type RunStore,
   Supervised,
   SupervisedDataset,
   Tinker
 } from "@effect-rl/core"
+import { NllEvaluator, PreferenceEvaluator } from "@effect-rl/core/evaluation"
+import type { RlOptions } from "@effect-rl/core/program"
 import { BoxedAddition, WorkedSum } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
 

@@ -1,7 +1,8 @@
 import * as FinalReport from "@effect-rl/cli/report/FinalReport"
 import * as RunHistory from "@effect-rl/cli/report/RunHistory"
 import * as Style from "@effect-rl/cli/terminal/Style"
-import { type RunRecord, RunStore, Usage } from "@effect-rl/core"
+import { type RunRecord, RunStore } from "@effect-rl/core"
+import { Usage } from "@effect-rl/core/backend"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 

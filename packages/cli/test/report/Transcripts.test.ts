@@ -1,7 +1,11 @@
 import * as RunHistory from "@effect-rl/cli/report/RunHistory"
 import * as Transcripts from "@effect-rl/cli/report/Transcripts"
 import * as Style from "@effect-rl/cli/terminal/Style"
-import { GroupPayload, type GroupResult, ModelInput, RunStore, type Trajectory, Usage } from "@effect-rl/core"
+import { RunStore } from "@effect-rl/core"
+import { ModelInput, Usage } from "@effect-rl/core/backend"
+import type { Trajectory } from "@effect-rl/core/environments"
+import type { GroupResult } from "@effect-rl/core/program"
+import { GroupPayload } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 

@@ -1,6 +1,6 @@
 import * as Speech from "@effect-rl/cli/terminal/Speech"
 import * as Style from "@effect-rl/cli/terminal/Style"
-import type { ResponseStream } from "@effect-rl/core"
+import type { ResponseStream } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 
 const deltas: ReadonlyArray<ResponseStream.Delta> = [

@@ -1,6 +1,7 @@
 import * as LiveScreen from "@effect-rl/cli/train/LiveScreen"
 import * as Progress from "@effect-rl/cli/train/Progress"
-import { type RunRecord, Usage } from "@effect-rl/core"
+import type { RunRecord } from "@effect-rl/core"
+import { Usage } from "@effect-rl/core/backend"
 import { assert, describe, it } from "@effect/vitest"
 
 const stamp = { at: 0, segment: 1, sequence: 0 }

@@ -3,13 +3,12 @@ import {
   ChatModel,
   Message,
   MessagePolicy,
-  Prices,
   RLDataset,
   RubricGradedGroupBuilder,
-  RunOptions,
   Setting,
   Tinker
 } from "@effect-rl/core"
+import { Prices, RunOptions } from "@effect-rl/core/program"
 import { Call, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Stream } from "effect"

@@ -1,7 +1,8 @@
 import * as Style from "@effect-rl/cli/terminal/Style"
 import * as Progress from "@effect-rl/cli/train/Progress"
 import * as ProgressText from "@effect-rl/cli/train/ProgressText"
-import { type RunRecord, Usage } from "@effect-rl/core"
+import type { RunRecord } from "@effect-rl/core"
+import { Usage } from "@effect-rl/core/backend"
 import { assert, describe, it } from "@effect/vitest"
 
 const stamp = { at: 0, segment: 1, sequence: 0 }

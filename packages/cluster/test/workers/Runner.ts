@@ -1,6 +1,6 @@
 /** A runner of a cluster on this machine, with a scripted model; it makes a file with its process id when it is there. */
 import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
-import { TaskRegistry } from "@effect-rl/core"
+import { TaskRegistry } from "@effect-rl/core/program"
 import { ScriptedTinker } from "@effect-rl/core/testing"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect, Layer } from "effect"

@@ -1,5 +1,6 @@
 /** Sums as a task: any process with the engine builds the group from its two numbers. */
-import { ChatModel, ProblemEnv, RolloutTask } from "@effect-rl/core"
+import { ChatModel, ProblemEnv } from "@effect-rl/core"
+import { RolloutTask } from "@effect-rl/core/program"
 import { Engine } from "@effect-rl/engine"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Schema } from "effect"

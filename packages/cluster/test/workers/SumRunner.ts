@@ -1,6 +1,6 @@
 /** A runner of a cluster that samples with an engine of its own, from the weights that the training process saved. */
 import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
-import { TaskRegistry } from "@effect-rl/core"
+import { TaskRegistry } from "@effect-rl/core/program"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect, Layer } from "effect"
 import { writeFileSync } from "node:fs"

@@ -1,6 +1,6 @@
 /** A thread that samples with an engine of its own, from the weights that the training thread saved. */
 import { WorkerThreads } from "@effect-rl/cluster"
-import { TaskRegistry } from "@effect-rl/core"
+import { TaskRegistry } from "@effect-rl/core/program"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Layer } from "effect"
 import * as Sum from "./Sum.ts"

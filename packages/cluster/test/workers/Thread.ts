@@ -1,6 +1,6 @@
 /** A thread that rolls groups out with a scripted model. */
 import { WorkerThreads } from "@effect-rl/cluster"
-import { TaskRegistry } from "@effect-rl/core"
+import { TaskRegistry } from "@effect-rl/core/program"
 import { ScriptedTinker } from "@effect-rl/core/testing"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Layer } from "effect"

@@ -1,5 +1,7 @@
 /** A task with as many turns as its payload says, and a wait in each. */
-import { Env, type EnvGroupBuilder, ModelInput, RolloutTask } from "@effect-rl/core"
+import { Env, type EnvGroupBuilder } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import { RolloutTask } from "@effect-rl/core/program"
 import { Effect, Schema } from "effect"
 import { appendFileSync, existsSync, writeFileSync } from "node:fs"
 

@@ -1,9 +1,4 @@
-/**
- * When groups begin, and which are trained on next, where sampling goes on during training.
- *
- * @example
- * const fourth = Effect.map(RecordedSchedule.read, ({ groups }) => groups.get(Schedule.nameOf({ batch: 1, key: "sum/4" }))?.fate)
- */
+/** When groups begin, and which are trained on next, where sampling goes on during training. */
 import * as Schema from "effect/Schema"
 import * as Signal from "../learn/Signal.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"

@@ -1,12 +1,7 @@
 /** A server with a hidden capacity, in virtual time, and a crowd of clients that keeps it busy. */
-import {
-  type AdaptiveLimiter,
-  ModelInput,
-  type Sampling,
-  type SamplingClient,
-  Seed,
-  TinkerError
-} from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import { type AdaptiveLimiter, ModelInput, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
+import { Seed } from "@effect-rl/core/environments"
 import { Clock, Effect, Fiber, Semaphore } from "effect"
 import { TestClock } from "effect/testing"
 

@@ -1,15 +1,7 @@
-import {
-  Datum,
-  LossExpression,
-  LossGraph,
-  LossGraphPass,
-  LossSubmission,
-  ModelInput,
-  PolicyLoss,
-  Tinker,
-  TinkerError,
-  type TrainingClient
-} from "@effect-rl/core"
+import { PolicyLoss, Tinker, TinkerError } from "@effect-rl/core"
+import { Datum, LossGraphPass, ModelInput, type TrainingClient } from "@effect-rl/core/backend"
+import * as LossSubmission from "@effect-rl/core/backend/LossSubmission"
+import { LossExpression, LossGraph } from "@effect-rl/core/losses"
 import { Call, Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"

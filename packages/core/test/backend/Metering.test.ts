@@ -1,4 +1,4 @@
-import { Metering, ModelInput, type SamplingClient } from "@effect-rl/core"
+import { Metering, ModelInput, type SamplingClient } from "@effect-rl/core/backend"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 

@@ -1,4 +1,4 @@
-import { Pending } from "@effect-rl/core"
+import { Pending } from "@effect-rl/core/backend"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 

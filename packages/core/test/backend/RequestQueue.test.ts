@@ -1,4 +1,5 @@
-import { RequestQueue, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import { RequestQueue } from "@effect-rl/core/backend"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 

@@ -1,4 +1,4 @@
-import { ModelInput, SampleStream, type Sampling } from "@effect-rl/core"
+import { ModelInput, SampleStream, type Sampling } from "@effect-rl/core/backend"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref, Stream } from "effect"
 

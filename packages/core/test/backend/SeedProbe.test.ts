@@ -1,4 +1,5 @@
-import { type Capabilities, ModelInput, type Sampling, SeedProbe, Tinker } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import { type Capabilities, ModelInput, type Sampling, SeedProbe } from "@effect-rl/core/backend"
 import { Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,17 +1,7 @@
-import {
-  Datum,
-  type Evaluator,
-  Loss,
-  Message,
-  ModelInput,
-  NllEvaluator,
-  PreferenceEvaluator,
-  Preferences,
-  Renderers,
-  SupervisedDataset,
-  Tinker,
-  Weights
-} from "@effect-rl/core"
+import { type Evaluator, Loss, Message, Preferences, SupervisedDataset, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput, Weights } from "@effect-rl/core/backend"
+import { NllEvaluator, PreferenceEvaluator } from "@effect-rl/core/evaluation"
+import { Renderers } from "@effect-rl/core/renderers"
 import { Call, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

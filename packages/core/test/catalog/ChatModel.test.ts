@@ -1,12 +1,7 @@
-import {
-  type Capabilities,
-  ChatModel,
-  type JinjaTemplate,
-  Qwen3,
-  Tinker,
-  TinkerError,
-  Tokenizer
-} from "@effect-rl/core"
+import { ChatModel, Tinker, TinkerError } from "@effect-rl/core"
+import type { Capabilities } from "@effect-rl/core/backend"
+import { type JinjaTemplate, Tokenizer } from "@effect-rl/core/renderers"
+import * as Qwen3 from "@effect-rl/core/renderers/qwen/Qwen3"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import * as CharTokenizer from "../renderers/CharTokenizer.ts"

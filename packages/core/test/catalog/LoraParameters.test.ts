@@ -1,4 +1,5 @@
-import { LoraParameters, ModelRegistry } from "@effect-rl/core"
+import * as LoraParameters from "@effect-rl/core/catalog/LoraParameters"
+import { ModelRegistry } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 

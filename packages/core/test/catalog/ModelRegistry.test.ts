@@ -1,4 +1,7 @@
-import { Hyperparameters, LoraParameters, ModelRegistry, PublishedPrices, Renderers } from "@effect-rl/core"
+import { Hyperparameters } from "@effect-rl/core"
+import * as LoraParameters from "@effect-rl/core/catalog/LoraParameters"
+import * as PublishedPrices from "@effect-rl/core/catalog/PublishedPrices"
+import { ModelRegistry, Renderers } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 

@@ -1,4 +1,6 @@
-import { Hyperparameters, LoraParameters, ModelRegistry } from "@effect-rl/core"
+import { Hyperparameters } from "@effect-rl/core"
+import * as LoraParameters from "@effect-rl/core/catalog/LoraParameters"
+import { ModelRegistry } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
 import { readFileSync } from "node:fs"

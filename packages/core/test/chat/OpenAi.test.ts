@@ -1,4 +1,5 @@
-import { Message, OpenAi, PythonJson } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import { OpenAi, PythonJson } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import * as Vectors from "../renderers/Vectors.ts"

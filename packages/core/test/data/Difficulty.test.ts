@@ -1,4 +1,5 @@
-import { Difficulty, type History, Interleaved, RLDataset } from "@effect-rl/core"
+import { RLDataset } from "@effect-rl/core"
+import { Difficulty, type History, Interleaved } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, pipe } from "effect"
 import { builder, keys, numbered } from "./Groups.ts"

@@ -1,5 +1,6 @@
 /** Datasets whose groups are only their keys. */
-import { type EnvGroupBuilder, type History, RLDataset } from "@effect-rl/core"
+import { type EnvGroupBuilder, RLDataset } from "@effect-rl/core"
+import type { History } from "@effect-rl/core/environments"
 import { Effect } from "effect"
 
 export const builder = (key: string): EnvGroupBuilder.EnvGroupBuilder => ({

@@ -1,4 +1,4 @@
-import { History } from "@effect-rl/core"
+import { History } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 
 const outcome = (iteration: number, key: string, ...rewards: ReadonlyArray<number>): History.Outcome => ({

@@ -1,4 +1,5 @@
-import { Interleaved, type InvalidOption, RLDataset } from "@effect-rl/core"
+import { type InvalidOption, RLDataset } from "@effect-rl/core"
+import { Interleaved } from "@effect-rl/core/environments"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Array as Arr, Effect, Exit, Schema } from "effect"
 import { builder, keys, numbered, ragged } from "./Groups.ts"

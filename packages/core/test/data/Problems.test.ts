@@ -1,4 +1,5 @@
-import { type EnvGroupBuilder, Message, type Policy, Renderers, RLDataset, Rollout } from "@effect-rl/core"
+import { type EnvGroupBuilder, Message, type Policy, RLDataset, Rollout } from "@effect-rl/core"
+import { Renderers } from "@effect-rl/core/renderers"
 import { Script, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

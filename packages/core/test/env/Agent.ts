@@ -1,15 +1,8 @@
 /** Episodes with tools and scripted responses. */
-import {
-  FunctionTool,
-  type Hooks,
-  type Limits,
-  Message,
-  type Policy,
-  Rollout,
-  type Sampling,
-  ToolEnv,
-  type Trajectory
-} from "@effect-rl/core"
+import { FunctionTool, type Limits, Message, type Policy, Rollout, ToolEnv } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
+import type { Trajectory } from "@effect-rl/core/environments"
+import type { Hooks } from "@effect-rl/core/program"
 import { Effect, Option, Schema } from "effect"
 import * as Talk from "./Talk.ts"
 

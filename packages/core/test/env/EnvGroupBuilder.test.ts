@@ -1,4 +1,5 @@
-import { Env, EnvGroupBuilder, ModelInput, Rollout } from "@effect-rl/core"
+import { Env, EnvGroupBuilder, Rollout } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 

@@ -1,4 +1,7 @@
-import { type GroupResult, type Policy, Problems, Renderers, Rl, RLDataset, Rollout, RunRecord } from "@effect-rl/core"
+import { type Policy, Rl, RLDataset, Rollout, RunRecord } from "@effect-rl/core"
+import { Problems } from "@effect-rl/core/environments"
+import type { GroupResult } from "@effect-rl/core/program"
+import { Renderers } from "@effect-rl/core/renderers"
 import { Script, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Logger, Stream } from "effect"

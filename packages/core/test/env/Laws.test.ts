@@ -1,4 +1,5 @@
-import { FunctionTool, Message, Renderers, type RolloutConfig, ToolEnv } from "@effect-rl/core"
+import { FunctionTool, Message, ToolEnv } from "@effect-rl/core"
+import { Renderers } from "@effect-rl/core/renderers"
 import { EnvLaws, TestTokenizer } from "@effect-rl/core/testing"
 import { describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -36,7 +37,7 @@ const replies = [
   "<think>\nWhere?\n</think>\n\nNowhere."
 ] as const
 
-const variants: ReadonlyArray<readonly [string, string, RolloutConfig.RolloutConfig["env"]]> = [
+const variants: ReadonlyArray<readonly [string, string, ToolEnv.Settings]> = [
   ["qwen3_instruct", "that goes on whatever is said", {
     onLength: "continue",
     terminateOnParseError: false,

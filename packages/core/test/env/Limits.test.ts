@@ -1,4 +1,5 @@
-import { Limits, StopReason, TerminationReward } from "@effect-rl/core"
+import { Limits } from "@effect-rl/core"
+import { StopReason, TerminationReward } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Schema } from "effect"
 

@@ -1,4 +1,6 @@
-import { Attempt, type Env, EnvMetric, Message, ProblemEnv, ProblemGroupBuilder, Renderers } from "@effect-rl/core"
+import { type Env, EnvMetric, Message, ProblemEnv, ProblemGroupBuilder } from "@effect-rl/core"
+import { Attempt } from "@effect-rl/core/environments"
+import { Renderers } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

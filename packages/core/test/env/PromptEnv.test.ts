@@ -1,4 +1,5 @@
-import { Message, PromptEnv, Rollout } from "@effect-rl/core"
+import { Message, Rollout } from "@effect-rl/core"
+import { PromptEnv } from "@effect-rl/core/environments"
 import { EnvLaws } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"

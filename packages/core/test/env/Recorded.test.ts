@@ -1,13 +1,5 @@
-import {
-  EnvMetric,
-  FunctionTool,
-  Limits,
-  MessageEnv,
-  type Policy,
-  Rollout,
-  ToolEnv,
-  type Trajectory
-} from "@effect-rl/core"
+import { EnvMetric, FunctionTool, Limits, MessageEnv, type Policy, Rollout, ToolEnv } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
 import * as Recorded from "./Recorded.ts"

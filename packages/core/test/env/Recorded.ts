@@ -1,5 +1,7 @@
 /** The recorded message and tool environments of `test/fixtures/rl/rollouts.jsonl`, decoded. */
-import { type Limits, type Message, type ParseErrorPolicy, type Renderer } from "@effect-rl/core"
+import type { Limits, Message } from "@effect-rl/core"
+import type { ParseErrorPolicy } from "@effect-rl/core/environments"
+import type { Renderer } from "@effect-rl/core/renderers"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,14 +1,7 @@
 /** Renderers, policies and conversations for tests of environments that speak in messages. */
-import {
-  type Env,
-  Message,
-  type MessageEnv,
-  ModelInput,
-  type Policy,
-  type Renderer,
-  Renderers,
-  type Sampling
-} from "@effect-rl/core"
+import { type Env, Message, type MessageEnv, type Policy } from "@effect-rl/core"
+import { ModelInput, type Sampling } from "@effect-rl/core/backend"
+import { type Renderer, Renderers } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { Effect } from "effect"
 

@@ -1,17 +1,7 @@
-import {
-  Advantage,
-  type Env,
-  FunctionTool,
-  Message,
-  MessageEnv,
-  ModelInput,
-  type Renderer,
-  Renderers,
-  Rollout,
-  Signal,
-  ToolEnv,
-  TrainingData
-} from "@effect-rl/core"
+import { Advantage, type Env, FunctionTool, Message, MessageEnv, Rollout, ToolEnv } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import { Signal, TrainingData } from "@effect-rl/core/program"
+import { type Renderer, Renderers } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Array, Effect, Schema } from "effect"

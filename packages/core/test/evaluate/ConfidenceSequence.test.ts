@@ -1,4 +1,4 @@
-import { ConfidenceSequence, PassAtK, Proportion } from "@effect-rl/core"
+import { ConfidenceSequence, PassAtK, Proportion } from "@effect-rl/core/evaluation"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Random } from "effect"
 

@@ -1,4 +1,4 @@
-import { CrossedEffects } from "@effect-rl/core"
+import { CrossedEffects } from "@effect-rl/core/evaluation"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as SimulatedScores from "./SimulatedScores.ts"

@@ -3,14 +3,13 @@ import {
   type EnvGroupBuilder,
   EnvMetric,
   Evaluator,
-  ModelInput,
   ProblemEnv,
   ProblemGroupBuilder,
-  Proportion,
-  type Renderer,
-  Tinker,
-  Weights
+  Tinker
 } from "@effect-rl/core"
+import { ModelInput, Weights } from "@effect-rl/core/backend"
+import { Proportion } from "@effect-rl/core/evaluation"
+import type { Renderer } from "@effect-rl/core/renderers"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

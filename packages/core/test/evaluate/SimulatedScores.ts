@@ -1,5 +1,6 @@
 /** Scores of simulated methods, whose difference is known. */
-import { type CrossedEffects, Seed } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
+import type { CrossedEffects } from "@effect-rl/core/evaluation"
 
 export interface Options {
   readonly seeds: readonly [left: number, right: number]

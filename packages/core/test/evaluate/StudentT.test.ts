@@ -1,4 +1,4 @@
-import { StudentT } from "@effect-rl/core"
+import { StudentT } from "@effect-rl/core/evaluation"
 import { assert, describe, it } from "@effect/vitest"
 
 describe("StudentT.quantile", () => {

@@ -1,4 +1,5 @@
-import { Advantage, EnvMetric, Signal } from "@effect-rl/core"
+import { Advantage, EnvMetric } from "@effect-rl/core"
+import { Signal } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
 import * as Golden from "./Golden.ts"

@@ -1,4 +1,6 @@
-import { Advantage, Audit, Credit, ModelInput, Rl, RunRecord, type SamplingClient, Tinker } from "@effect-rl/core"
+import { Advantage, Credit, Rl, RunRecord, Tinker } from "@effect-rl/core"
+import { ModelInput, type SamplingClient } from "@effect-rl/core/backend"
+import { Audit } from "@effect-rl/core/records"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema, Stream } from "effect"

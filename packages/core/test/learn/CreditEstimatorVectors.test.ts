@@ -1,4 +1,6 @@
-import { Advantage, Credit, EnvMetric, type Json, Signal } from "@effect-rl/core"
+import { Advantage, Credit, EnvMetric } from "@effect-rl/core"
+import { Signal } from "@effect-rl/core/program"
+import type { Json } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
 import * as EstimatorRows from "./EstimatorRows.ts"

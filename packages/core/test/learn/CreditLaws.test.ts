@@ -1,4 +1,6 @@
-import { Advantage, Credit, EnvMetric, GroupResult, type Json, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Advantage, Credit, EnvMetric, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { GroupResult } from "@effect-rl/core/program"
+import type { Json } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema, Stream } from "effect"
 import * as Task from "../rl/Task.ts"

@@ -1,4 +1,6 @@
-import { Advantage, Credit, Datum, ModelInput, type SamplingClient, type TrainingData } from "@effect-rl/core"
+import { Advantage, Credit } from "@effect-rl/core"
+import { Datum, ModelInput, type SamplingClient } from "@effect-rl/core/backend"
+import type { TrainingData } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
 import * as TrainingVectors from "../model/TrainingVectors.ts"

@@ -1,4 +1,5 @@
-import { Advantage, Credit, GroupResult, Signal } from "@effect-rl/core"
+import { Advantage, Credit } from "@effect-rl/core"
+import { GroupResult, Signal } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as RecordedLines from "../RecordedLines.ts"

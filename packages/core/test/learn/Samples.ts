@@ -1,5 +1,7 @@
 /** Groups as rollouts leave them, written briefly. */
-import { Datum, type GroupResult, ModelInput, type TrainingData, type Trajectory } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
+import type { Trajectory } from "@effect-rl/core/environments"
+import type { GroupResult, TrainingData } from "@effect-rl/core/program"
 import { Option } from "effect"
 
 type Extra = Partial<Omit<Trajectory.Transition, "observation" | "action">>

@@ -1,4 +1,4 @@
-import { type GroupResult, Signal } from "@effect-rl/core"
+import { type GroupResult, Signal } from "@effect-rl/core/program"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Golden from "./Golden.ts"

@@ -1,5 +1,7 @@
 /** What was sampled is what is trained on: a conversation that is shown differently from how it was written forks, and says so. */
-import { Advantage, Signal, TrainingData, type Trajectory } from "@effect-rl/core"
+import { Advantage } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { Signal, TrainingData } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Array as Arr, Option, Schema } from "effect"
 import * as Samples from "./Samples.ts"

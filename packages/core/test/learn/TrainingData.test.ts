@@ -1,4 +1,7 @@
-import { Advantage, type Datum, ModelInput, Signal, TrainingData, type Trajectory } from "@effect-rl/core"
+import { Advantage } from "@effect-rl/core"
+import { type Datum, ModelInput } from "@effect-rl/core/backend"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { Signal, TrainingData } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Array as Arr, Option, Schema } from "effect"
 import * as Golden from "./Golden.ts"

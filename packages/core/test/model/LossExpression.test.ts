@@ -1,4 +1,6 @@
-import { Datum, LossExpression, LossTerm, ModelInput, PolicyLoss } from "@effect-rl/core"
+import { PolicyLoss } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
+import { LossExpression, LossTerm } from "@effect-rl/core/losses"
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as Samples from "./Samples.ts"

@@ -1,4 +1,4 @@
-import { LossGraph } from "@effect-rl/core"
+import { LossGraph } from "@effect-rl/core/losses"
 import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"

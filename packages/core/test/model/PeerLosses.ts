@@ -1,5 +1,6 @@
 /** What other projects call a loss, as expressions: ours where ours is meant, theirs written down where conventions differ. */
-import { LossTerm, PolicyLoss } from "@effect-rl/core"
+import { PolicyLoss } from "@effect-rl/core"
+import { LossTerm } from "@effect-rl/core/losses"
 import * as Clipped from "./peers/Clipped.ts"
 import * as Corrected from "./peers/Corrected.ts"
 import * as TrustRegion from "./peers/TrustRegion.ts"

@@ -1,4 +1,7 @@
-import { Datum, DpoLoss, LossExpression, ModelInput, PolicyLoss } from "@effect-rl/core"
+import { PolicyLoss } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
+import { LossExpression } from "@effect-rl/core/losses"
+import * as DpoLoss from "@effect-rl/core/preference/DpoLoss"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as RecordedLines from "../RecordedLines.ts"

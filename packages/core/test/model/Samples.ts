@@ -1,5 +1,7 @@
 /** Random data for every policy loss. */
-import { Datum, LossExpression, ModelInput, PolicyLoss } from "@effect-rl/core"
+import { PolicyLoss } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
+import { LossExpression } from "@effect-rl/core/losses"
 
 /** Every extra of a loss of the library. */
 export const extras = {

@@ -1,4 +1,5 @@
-import { ChatModel, Message, MessagePolicy, Seed, Tinker, TinkerError } from "@effect-rl/core"
+import { ChatModel, Message, MessagePolicy, Tinker, TinkerError } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import { Call, Fault, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"

@@ -1,4 +1,6 @@
-import { type Key, ModelInput, Policy, Seed, Tinker } from "@effect-rl/core"
+import { Policy, Tinker } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import { type Key, Seed } from "@effect-rl/core/environments"
 import { Call, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,4 +1,5 @@
-import { Dpo, LearningRate, Message, PreferenceEvaluator, Preferences, RunRecord, RunStore } from "@effect-rl/core"
+import { Dpo, LearningRate, Message, Preferences, RunRecord, RunStore } from "@effect-rl/core"
+import { PreferenceEvaluator } from "@effect-rl/core/evaluation"
 import { Call } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"

@@ -1,4 +1,5 @@
-import { Datum, DpoLoss, ModelInput } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
+import * as DpoLoss from "@effect-rl/core/preference/DpoLoss"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 

@@ -1,5 +1,7 @@
 /** Vectors recorded by executing tinker-cookbook's preference training. */
-import { Datum, DpoLoss, LearningRate, ModelInput } from "@effect-rl/core"
+import { LearningRate } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
+import * as DpoLoss from "@effect-rl/core/preference/DpoLoss"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as TrainingVectors from "../model/TrainingVectors.ts"

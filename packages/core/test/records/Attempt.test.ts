@@ -1,4 +1,5 @@
-import { Attempt, type EnvGroupBuilder, Rollout } from "@effect-rl/core"
+import { type EnvGroupBuilder, Rollout } from "@effect-rl/core"
+import { Attempt } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as Scripted from "../rollout/Scripted.ts"

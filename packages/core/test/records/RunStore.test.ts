@@ -1,4 +1,5 @@
-import { Json, RunRecord, RunStore } from "@effect-rl/core"
+import { RunRecord, RunStore } from "@effect-rl/core"
+import { Json } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 

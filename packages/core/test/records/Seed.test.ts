@@ -1,4 +1,4 @@
-import { Key, Seed } from "@effect-rl/core"
+import { Key, Seed } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 

@@ -1,4 +1,4 @@
-import { Spent } from "@effect-rl/core"
+import { Spent } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 

@@ -1,4 +1,4 @@
-import { Statistics } from "@effect-rl/core"
+import { Statistics } from "@effect-rl/core/evaluation"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 

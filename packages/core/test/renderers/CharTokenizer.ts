@@ -1,5 +1,5 @@
 /** Tokenizers without a vocabulary: one id per code point, and ids of their own for the added tokens of a model family. */
-import type { Tokenizer } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 
 /** Added tokens in the order of their ids. Splitting special tokens keeps those of `added` whole. */
 interface Family {

@@ -1,5 +1,6 @@
 /** Random conversations that a renderer can write and read without loss. */
-import { Message, PythonJson } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import { PythonJson } from "@effect-rl/core/renderers"
 import { Schema } from "effect"
 import * as Families from "./Families.ts"
 

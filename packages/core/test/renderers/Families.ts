@@ -1,5 +1,5 @@
 /** Every renderer with the tokenizer it is tried with, and what its family can say. */
-import { Renderers, type Tokenizer } from "@effect-rl/core"
+import { Renderers, type Tokenizer } from "@effect-rl/core/renderers"
 import * as CharTokenizer from "./CharTokenizer.ts"
 
 const tokenizerFamilies: ReadonlyArray<readonly [prefix: string, family: string]> = [

@@ -1,4 +1,7 @@
-import { Message, type ModelInput, OpenAi, type Renderer, Renderers, WeightedDatum } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import type { ModelInput } from "@effect-rl/core/backend"
+import { WeightedDatum } from "@effect-rl/core/program"
+import { OpenAi, type Renderer, Renderers } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Base64 } from "effect/encoding"

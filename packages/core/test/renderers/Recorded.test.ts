@@ -1,5 +1,7 @@
 /** The tokens and messages that the recorded upstream renderers produce, compared vector by vector. */
-import { Message, type ModelInput, Renderer, Renderers, type Tokenizer } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import type { ModelInput } from "@effect-rl/core/backend"
+import { Renderer, Renderers, type Tokenizer } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"

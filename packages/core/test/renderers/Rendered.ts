@@ -1,5 +1,7 @@
 /** What a renderer produces, spelled out: trained text stands between ⟦ and ⟧. */
-import { type Message, ModelInput, type Renderer, type Tokenizer } from "@effect-rl/core"
+import type { Message } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import type { Renderer, Tokenizer } from "@effect-rl/core/renderers"
 import { Effect } from "effect"
 
 export const prompt = Effect.fnUntraced(function*(

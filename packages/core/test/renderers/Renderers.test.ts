@@ -1,5 +1,7 @@
 /** Laws of every renderer. */
-import { Message, ModelInput, type Renderer, Renderers, ResponseStream } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import { type Renderer, Renderers, ResponseStream } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import * as CharTokenizer from "./CharTokenizer.ts"

@@ -1,4 +1,5 @@
-import { Message, RoleColon } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import * as RoleColon from "@effect-rl/core/renderers/RoleColon"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as CharTokenizer from "./CharTokenizer.ts"

@@ -1,5 +1,6 @@
 /** The deltas of the recorded responses, beside the message that is read from all tokens and beside upstream's deltas. */
-import { Message, Renderers, ResponseStream } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import { Renderers, ResponseStream } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,5 +1,6 @@
 /** The recorded vectors of `test/fixtures/chat`, decoded. */
-import type { Message, Tokenizer } from "@effect-rl/core"
+import type { Message } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import { Schema } from "effect"
 import { join } from "node:path"
 import * as RecordedLines from "../RecordedLines.ts"

@@ -1,5 +1,5 @@
 /** The real Qwen3 and Llama 3 vocabularies, where a checkout has them beside it; a test without them is skipped. */
-import type { Tokenizer } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import { describe } from "@effect/vitest"
 import { Tokenizer as HuggingFace } from "@huggingface/tokenizers"
 import { Schema } from "effect"

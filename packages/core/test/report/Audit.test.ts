@@ -1,17 +1,8 @@
-import {
-  Advantage,
-  Audit,
-  Credit,
-  type EnvMetric,
-  GroupPayload,
-  type GroupResult,
-  ModelInput,
-  type RunRecord,
-  RunStore,
-  Seed,
-  type Trajectory,
-  Usage
-} from "@effect-rl/core"
+import { Advantage, Credit, type EnvMetric, type RunRecord, RunStore } from "@effect-rl/core"
+import { ModelInput, Usage } from "@effect-rl/core/backend"
+import { Seed, type Trajectory } from "@effect-rl/core/environments"
+import type { GroupResult } from "@effect-rl/core/program"
+import { Audit, GroupPayload } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Stream } from "effect"
 

@@ -1,4 +1,6 @@
-import { Compare, Divergence, type RunRecord, RunStore, Verdict } from "@effect-rl/core"
+import { Compare, type RunRecord, RunStore } from "@effect-rl/core"
+import { Verdict } from "@effect-rl/core/evaluation"
+import { Divergence } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Random, Stream } from "effect"
 

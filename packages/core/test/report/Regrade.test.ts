@@ -1,4 +1,5 @@
-import { Advantage, Credit, Regrade, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Advantage, Credit, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Regrade } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Task from "../rl/Task.ts"

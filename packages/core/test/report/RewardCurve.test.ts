@@ -1,4 +1,4 @@
-import { RewardCurve } from "@effect-rl/core"
+import { RewardCurve } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 

@@ -1,14 +1,7 @@
 /** One environment misbehaves in the second iteration: the error names it and its fault, and the first iteration is kept. */
-import {
-  Env,
-  type EnvGroupBuilder,
-  type FailurePolicy,
-  type InvalidOption,
-  ModelInput,
-  type Renderer,
-  Rl,
-  RunRecord
-} from "@effect-rl/core"
+import { Env, type EnvGroupBuilder, type FailurePolicy, type InvalidOption, Rl, RunRecord } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import type { Renderer } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Stream } from "effect"
 import * as Scripted from "../rollout/Scripted.ts"

@@ -1,6 +1,5 @@
 import {
   Advantage,
-  Audit,
   Credit,
   EnvGroupBuilder,
   Loss,
@@ -9,10 +8,11 @@ import {
   Rl,
   RLDataset,
   RunRecord,
-  type SamplingClient,
   Tinker,
   TinkerError
 } from "@effect-rl/core"
+import type { SamplingClient } from "@effect-rl/core/backend"
+import { Audit } from "@effect-rl/core/records"
 import { Call, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"

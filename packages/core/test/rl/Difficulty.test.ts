@@ -1,5 +1,6 @@
 // Which problems come next depends on how earlier ones went: a run that was stopped anywhere and resumed asks the same problems.
-import { Difficulty, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Difficulty } from "@effect-rl/core/environments"
 import { assert, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Task from "./Task.ts"

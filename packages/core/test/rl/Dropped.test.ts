@@ -1,13 +1,6 @@
 /** How many members an iteration may lose before the run stops. */
-import {
-  type EnvGroupBuilder,
-  FailurePolicy,
-  type InvalidOption,
-  type Renderer,
-  Rl,
-  RunRecord,
-  RunStore
-} from "@effect-rl/core"
+import { type EnvGroupBuilder, FailurePolicy, type InvalidOption, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import type { Renderer } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Scripted from "../rollout/Scripted.ts"

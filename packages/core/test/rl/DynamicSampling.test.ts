@@ -1,4 +1,5 @@
-import { type DynamicSampling, Loss, Pace, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Loss, Pace, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import type { DynamicSampling } from "@effect-rl/core/program"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"

@@ -1,13 +1,6 @@
 /** Evaluations beside training, in virtual time: each scripted token is the number of steps behind the weights that sampled it. */
-import {
-  AdaptiveLimiter,
-  type Evaluator,
-  ModelInput,
-  Pace,
-  RunRecord,
-  type TinkerError,
-  type Weights
-} from "@effect-rl/core"
+import { type Evaluator, Pace, RunRecord, type TinkerError } from "@effect-rl/core"
+import { AdaptiveLimiter, ModelInput, type Weights } from "@effect-rl/core/backend"
 import { Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"

@@ -1,4 +1,5 @@
-import { HealthWatch, Loss, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Loss, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { HealthWatch } from "@effect-rl/core/program"
 import { type Call, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"

@@ -1,4 +1,5 @@
-import { AdaptiveLimiter, Loss, type ModelInput, Pace, Rl, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
+import { Loss, Pace, Rl, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
+import { AdaptiveLimiter, type ModelInput } from "@effect-rl/core/backend"
 import { Call, Fault, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Stream } from "effect"

@@ -1,5 +1,6 @@
 /** Groups per second where some answers take twenty times as long as most: in virtual time, which is exact. */
-import { Pace, RunRecord, Seed } from "@effect-rl/core"
+import { Pace, RunRecord } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Schedules from "./Schedules.ts"

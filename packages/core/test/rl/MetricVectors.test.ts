@@ -1,5 +1,7 @@
 /** Numbers of tinker-cookbook 0.6.1 about how far an update moved the policy. */
-import { Loss, ModelInput, Objective, type SamplingClient } from "@effect-rl/core"
+import { Loss } from "@effect-rl/core"
+import { ModelInput, type SamplingClient } from "@effect-rl/core/backend"
+import { Objective } from "@effect-rl/core/losses"
 import * as PostUpdate from "@effect-rl/core/rl/PostUpdate"
 import * as StepMetrics from "@effect-rl/core/rl/StepMetrics"
 import { assert, describe, it } from "@effect/vitest"

@@ -1,18 +1,8 @@
-import {
-  Datum,
-  Loss,
-  LossExpression,
-  LossSubmission,
-  LossTerm,
-  ModelInput,
-  Objective,
-  PolicyLoss,
-  Rl,
-  RunRecord,
-  RunStore,
-  type TrainingClient,
-  type TrainingData
-} from "@effect-rl/core"
+import { Loss, PolicyLoss, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Datum, ModelInput, type TrainingClient } from "@effect-rl/core/backend"
+import * as LossSubmission from "@effect-rl/core/backend/LossSubmission"
+import { LossExpression, LossTerm, Objective } from "@effect-rl/core/losses"
+import type { TrainingData } from "@effect-rl/core/program"
 import type { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Array, Effect, Stream } from "effect"

@@ -1,4 +1,7 @@
-import { Loss, Objective, StepMetrics, type TrainingData } from "@effect-rl/core"
+import { Loss } from "@effect-rl/core"
+import { Objective } from "@effect-rl/core/losses"
+import type { TrainingData } from "@effect-rl/core/program"
+import * as StepMetrics from "@effect-rl/core/rl/StepMetrics"
 import { assert, describe, it } from "@effect/vitest"
 import * as Samples from "../learn/Samples.ts"
 

@@ -1,4 +1,7 @@
-import { AdaptiveLimiter, type Hooks, Rl, RunRecord, RunStore, Seed, TinkerError, Usage } from "@effect-rl/core"
+import { Rl, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
+import { AdaptiveLimiter, Usage } from "@effect-rl/core/backend"
+import { Seed } from "@effect-rl/core/environments"
+import type { Hooks } from "@effect-rl/core/program"
 import { Call, Fault, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Option, Stream } from "effect"

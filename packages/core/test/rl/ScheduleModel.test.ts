@@ -1,5 +1,7 @@
 /** Random schedules in virtual time, against the rules of `ScheduleRules`, and rules of scheduling that are wrong on purpose. */
-import { type DynamicSampling, Pace, RunRecord, Schedule } from "@effect-rl/core"
+import { Pace, RunRecord } from "@effect-rl/core"
+import type { DynamicSampling } from "@effect-rl/core/program"
+import * as Schedule from "@effect-rl/core/rl/Schedule"
 import { Draw, Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"

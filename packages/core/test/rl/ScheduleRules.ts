@@ -1,5 +1,6 @@
 /** What must hold of every schedule, whatever the groups did: each rule says what is wrong, if anything is. */
-import { type DynamicSampling, type Pace, RunRecord } from "@effect-rl/core"
+import { type Pace, RunRecord } from "@effect-rl/core"
+import type { DynamicSampling } from "@effect-rl/core/program"
 import type * as Schedules from "./Schedules.ts"
 
 /** A run by what it recorded and what was seen from outside. */

@@ -1,24 +1,21 @@
 /** Asynchronous runs in virtual time: groups of a given length each, updates and publications that take a given time. */
 import {
-  Asynchronous,
   Env,
   type EnvGroupBuilder,
   FailurePolicy,
   Loss,
-  ModelInput,
   type Pace,
   Rl,
   type RLDataset,
-  RlOptions,
-  Run,
   RunStore,
-  type Sampling,
-  type Schedule,
-  Streaming,
   Tinker,
-  type TinkerError,
-  type TrainingClient
+  type TinkerError
 } from "@effect-rl/core"
+import { ModelInput, type Sampling, type TrainingClient } from "@effect-rl/core/backend"
+import { RlOptions, Run } from "@effect-rl/core/program"
+import * as Asynchronous from "@effect-rl/core/rl/Asynchronous"
+import type * as Schedule from "@effect-rl/core/rl/Schedule"
+import * as Streaming from "@effect-rl/core/rl/Streaming"
 import { Call, ScriptedTinker, Simulation, TestTokenizer } from "@effect-rl/core/testing"
 import { Clock, Effect, Layer, Logger, Stream } from "effect"
 import * as Scripted from "../rollout/Scripted.ts"

@@ -1,11 +1,7 @@
-import {
-  type Credit,
-  EnvMetric,
-  type GroupResult,
-  StepMetrics,
-  type TrainingData,
-  type Trajectory
-} from "@effect-rl/core"
+import { type Credit, EnvMetric } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import type { GroupResult, TrainingData } from "@effect-rl/core/program"
+import * as StepMetrics from "@effect-rl/core/rl/StepMetrics"
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import * as Samples from "../learn/Samples.ts"

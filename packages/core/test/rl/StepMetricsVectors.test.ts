@@ -1,4 +1,7 @@
-import { EnvMetric, type GroupResult, Loss, Objective, StepMetrics } from "@effect-rl/core"
+import { EnvMetric, Loss } from "@effect-rl/core"
+import { Objective } from "@effect-rl/core/losses"
+import type { GroupResult } from "@effect-rl/core/program"
+import * as StepMetrics from "@effect-rl/core/rl/StepMetrics"
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import * as Golden from "../learn/Golden.ts"

@@ -1,4 +1,5 @@
-import { Advantage, Credit, Loss, Pace, Rl, RunRecord, Statistics } from "@effect-rl/core"
+import { Advantage, Credit, Loss, Pace, Rl, RunRecord } from "@effect-rl/core"
+import { Statistics } from "@effect-rl/core/evaluation"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import * as TrainingVectors from "../model/TrainingVectors.ts"

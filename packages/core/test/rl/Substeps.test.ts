@@ -1,4 +1,7 @@
-import { type Credit, Datum, ModelInput, Substeps, type TrainingData } from "@effect-rl/core"
+import type { Credit } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
+import type { TrainingData } from "@effect-rl/core/program"
+import * as Substeps from "@effect-rl/core/rl/Substeps"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Golden from "../learn/Golden.ts"

@@ -1,4 +1,5 @@
-import { Rl, RunRecord, RunStore, TrainedTokens } from "@effect-rl/core"
+import { Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { TrainedTokens } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Task from "./Task.ts"

@@ -1,4 +1,5 @@
-import { type Env, EnvMetric, type Policy, Rollout, Trajectory } from "@effect-rl/core"
+import { type Env, EnvMetric, type Policy, Rollout } from "@effect-rl/core"
+import { Trajectory } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
 import * as Scripted from "./Scripted.ts"

@@ -1,16 +1,6 @@
-import {
-  EnvGroupBuilder,
-  Executor,
-  FailurePolicy,
-  Metering,
-  Policy,
-  ProblemEnv,
-  Rollout,
-  RolloutTask,
-  TaskRegistry,
-  Tinker,
-  TinkerError
-} from "@effect-rl/core"
+import { EnvGroupBuilder, FailurePolicy, Policy, ProblemEnv, Rollout, Tinker, TinkerError } from "@effect-rl/core"
+import { Metering } from "@effect-rl/core/backend"
+import { Executor, RolloutTask, TaskRegistry } from "@effect-rl/core/program"
 import { Call, Fault, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Schema, Stream } from "effect"

@@ -1,5 +1,6 @@
 /** What the failure of a member means for its group. */
-import { FailurePolicy, type GroupResult, Rollout, RolloutError } from "@effect-rl/core"
+import { FailurePolicy, Rollout } from "@effect-rl/core"
+import { type GroupResult, RolloutError } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,4 +1,5 @@
-import { EnvMetric, FailurePolicy, type GroupResult, type Policy, Rollout } from "@effect-rl/core"
+import { EnvMetric, FailurePolicy, type Policy, Rollout } from "@effect-rl/core"
+import type { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
 import { TestClock } from "effect/testing"

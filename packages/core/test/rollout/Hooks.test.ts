@@ -1,5 +1,6 @@
 /** Hooks: messages they add, ends they change, and what they see. */
-import { type Env, type Hooks, type Limits, Message, type Policy, Rollout } from "@effect-rl/core"
+import { type Env, type Limits, Message, type Policy, Rollout } from "@effect-rl/core"
+import type { Hooks } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Duration, Effect, Option } from "effect"
 import * as Agent from "../env/Agent.ts"

@@ -1,5 +1,7 @@
 /** Limits on tokens, turns and tool calls. */
-import { type Env, type Limits, type Policy, Rollout, type RolloutError, type Trajectory } from "@effect-rl/core"
+import { type Env, type Limits, type Policy, Rollout } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import type { RolloutError } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import * as Scripted from "./Scripted.ts"

@@ -1,16 +1,8 @@
-import {
-  Env,
-  EnvMetric,
-  type Hooks,
-  Message,
-  ModelInput,
-  type Policy,
-  ProblemEnv,
-  type Renderer,
-  Rollout,
-  StopReason,
-  type Trajectory
-} from "@effect-rl/core"
+import { Env, EnvMetric, Message, type Policy, ProblemEnv, Rollout } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import { StopReason, type Trajectory } from "@effect-rl/core/environments"
+import type { Hooks } from "@effect-rl/core/program"
+import type { Renderer } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option, Schema } from "effect"
 import * as Recorded from "./Recorded.ts"

@@ -1,5 +1,6 @@
 /** The recorded rollouts of `test/fixtures/rl`, decoded. */
-import { type Limits, StopReason } from "@effect-rl/core"
+import type { Limits } from "@effect-rl/core"
+import { StopReason } from "@effect-rl/core/environments"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"

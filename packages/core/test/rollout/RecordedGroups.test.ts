@@ -1,12 +1,6 @@
-import {
-  type Env,
-  EnvMetric,
-  FailurePolicy,
-  type GroupResult,
-  type Policy,
-  Rollout,
-  type Trajectory
-} from "@effect-rl/core"
+import { type Env, EnvMetric, FailurePolicy, type Policy, Rollout } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import type { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Logger, Option } from "effect"
 import * as Recorded from "./Recorded.ts"

@@ -1,5 +1,6 @@
 /** Resources that are not released are reported in time, and never instead of the result. */
-import { FailurePolicy, type GroupResult, Rollout } from "@effect-rl/core"
+import { FailurePolicy, Rollout } from "@effect-rl/core"
+import type { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Logger } from "effect"
 import { TestClock } from "effect/testing"

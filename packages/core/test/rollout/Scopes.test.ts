@@ -1,4 +1,5 @@
-import { Rollout, Seed } from "@effect-rl/core"
+import { Rollout } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import { LeakAudit } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Logger, type Scope } from "effect"

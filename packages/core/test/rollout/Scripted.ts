@@ -1,13 +1,6 @@
 /** Environments and policies that do what a test says, and what happened in which order. */
-import {
-  Env,
-  type EnvGroupBuilder,
-  type FailurePolicy,
-  Grader,
-  ModelInput,
-  type Policy,
-  type Sampling
-} from "@effect-rl/core"
+import { Env, type EnvGroupBuilder, type FailurePolicy, Grader, type Policy } from "@effect-rl/core"
+import { ModelInput, type Sampling } from "@effect-rl/core/backend"
 import { Effect, Fiber, Schedule, Schema, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 

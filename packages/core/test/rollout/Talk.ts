@@ -1,5 +1,6 @@
 /** An environment that shows ten tokens for each message of a conversation, and takes messages in. */
-import { type Env, Message, type StopReason } from "@effect-rl/core"
+import { type Env, Message } from "@effect-rl/core"
+import type { StopReason } from "@effect-rl/core/environments"
 import { Effect } from "effect"
 import * as Scripted from "./Scripted.ts"
 

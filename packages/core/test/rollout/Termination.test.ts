@@ -1,12 +1,7 @@
 /** The reward of an episode that ended at a limit. */
-import {
-  EnvMetric,
-  FailurePolicy,
-  type GroupResult,
-  Rollout,
-  type StopReason,
-  TerminationReward
-} from "@effect-rl/core"
+import { EnvMetric, FailurePolicy, Rollout } from "@effect-rl/core"
+import { type StopReason, TerminationReward } from "@effect-rl/core/environments"
+import type { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { type Duration, Effect } from "effect"
 import * as Scripted from "./Scripted.ts"

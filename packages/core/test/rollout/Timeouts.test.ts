@@ -1,5 +1,6 @@
 /** Timeouts: as the end of an episode, and as a failure of the part that took too long. */
-import { type Env, FailurePolicy, type InvalidOption, type Policy, Rollout, type RolloutError } from "@effect-rl/core"
+import { type Env, FailurePolicy, type InvalidOption, type Policy, Rollout } from "@effect-rl/core"
+import type { RolloutError } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"

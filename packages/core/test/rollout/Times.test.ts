@@ -1,4 +1,5 @@
-import { type EnvGroupBuilder, GroupResult, type Policy, Rollout } from "@effect-rl/core"
+import { type EnvGroupBuilder, type Policy, Rollout } from "@effect-rl/core"
+import { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"

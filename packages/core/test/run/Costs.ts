@@ -1,15 +1,7 @@
 /** Runs that cost something, and what they cost. */
-import {
-  Message,
-  MessagePolicy,
-  Prices,
-  Rl,
-  RLDataset,
-  RubricGradedGroupBuilder,
-  RunRecord,
-  Spent,
-  Tinker
-} from "@effect-rl/core"
+import { Message, MessagePolicy, Rl, RLDataset, RubricGradedGroupBuilder, RunRecord, Tinker } from "@effect-rl/core"
+import { Prices } from "@effect-rl/core/program"
+import { Spent } from "@effect-rl/core/records"
 import { Script } from "@effect-rl/core/testing"
 import { Effect, Stream } from "effect"
 import * as Task from "../rl/Task.ts"

@@ -1,15 +1,8 @@
 /** A killed run resumes inside an iteration: a group whose record was written is not sampled again. */
-import {
-  type EnvGroupBuilder,
-  Metering,
-  Prices,
-  Rl,
-  RLDataset,
-  RunRecord,
-  RunStore,
-  Spent,
-  Usage
-} from "@effect-rl/core"
+import { type EnvGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
+import { Metering, Usage } from "@effect-rl/core/backend"
+import { Prices } from "@effect-rl/core/program"
+import { Spent } from "@effect-rl/core/records"
 import { Call, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"

@@ -1,17 +1,7 @@
 /** A run of a program that has no reinforcement learning in it: `run` knows no algorithm. */
-import {
-  Datum,
-  Loss,
-  ModelInput,
-  Pass,
-  Program,
-  Run,
-  type RunOptions,
-  RunRecord,
-  RunStore,
-  TinkerError,
-  type Weights
-} from "@effect-rl/core"
+import { Loss, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
+import { Datum, ModelInput, type Weights } from "@effect-rl/core/backend"
+import { Pass, Program, Run, type RunOptions } from "@effect-rl/core/program"
 import { Call, Fault } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"

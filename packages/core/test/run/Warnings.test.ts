@@ -1,4 +1,5 @@
-import { Preferences, Rl, RLDataset, RunOptions, RunRecord, SupervisedDataset } from "@effect-rl/core"
+import { Preferences, Rl, RLDataset, RunRecord, SupervisedDataset } from "@effect-rl/core"
+import { RunOptions } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Task from "../rl/Task.ts"

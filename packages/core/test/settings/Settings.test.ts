@@ -1,16 +1,15 @@
 /** Every setting of core: its default, and whether a resumed run must have the same. A changed line changes what people's runs do. */
+import { Pace, Setting } from "@effect-rl/core"
+import { KlPenalty } from "@effect-rl/core/losses"
 import {
   Adam,
   Caps,
   DynamicSampling,
   HealthWatch,
-  KlPenalty,
-  Pace,
   RlOptions,
   RunOptions,
-  SamplingSettings,
-  Setting
-} from "@effect-rl/core"
+  SamplingSettings
+} from "@effect-rl/core/program"
 import { expect, it } from "vitest"
 
 const structs: Readonly<Record<string, Setting.Struct>> = {

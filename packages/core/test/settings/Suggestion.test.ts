@@ -1,4 +1,4 @@
-import { Suggestion } from "@effect-rl/core"
+import { Suggestion } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 
 describe("Suggestion", () => {

@@ -1,12 +1,7 @@
 /** One simulated batch: rolled out by a runner, and what it left behind. */
-import {
-  AdaptiveLimiter,
-  type GroupResult,
-  type InvalidOption,
-  Rollout,
-  type RolloutError,
-  type TinkerError
-} from "@effect-rl/core"
+import { type InvalidOption, Rollout, type TinkerError } from "@effect-rl/core"
+import { AdaptiveLimiter } from "@effect-rl/core/backend"
+import type { GroupResult, RolloutError } from "@effect-rl/core/program"
 import { type EventLog, LeakAudit, Simulation } from "@effect-rl/core/testing"
 import { Effect, Fiber, Logger, Stream } from "effect"
 import type * as Faults from "./Faults.ts"

@@ -1,6 +1,8 @@
 /** What goes wrong in a simulated batch, drawn from its seed for each call. */
-import type { Env, EnvGroupBuilder, FunctionTool, Policy, Sampling } from "@effect-rl/core"
-import { Key, TinkerError } from "@effect-rl/core"
+import type { Env, EnvGroupBuilder, FunctionTool, Policy } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
+import { Key } from "@effect-rl/core/environments"
 import { Draw, Fault, type Faulty } from "@effect-rl/core/testing"
 import { Duration, Schema } from "effect"
 

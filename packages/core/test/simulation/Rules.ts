@@ -1,5 +1,6 @@
 /** What must hold of every simulated batch, whatever went wrong in it: each rule says what is wrong, if anything is. */
-import { type GroupResult, TerminationReward, type Trajectory } from "@effect-rl/core"
+import { TerminationReward, type Trajectory } from "@effect-rl/core/environments"
+import type { GroupResult } from "@effect-rl/core/program"
 import { Exit, Option } from "effect"
 import * as Batch from "./Batch.ts"
 import type * as Ledger from "./Ledger.ts"

@@ -1,5 +1,6 @@
 /** The runner with one thing broken each. */
-import { FailurePolicy, type GroupResult, Rollout } from "@effect-rl/core"
+import { FailurePolicy, Rollout } from "@effect-rl/core"
+import type { GroupResult } from "@effect-rl/core/program"
 import { Effect, Fiber, Option, Scope, Stream } from "effect"
 import * as Batch from "./Batch.ts"
 import type * as Scenario from "./Scenario.ts"

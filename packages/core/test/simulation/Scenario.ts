@@ -1,18 +1,17 @@
 /** A batch of groups, drawn from a seed: its environments, how it is rolled out, what goes wrong and who gives up when. */
 import {
-  type AdaptiveLimiter,
   Env,
   type EnvGroupBuilder,
   type FailurePolicy,
   type FunctionTool,
-  type Hooks,
   type Limits,
-  ModelInput,
   type Policy,
   type Rollout,
-  type TerminationReward,
   type TinkerError
 } from "@effect-rl/core"
+import { type AdaptiveLimiter, ModelInput } from "@effect-rl/core/backend"
+import type { TerminationReward } from "@effect-rl/core/environments"
+import type { Hooks } from "@effect-rl/core/program"
 import { Draw, type EventLog, Faulty, LeakAudit } from "@effect-rl/core/testing"
 import { type Context, Duration, Effect, Schedule, type Scope } from "effect"
 import * as Faults from "./Faults.ts"

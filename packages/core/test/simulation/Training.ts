@@ -2,27 +2,23 @@
 import {
   Credit,
   Dpo,
-  type DynamicSampling,
   Evaluator,
   FailurePolicy,
   type InvalidOption,
   LearningRate,
   Message,
-  ModelInput,
   Pace,
   Preferences,
   Rl,
-  type RlOptions,
   RunRecord,
   type RunStore,
-  type Sampling,
-  type SamplingClient,
   Supervised,
   SupervisedDataset,
   Tinker,
-  TinkerError,
-  type TrainingClient
+  TinkerError
 } from "@effect-rl/core"
+import { ModelInput, type Sampling, type SamplingClient, type TrainingClient } from "@effect-rl/core/backend"
+import type { DynamicSampling, RlOptions } from "@effect-rl/core/program"
 import { Draw, Fault, Faulty, LeakAudit, Script, Simulation } from "@effect-rl/core/testing"
 import { Duration, Effect, Exit, Layer, Logger, Option, type Scope, Stream } from "effect"
 import * as Task from "../rl/Task.ts"

@@ -1,4 +1,6 @@
-import { LearningRate, NllEvaluator, ResumeError, RunRecord, Supervised, SupervisedDataset } from "@effect-rl/core"
+import { LearningRate, RunRecord, Supervised, SupervisedDataset } from "@effect-rl/core"
+import { NllEvaluator } from "@effect-rl/core/evaluation"
+import { ResumeError } from "@effect-rl/core/program"
 import { Call, Fault } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"

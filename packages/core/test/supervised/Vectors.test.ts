@@ -1,15 +1,8 @@
 /** Vectors recorded by executing tinker-cookbook's supervised code. */
-import {
-  Datum,
-  LearningRate,
-  ModelInput,
-  Nll,
-  RunRecord,
-  Supervised,
-  type SupervisedDataset,
-  WeightedDatum
-} from "@effect-rl/core"
+import { LearningRate, RunRecord, Supervised, type SupervisedDataset } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import * as Epochs from "@effect-rl/core/data/Epochs"
+import { Nll, WeightedDatum } from "@effect-rl/core/program"
 import { Call } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema, Stream } from "effect"

@@ -1,4 +1,5 @@
-import { Env, FunctionTool, ModelInput, type Policy, Rollout, type SamplingClient, TinkerError } from "@effect-rl/core"
+import { Env, FunctionTool, type Policy, Rollout, TinkerError } from "@effect-rl/core"
+import { ModelInput, type SamplingClient } from "@effect-rl/core/backend"
 import { Draw, Fault, Faulty, Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Clock, Effect, Exit, Option, Schema } from "effect"

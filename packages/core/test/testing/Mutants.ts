@@ -1,12 +1,6 @@
 /** The scripted backend with one rule of the port broken each. */
-import {
-  ModelInput,
-  type Pending,
-  type SamplingClient,
-  Tinker,
-  TinkerError,
-  type TrainingClient
-} from "@effect-rl/core"
+import { Tinker, TinkerError } from "@effect-rl/core"
+import { ModelInput, type Pending, type SamplingClient, type TrainingClient } from "@effect-rl/core/backend"
 import { ScriptedTinker } from "@effect-rl/core/testing"
 import { Effect, Layer, Scope } from "effect"
 

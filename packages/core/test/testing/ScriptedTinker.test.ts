@@ -1,4 +1,5 @@
-import { Datum, Loss, ModelInput, Tinker, TinkerError } from "@effect-rl/core"
+import { Loss, Tinker, TinkerError } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Call, Fault, LeakAudit, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"

@@ -1,4 +1,5 @@
-import { Datum, Loss, ModelInput, type Sampling, Tinker } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput, type Sampling } from "@effect-rl/core/backend"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,5 +1,5 @@
 /** What a preset is trained on. */
-import type { Tokenizer } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import type { Document } from "./Documents.ts"
 
 export interface Corpus {

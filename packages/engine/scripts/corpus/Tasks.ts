@@ -1,17 +1,9 @@
 /** Documents made by playing the recipes' own training problems with an assistant of mixed habits, and sums. */
-import {
-  type ChatModel,
-  type EnvGroupBuilder,
-  GroupResult,
-  type ModelInput,
-  type Policy,
-  type Renderer,
-  Renderers,
-  Rollout,
-  Seed,
-  type Tokenizer,
-  type Trajectory
-} from "@effect-rl/core"
+import { type ChatModel, type EnvGroupBuilder, type Policy, Rollout } from "@effect-rl/core"
+import type { ModelInput } from "@effect-rl/core/backend"
+import { Seed, type Trajectory } from "@effect-rl/core/environments"
+import { GroupResult } from "@effect-rl/core/program"
+import { type Renderer, Renderers, type Tokenizer } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { Directory, Format, type Recipe, Recipes } from "@effect-rl/recipes"
 import * as GuessNumber from "@effect-rl/recipes/guessNumber/GuessNumber"

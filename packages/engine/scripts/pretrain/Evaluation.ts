@@ -1,5 +1,5 @@
 /** How well a model adds numbers it has never seen together. */
-import type { Tokenizer } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import type { Compute } from "@effect-rl/engine/model/Compute"
 import { heldOutPairs } from "@effect-rl/recipes/arithmetic/HeldOutPairs"
 import * as Addition from "../corpus/Addition.ts"

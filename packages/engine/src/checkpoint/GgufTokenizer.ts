@@ -1,5 +1,5 @@
 /** The tokenizer that a GGUF file carries in its metadata, as the definition that Hugging Face tools would write. */
-import { Tokenizer } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import type { Metadata } from "../numerics/GgufHeader.ts"

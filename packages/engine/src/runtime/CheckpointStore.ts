@@ -1,5 +1,6 @@
 /** Storage of checkpoints: `engine://<model id>/<kind>/<name>` is a folder under one root, which can be moved. */
-import { TinkerError, type TrainingClient } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { TrainingClient } from "@effect-rl/core/backend"
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"

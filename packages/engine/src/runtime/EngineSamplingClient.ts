@@ -1,5 +1,6 @@
 /** Samples from a snapshot of weights. */
-import { type ModelInput, RequestRules, type Sampling, type SamplingClient, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import { type ModelInput, RequestRules, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import type { Model } from "./Library.ts"

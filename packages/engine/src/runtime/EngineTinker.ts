@@ -1,5 +1,6 @@
 /** The engine as a backend: models, training clients and sampling clients over one host. */
-import { RequestQueue, RequestRules, type Tinker, TinkerError } from "@effect-rl/core"
+import { type Tinker, TinkerError } from "@effect-rl/core"
+import { RequestQueue, RequestRules } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"

@@ -1,16 +1,16 @@
 /** Trains one adapter: checks calls and queues them for the threads. */
+import { Loss } from "@effect-rl/core"
 import {
   type AdamParams,
   CustomLoss,
   type Datum,
-  Loss,
-  type LossGraph,
   LossGraphPass,
   type RequestQueue,
   RequestRules,
   type SamplingClient,
   type TrainingClient
-} from "@effect-rl/core"
+} from "@effect-rl/core/backend"
+import type { LossGraph } from "@effect-rl/core/losses"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

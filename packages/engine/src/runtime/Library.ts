@@ -1,5 +1,7 @@
 /** The models of an engine, each read into the shared memory when first used. */
-import { type Capabilities, type RequestRules, TinkerError, type Tokenizer } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { Capabilities, RequestRules } from "@effect-rl/core/backend"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import type { HuggingFaceTokenizer } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -3,7 +3,7 @@
  *
  * Code on a thread imports single modules of other packages: a thread that loads less starts sooner.
  */
-import type { Sampling } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 import { uniform } from "@effect-rl/core/records/Seed"
 import { bytesOfToken } from "@effect-rl/files/tokenizer/ByteLevel"
 import * as Batch from "../model/Batch.ts"

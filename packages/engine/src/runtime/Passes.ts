@@ -1,5 +1,7 @@
 /** Passes over the data of a call, which are cut into micro-batches that threads compute. */
-import { type Datum, type Loss, LossGraph, TinkerError, type TrainingClient } from "@effect-rl/core"
+import { type Loss, TinkerError } from "@effect-rl/core"
+import type { Datum, TrainingClient } from "@effect-rl/core/backend"
+import { LossGraph } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"

@@ -1,5 +1,6 @@
 /** Messages between the host and its compute threads: plain data and typed arrays. */
-import type { Datum, Loss, Sampling, TrainingClient } from "@effect-rl/core"
+import type { Loss } from "@effect-rl/core"
+import type { Datum, Sampling, TrainingClient } from "@effect-rl/core/backend"
 import type { ByteLevel } from "@effect-rl/files"
 import type { AdamConfig, Blocks } from "../model/Adam.ts"
 import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"

@@ -1,5 +1,6 @@
 /** One training client's adapter on disk. */
-import { TinkerError, type TrainingClient } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { TrainingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Checkpoint from "../checkpoint/Checkpoint.ts"
 import type { AdapterLayout } from "../model/Adapter.ts"

@@ -1,5 +1,6 @@
 /** The tokens of an input: the engine's models read text alone. */
-import { ModelInput, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 
 export const tokens = (input: ModelInput.ModelInput): Effect.Effect<Int32Array, TinkerError.Unsupported> =>

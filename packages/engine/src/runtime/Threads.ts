@@ -1,5 +1,6 @@
 /** The compute threads, and the assignment of work to them. */
-import type { Sampling, TinkerError } from "@effect-rl/core"
+import type { TinkerError } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Region } from "../numerics/Memory.ts"

@@ -1,5 +1,6 @@
 /** The adapter of one training client: its blocks in the shared memory, and the operations of threads on them. */
-import { type Datum, type Loss, TinkerError, type TrainingClient } from "@effect-rl/core"
+import { type Loss, TinkerError } from "@effect-rl/core"
+import type { Datum, TrainingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AdamConfig, Blocks } from "../model/Adam.ts"

@@ -1,5 +1,7 @@
 /** Training data as the threads read them. */
-import { type Datum, type LossGraph, TinkerError, type TrainingClient } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { Datum, TrainingClient } from "@effect-rl/core/backend"
+import type { LossGraph } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
 import type { Item } from "./Protocol.ts"

@@ -1,5 +1,7 @@
 /** One micro-batch: log-probabilities of its targets, its loss and, where asked for, its gradient. */
-import type { Datum, Loss, LossGraph } from "@effect-rl/core"
+import type { Loss } from "@effect-rl/core"
+import type { Datum } from "@effect-rl/core/backend"
+import type { LossGraph } from "@effect-rl/core/losses"
 import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
 import * as Record from "effect/Record"
 import * as Result from "effect/Result"

@@ -1,14 +1,8 @@
-import {
-  Datum,
-  Loss,
-  LossExpression,
-  LossGraphPass,
-  LossSubmission,
-  LossTerm,
-  PolicyLoss,
-  Tinker
-} from "@effect-rl/core"
-import type { TrainingClient } from "@effect-rl/core"
+import { Loss, PolicyLoss, Tinker } from "@effect-rl/core"
+import { Datum, LossGraphPass } from "@effect-rl/core/backend"
+import type { TrainingClient } from "@effect-rl/core/backend"
+import * as LossSubmission from "@effect-rl/core/backend/LossSubmission"
+import { LossExpression, LossTerm } from "@effect-rl/core/losses"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"

@@ -1,4 +1,5 @@
-import { Loss, Tinker, type TrainingClient } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import type { TrainingClient } from "@effect-rl/core/backend"
 import { assert, describe, layer } from "@effect/vitest"
 import { Array, Effect } from "effect"
 import * as TestEngine from "./TestEngine.ts"

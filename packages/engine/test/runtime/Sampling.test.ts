@@ -1,4 +1,6 @@
-import { ModelInput, type Sampling, Tinker, Tokenizer } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import { ModelInput, type Sampling } from "@effect-rl/core/backend"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Array, Effect, Random } from "effect"
 import * as TestEngine from "./TestEngine.ts"

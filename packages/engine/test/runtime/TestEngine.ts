@@ -1,5 +1,5 @@
 /** An engine with its checkpoints in a temporary folder, and data for its smallest model. */
-import { Datum, ModelInput, type Sampling } from "@effect-rl/core"
+import { Datum, ModelInput, type Sampling } from "@effect-rl/core/backend"
 import * as Engine from "@effect-rl/engine/Engine"
 import { Host } from "@effect-rl/engine/runtime/Host"
 import * as NodeServices from "@effect/platform-node/NodeServices"

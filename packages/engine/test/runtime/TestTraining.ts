@@ -1,5 +1,6 @@
 /** Clients that train on texts. */
-import { Loss, Tinker, type TrainingClient } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import type { TrainingClient } from "@effect-rl/core/backend"
 import { Array, Effect } from "effect"
 import * as TestEngine from "./TestEngine.ts"
 

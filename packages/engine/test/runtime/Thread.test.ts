@@ -7,7 +7,8 @@ import { spawn } from "node:child_process"
 
 /** Prints a log-probability by an engine with one worker. */
 const program = `
-  import { ModelInput, Tinker } from "@effect-rl/core"
+  import { Tinker } from "@effect-rl/core"
+  import { ModelInput } from "@effect-rl/core/backend"
   import { Engine } from "@effect-rl/engine"
   import * as NodeServices from "@effect/platform-node/NodeServices"
   import { Effect } from "effect"

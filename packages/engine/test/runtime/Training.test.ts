@@ -1,4 +1,5 @@
-import { Datum, Loss, ModelInput, type TrainingClient } from "@effect-rl/core"
+import { Loss } from "@effect-rl/core"
+import { Datum, ModelInput, type TrainingClient } from "@effect-rl/core/backend"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Array, Effect, FileSystem } from "effect"
 import * as TestEngine from "./TestEngine.ts"

@@ -1,4 +1,6 @@
-import { type Message, ModelInput, Renderers } from "@effect-rl/core"
+import type { Message } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import { Renderers } from "@effect-rl/core/renderers"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
 import { columns } from "@effect-rl/recipes/arithmetic/ColumnAddition"
 import { heldOutPairs, isHeldOut } from "@effect-rl/recipes/arithmetic/HeldOutPairs"

@@ -1,5 +1,6 @@
 /** The files that tinker-cookbook writes beside a run, for its own tools and for those that know them. */
-import { type EnvMetric, type GroupResult, RunRecord, type RunStore } from "@effect-rl/core"
+import { type EnvMetric, RunRecord, type RunStore } from "@effect-rl/core"
+import type { GroupResult } from "@effect-rl/core/program"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"

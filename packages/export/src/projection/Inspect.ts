@@ -1,5 +1,5 @@
 /** Logs of Inspect: one `.eval` for each evaluation and each iteration. */
-import { Statistics } from "@effect-rl/core"
+import { Statistics } from "@effect-rl/core/evaluation"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -1,5 +1,5 @@
 /** Rollouts as a table in a Parquet file, for notebooks. */
-import { Trajectory } from "@effect-rl/core"
+import { Trajectory } from "@effect-rl/core/environments"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"

@@ -1,5 +1,5 @@
 /** Traces of verifiers and prime-rl, as JSON lines. */
-import type { ModelInput } from "@effect-rl/core"
+import type { ModelInput } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"

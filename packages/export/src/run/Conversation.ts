@@ -1,5 +1,6 @@
 /** What was said in an episode, as messages: from the texts that its environment logged, or from its tokens. */
-import type { ModelInput, Trajectory } from "@effect-rl/core"
+import type { ModelInput } from "@effect-rl/core/backend"
+import type { Trajectory } from "@effect-rl/core/environments"
 
 /** The text of tokens, special ones included. */
 export type Decode = (tokens: ArrayLike<number>) => string

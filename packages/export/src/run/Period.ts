@@ -2,7 +2,9 @@
  * When the parts of a group took place, in milliseconds since 1970. What the run did not time took as long as its group, and a group
  * that is used again after a resume took no time.
  */
-import { GroupResult, type RunRecord, type Trajectory } from "@effect-rl/core"
+import type { RunRecord } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { GroupResult } from "@effect-rl/core/program"
 
 export interface Period {
   readonly start: number

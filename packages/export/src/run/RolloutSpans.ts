@@ -1,5 +1,7 @@
 /** A group as spans: members, in them turns, in those tool calls, and the reward. */
-import { GroupPayload, type RunRecord, type RunStore, type Trajectory } from "@effect-rl/core"
+import type { RunRecord, RunStore } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { GroupPayload } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Conversation from "./Conversation.ts"

@@ -1,5 +1,8 @@
 /** The rollouts of a recorded run, with what training made of them. */
-import { GroupPayload, GroupResult, RunRecord, type RunStore, type Trajectory } from "@effect-rl/core"
+import { RunRecord, type RunStore } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { GroupResult } from "@effect-rl/core/program"
+import { GroupPayload } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 

@@ -1,5 +1,6 @@
 /** The database of Trackio, as its own client writes it. */
-import { GroupPayload, type RunRecord, type RunStore } from "@effect-rl/core"
+import type { RunRecord, RunStore } from "@effect-rl/core"
+import { GroupPayload } from "@effect-rl/core/records"
 import { FileFailure } from "@effect-rl/files"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,5 @@
 /** Tokenizers of the Hugging Face format: `tokenizer.json` beside an optional `tokenizer_config.json`. */
-import { Tokenizer } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import { Tokenizer as Implementation } from "@huggingface/tokenizers"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"

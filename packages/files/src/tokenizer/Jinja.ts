@@ -1,5 +1,5 @@
 /** Chat templates, read by `@huggingface/jinja`. */
-import type { JinjaTemplate } from "@effect-rl/core"
+import type { JinjaTemplate } from "@effect-rl/core/renderers"
 import { Environment, parse, tokenize } from "@huggingface/jinja"
 import * as Result from "effect/Result"
 import * as BoundedJinja from "./BoundedJinja.ts"

@@ -1,5 +1,5 @@
 /** Vocabularies in tiktoken's form: one line per token with its bytes in base64 and its rank, as Kimi publishes its own. */
-import { Tokenizer } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as ByteLevel from "./ByteLevel.ts"
 import type { AddedToken, TokenizerDefinition } from "./TokenizerDefinition.ts"

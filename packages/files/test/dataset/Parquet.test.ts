@@ -1,4 +1,4 @@
-import { Seed } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import { Parquet } from "@effect-rl/files"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Schema, Stream } from "effect"

@@ -1,4 +1,6 @@
-import { JinjaRenderer, Message, type ModelInput, type Renderer, ResponseStream, type Tokenizer } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import type { ModelInput } from "@effect-rl/core/backend"
+import { JinjaRenderer, type Renderer, ResponseStream, type Tokenizer } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import * as Templates from "./Templates.ts"

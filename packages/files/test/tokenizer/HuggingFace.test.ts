@@ -1,4 +1,4 @@
-import { Tokenizer } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import { Hub, HubError, HuggingFace } from "@effect-rl/files"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"

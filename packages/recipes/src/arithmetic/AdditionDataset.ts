@@ -1,5 +1,6 @@
 /** Batches of additions, each a group of attempts. */
-import { type ChatModel, type ProblemEnv, ProblemGroupBuilder, type Renderer, type RLDataset } from "@effect-rl/core"
+import { type ChatModel, type ProblemEnv, ProblemGroupBuilder, type RLDataset } from "@effect-rl/core"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 
 export interface Options {

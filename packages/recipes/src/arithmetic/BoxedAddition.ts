@@ -1,5 +1,6 @@
 /** Adding two numbers below 100, the answer in a box. Some pairs are never trained on. */
-import { type ChatModel, type ProblemEnv, ProblemGroupBuilder, Seed } from "@effect-rl/core"
+import { type ChatModel, type ProblemEnv, ProblemGroupBuilder } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import * as MathEnv from "../math/MathEnv.ts"
 import * as AdditionDataset from "./AdditionDataset.ts"
 import { heldOutPairs, isHeldOut } from "./HeldOutPairs.ts"

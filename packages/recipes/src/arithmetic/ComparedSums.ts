@@ -4,15 +4,14 @@ import {
   type Evaluator,
   Message,
   MessagePolicy,
-  PreferenceModel,
-  Proportion,
-  type Renderer,
-  type SamplingClient,
-  Seed,
   Supervised,
   SupervisedDataset,
   type TinkerError
 } from "@effect-rl/core"
+import type { SamplingClient } from "@effect-rl/core/backend"
+import { PreferenceModel, Seed } from "@effect-rl/core/environments"
+import { Proportion } from "@effect-rl/core/evaluation"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as CommonSettings from "../CommonSettings.ts"

@@ -1,5 +1,6 @@
 /** Distillation on sums, with a teacher that is trained first. */
-import { RunOptions, Setting } from "@effect-rl/core"
+import { Setting } from "@effect-rl/core"
+import { RunOptions } from "@effect-rl/core/program"
 import * as Schema from "effect/Schema"
 import * as Pipeline from "../Pipeline.ts"
 import { onPolicyDistill } from "./OnPolicyDistillation.ts"

@@ -6,7 +6,7 @@
  * from `Seed.uniform` (mulberry32) of `heldOutSeed`, put in ascending order, skipping a pair already drawn and
  * `4 + 5` (the worked example of the few-shot prompt), until there are 256 of the 5050 unordered pairs.
  */
-import { Seed } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 
 const heldOutSeed = 20260101
 const heldOutCount = 256

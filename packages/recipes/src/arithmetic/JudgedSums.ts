@@ -3,13 +3,13 @@ import {
   type ChatModel,
   Message,
   PairwisePreferenceGroupBuilder,
-  type PreferenceModel,
-  type Renderer,
   Rl,
   Setting,
   Tinker,
   type TinkerError
 } from "@effect-rl/core"
+import type { PreferenceModel } from "@effect-rl/core/environments"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

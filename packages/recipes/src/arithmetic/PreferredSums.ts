@@ -1,5 +1,7 @@
 /** Teaches a small model to prefer right answers to wrong ones. */
-import { Dpo, DpoOptions, type Evaluator, PreferenceEvaluator, Preferences, Setting } from "@effect-rl/core"
+import { Dpo, type Evaluator, Preferences, Setting } from "@effect-rl/core"
+import { PreferenceEvaluator } from "@effect-rl/core/evaluation"
+import { DpoOptions } from "@effect-rl/core/program"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as CommonSettings from "../CommonSettings.ts"

@@ -1,5 +1,7 @@
 /** Reinforcement learning from preferences in three stages, on sums. */
-import { type Judge, RunOptions, Setting } from "@effect-rl/core"
+import { Setting } from "@effect-rl/core"
+import type { Judge } from "@effect-rl/core/environments"
+import { RunOptions } from "@effect-rl/core/program"
 import * as Schema from "effect/Schema"
 import * as Pipeline from "../Pipeline.ts"
 import { preferenceModel } from "./ComparedSums.ts"

@@ -1,5 +1,6 @@
 /** Sums for SmolLM2: a real language model that answers most of them wrongly, and learns them within half an hour on two cores. */
-import { type ChatModel, Evaluator, ProblemEnv, ProblemGroupBuilder, Seed, Setting } from "@effect-rl/core"
+import { type ChatModel, Evaluator, ProblemEnv, ProblemGroupBuilder, Setting } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

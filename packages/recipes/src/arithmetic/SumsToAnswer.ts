@@ -1,5 +1,7 @@
 /** Sums with boxed answers, for recipes that train on examples: problems to evaluate on, and to play. */
-import { type ChatModel, Evaluator, type Renderer, type Rl, RunOptions, type WeightedDatum } from "@effect-rl/core"
+import { type ChatModel, Evaluator, type Rl } from "@effect-rl/core"
+import { RunOptions, type WeightedDatum } from "@effect-rl/core/program"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Recipe from "../Recipe.ts"

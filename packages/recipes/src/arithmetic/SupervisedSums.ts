@@ -1,5 +1,6 @@
 /** Teaches a small model to work out sums by showing it how. */
-import { type Evaluator, NllEvaluator, Supervised, SupervisedDataset } from "@effect-rl/core"
+import { type Evaluator, Supervised, SupervisedDataset } from "@effect-rl/core"
+import { NllEvaluator } from "@effect-rl/core/evaluation"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as CommonSettings from "../CommonSettings.ts"

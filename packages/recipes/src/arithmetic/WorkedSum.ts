@@ -1,5 +1,6 @@
 /** Conversations in which a sum is worked out before it is answered, to imitate or to prefer. */
-import { Message, Seed, type SupervisedDataset } from "@effect-rl/core"
+import { Message, type SupervisedDataset } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import * as MathEnv from "../math/MathEnv.ts"
 import * as BoxedAddition from "./BoxedAddition.ts"
 import { columns } from "./ColumnAddition.ts"

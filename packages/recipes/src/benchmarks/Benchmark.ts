@@ -5,10 +5,10 @@ import {
   type InvalidOption,
   ProblemEnv,
   ProblemGroupBuilder,
-  type Renderer,
-  type RolloutError,
   type TinkerError
 } from "@effect-rl/core"
+import type { RolloutError } from "@effect-rl/core/program"
+import type { Renderer } from "@effect-rl/core/renderers"
 import type { Hub, HubError, RowError } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"

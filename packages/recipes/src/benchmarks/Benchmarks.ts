@@ -4,7 +4,7 @@
  * @example
  * const loaded = Option.map(Benchmarks.byName("aime2025"), ({ load }) => load({ limit: 10 }))
  */
-import { Seed } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as MathSets from "../datasets/MathSets.ts"

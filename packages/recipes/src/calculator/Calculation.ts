@@ -1,5 +1,5 @@
 /** Expressions to work out. Some are never trained on. */
-import { Seed } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import * as Result from "effect/Result"
 import * as Rational from "../grading/Rational.ts"
 import * as Expression from "./Expression.ts"

@@ -1,12 +1,6 @@
 /** Trains a model to call a calculator and to answer with its result. */
-import {
-  type ChatModel,
-  type EnvGroupBuilder,
-  Evaluator,
-  type InvalidOption,
-  type Renderer,
-  Setting
-} from "@effect-rl/core"
+import { type ChatModel, type EnvGroupBuilder, Evaluator, type InvalidOption, Setting } from "@effect-rl/core"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

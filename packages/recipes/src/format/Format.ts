@@ -1,5 +1,6 @@
 /** Trains a model to write a list in the format it is asked for. */
-import { type ChatModel, Evaluator, ProblemEnv, ProblemGroupBuilder, RLDataset, Seed } from "@effect-rl/core"
+import { type ChatModel, Evaluator, ProblemEnv, ProblemGroupBuilder, RLDataset } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"

@@ -1,5 +1,6 @@
 /** Tic-tac-toe learned by playing against oneself. */
-import { type ChatModel, Evaluator, type MessagePolicy, SelfPlay, Versus } from "@effect-rl/core"
+import { type ChatModel, Evaluator, type MessagePolicy, SelfPlay } from "@effect-rl/core"
+import { Versus } from "@effect-rl/core/environments"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

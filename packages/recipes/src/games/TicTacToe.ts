@@ -1,5 +1,5 @@
 /** Three in a row. Player 0 is O and begins, player 1 is X. */
-import type { Game } from "@effect-rl/core"
+import type { Game } from "@effect-rl/core/environments"
 
 export interface Board {
   /** By cell, row by row: the player whose mark it has. */

@@ -4,7 +4,8 @@
  * @example
  * const group = Versus.make({ key: "game 1", size: 8, model, game: TicTacToe.ticTacToe, opponent: TicTacToeOpponents.optimal })
  */
-import { Message, type MessagePolicy, Seed } from "@effect-rl/core"
+import { Message, type MessagePolicy } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import * as Effect from "effect/Effect"
 import * as TicTacToe from "./TicTacToe.ts"
 

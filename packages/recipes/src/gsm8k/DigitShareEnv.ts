@@ -1,5 +1,7 @@
 /** A problem whose reward is the share of right digits, rather than right or wrong. */
-import { type Env, EnvMetric, Message, type Renderer, SingleTurn } from "@effect-rl/core"
+import { type Env, EnvMetric, Message } from "@effect-rl/core"
+import { SingleTurn } from "@effect-rl/core/environments"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Boxed from "../grading/Boxed.ts"

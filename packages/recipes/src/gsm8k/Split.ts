@@ -1,5 +1,5 @@
 /** Training problems and test problems, with no problem in both. */
-import { Seed } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Problem } from "./Gsm8kRow.ts"

@@ -1,5 +1,6 @@
 /** Guessing a number: several turns with one policy, upstream's numbers in upstream's order. */
-import { type ChatModel, type EnvGroupBuilder, Evaluator, type Renderer, RLDataset, Setting } from "@effect-rl/core"
+import { type ChatModel, type EnvGroupBuilder, Evaluator, RLDataset, Setting } from "@effect-rl/core"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

@@ -1,5 +1,6 @@
 /** A number is guessed in a few turns, each answered with too low or too high. */
-import { type ChatModel, Env, EnvMetric, Message, type Renderer } from "@effect-rl/core"
+import { type ChatModel, Env, EnvMetric, Message } from "@effect-rl/core"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 
 /** How hard the game is. */

@@ -1,5 +1,5 @@
 /** People and their rooms, to be searched by name. */
-import { Seed } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 
 export interface Entry {
   readonly name: string

@@ -1,12 +1,7 @@
 /** Trains a model to look up a fact with a search tool. */
-import {
-  type ChatModel,
-  type EnvGroupBuilder,
-  Evaluator,
-  type InvalidOption,
-  type Renderer,
-  Seed
-} from "@effect-rl/core"
+import { type ChatModel, type EnvGroupBuilder, Evaluator, type InvalidOption } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

@@ -2,24 +2,11 @@
  * Reinforcement learning written out by hand: sample, grade, compare, train. `Rl.run` does the same with environments, failures,
  * records of every group, other paces, and credits and losses by name.
  */
-import {
-  Adam,
-  type ChatModel,
-  Datum,
-  Loss,
-  Message,
-  ModelInput,
-  Pass,
-  Program,
-  Run,
-  RunOptions,
-  type Sampling,
-  type SamplingClient,
-  Seed,
-  Setting,
-  Statistics,
-  type Weights
-} from "@effect-rl/core"
+import { type ChatModel, Loss, Message, Setting } from "@effect-rl/core"
+import { Datum, ModelInput, type Sampling, type SamplingClient, type Weights } from "@effect-rl/core/backend"
+import { Seed } from "@effect-rl/core/environments"
+import { Statistics } from "@effect-rl/core/evaluation"
+import { Adam, Pass, Program, Run, RunOptions } from "@effect-rl/core/program"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

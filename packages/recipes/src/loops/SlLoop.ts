@@ -1,5 +1,7 @@
 /** Supervised learning written out by hand: a batch, a pass of cross entropy, an optimizer step. `Supervised.run` does the same. */
-import { Adam, type Datum, Loss, Nll, Pass, Program, Run, RunOptions, SupervisedDataset } from "@effect-rl/core"
+import { Loss, SupervisedDataset } from "@effect-rl/core"
+import type { Datum } from "@effect-rl/core/backend"
+import { Adam, Nll, Pass, Program, Run, RunOptions } from "@effect-rl/core/program"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"

@@ -1,4 +1,6 @@
-import { EnvMetric, Renderers, Rollout, type Sampling } from "@effect-rl/core"
+import { EnvMetric, Rollout } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
+import { Renderers } from "@effect-rl/core/renderers"
 import { EnvLaws } from "@effect-rl/core/testing"
 import { Calculation, CalculatorEnv, Recipes } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"

@@ -1,4 +1,4 @@
-import { Game } from "@effect-rl/core"
+import { Game } from "@effect-rl/core/environments"
 import { TicTacToe } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
 

@@ -1,4 +1,5 @@
-import { Game, Message, type MessagePolicy, Setting } from "@effect-rl/core"
+import { Message, type MessagePolicy, Setting } from "@effect-rl/core"
+import { Game } from "@effect-rl/core/environments"
 import { type Recipe, Recipes, TicTacToe, TicTacToeOpponents } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"

@@ -1,5 +1,5 @@
 /** Answers that are made to take long: deep, long, repetitive or of enormous value. */
-import { Seed } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 
 const repeated = (text: string) => (size: number) => text.repeat(size)
 const wrapped = (open: string, inside: string, close: string) => (size: number) =>

@@ -1,4 +1,5 @@
-import { RunRecord, RunStore, Tinker, Weights } from "@effect-rl/core"
+import { RunRecord, RunStore, Tinker } from "@effect-rl/core"
+import { Weights } from "@effect-rl/core/backend"
 import { Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { Hub } from "@effect-rl/files"
 import { BoxedProblems, Gsm8k, type Gsm8kRow, Gsm8kSource, MathEnv, Recipes, type Split } from "@effect-rl/recipes"

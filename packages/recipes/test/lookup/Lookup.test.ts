@@ -1,4 +1,5 @@
-import { EnvMetric, Rollout, type Sampling } from "@effect-rl/core"
+import { EnvMetric, Rollout } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 import { EnvLaws } from "@effect-rl/core/testing"
 import { Directory, LookupEnv, Recipes } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"

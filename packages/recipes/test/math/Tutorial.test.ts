@@ -1,5 +1,6 @@
 /** The prompt of tinker-cookbook's tutorial 05, whose length and stop it prints. */
-import { ModelInput, Qwen35 } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import * as Qwen35 from "@effect-rl/core/renderers/qwen/Qwen35"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
 import { MathEnv } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"

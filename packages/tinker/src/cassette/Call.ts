@@ -1,5 +1,6 @@
 /** One call to a backend as a cassette knows it: by its content. */
-import type { AdamParams, Datum, Loss, ModelInput, Sampling, Tinker, TrainingClient } from "@effect-rl/core"
+import type { Loss, Tinker } from "@effect-rl/core"
+import type { AdamParams, Datum, ModelInput, Sampling, TrainingClient } from "@effect-rl/core/backend"
 import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"

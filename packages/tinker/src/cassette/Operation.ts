@@ -1,5 +1,5 @@
 /** The operations of a backend, and how their answers are recorded. */
-import { Capabilities, type Sampling, type TrainingClient } from "@effect-rl/core"
+import { Capabilities, type Sampling, type TrainingClient } from "@effect-rl/core/backend"
 import * as Schema from "effect/Schema"
 import * as Session from "../wire/Session.ts"
 import * as NumberText from "./NumberText.ts"

@@ -1,5 +1,6 @@
 /** A sampling client played by a deck. */
-import { type SamplingClient, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Call from "./Call.ts"
 import type { Deck } from "./Deck.ts"

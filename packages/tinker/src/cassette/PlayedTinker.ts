@@ -1,5 +1,6 @@
 /** A backend played by a deck. */
-import { Tinker, type TrainingClient } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import type { TrainingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Call from "./Call.ts"
 import type { Deck, Made } from "./Deck.ts"

@@ -1,13 +1,6 @@
 /** A training client played by a deck. */
-import {
-  CustomLoss,
-  type Datum,
-  Loss,
-  type Pending,
-  RequestQueue,
-  TinkerError,
-  type TrainingClient
-} from "@effect-rl/core"
+import { Loss, TinkerError } from "@effect-rl/core"
+import { CustomLoss, type Datum, type Pending, RequestQueue, type TrainingClient } from "@effect-rl/core/backend"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

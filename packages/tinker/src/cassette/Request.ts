@@ -1,5 +1,6 @@
 /** Requests as JSON: equal requests are equal texts, with or without spelled-out defaults. */
-import { AdamParams, type Datum, type Loss, type ModelInput, type Sampling, type Tinker } from "@effect-rl/core"
+import type { Loss, Tinker } from "@effect-rl/core"
+import { AdamParams, type Datum, type ModelInput, type Sampling } from "@effect-rl/core/backend"
 import type * as Schema from "effect/Schema"
 import * as NumberText from "./NumberText.ts"
 

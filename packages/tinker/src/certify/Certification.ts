@@ -1,5 +1,6 @@
 /** Tests any Tinker server. */
-import { Tinker, TinkerError, Tokenizer } from "@effect-rl/core"
+import { Tinker, TinkerError } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -1,5 +1,5 @@
 /** Tokens that a server drew after one prompt, and the evidence that it drew them from another distribution than it should. */
-import { ModelInput, type Sampling, type SamplingClient } from "@effect-rl/core"
+import { ModelInput, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Order from "effect/Order"

@@ -1,5 +1,5 @@
 /** Training data for any language model with a dozen token ids, for the port and in wire format. */
-import { Datum, ModelInput } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { sdk_version } from "../client/ClientConfig.ts"

@@ -1,5 +1,6 @@
 /** Clients that continue from one state, each with one step: they differ only in the gradients of their passes. */
-import { Loss, type Pending, Tinker, type TinkerError, type TrainingClient } from "@effect-rl/core"
+import { Loss, Tinker, type TinkerError } from "@effect-rl/core"
+import type { Pending, TrainingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Check from "./Check.ts"
 import * as Examples from "./Examples.ts"

@@ -1,5 +1,5 @@
 /** Loss graphs that the service keeps for a session. */
-import type { LossGraph } from "@effect-rl/core"
+import type { LossGraph } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
 import * as Wire from "../wire/CustomLoss.ts"
 import * as Connection from "./Connection.ts"

@@ -1,5 +1,6 @@
 /** The kind of server that answers, and the requests that it supports. */
-import { type Capabilities, type Datum, type Loss, TinkerError } from "@effect-rl/core"
+import { type Loss, TinkerError } from "@effect-rl/core"
+import type { Capabilities, Datum } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Wire from "../wire/Session.ts"
 import * as CheckpointPath from "./CheckpointPath.ts"

@@ -1,5 +1,6 @@
 /** Samples from the weights of one sampling session. */
-import { type ModelInput, RequestRules, type Sampling, type SamplingClient, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import { type ModelInput, RequestRules, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"

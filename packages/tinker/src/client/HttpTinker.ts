@@ -1,5 +1,6 @@
 /** A service that speaks the Tinker API as a backend. */
-import { RequestRules, Tinker } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import { RequestRules } from "@effect-rl/core/backend"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,15 +1,14 @@
 /** Trains one model of the service. */
+import { type Loss, TinkerError } from "@effect-rl/core"
 import {
   type Datum,
-  type Loss,
-  type LossGraph,
   type LossGraphPass,
   Pending,
   RequestRules,
   type SamplingClient,
-  TinkerError,
   type TrainingClient
-} from "@effect-rl/core"
+} from "@effect-rl/core/backend"
+import type { LossGraph } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"

@@ -1,5 +1,6 @@
 /** The models that a service offers, and what each can do. */
-import { type RequestRules, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { RequestRules } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Wire from "../wire/Session.ts"

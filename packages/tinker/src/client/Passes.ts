@@ -1,15 +1,14 @@
 /** Training passes: split into chunks on the way there, put together on the way back. */
+import { Loss, type TinkerError } from "@effect-rl/core"
 import {
   CustomLoss,
   type Datum,
-  Loss,
-  type LossGraph,
   LossGraphPass,
   type Pending,
   RequestRules,
-  type TinkerError,
   type TrainingClient
-} from "@effect-rl/core"
+} from "@effect-rl/core/backend"
+import type { LossGraph } from "@effect-rl/core/losses"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"

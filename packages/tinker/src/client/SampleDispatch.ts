@@ -1,5 +1,5 @@
 /** Posts samples no faster than the service takes them. */
-import type { Sampling } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { Event, type Observe } from "./Activity.ts"

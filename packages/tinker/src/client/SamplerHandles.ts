@@ -1,5 +1,6 @@
 /** Samplers that other processes sample from as well. */
-import { type SamplingClient, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { SamplingClient } from "@effect-rl/core/backend"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"

@@ -1,5 +1,5 @@
 /** Saves, which are carried out once even where they are requested twice. */
-import type { TrainingClient } from "@effect-rl/core"
+import type { TrainingClient } from "@effect-rl/core/backend"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"

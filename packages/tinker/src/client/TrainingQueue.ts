@@ -1,5 +1,6 @@
 /** The requests of one model: posted in order without waiting for results, whose failures are not overlooked. */
-import { type Pending, RequestQueue, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import { type Pending, RequestQueue } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Formatter from "effect/Formatter"
 import * as Result from "effect/Result"

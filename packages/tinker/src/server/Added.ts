@@ -1,5 +1,5 @@
 /** Features that this server adds to any backend. */
-import type { Capabilities, Sampling } from "@effect-rl/core"
+import type { Capabilities, Sampling } from "@effect-rl/core/backend"
 
 const sampling = ({ promptLogprobs, topkPromptLogprobs }: Capabilities.Capabilities): ReadonlyArray<Sampling.Extra> => [
   ...(promptLogprobs ? ["promptLogprobsLastN" as const] : []),

@@ -1,5 +1,5 @@
 /** The answer to a finished request, before its encoding is known. */
-import type { Sampling } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 import * as Data from "effect/Data"
 import type * as PassResult from "../wire/PassResult.ts"
 

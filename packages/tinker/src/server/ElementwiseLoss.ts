@@ -1,5 +1,6 @@
 /** The loss of every position of a pass, as the hosted service reports it beside the log-probabilities. */
-import type { Datum, Loss } from "@effect-rl/core"
+import type { Loss } from "@effect-rl/core"
+import type { Datum } from "@effect-rl/core/backend"
 
 /** `drift` is lp − q, of the token or, for gspo, the mean over the sequence. */
 type TokenLoss = (logprob: number, drift: number, advantage: number) => number

@@ -2,15 +2,9 @@
  * Passes whose loss is a graph, in front of any backend. The backend computes losses that are functions of each token, and small ones; all
  * others are computed by the thread for losses, between a pass forward and a pass of their gradients.
  */
-import {
-  Loss,
-  LossGraph,
-  LossGraphInterpreter,
-  LossGraphPass,
-  type Pending,
-  TinkerError,
-  type TrainingClient
-} from "@effect-rl/core"
+import { Loss, TinkerError } from "@effect-rl/core"
+import { LossGraphPass, type Pending, type TrainingClient } from "@effect-rl/core/backend"
+import { LossGraph, LossGraphInterpreter } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { LossThread } from "./LossThread.ts"

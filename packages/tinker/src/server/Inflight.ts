@@ -1,5 +1,6 @@
 /** Weights of a model that all its inflight samplers share: a later publication replaces them for every one. */
-import { type SamplingClient, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"

@@ -1,5 +1,6 @@
 /** Losses that clients send as graphs, and that passes name by their ids. */
-import { LossGraph, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import { LossGraph } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Scope from "effect/Scope"

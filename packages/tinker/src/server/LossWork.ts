@@ -1,5 +1,5 @@
 /** Losses of data by a graph, as the thread for large losses computes them. */
-import { type LossGraph, LossGraphInterpreter } from "@effect-rl/core"
+import { type LossGraph, LossGraphInterpreter } from "@effect-rl/core/losses"
 import * as Result from "effect/Result"
 
 /** The inputs of one datum, and its log-probabilities where they are known. */

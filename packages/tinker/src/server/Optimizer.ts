@@ -1,5 +1,6 @@
 /** Optimizers of the API, of which the backends of this project have Adam alone. */
-import { type AdamParams, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { AdamParams } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import type * as Training from "../wire/Training.ts"
 

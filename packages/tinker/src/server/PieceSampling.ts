@@ -1,5 +1,6 @@
 /** Samples in pieces, so that callers take turns and no request keeps a backend to itself. */
-import type { Sampling, SamplingClient, TinkerError } from "@effect-rl/core"
+import type { TinkerError } from "@effect-rl/core"
+import type { Sampling, SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import type { Fair } from "./Fair.ts"
 

@@ -1,5 +1,5 @@
 /** Scores of the last tokens of a prompt alone. */
-import type { Sampling } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 
 /** Leaves the scores of the last `count` prompt tokens, NaN and no candidates before them. */
 export const lastOnly = (response: Sampling.SampleResponse, count: number | undefined): Sampling.SampleResponse => {

@@ -1,5 +1,6 @@
 /** Sampling sessions and samples. */
-import { type Capabilities, type Sampling, type SamplingClient, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { Capabilities, Sampling, SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"

@@ -1,5 +1,6 @@
 /** Shared rules of saved weights: their names, lifetimes and runs, and the note of each save. */
-import { type Pending, TinkerError, type TrainingClient } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { Pending, TrainingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import * as Answer from "./Answer.ts"

@@ -1,5 +1,6 @@
 /** A client's session with its models and samplers. */
-import type { LossGraph, SamplingClient, TrainingClient } from "@effect-rl/core"
+import type { SamplingClient, TrainingClient } from "@effect-rl/core/backend"
+import type { LossGraph } from "@effect-rl/core/losses"
 import type * as Scope from "effect/Scope"
 import type * as Semaphore from "effect/Semaphore"
 import type * as Wire from "../wire/Checkpoints.ts"

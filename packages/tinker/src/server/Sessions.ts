@@ -1,5 +1,6 @@
 /** Sessions of clients, and the models and samplers made for them, which end with their session. */
-import type { SamplingClient, TinkerError, TrainingClient } from "@effect-rl/core"
+import type { TinkerError } from "@effect-rl/core"
+import type { SamplingClient, TrainingClient } from "@effect-rl/core/backend"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

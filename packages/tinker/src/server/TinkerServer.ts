@@ -1,5 +1,6 @@
 /** The Tinker API over HTTP in front of any backend. */
-import { Tinker, type Tokenizer } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

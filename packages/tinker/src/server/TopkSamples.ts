@@ -1,5 +1,6 @@
 /** The most likely tokens at sampled positions, by scoring the sampled tokens as a prompt. */
-import { ModelInput, type Sampling, type SamplingClient, type TinkerError } from "@effect-rl/core"
+import type { TinkerError } from "@effect-rl/core"
+import { ModelInput, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 
 type Client = SamplingClient.SamplingClient

@@ -1,5 +1,5 @@
 /** Bodies about losses that a client makes and a server computes. */
-import { LossGraph } from "@effect-rl/core"
+import { LossGraph } from "@effect-rl/core/losses"
 import * as Schema from "effect/Schema"
 import { SequenceId } from "./Json.ts"
 

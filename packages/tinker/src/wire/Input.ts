@@ -1,5 +1,6 @@
 /** Model input as JSON. */
-import { ModelInput, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"

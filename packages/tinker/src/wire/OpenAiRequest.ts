@@ -1,5 +1,5 @@
 /** Requests of OpenAI's clients: the fields that this server reads, and why it refuses the others. */
-import { OpenAi } from "@effect-rl/core"
+import { OpenAi } from "@effect-rl/core/renderers"
 import * as Schema from "effect/Schema"
 import { nullable } from "./Json.ts"
 

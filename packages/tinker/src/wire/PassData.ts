@@ -1,5 +1,7 @@
 /** The data of a received pass, as a backend takes them. Every field that is not read is refused by name. */
-import { Datum, Loss, type LossGraph, ModelInput, TinkerError, type TrainingClient } from "@effect-rl/core"
+import { Loss, TinkerError } from "@effect-rl/core"
+import { Datum, ModelInput, type TrainingClient } from "@effect-rl/core/backend"
+import type { LossGraph } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"

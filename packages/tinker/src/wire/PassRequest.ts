@@ -1,6 +1,7 @@
 /** A training pass as it is sent: the caller's data as protobuf. */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
-import type { Datum, Loss, ModelInput, TrainingClient } from "@effect-rl/core"
+import type { Loss } from "@effect-rl/core"
+import type { Datum, ModelInput, TrainingClient } from "@effect-rl/core/backend"
 import type * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
 import * as Bytes from "./Bytes.ts"

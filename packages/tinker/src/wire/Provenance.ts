@@ -1,5 +1,5 @@
 /** Where the tokens of a datum were sampled: runs that name sequences and tile a field. */
-import type { Datum as CoreDatum } from "@effect-rl/core"
+import type { Datum as CoreDatum } from "@effect-rl/core/backend"
 import * as Result from "effect/Result"
 import type { Datum, ProvenanceSpan } from "./gen/TinkerPublic.gen.ts"
 

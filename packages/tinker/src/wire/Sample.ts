@@ -1,5 +1,6 @@
 /** Bodies about sampling; its result also travels as protobuf, see `SampleResult`. */
-import type { Sampling, TinkerError } from "@effect-rl/core"
+import type { TinkerError } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"

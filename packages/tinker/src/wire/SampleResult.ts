@@ -1,6 +1,6 @@
 /** The answer to a request to sample, as protobuf and as JSON. */
 import { create, toBinary } from "@bufbuild/protobuf"
-import type { Sampling } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

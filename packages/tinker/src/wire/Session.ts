@@ -1,5 +1,6 @@
 /** Bodies about the service, its models and sessions. */
-import { Capabilities, type Loss, type Sampling } from "@effect-rl/core"
+import type { Loss } from "@effect-rl/core"
+import { Capabilities, type Sampling } from "@effect-rl/core/backend"
 import * as Schema from "effect/Schema"
 import * as Note from "./Note.ts"
 

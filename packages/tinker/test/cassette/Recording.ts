@@ -1,5 +1,6 @@
 /** Programs on a backend that is recorded, and their recordings. */
-import { Datum, Loss, ModelInput, Tinker, TinkerError } from "@effect-rl/core"
+import { Loss, Tinker, TinkerError } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { Cassette } from "@effect-rl/tinker"
 import { assert } from "@effect/vitest"

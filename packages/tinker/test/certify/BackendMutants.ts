@@ -1,12 +1,6 @@
 /** Servers before a backend that is wrong in one way, and the check that finds it. */
-import {
-  type AdamParams,
-  type Loss,
-  type Sampling,
-  type SamplingClient,
-  TinkerError,
-  type TrainingClient
-} from "@effect-rl/core"
+import { type Loss, TinkerError } from "@effect-rl/core"
+import type { AdamParams, Sampling, SamplingClient, TrainingClient } from "@effect-rl/core/backend"
 import { Array, Effect } from "effect"
 import type { Port } from "./Served.ts"
 import type { Mutant } from "./WireMutants.ts"

@@ -1,5 +1,6 @@
 /** What a server can do wrong: a change of its backend, or of the requests and responses before it. */
-import type { Datum, Loss, Sampling, SamplingClient, Tinker, TinkerError, TrainingClient } from "@effect-rl/core"
+import type { Loss, Tinker, TinkerError } from "@effect-rl/core"
+import type { Datum, Sampling, SamplingClient, TrainingClient } from "@effect-rl/core/backend"
 import { Effect, Layer, Option, Schema } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import { HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"

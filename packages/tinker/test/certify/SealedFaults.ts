@@ -1,12 +1,12 @@
 /** Sealed faults of a server. */
+import type { TinkerError } from "@effect-rl/core"
 import {
   ModelInput,
   type Pending,
   type Sampling,
   type SamplingClient,
-  type TinkerError,
   type TrainingClient
-} from "@effect-rl/core"
+} from "@effect-rl/core/backend"
 import { Effect } from "effect"
 import {
   adam,

@@ -4,7 +4,8 @@
  * written: the SHA-256 of its file, which was noted here before, is
  * `3e3edbaeaade887cd467ef54e2c8a8b28901d4079ba93012c27bedc9558f60da`.
  */
-import { ModelInput, type Pending, type Sampling, type TinkerError, type TrainingClient } from "@effect-rl/core"
+import type { TinkerError } from "@effect-rl/core"
+import { ModelInput, type Pending, type Sampling, type TrainingClient } from "@effect-rl/core/backend"
 import { Effect } from "effect"
 import {
   type Answered,

@@ -1,5 +1,6 @@
 /** Calls of a client, each of which makes what it needs. */
-import { Datum, ModelInput, Tinker } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Effect } from "effect"
 
 export const train = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createLoraTrainingClient({ baseModel: "fake" }))

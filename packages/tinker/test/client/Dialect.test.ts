@@ -1,4 +1,5 @@
-import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { type TinkerHttp } from "@effect-rl/tinker"
 import * as Dialect from "@effect-rl/tinker/client/Dialect"
 import * as SampleResult from "@effect-rl/tinker/wire/SampleResult"

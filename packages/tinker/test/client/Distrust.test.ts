@@ -1,5 +1,6 @@
 import { create, toBinary } from "@bufbuild/protobuf"
-import { Loss, ModelInput, type Sampling, type TinkerError } from "@effect-rl/core"
+import { Loss, type TinkerError } from "@effect-rl/core"
+import { ModelInput, type Sampling } from "@effect-rl/core/backend"
 import { WireError } from "@effect-rl/tinker"
 import { DType, ForwardBackwardOutputSchema, SampleResponseSchema } from "@effect-rl/tinker/wire/gen/TinkerPublic.gen"
 import * as PassResult from "@effect-rl/tinker/wire/PassResult"

@@ -1,14 +1,6 @@
 /** What a program does with a service, and what must be true of it whatever happens. */
-import {
-  Datum,
-  Loss,
-  ModelInput,
-  type Pending,
-  type Sampling,
-  Tinker,
-  TinkerError,
-  type TrainingClient
-} from "@effect-rl/core"
+import { Loss, Tinker, TinkerError } from "@effect-rl/core"
+import { Datum, ModelInput, type Pending, type Sampling, type TrainingClient } from "@effect-rl/core/backend"
 import { Activity, WireError } from "@effect-rl/tinker"
 import { Cause, Clock, Duration, Effect, Exit, Stream } from "effect"
 import * as HonestService from "./HonestService.ts"

@@ -1,5 +1,6 @@
 /** Requests that cost their sender little and would cost a careless server much. */
-import { type Sampling, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 import { Script } from "@effect-rl/core/testing"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"

@@ -1,12 +1,7 @@
-import {
-  Datum,
-  type LossExpression,
-  type LossGraph,
-  LossSubmission,
-  ModelInput,
-  PolicyLoss,
-  Tinker
-} from "@effect-rl/core"
+import { PolicyLoss, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
+import * as LossSubmission from "@effect-rl/core/backend/LossSubmission"
+import type { LossExpression, LossGraph } from "@effect-rl/core/losses"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"

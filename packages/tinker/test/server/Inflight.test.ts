@@ -1,5 +1,6 @@
 /** Weights that later ones replace for all of their samplers. */
-import { Datum, Loss, ModelInput, type SamplingClient, Tinker } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput, type SamplingClient } from "@effect-rl/core/backend"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"

@@ -1,4 +1,5 @@
-import { ModelInput, Tinker } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"

@@ -1,5 +1,6 @@
 /** What clients of a server do all day, one run after another: train, sample, save, change their minds. */
-import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Draw } from "@effect-rl/core/testing"
 import { RestClient, TinkerHttp } from "@effect-rl/tinker"
 import { Effect, Exit, Fiber, Redacted } from "effect"

@@ -1,6 +1,7 @@
 /** The fullest messages that our client and our server send. */
 import { fromBinary, type Message } from "@bufbuild/protobuf"
-import { Datum, Loss, type Sampling } from "@effect-rl/core"
+import { Loss } from "@effect-rl/core"
+import { Datum, type Sampling } from "@effect-rl/core/backend"
 import * as Gen from "@effect-rl/tinker/wire/gen/TinkerPublic.gen"
 import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
 import * as PassResult from "@effect-rl/tinker/wire/PassResult"

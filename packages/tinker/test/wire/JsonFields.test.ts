@@ -1,4 +1,4 @@
-import { LossGraph } from "@effect-rl/core"
+import { LossGraph } from "@effect-rl/core/losses"
 import * as Administration from "@effect-rl/tinker/wire/Administration"
 import * as Checkpoints from "@effect-rl/tinker/wire/Checkpoints"
 import * as CustomLoss from "@effect-rl/tinker/wire/CustomLoss"

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf"
-import { Datum, Loss, ModelInput } from "@effect-rl/core"
+import { Loss } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import * as Chunks from "@effect-rl/tinker/client/Chunks"
 import { ForwardBackwardRequestSchema } from "@effect-rl/tinker/wire/gen/TinkerPublic.gen"
 import * as PassData from "@effect-rl/tinker/wire/PassData"

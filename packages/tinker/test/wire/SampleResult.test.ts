@@ -1,4 +1,4 @@
-import type { Sampling } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 import * as SampleResult from "@effect-rl/tinker/wire/SampleResult"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

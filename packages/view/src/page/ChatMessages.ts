@@ -1,5 +1,5 @@
 /** A transcript as OpenAI's messages. */
-import type { OpenAi } from "@effect-rl/core"
+import type { OpenAi } from "@effect-rl/core/renderers"
 import type * as Entry from "../story/Entry.ts"
 import * as Shown from "../story/Shown.ts"
 

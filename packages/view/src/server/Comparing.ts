@@ -1,5 +1,7 @@
 /** 2 to 4 runs beside each other, with core's statistics. */
-import { Compare, Divergence, type RunRecord, Verdict } from "@effect-rl/core"
+import { Compare, type RunRecord } from "@effect-rl/core"
+import { Verdict } from "@effect-rl/core/evaluation"
+import { Divergence } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

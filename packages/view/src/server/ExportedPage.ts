@@ -1,5 +1,6 @@
 /** A run as one self-contained page, to send to somebody or to keep: the same page, with the run in it and no server. */
-import { GroupPayload, RunStore } from "@effect-rl/core"
+import { RunStore } from "@effect-rl/core"
+import { GroupPayload } from "@effect-rl/core/records"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,5 +1,5 @@
 /** How the tokens of models read, where their tokenizers are here. */
-import { Tokenizer } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Cache from "effect/Cache"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"

@@ -1,5 +1,6 @@
 /** The loss of a run token by token, from core's loss expressions. */
-import { type LossExpression, LossGraph, LossGraphInterpreter, PolicyLoss } from "@effect-rl/core"
+import { PolicyLoss } from "@effect-rl/core"
+import { type LossExpression, LossGraph, LossGraphInterpreter } from "@effect-rl/core/losses"
 import * as Result from "effect/Result"
 import type * as Entry from "../story/Entry.ts"
 

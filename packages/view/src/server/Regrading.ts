@@ -1,5 +1,6 @@
 /** What another rule of credit would have made of an iteration. */
-import { Regrade, type RunStore } from "@effect-rl/core"
+import type { RunStore } from "@effect-rl/core"
+import { Regrade } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"

@@ -1,5 +1,5 @@
 /** What a policy said in a turn, as its renderer reads it: reasoning, text and calls of tools. */
-import { OpenAi, Renderers, type ResponseStream, type Tokenizer } from "@effect-rl/core"
+import { OpenAi, Renderers, type ResponseStream, type Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import type * as Entry from "../story/Entry.ts"
 

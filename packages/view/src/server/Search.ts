@@ -1,5 +1,8 @@
 /** Full-text search over the prompts and answers of a run, and everything that its environments logged. */
-import { GroupPayload, GroupResult, type RunRecord, type RunStore, type Trajectory } from "@effect-rl/core"
+import type { RunRecord, RunStore } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { GroupResult } from "@effect-rl/core/program"
+import { GroupPayload } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"

@@ -1,5 +1,5 @@
 /** Texts of token ids. */
-import type { Tokenizer } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import type * as Entry from "../story/Entry.ts"
 
 /** The texts of token ids; null for those of a model whose tokenizer is not here. */

@@ -1,12 +1,9 @@
 /** The payload of a group as values that the page shows. */
-import {
-  type EnvMetric,
-  GroupPayload,
-  GroupResult,
-  type ModelInput,
-  type TrainedTokens,
-  type Trajectory
-} from "@effect-rl/core"
+import type { EnvMetric } from "@effect-rl/core"
+import type { ModelInput } from "@effect-rl/core/backend"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { GroupResult } from "@effect-rl/core/program"
+import { GroupPayload, type TrainedTokens } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Entry from "../story/Entry.ts"

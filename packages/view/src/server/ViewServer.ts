@@ -1,5 +1,6 @@
 /** The page over HTTP, with the runs that it shows. */
-import { GroupPayload, RunStore } from "@effect-rl/core"
+import { RunStore } from "@effect-rl/core"
+import { GroupPayload } from "@effect-rl/core/records"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"

@@ -5,7 +5,11 @@
  * const rewards = (entries: ReadonlyArray<Entry.Entry>) =>
  *   entries.flatMap((entry) => entry._tag === "Updated" ? [entry.reward?.mean] : [])
  */
-import type { GroupResult, OpenAi, RunRecord, Trajectory, Verdict } from "@effect-rl/core"
+import type { RunRecord } from "@effect-rl/core"
+import type { Trajectory } from "@effect-rl/core/environments"
+import type { Verdict } from "@effect-rl/core/evaluation"
+import type { GroupResult } from "@effect-rl/core/program"
+import type { OpenAi } from "@effect-rl/core/renderers"
 
 /** A value after JSON. */
 type Shown<A> = A extends number ? number | null

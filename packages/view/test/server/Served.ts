@@ -1,5 +1,5 @@
 /** The page's server in front of recorded runs. */
-import { Tokenizer } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { ViewServer } from "@effect-rl/view"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"

@@ -1,4 +1,5 @@
-import { RunStore, Tokenizer } from "@effect-rl/core"
+import { RunStore } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"

@@ -1,4 +1,5 @@
-import { AdaptiveLimiter, type SamplingClient, TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
+import { AdaptiveLimiter, type SamplingClient } from "@effect-rl/core/backend"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Metric, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,5 +1,5 @@
 /** A pile from which two players take one or two in turns; the player who takes the last one wins. */
-import { type Game } from "@effect-rl/core"
+import type { Game } from "@effect-rl/core/environments"
 
 export interface Pile {
   readonly left: number

@@ -1,14 +1,7 @@
-import {
-  Attempt,
-  type EnvGroupBuilder,
-  EnvMetric,
-  FailurePolicy,
-  GroupResult,
-  type Policy,
-  Rollout,
-  type Sampling,
-  SelfPlay
-} from "@effect-rl/core"
+import { type EnvGroupBuilder, EnvMetric, FailurePolicy, type Policy, Rollout, SelfPlay } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
+import { Attempt } from "@effect-rl/core/environments"
+import { GroupResult } from "@effect-rl/core/program"
 import { Draw, EnvLaws, Fault, Faulty, LeakAudit, Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option, Schedule, Schema } from "effect"

@@ -1,4 +1,6 @@
-import { Attempt, GroupResult, Message, type MessagePolicy, Rollout, Versus } from "@effect-rl/core"
+import { Message, type MessagePolicy, Rollout } from "@effect-rl/core"
+import { Attempt, Versus } from "@effect-rl/core/environments"
+import { GroupResult } from "@effect-rl/core/program"
 import { EnvLaws } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

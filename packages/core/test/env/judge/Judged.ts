@@ -1,5 +1,6 @@
 /** Groups with scripted members, and judges whose requests are counted. */
-import { type EnvGroupBuilder, Message, type MessagePolicy, type Policy, Renderers, Rollout } from "@effect-rl/core"
+import { type EnvGroupBuilder, Message, type MessagePolicy, type Policy, Rollout } from "@effect-rl/core"
+import { Renderers } from "@effect-rl/core/renderers"
 import { Script, TestTokenizer } from "@effect-rl/core/testing"
 import { Effect, Ref } from "effect"
 

@@ -1,4 +1,6 @@
-import { EnvMetric, Message, PairwisePreferenceGroupBuilder, PreferenceModel, RolloutError } from "@effect-rl/core"
+import { EnvMetric, Message, PairwisePreferenceGroupBuilder } from "@effect-rl/core"
+import { PreferenceModel } from "@effect-rl/core/environments"
+import { RolloutError } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"

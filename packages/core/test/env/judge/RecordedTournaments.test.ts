@@ -1,13 +1,8 @@
 /** Recorded tournaments: who meets whom, and what that is worth. */
-import {
-  EnvMetric,
-  Message,
-  ModelInput,
-  PairwisePreferenceGroupBuilder,
-  type Renderer,
-  Rollout,
-  Tournament
-} from "@effect-rl/core"
+import { EnvMetric, Message, PairwisePreferenceGroupBuilder, Rollout } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import { Tournament } from "@effect-rl/core/environments"
+import type { Renderer } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { readFileSync } from "node:fs"

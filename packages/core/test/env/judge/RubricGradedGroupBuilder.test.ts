@@ -4,9 +4,9 @@ import {
   Message,
   type MessagePolicy,
   Rollout,
-  Rubric,
   RubricGradedGroupBuilder
 } from "@effect-rl/core"
+import { Rubric } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,4 +1,4 @@
-import { Tournament } from "@effect-rl/core"
+import { Tournament } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 
 const pairs = (members: number, pattern: Tournament.Pattern, groupSize: number) =>

@@ -1,4 +1,5 @@
-import { type Env, EnvMetric, Message, MessageEnv, Renderer, Rollout } from "@effect-rl/core"
+import { type Env, EnvMetric, Message, MessageEnv, Rollout } from "@effect-rl/core"
+import { Renderer } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import * as Talk from "../Talk.ts"

@@ -1,13 +1,5 @@
-import {
-  type Env,
-  EnvGroupBuilder,
-  EnvMetric,
-  FunctionTool,
-  Message,
-  Renderers,
-  Rollout,
-  ToolEnv
-} from "@effect-rl/core"
+import { type Env, EnvGroupBuilder, EnvMetric, FunctionTool, Message, Rollout, ToolEnv } from "@effect-rl/core"
+import { Renderers } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Latch, Schema } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,4 +1,5 @@
-import { EnvMetric, Message, MessageEnv, type MessagePolicy, Rollout, UserSimulator } from "@effect-rl/core"
+import { EnvMetric, Message, MessageEnv, type MessagePolicy, Rollout } from "@effect-rl/core"
+import { UserSimulator } from "@effect-rl/core/environments"
 import { EnvLaws } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"

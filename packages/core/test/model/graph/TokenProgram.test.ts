@@ -1,4 +1,4 @@
-import { LossExpression, type LossGraph, LossTerm } from "@effect-rl/core"
+import { LossExpression, type LossGraph, LossTerm } from "@effect-rl/core/losses"
 import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
 import { assert, describe, it } from "@effect/vitest"
 import { Array, Record, Result } from "effect"

@@ -1,5 +1,5 @@
 /** What torch 2.15 computes, written as the official SDK traces it. */
-import { LossExpression, LossGraph, LossTerm } from "@effect-rl/core"
+import { LossExpression, LossGraph, LossTerm } from "@effect-rl/core/losses"
 import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"

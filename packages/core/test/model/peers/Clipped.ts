@@ -1,5 +1,5 @@
 /** Losses of other projects that bound the ratio, its weight or the whole of a sequence. */
-import { LossTerm } from "@effect-rl/core"
+import { LossTerm } from "@effect-rl/core/losses"
 import { boundsOf, number, type Parameters, type PerToken, ratioOf, written } from "./Vocabulary.ts"
 
 const { add, and, clamp, div, exp, gt, lt, mean, minimum, mul, neg, or, sigmoid, stopGradient, sub, sum, where } =

@@ -1,5 +1,6 @@
 /** Losses of other projects that correct for what lies between sampler and proximal policy. */
-import { LossTerm, PolicyLoss } from "@effect-rl/core"
+import { PolicyLoss } from "@effect-rl/core"
+import { LossTerm } from "@effect-rl/core/losses"
 import {
   boundsOf,
   clipped,

@@ -1,5 +1,5 @@
 /** Losses of other projects that drop tokens whose probability has moved too far. */
-import { LossTerm } from "@effect-rl/core"
+import { LossTerm } from "@effect-rl/core/losses"
 import { type Condition, type Inputs, number, type Parameters, type PerToken, ratioOf, written } from "./Vocabulary.ts"
 
 const {

@@ -1,5 +1,5 @@
 /** What the losses of other projects are written with: data, parameters under their names, ratios and bounds. */
-import { LossExpression, LossTerm } from "@effect-rl/core"
+import { LossExpression, LossTerm } from "@effect-rl/core/losses"
 
 const { clamp, exp, minimum, mul, neg, sub } = LossTerm
 

@@ -1,4 +1,5 @@
-import { Llama3, Message } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import * as Llama3 from "@effect-rl/core/renderers/llama/Llama3"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as CharTokenizer from "../CharTokenizer.ts"

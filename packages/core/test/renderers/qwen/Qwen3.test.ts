@@ -1,4 +1,6 @@
-import { Message, Qwen3, Renderer, Renderers, type ToolSpec } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import { Renderer, Renderers, type ToolSpec } from "@effect-rl/core/renderers"
+import * as Qwen3 from "@effect-rl/core/renderers/qwen/Qwen3"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as CharTokenizer from "../CharTokenizer.ts"

@@ -1,4 +1,5 @@
-import { Message, Qwen35 } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import * as Qwen35 from "@effect-rl/core/renderers/qwen/Qwen35"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as CharTokenizer from "../CharTokenizer.ts"

@@ -1,4 +1,4 @@
-import { PythonJson } from "@effect-rl/core"
+import { PythonJson } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 

@@ -1,5 +1,8 @@
 /** What TML v0 has beyond the conversations that `Recorded.test.ts` compares: effort, images and refusals. */
-import { Message, type ModelInput, type Renderer, TmlV0 } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import type { ModelInput } from "@effect-rl/core/backend"
+import type { Renderer } from "@effect-rl/core/renderers"
+import * as TmlV0 from "@effect-rl/core/renderers/tml/TmlV0"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as CharTokenizer from "../CharTokenizer.ts"

@@ -1,4 +1,7 @@
-import { GroupPayload, type GroupResult, ModelInput, type Trajectory } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import type { Trajectory } from "@effect-rl/core/environments"
+import type { GroupResult } from "@effect-rl/core/program"
+import { GroupPayload } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
 

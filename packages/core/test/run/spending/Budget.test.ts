@@ -1,16 +1,7 @@
 /** The budget of a run, seen through runs: what was asked of the backend can never have cost more. */
-import {
-  Advantage,
-  Credit,
-  Dpo,
-  Message,
-  PreferenceEvaluator,
-  Preferences,
-  Rl,
-  type RunOptions,
-  RunRecord,
-  Tinker
-} from "@effect-rl/core"
+import { Advantage, Credit, Dpo, Message, Preferences, Rl, RunRecord, Tinker } from "@effect-rl/core"
+import { PreferenceEvaluator } from "@effect-rl/core/evaluation"
+import type { RunOptions } from "@effect-rl/core/program"
 import { Call, Fault, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule, Stream } from "effect"

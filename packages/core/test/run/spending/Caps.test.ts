@@ -1,5 +1,6 @@
 /** Limits on what a run spends, beside tokens and dollars. */
-import { RunRecord, Usage } from "@effect-rl/core"
+import { RunRecord } from "@effect-rl/core"
+import { Usage } from "@effect-rl/core/backend"
 import { Call, Fault } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"

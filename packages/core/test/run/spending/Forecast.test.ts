@@ -1,4 +1,7 @@
-import { Evaluator, Forecast, Rl, RunRecord, Spent, Usage } from "@effect-rl/core"
+import { Evaluator, Rl, RunRecord } from "@effect-rl/core"
+import { Usage } from "@effect-rl/core/backend"
+import { Forecast } from "@effect-rl/core/program"
+import { Spent } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import * as Task from "../../rl/Task.ts"

@@ -1,5 +1,7 @@
 /** Dollars, and the prices that they follow from. */
-import { Credit, InvalidOption, Prices, Rl, RunRecord, Usage } from "@effect-rl/core"
+import { Credit, InvalidOption, Rl, RunRecord } from "@effect-rl/core"
+import { Usage } from "@effect-rl/core/backend"
+import { Prices } from "@effect-rl/core/program"
 import { Call, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"

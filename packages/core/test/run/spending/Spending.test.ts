@@ -4,15 +4,15 @@ import {
   Credit,
   FailurePolicy,
   Message,
-  Metering,
   Pace,
-  Prices,
   ProblemEnv,
   ProblemGroupBuilder,
   Rl,
   RLDataset,
   RunRecord
 } from "@effect-rl/core"
+import { Metering } from "@effect-rl/core/backend"
+import { Prices } from "@effect-rl/core/program"
 import { Call } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"

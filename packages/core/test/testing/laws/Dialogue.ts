@@ -1,5 +1,6 @@
 /** A dialogue that keeps every law: it uses all an environment can do. */
-import { Env, EnvMetric, type Message, ModelInput, type Sampling } from "@effect-rl/core"
+import { Env, EnvMetric, type Message } from "@effect-rl/core"
+import { ModelInput, type Sampling } from "@effect-rl/core/backend"
 import { LeakAudit, TestTokenizer } from "@effect-rl/core/testing"
 import { Effect, Schema, type Scope } from "effect"
 

@@ -1,5 +1,6 @@
 /** The dialogue with one law broken each. */
-import { Env, EnvMetric, ModelInput } from "@effect-rl/core"
+import { Env, EnvMetric } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import { type EnvLaws, LeakAudit } from "@effect-rl/core/testing"
 import { Effect, Exit, Scope } from "effect"
 import * as Dialogue from "./Dialogue.ts"

@@ -1,4 +1,5 @@
-import { Capabilities, type SamplingClient, Tinker } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import { Capabilities, type SamplingClient } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"

@@ -1,4 +1,5 @@
-import { Loss, LossExpression, PolicyLoss } from "@effect-rl/core"
+import { Loss, PolicyLoss } from "@effect-rl/core"
+import { LossExpression } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"

@@ -1,4 +1,5 @@
-import { type AdamParams, Loss, Tinker, type TrainingClient } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import type { AdamParams, TrainingClient } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"

@@ -1,4 +1,6 @@
-import { Loss, LossExpression, ModelInput, PolicyLoss, Tinker } from "@effect-rl/core"
+import { Loss, PolicyLoss, Tinker } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import { LossExpression } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
 import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"

@@ -1,4 +1,5 @@
-import { Loss, Tinker, type TrainingClient } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
+import type { TrainingClient } from "@effect-rl/core/backend"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"

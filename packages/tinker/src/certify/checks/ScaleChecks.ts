@@ -1,5 +1,7 @@
 /** Rules that hold for a few tokens, at lengths, numbers and sizes at which servers begin to do something else. */
-import { Loss, LossExpression, ModelInput, PolicyLoss, type SamplingClient, Tinker } from "@effect-rl/core"
+import { Loss, PolicyLoss, Tinker } from "@effect-rl/core"
+import { ModelInput, type SamplingClient } from "@effect-rl/core/backend"
+import { LossExpression } from "@effect-rl/core/losses"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"

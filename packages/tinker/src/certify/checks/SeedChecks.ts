@@ -1,4 +1,5 @@
-import { Capabilities, SeedProbe, Tinker } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import { Capabilities, SeedProbe } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"

@@ -1,4 +1,5 @@
-import { type Sampling, Tinker } from "@effect-rl/core"
+import { Tinker } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Blame from "../Blame.ts"

@@ -1,5 +1,6 @@
 /** Conversations in the form of Anthropic's messages, and back. */
-import { Message, type ResponseStream, type ToolSpec } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import type { ResponseStream, ToolSpec } from "@effect-rl/core/renderers"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Wire from "../../wire/AnthropicRequest.ts"

@@ -1,5 +1,5 @@
 /** Messages for Anthropic's clients, from base models and from checkpoints. */
-import type { ResponseStream } from "@effect-rl/core"
+import type { ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"

@@ -2,7 +2,9 @@
  * Ids of the tool calls of a reply, new in its conversation. A model's own id is kept if it is new. Other ids are made from the prompt and the
  * seed, so that a repeated request gets the same ids; without a seed, from a name that no other reply has.
  */
-import type { Message, Renderer, ResponseStream, Sampling } from "@effect-rl/core"
+import type { Message } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
+import type { Renderer, ResponseStream } from "@effect-rl/core/renderers"
 import { createHash } from "node:crypto"
 
 /** Gives the calls of one reply their ids: the same in deltas and in the whole message. */

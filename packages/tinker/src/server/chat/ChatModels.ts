@@ -1,5 +1,6 @@
 /** The tokenizers and renderers that have been loaded, by base model. */
-import { ChatModel, type Tinker, type Tokenizer } from "@effect-rl/core"
+import { ChatModel, type Tinker } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import type { Parts } from "../Parts.ts"

@@ -1,5 +1,6 @@
 /** Conversations that end with the beginning of the reply, which goes on from there. */
-import { type ChatModel, Message, ModelInput } from "@effect-rl/core"
+import { type ChatModel, Message } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { invalid, type Refusal } from "../Refusal.ts"

@@ -1,13 +1,7 @@
 /** A request of a chat client on its way to a sampler: weights, prompt, and how to sample and read the reply. */
-import {
-  type ChatModel,
-  type Message,
-  ModelInput,
-  Renderer,
-  type ResponseStream,
-  type Sampling,
-  type ToolSpec
-} from "@effect-rl/core"
+import type { ChatModel, Message } from "@effect-rl/core"
+import { ModelInput, type Sampling } from "@effect-rl/core/backend"
+import { Renderer, type ResponseStream, type ToolSpec } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Cost from "../Cost.ts"
 import type { Parts } from "../Parts.ts"

@@ -1,5 +1,6 @@
 /** Parts that all answers to OpenAI's clients share. */
-import type { ModelInput, Sampling, Tokenizer } from "@effect-rl/core"
+import type { ModelInput, Sampling } from "@effect-rl/core/backend"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"

@@ -1,5 +1,5 @@
 /** Chat completions. */
-import { OpenAi, type Tokenizer } from "@effect-rl/core"
+import { OpenAi, type Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"

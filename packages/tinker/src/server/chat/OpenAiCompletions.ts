@@ -1,5 +1,7 @@
 /** Completions: continuations of plain text. */
-import { Message, type Sampling, type Tokenizer } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"

@@ -1,5 +1,6 @@
 /** Responses: OpenAI's newer form of a chat, without anything stored. */
-import { OpenAi, type Sampling } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
+import { OpenAi } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"

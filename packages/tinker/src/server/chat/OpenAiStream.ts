@@ -1,5 +1,5 @@
 /** The chunks that OpenAI's clients read of several choices at once. */
-import type { ModelInput } from "@effect-rl/core"
+import type { ModelInput } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"

@@ -1,5 +1,6 @@
 /** Reads a continuation of plain text while it is sampled. */
-import { Message, type ResponseStream, type Tokenizer, TokenText } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import { type ResponseStream, type Tokenizer, TokenText } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 
 const deltas = (text: string): ReadonlyArray<ResponseStream.Delta> =>

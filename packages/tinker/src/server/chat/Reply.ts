@@ -1,5 +1,6 @@
 /** Replies of a model: sampled whole, or read while they are sampled. */
-import { type Renderer, type ResponseStream, SampleStream, type Sampling } from "@effect-rl/core"
+import { SampleStream, type Sampling } from "@effect-rl/core/backend"
+import type { Renderer, ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Accept from "../Accept.ts"

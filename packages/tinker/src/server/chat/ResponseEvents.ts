@@ -1,5 +1,5 @@
 /** The events of OpenAI's Responses API: items that open, grow and close. */
-import type { ResponseStream } from "@effect-rl/core"
+import type { ResponseStream } from "@effect-rl/core/renderers"
 import type * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import * as ResponseItems from "./ResponseItems.ts"
 

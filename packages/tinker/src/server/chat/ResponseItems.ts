@@ -1,5 +1,6 @@
 /** Conversations and replies as items of OpenAI's Responses API. */
-import { Message, type OpenAi } from "@effect-rl/core"
+import { Message } from "@effect-rl/core"
+import type { OpenAi } from "@effect-rl/core/renderers"
 import type * as Arr from "effect/Array"
 import type * as Wire from "../../wire/OpenAiResponse.ts"
 import type * as OpenAiAnswer from "./OpenAiAnswer.ts"

@@ -1,5 +1,5 @@
 /** Ends a reply at a text of the client's own, which may begin in one piece of sampled tokens and end in a later one. */
-import type { Tokenizer } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 
 export interface Found {
   /** Tokens that belong to the reply in any case. */

@@ -1,5 +1,5 @@
 /** A server whose model answers with a given text, and what chat clients send to it. */
-import type { Sampling } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 import { type Script, TestTokenizer } from "@effect-rl/core/testing"
 import { Effect } from "effect"
 import { HttpClientRequest } from "effect/http"

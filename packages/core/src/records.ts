@@ -1,0 +1,18 @@
+/** What a run has recorded, and its readers: groups, reports, audits and other rewards for the same rollouts. Advanced. */
+
+/** A rolled out group as JSON text, losslessly: the payload of a `GroupRolledOut` record. */
+export * as GroupPayload from "./rollout/payload/GroupPayload.ts"
+/** What an iteration trained on, token by token: the payload of its `Updated` record, with a value for each trained token of each datum as base64 of little-endian 32-bit floats. */
+export * as TrainedTokens from "./rl/TrainedTokens.ts"
+/** Everything that a run has paid for, including iterations that a resume abandoned. */
+export * as Spent from "./records/Spent.ts"
+/** JSON values. */
+export * as Json from "./records/Json.ts"
+/** Searches recorded rollouts for signs that a policy exploits its reward or degenerates. */
+export * as Audit from "./report/Audit.ts"
+/** Where two runs diverge: their differences in configuration, and the first record that differs. */
+export * as Divergence from "./report/Divergence.ts"
+/** Re-grading of a recorded run: what its curve and its training data would have been with other rewards, another rule of credit or fewer groups. */
+export * as Regrade from "./report/Regrade.ts"
+/** Drawings of the reward over a run. */
+export * as RewardCurve from "./report/RewardCurve.ts"
