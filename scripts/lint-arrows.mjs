@@ -21,6 +21,7 @@ const rooms = {
   core: [
     "settings",
     "model",
+    "losses",
     "backend",
     "chat",
     "renderers",

@@ -5,7 +5,7 @@ import * as Result from "effect/Result"
 import { execFileSync, spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { LossExpression } from "../../packages/core/src/index.ts"
-import * as Samples from "../../packages/core/test/model/Samples.ts"
+import * as Samples from "../../packages/core/test/losses/Samples.ts"
 
 const hasTorch = (python) => spawnSync(python, ["-c", "import torch"], { stdio: "ignore" }).status === 0
 const python = [process.env.CONFORMANCE_PYTHON ?? "python3", "/usr/bin/python3"].find(hasTorch)

@@ -51,7 +51,7 @@ export * as Advantage from "./learn/Advantage.ts"
 /** The losses a backend computes, each a sum over tokens of L(lp) with ratio = exp(lp − q), q the sampler's log-probability. */
 export * as Loss from "./model/Loss.ts"
 /** Policy losses of the literature as expressions, each a few lines with its formula and its source. */
-export * as PolicyLoss from "./model/PolicyLoss.ts"
+export * as PolicyLoss from "./losses/PolicyLoss.ts"
 /** Learning rates over the iterations of a run. */
 export * as LearningRate from "./learn/LearningRate.ts"
 /** A learning rate to start from. */

@@ -1,13 +1,13 @@
 /** Losses as expressions: their terms, their graphs and what an update minimises. Advanced. */
 
 /** A loss as one typed expression over the log-probabilities of one datum. */
-export * as LossExpression from "./model/LossExpression.ts"
+export * as LossExpression from "./losses/LossExpression.ts"
 /** Terms of a loss expression: numbers and conditions per token, or one per sequence. */
-export * as LossTerm from "./model/LossTerm.ts"
+export * as LossTerm from "./losses/LossTerm.ts"
 /** A loss of one datum as data: the graph of torch operations that the Tinker SDK (0.38) records from a Python function with `create_custom_loss`. */
-export * as LossGraph from "./model/LossGraph.ts"
+export * as LossGraph from "./losses/LossGraph.ts"
 /** Executes loss graphs, with the gradient. */
-export * as LossGraphInterpreter from "./model/graph/Interpreter.ts"
+export * as LossGraphInterpreter from "./losses/graph/Interpreter.ts"
 /** What an update minimises over the tokens that credit was given for. */
 export * as Objective from "./rl/Objective.ts"
 /** The KL penalty of a run: its settings, and the weights that they name. */

@@ -1,8 +1,8 @@
 /** Submits a policy loss in the best way that a backend offers, and says which it was. */
 import type * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
+import type * as LossExpression from "../losses/LossExpression.ts"
 import type * as Loss from "../model/Loss.ts"
-import type * as LossExpression from "../model/LossExpression.ts"
 import * as LossGraphPass from "./LossGraphPass.ts"
 import type { Pending } from "./Pending.ts"
 import * as RequestRules from "./RequestRules.ts"

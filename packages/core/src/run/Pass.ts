@@ -10,9 +10,9 @@ import type * as Effect from "effect/Effect"
 import * as LossSubmission from "../backend/LossSubmission.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { CustomLoss, TrainingClient } from "../backend/TrainingClient.ts"
+import type * as LossExpression from "../losses/LossExpression.ts"
 import type * as Datum from "../model/Datum.ts"
 import type * as Loss from "../model/Loss.ts"
-import type * as LossExpression from "../model/LossExpression.ts"
 
 /** Data and a loss; the gradients of all passes of an update add up. */
 export interface Pass<out E = never, out R = never> {

@@ -2,7 +2,7 @@
 import type { Loss } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
 import type { LossGraph } from "@effect-rl/core/losses"
-import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
+import * as Interpreter from "@effect-rl/core/losses/graph/Interpreter"
 import * as Record from "effect/Record"
 import * as Result from "effect/Result"
 import type { PackedAdapter } from "../model/Adapter.ts"

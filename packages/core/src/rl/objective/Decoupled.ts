@@ -2,7 +2,7 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as SamplerSteps from "../../learn/SamplerSteps.ts"
-import * as PolicyLoss from "../../model/PolicyLoss.ts"
+import * as PolicyLoss from "../../losses/PolicyLoss.ts"
 import * as Pass from "../../run/Pass.ts"
 import { type Data, expressed, type Objective } from "./Definition.ts"
 

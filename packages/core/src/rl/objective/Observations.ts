@@ -1,7 +1,7 @@
 /** Reinforcement learning with cross entropy on observations. */
 import * as Arr from "effect/Array"
 import * as Observations from "../../learn/Observations.ts"
-import * as PolicyLoss from "../../model/PolicyLoss.ts"
+import * as PolicyLoss from "../../losses/PolicyLoss.ts"
 import { type Data, type Objective, reading } from "./Definition.ts"
 
 /** The data of an update with the extras of `PolicyLoss.withObservations`. */

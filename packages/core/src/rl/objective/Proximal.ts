@@ -1,8 +1,8 @@
 /** Losses about the policy before the first update of an iteration. */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import type * as LossExpression from "../../losses/LossExpression.ts"
 import * as Loss from "../../model/Loss.ts"
-import type * as LossExpression from "../../model/LossExpression.ts"
 import * as Pass from "../../run/Pass.ts"
 import { expressed, type Objective } from "./Definition.ts"
 

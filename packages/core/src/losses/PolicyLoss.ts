@@ -4,7 +4,7 @@
  * @example
  * Rl.run({ model, dataset, sampling: { maxTokens: 64 }, update: { learningRate: 1e-4, loss: PolicyLoss.dppo() } })
  */
-export * from "./loss/DecoupledLosses.ts"
-export * from "./loss/Mixture.ts"
-export * from "./loss/SequenceLosses.ts"
-export * from "./loss/TokenLosses.ts"
+export * from "./DecoupledLosses.ts"
+export * from "./Mixture.ts"
+export * from "./SequenceLosses.ts"
+export * from "./TokenLosses.ts"

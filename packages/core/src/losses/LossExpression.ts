@@ -20,10 +20,10 @@
  */
 import * as Record from "effect/Record"
 import * as Result from "effect/Result"
-import type * as Datum from "./Datum.ts"
-import * as Emit from "./expression/Emit.ts"
-import * as Formula from "./expression/Formula.ts"
-import type * as Loss from "./Loss.ts"
+import type * as Datum from "../model/Datum.ts"
+import type * as Loss from "../model/Loss.ts"
+import * as Emit from "./Emit.ts"
+import * as Formula from "./Formula.ts"
 import * as LossGraph from "./LossGraph.ts"
 import type { Any, Shape, Term } from "./LossTerm.ts"
 

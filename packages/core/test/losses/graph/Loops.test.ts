@@ -1,6 +1,6 @@
-import * as Comparison from "@effect-rl/core/model/graph/Comparison"
-import * as Elementwise from "@effect-rl/core/model/graph/Elementwise"
-import * as Loops from "@effect-rl/core/model/graph/Loops"
+import * as Comparison from "@effect-rl/core/losses/graph/Comparison"
+import * as Elementwise from "@effect-rl/core/losses/graph/Elementwise"
+import * as Loops from "@effect-rl/core/losses/graph/Loops"
 import { assert, describe, it } from "@effect/vitest"
 
 const { add, atLeast, atMost, exp, minimum, multiply, negate, subtract } = Elementwise

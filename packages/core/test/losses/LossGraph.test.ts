@@ -1,9 +1,9 @@
 import { LossGraph } from "@effect-rl/core/losses"
-import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
+import * as Interpreter from "@effect-rl/core/losses/graph/Interpreter"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
+import * as TrainingVectors from "../model/TrainingVectors.ts"
 import * as RecordedLines from "../RecordedLines.ts"
-import * as TrainingVectors from "./TrainingVectors.ts"
 
 type Nested = number | ReadonlyArray<Nested>
 const Nested: Schema.Codec<Nested> = Schema.Union([

@@ -3,8 +3,8 @@
  * PPO's clip refers. The difference between sampler and proximal policy becomes a weight. `Objective.proximal` and `Objective.decoupled`
  * train with them.
  */
-import { type Example, make } from "../LossExpression.ts"
-import { add, and, clamp, exp, ge, le, mul, named, stopGradient, sub, sum, where } from "../LossTerm.ts"
+import { type Example, make } from "./LossExpression.ts"
+import { add, and, clamp, exp, ge, le, mul, named, stopGradient, sub, sum, where } from "./LossTerm.ts"
 import { clippedObjective, type PerToken } from "./Ratio.ts"
 
 /** Bounds on the importance ratio. */

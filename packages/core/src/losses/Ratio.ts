@@ -1,5 +1,5 @@
 /** Ratios of probabilities that policy losses share. */
-import { clamp, exp, minimum, mul, named, neg, sub, type Term } from "../LossTerm.ts"
+import { clamp, exp, minimum, mul, named, neg, sub, type Term } from "./LossTerm.ts"
 
 export type PerToken = Term<"token", "number">
 export type PerSequence = Term<"sequence", "number">

@@ -1,8 +1,8 @@
 /** Policy losses mixed with cross entropy, each component divided by a token count of its own. */
 import * as Array from "effect/Array"
-import type * as Datum from "../Datum.ts"
-import { type Example, make } from "../LossExpression.ts"
-import { add, div, mul, neg, sum } from "../LossTerm.ts"
+import type * as Datum from "../model/Datum.ts"
+import { type Example, make } from "./LossExpression.ts"
+import { add, div, mul, neg, sum } from "./LossTerm.ts"
 import { clippedObjective, ratio } from "./Ratio.ts"
 
 /** What `withObservations` reads: 1 on tokens to imitate, and the token counts of the whole batch. */

@@ -4,9 +4,9 @@ import { LossExpression } from "@effect-rl/core/losses"
 import * as DpoLoss from "@effect-rl/core/preference/DpoLoss"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
+import * as TrainingVectors from "../model/TrainingVectors.ts"
 import * as RecordedLines from "../RecordedLines.ts"
 import * as PeerLosses from "./PeerLosses.ts"
-import * as TrainingVectors from "./TrainingVectors.ts"
 
 const Numbers = Schema.Array(Schema.Number)
 

@@ -1,6 +1,6 @@
 /** The graph of torch operations that computes a loss expression. */
-import type * as LossGraph from "../LossGraph.ts"
-import type { Any, Operator } from "../LossTerm.ts"
+import type * as LossGraph from "./LossGraph.ts"
+import type { Any, Operator } from "./LossTerm.ts"
 
 type Argument = LossGraph.Node["args"][number]
 

@@ -1,6 +1,6 @@
 /** Policy losses that take the tokens of a sequence together. T is the number of action tokens, sums go over them. */
-import * as Loss from "../Loss.ts"
-import { make } from "../LossExpression.ts"
+import * as Loss from "../model/Loss.ts"
+import { make } from "./LossExpression.ts"
 import {
   add,
   and,
@@ -19,7 +19,7 @@ import {
   sub,
   sum,
   where
-} from "../LossTerm.ts"
+} from "./LossTerm.ts"
 import { clippedObjective, logRatio, ratio } from "./Ratio.ts"
 
 /**

@@ -1,5 +1,5 @@
 /** A loss expression as LaTeX. */
-import type { Any, Operator } from "../LossTerm.ts"
+import type { Any, Operator } from "./LossTerm.ts"
 
 /** A piece of LaTeX and how tightly it binds: a sum, a product, or something that needs no parentheses. */
 interface Piece {

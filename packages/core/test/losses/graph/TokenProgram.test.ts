@@ -1,5 +1,5 @@
 import { LossExpression, type LossGraph, LossTerm } from "@effect-rl/core/losses"
-import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
+import * as Interpreter from "@effect-rl/core/losses/graph/Interpreter"
 import { assert, describe, it } from "@effect/vitest"
 import { Array, Record, Result } from "effect"
 import * as Samples from "../Samples.ts"

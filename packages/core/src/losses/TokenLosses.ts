@@ -1,6 +1,6 @@
 /** Policy losses that are computed token by token. ℓ is the current and q the sampler's log-probability, A the advantage, d = ℓ − q, ρ = eᵈ. */
-import * as Loss from "../Loss.ts"
-import { make } from "../LossExpression.ts"
+import * as Loss from "../model/Loss.ts"
+import { make } from "./LossExpression.ts"
 import {
   add,
   and,
@@ -20,7 +20,7 @@ import {
   stopGradient,
   sub,
   where
-} from "../LossTerm.ts"
+} from "./LossTerm.ts"
 import { clippedObjective, logRatio, ratio } from "./Ratio.ts"
 
 /** −ρA. */

@@ -1,6 +1,6 @@
 /** What torch 2.15 computes, written as the official SDK traces it. */
 import { LossExpression, LossGraph, LossTerm } from "@effect-rl/core/losses"
-import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
+import * as Interpreter from "@effect-rl/core/losses/graph/Interpreter"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
 import * as Samples from "../Samples.ts"
