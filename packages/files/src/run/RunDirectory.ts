@@ -205,8 +205,12 @@ export const open = Effect.fn("RunDirectory.open")(function*(run: string) {
   return yield* reader(folder, isSummed, whereSizeDiffers(yield* sizes(folder.records)))
 })
 
+/** Batches of new records that wait for a slow follower, who reads those that it misses from the file. */
+const mostBatches = 16
+
 /**
- * As `open`, for many who follow the run: new records are looked for once for all of them, until the scope closes.
+ * As `open`, for many who follow the run: new records are looked for, read and decoded once for all of them, until the scope closes.
+ * Records that were written before are decoded for each.
  *
  * @example
  * const twice = RunDirectory.openShared("runs/first").pipe(
@@ -216,9 +220,43 @@ export const open = Effect.fn("RunDirectory.open")(function*(run: string) {
  */
 export const openShared = Effect.fn("RunDirectory.openShared")(function*(run: string) {
   const { folder, isSummed } = yield* find(run)
-  // Whoever comes later begins at the newest size, without waiting for the next one; whoever is slow misses sizes, not records.
-  const shared = yield* Stream.broadcast(yield* sizes(folder.records), { capacity: 1, strategy: "sliding", replay: 1 })
-  return yield* reader(folder, isSummed, whereSizeDiffers(shared))
+  const context = yield* Effect.context<Files>()
+  const moments = whereSizeDiffers(yield* sizes(folder.records))
+  const begin = () => RecordFile.begin(run, folder.records, isSummed)
+  const cursor = begin()
+  yield* Stream.runDrain(RecordFile.follow(cursor, Infinity, Stream.succeed(undefined)))
+  const added = RecordFile.follow(cursor, cursor.index - 1, moments(cursor)).pipe(
+    Stream.mapArray((records) => [records])
+  )
+  // Whoever comes later begins with the newest batch, by which it sees what it has missed.
+  const shared = yield* Stream.broadcast(added, { capacity: mostBatches, strategy: "sliding", replay: 1 })
+
+  const follow = (after: number) =>
+    Stream.suspend(() => {
+      let next = after + 1
+      const missed = (end: number) =>
+        next >= end
+          ? Stream.empty
+          : RecordFile.follow(begin(), next - 1, Stream.succeed(undefined)).pipe(
+            Stream.takeWhile(({ sequence }) => sequence < end)
+          )
+      const told = (batch: ReadonlyArray<RunRecord.RunRecord>) => {
+        const end = batch[0]?.sequence ?? cursor.index
+        return Stream.concat(
+          missed(end),
+          Stream.suspend(() => Stream.fromArray(batch.filter(({ sequence }) => sequence >= next)))
+        )
+      }
+      return Stream.concat(Stream.succeed([]), shared).pipe(
+        Stream.flatMap(told),
+        Stream.mapArray((records) => {
+          next = (records.at(-1)?.sequence ?? -1) + 1
+          return records
+        }),
+        Stream.provideContext(context)
+      )
+    })
+  return { ...(yield* reader(folder, isSummed, moments)), follow }
 })
 
 /** Whether a process has the run open for writing, according to its lock. A run that has not ended and that no process holds was killed. */

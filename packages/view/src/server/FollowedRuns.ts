@@ -1,4 +1,4 @@
-/** Runs that pages follow. However many pages follow a run, its files are looked at for one. */
+/** Runs that pages follow. However many pages follow a run, its new records are looked for, read and decoded for one. */
 import type { RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as Context from "effect/Context"

@@ -33,9 +33,18 @@ export const records = Effect.fnUntraced(function*({ run }: OfRun) {
   return HttpServerResponse.jsonUnsafe({ isWritten, entries: story.entries })
 })
 
+/** The JSON of records that several pages are told of. */
+const texts = new WeakMap<RunRecord.RunRecord, string>()
+
+const text = (record: RunRecord.RunRecord) => {
+  const known = texts.get(record) ?? JSON.stringify(entry(record))
+  texts.set(record, known)
+  return known
+}
+
 /** Records that were written at about the same time, with the sequence number of the last one, which a browser names when it connects again. */
 const message = (records: ReadonlyArray<RunRecord.RunRecord>) =>
-  `id: ${records.at(-1)?.sequence}\ndata: ${JSON.stringify(records.map(entry))}\n\n`
+  `id: ${records.at(-1)?.sequence}\ndata: [${records.map(text).join(",")}]\n\n`
 
 /** A browser that connects again names the last record it has seen. */
 export const lastSeen = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {

@@ -5,12 +5,15 @@ export interface CountedFiles {
   readonly of: (fs: FileSystem.FileSystem) => FileSystem.FileSystem
   /** Looks at files and their contents so far. */
   readonly looks: () => number
-  /** Those that have no answer yet. */
+  /** Reads of the contents of open files so far. */
+  readonly reads: () => number
+  /** Looks that have no answer yet. */
   readonly pending: () => number
 }
 
 export const make = (): CountedFiles => {
   let looks = 0
+  let reads = 0
   let pending = 0
   const counted = <A, E, R>(look: Effect.Effect<A, E, R>) =>
     Effect.suspend(() => {
@@ -18,19 +21,25 @@ export const make = (): CountedFiles => {
       pending++
       return Effect.ensuring(look, Effect.sync(() => void pending--))
     })
+  const read = <A, E, R>(look: Effect.Effect<A, E, R>) =>
+    Effect.suspend(() => {
+      reads++
+      return counted(look)
+    })
   const opened = (file: FileSystem.File): FileSystem.File => ({
     [FileSystem.FileTypeId]: FileSystem.FileTypeId,
     stat: counted(file.stat),
     sync: file.sync,
     seek: (offset, from) => file.seek(offset, from),
-    read: (buffer, options) => counted(file.read(buffer, options)),
-    readAlloc: (size, options) => counted(file.readAlloc(size, options)),
+    read: (buffer, options) => read(file.read(buffer, options)),
+    readAlloc: (size, options) => read(file.readAlloc(size, options)),
     truncate: (length) => file.truncate(length),
     write: (bytes) => file.write(bytes),
     writeAll: (bytes) => file.writeAll(bytes)
   })
   return {
     looks: () => looks,
+    reads: () => reads,
     pending: () => pending,
     of: (fs) =>
       FileSystem.FileSystem.of({

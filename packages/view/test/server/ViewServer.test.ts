@@ -194,6 +194,33 @@ describe("ViewServer", () => {
       assert.strictEqual(yield* looksFor(8), one)
     }))
 
+  it.effect("reads new records as often for eight pages as for one", () =>
+    Effect.gen(function*() {
+      const { files, served } = yield* counting
+      const run = `${served.folder}/live`
+      yield* Effect.gen(function*() {
+        const store = yield* RunStore.RunStore
+        yield* store.append(Recorded.opened(-1))
+        let last = 0
+        const readsFor = (count: number) =>
+          Effect.scoped(Effect.gen(function*() {
+            const url = about({ ...served, run }, "events", `&after=${last}`)
+            const pages = yield* Effect.forEach(Array.from({ length: count }), () => follow(url))
+            yield* passUntil(files, () => pages.every(({ text }) => text().includes("written")))
+            const before = files.reads()
+            for (let more = 0; more < 5; more++) {
+              last = (yield* store.append(Recorded.simple(0, "problem"))).sequence
+              yield* passUntil(files, () => pages.every(({ sequences }) => sequences().includes(last)))
+            }
+            assert.isTrue(pages.every(({ sequences }) => sequences().length === 5))
+            return files.reads() - before
+          }))
+        const one = yield* readsFor(1)
+        assert.isAtLeast(one, 5)
+        assert.strictEqual(yield* readsFor(8), one)
+      }).pipe(Effect.provide(RunDirectory.layer(run)), Effect.provide(NodeServices.layer))
+    }))
+
   it.effect("tells each page every record once, after the place that it asked for, however late it comes", () =>
     Effect.gen(function*() {
       const { files, served } = yield* counting
