@@ -33,6 +33,7 @@ const rooms = {
     "rollout",
     "learn",
     "evaluate",
+    "story",
     "run",
     "rl",
     "supervised",

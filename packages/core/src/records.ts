@@ -16,3 +16,13 @@ export * as Divergence from "./report/Divergence.ts"
 export * as Regrade from "./report/Regrade.ts"
 /** Drawings of the reward over a run. */
 export * as RewardCurve from "./report/RewardCurve.ts"
+/** A run as its records tell it so far: groups and what updates made of them, iterations, evaluations, checkpoints, what went wrong. */
+export * as Story from "./story/Story.ts"
+/** Reads the story of a recorded run. */
+export * as StoryReader from "./story/StoryReader.ts"
+/** Records as readers have them: as they were written, or read from JSON. */
+export * as Recorded from "./story/Recorded.ts"
+/** Shares of an iteration's groups by what their rewards teach. */
+export * as GroupVerdict from "./story/GroupVerdict.ts"
+/** The name of a group in its run, by which readers join what is recorded of it. */
+export * as GroupId from "./records/GroupId.ts"

@@ -1,8 +1,6 @@
 export type * as Entry from "./story/Entry.ts"
-export * as GroupVerdict from "./story/GroupVerdict.ts"
 export * as Spending from "./story/Spending.ts"
 export * as Status from "./story/Status.ts"
-export * as Story from "./story/Story.ts"
 export * as Timeline from "./story/Timeline.ts"
 
 export * as ExportedPage from "./server/ExportedPage.ts"

@@ -1,7 +1,8 @@
 /** `effect-rl show RUN`: a report on one run, a list of its rollouts, or one of them. */
 import { Health, RunRecord, RunStore } from "@effect-rl/core"
+import { Story, StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
-import { Runs, Status, Story } from "@effect-rl/view"
+import { Runs, Status } from "@effect-rl/view"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -123,7 +124,7 @@ const report = Effect.fnUntraced(function*(reader: RunStore.RunReader) {
   const output = yield* Output
   const run = reader.name
   const isWritten = yield* RunDirectory.isHeld(run)
-  const told = summary(yield* Runs.story(reader), yield* Clock.currentTimeMillis, isWritten)
+  const told = summary(yield* StoryReader.read(reader), yield* Clock.currentTimeMillis, isWritten)
   const history = yield* RunHistory.read(reader)
   const transcripts = yield* Transcripts.read(reader, history)
   yield* output.lines([...head(run, told, history, output.style), ...FinalReport.lines(history, output.style)])

@@ -1,7 +1,5 @@
 /** Training data: datums made of the trajectories of groups. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
-import { identity } from "effect/Function"
-import * as Option from "effect/Option"
 import type * as Trajectory from "../env/Trajectory.ts"
 import * as Datum from "../model/Datum.ts"
 import * as ModelInput from "../model/ModelInput.ts"
@@ -190,6 +188,20 @@ const toDatum = (
   return { ...datum, ...provenanceOf(turns, length) }
 }
 
+const fromTrajectory = (
+  { transitions }: Trajectory.Trajectory,
+  advantageOf: (turn: number, position: number) => number,
+  origin: Omit<Lineage, "firstTurn" | "turns">
+): ReadonlyArray<TrainingDatum> => {
+  let firstTurn = 0
+  return pieces(transitions.map(layoutTurn)).flatMap((turns) => {
+    const lineage = { ...origin, firstTurn, turns: turns.length }
+    firstTurn += turns.length
+    const datum = toDatum(turns, advantageOf)
+    return datum === undefined ? [] : [{ ...datum, lineage }]
+  })
+}
+
 /** An estimator is a caller's function, so its result is checked. */
 const checked = (advantage: number | undefined, { key, members }: GroupResult.Group, member: number, given: number) => {
   if (advantage !== undefined && Number.isFinite(advantage) && given === members.length) return advantage
@@ -199,55 +211,23 @@ const checked = (advantage: number | undefined, { key, members }: GroupResult.Gr
   )
 }
 
-type AdvantageOf = (turn: number, position: number) => number
-
 /** The advantage of a member's tokens by turn and position: the member's own unless the estimator tells them apart. */
 const advantagesOf = (
   group: GroupResult.Group,
   member: number,
-  advantagesG: ArrayLike<number>,
+  advantagesG: Float32Array,
   ofTokens: TokenAdvantage | undefined
-): AdvantageOf => {
+) => {
   const own = checked(advantagesG[member], group, member, advantagesG.length)
-  return (turn, position) =>
+  return (turn: number, position: number) =>
     ofTokens === undefined ? own : checked(ofTokens(member, turn, position), group, member, advantagesG.length)
 }
-
-/** A member's turns, with the advantages of their tokens. */
-interface Judged {
-  readonly member: number
-  readonly trajectory: Trajectory.Trajectory
-  readonly advantageOf: AdvantageOf
-}
-
-const judge = (informative: InformativeGroup, estimator: Estimator) => {
-  const { group } = informative
-  const advantagesG = estimator.of(informative)
-  const ofTokens = estimator.ofTokens?.(informative)
-  const members = GroupResult.survivors(group).map(([member, trajectory]): Judged => ({
-    member,
-    trajectory,
-    advantageOf: advantagesOf(group, member, advantagesG, ofTokens)
-  }))
-  return { group, advantagesG, members }
-}
-
-/** The advantages of the tokens that a member's datums train on; a token before which nothing was read is no target. */
-const trained = ({ advantageOf, trajectory }: Judged): ReadonlyArray<number> =>
-  trajectory.transitions.flatMap(({ action, observation, trainable }, turn) => {
-    const advantages = Array.from(trainable ? action.tokens : [], (_, position) => advantageOf(turn, position))
-    return observation.length === 0 ? advantages.slice(1) : advantages
-  })
-
-/** What advantages are changed by, given those of all tokens that are trained on. */
-export type Rescaling = (trained: ReadonlyArray<number>) => (advantage: number) => number
 
 /**
  * The datums of each group, in the order of groups, members and turns. Turns whose observation begins with everything before it share one
  * datum; one that rewrites history starts another. Advantage and mask are those of the member on action tokens and 0 elsewhere; turns
  * that are not trainable keep their log-probabilities but are 0 in both. A sequence in which nothing is left to predict gives no datum,
- * so the result may be empty. A rescaling compares the tokens of all groups before anything is rounded.
- * Dies where an estimator's result is not one finite number per member.
+ * so the result may be empty. Dies where an estimator's result is not one finite number per member.
  *
  * @example
  * const { informative: [first, ...others] } = Signal.partition([group])
@@ -257,24 +237,19 @@ export type Rescaling = (trained: ReadonlyArray<number>) => (advantage: number) 
  */
 export const assemble = (
   groups: NonEmptyReadonlyArray<InformativeGroup>,
-  estimator: Estimator,
-  rescaling?: Rescaling
-): ReadonlyArray<Assembled> => {
-  const judged = groups.map((informative) => judge(informative, estimator))
-  const scale = rescaling?.(judged.flatMap(({ members }) => members.flatMap(trained))) ?? identity
-  return judged.map(({ advantagesG, group, members }, groupIndex) => ({
-    group,
-    advantagesG: Float32Array.from(
-      advantagesG,
-      (advantage, member) => Option.isSome(group.members[member] ?? Option.none()) ? scale(advantage) : 0
-    ),
-    data: members.flatMap(({ advantageOf, member, trajectory }) => {
-      const origin = { group: group.key, groupIndex, member, samplerStep: group.samplerStep }
-      return pieces(trajectory.transitions.map(layoutTurn)).flatMap((turns): ReadonlyArray<TrainingDatum> => {
-        const [{ index: firstTurn } = { index: 0 }] = turns
-        const datum = toDatum(turns, (turn, position) => scale(advantageOf(turn, position)))
-        return datum === undefined ? [] : [{ ...datum, lineage: { ...origin, firstTurn, turns: turns.length } }]
+  estimator: Estimator
+): ReadonlyArray<Assembled> =>
+  groups.map((informative, groupIndex) => {
+    const { group } = informative
+    const advantagesG = estimator.of(informative)
+    const ofTokens = estimator.ofTokens?.(informative)
+    const data = GroupResult.survivors(group).flatMap(([member, trajectory]) =>
+      fromTrajectory(trajectory, advantagesOf(group, member, advantagesG, ofTokens), {
+        group: group.key,
+        groupIndex,
+        member,
+        samplerStep: group.samplerStep
       })
-    })
-  }))
-}
+    )
+    return { group, advantagesG, data }
+  })

@@ -1,6 +1,6 @@
 /** What the run has cost, what it will cost, and its caps. */
 import * as Spending from "../story/Spending.ts"
-import type * as Story from "../story/Story.ts"
+import type * as Story from "@effect-rl/core/story/Story"
 import { cell, type Child, h, numberCell, panel, row, table } from "./Dom.ts"
 import * as Text from "./Text.ts"
 
@@ -27,7 +27,7 @@ const verdict = (spending: Spending.Spending, hasEnded: boolean) => {
 
 type Row = readonly [what: string, amount: string, dollars: string]
 
-const tokenRows = (story: Story.Story, { dollars, tokens }: Spending.Spending): ReadonlyArray<Row> => {
+const tokenRows = (story: Story.Story<null>, { dollars, tokens }: Spending.Spending): ReadonlyArray<Row> => {
   const isCapped = tokens.limit !== undefined || dollars.limit !== undefined
   return [
     ...kinds.map(([kind, name]): Row => [name, Text.count(story.spent[kind]), ""]),
@@ -53,7 +53,7 @@ const otherRows = ({ judgeCalls, minutes }: Spending.Spending, hasEnded: boolean
     }
   )
 
-export const panelOf = (story: Story.Story): Child => {
+export const panelOf = (story: Story.Story<null>): Child => {
   const spending = Spending.make(story)
   const hasEnded = story.end !== undefined
   const rows = [...tokenRows(story, spending), ...otherRows(spending, hasEnded)]

@@ -1,6 +1,6 @@
 /** The reward of each iteration, or one of its metrics. */
 import * as Signs from "@effect-rl/core/rl/Health"
-import type { Story } from "../story/Story.ts"
+import type { Story } from "@effect-rl/core/story/Story"
 import { type Child, h, panel } from "./Dom.ts"
 import * as MetricChart from "./MetricChart.ts"
 import * as PlotControls from "./PlotControls.ts"
@@ -9,7 +9,7 @@ import type { Route } from "./Route.ts"
 import { go } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
-const chooser = (story: Story, route: Route): Child => {
+const chooser = (story: Story<null>, route: Route): Child => {
   const names = MetricChart.names(story)
   return names.length === 0 ? undefined : h(
     "label",
@@ -29,7 +29,7 @@ const chooser = (story: Story, route: Route): Child => {
   )
 }
 
-export const panelOf = (story: Story, route: Route): Child => {
+export const panelOf = (story: Story<null>, route: Route): Child => {
   const { metric } = route
   const meaning = metric === undefined ? undefined : Signs.meaning(metric)
   return panel(

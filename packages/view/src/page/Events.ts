@@ -1,5 +1,5 @@
 /** Warnings and events of a run, and its failures by reason. */
-import type * as Story from "../story/Story.ts"
+import type * as Story from "@effect-rl/core/story/Story"
 import { type Child, empty, h, panel, table } from "./Dom.ts"
 import type * as Route from "./Route.ts"
 import { link } from "./Screen.ts"
@@ -7,7 +7,7 @@ import * as Text from "./Text.ts"
 
 const mostNotices = 50
 
-export const noticePanel = ({ notices }: Story.Story): Child =>
+export const noticePanel = ({ notices }: Story.Story<null>): Child =>
   panel(
     "Warnings and events",
     notices.length === 0 ? empty("None.") : h(
@@ -22,7 +22,7 @@ export const noticePanel = ({ notices }: Story.Story): Child =>
 const meaning = (reason: string) =>
   reason === "retried" ? "made good by another attempt" : "member lost or attempt failed"
 
-export const failurePanel = ({ failures, struck }: Story.Story, route: Route.Route): Child =>
+export const failurePanel = ({ failures, struck }: Story.Story<null>, route: Route.Route): Child =>
   panel(
     "Failures by reason",
     failures.size === 0 ? empty("No member failed.") : table(

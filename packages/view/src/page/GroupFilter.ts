@@ -1,7 +1,7 @@
 /** Which groups of an iteration are shown. */
 import type * as Entry from "../story/Entry.ts"
-import { tally, verdict, verdicts } from "../story/GroupVerdict.ts"
-import * as Story from "../story/Story.ts"
+import { tally, verdict, verdicts } from "@effect-rl/core/story/GroupVerdict"
+import * as Story from "@effect-rl/core/story/Story"
 import { type Child, h } from "./Dom.ts"
 import * as Route from "./Route.ts"
 import { go, link } from "./Screen.ts"
@@ -13,7 +13,7 @@ const tokensOf = (group: Entry.Group) => group.members.flatMap((member) => membe
 const isBetween = (value: number | null, low: number | undefined, high: number | undefined) =>
   value !== null && (low === undefined || value >= low) && (high === undefined || value <= high)
 
-const trainings: Readonly<Record<Story.GroupCredit["verdict"], string>> = {
+const trainings: Readonly<Record<Story.GroupCredit<null>["verdict"], string>> = {
   informative: "trained on",
   constant: "no signal",
   skipped: "given up",
@@ -23,13 +23,13 @@ const trainings: Readonly<Record<Story.GroupCredit["verdict"], string>> = {
 }
 
 /** What became of the group in an update. */
-export const training = (story: Story.Story, group: Entry.Group): string => {
+export const training = (story: Story.Story<null>, group: Entry.Group): string => {
   const credit = Story.credit(story, group)
   return credit === undefined ? "–" : trainings[credit.verdict]
 }
 
 /** Whether the group has all that the route asks for. */
-export const isShown = (group: Entry.Group, story: Story.Story, route: Route.Route): boolean => {
+export const isShown = (group: Entry.Group, story: Story.Story<null>, route: Route.Route): boolean => {
   const { high, least, low, most, outcome, show, stop, tag } = route
   if (route.training !== undefined && training(story, group) !== route.training) return false
   if (show !== undefined && verdict(group) !== show) return false
@@ -92,7 +92,7 @@ const verdictLinks = (groups: ReadonlyArray<Entry.Group>, route: Route.Route) =>
   ]
 }
 
-export const draw = (groups: ReadonlyArray<Entry.Group>, story: Story.Story, route: Route.Route): Child => {
+export const draw = (groups: ReadonlyArray<Entry.Group>, story: Story.Story<null>, route: Route.Route): Child => {
   const stops = groups.flatMap(({ members }) => members.flatMap((member) => member?.stopReason ?? []))
   return h(
     "nav",

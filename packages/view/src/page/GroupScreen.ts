@@ -1,6 +1,6 @@
 /** The members of a group side by side. */
 import type * as Entry from "../story/Entry.ts"
-import * as Story from "../story/Story.ts"
+import * as Story from "@effect-rl/core/story/Story"
 import { type Child, dotted, empty, h, panel } from "./Dom.ts"
 import * as LogTexts from "./LogTexts.ts"
 import type { Route } from "./Route.ts"
@@ -86,7 +86,7 @@ const lost = ({ lost }: Entry.GroupView): Child =>
   )
 
 /** Why the group was left out of training, where an audit suspects it. */
-const suspicion = (story: Story.Story, group: Entry.Group | undefined): Child => {
+const suspicion = (story: Story.Story<null>, group: Entry.Group | undefined): Child => {
   const reason = group === undefined ? undefined : Story.credit(story, group)?.reason
   return reason === undefined ? undefined : panel("Quarantined", h("p", { class: "bad" }, Text.foreign(reason)))
 }

@@ -1,6 +1,6 @@
 /** Metrics of the newest iteration with their meanings. */
 import * as Signs from "@effect-rl/core/rl/Health"
-import * as Story from "../story/Story.ts"
+import * as Story from "@effect-rl/core/story/Story"
 import { type Child, empty, h, panel, table } from "./Dom.ts"
 import type * as Route from "./Route.ts"
 import { link } from "./Screen.ts"
@@ -30,13 +30,13 @@ const finite = (metrics: Metrics): Readonly<Record<string, number>> =>
   Object.fromEntries(Object.entries(metrics).flatMap(([name, value]) => value === null ? [] : [[name, value]]))
 
 /** What the newest iteration says, and how far it has drifted from the first ones. */
-const newest = (story: Story.Story): ReadonlyArray<Reading> => {
+const newest = (story: Story.Story<null>): ReadonlyArray<Reading> => {
   const history = Story.iterations(story).flatMap(({ updated }) => updated === undefined ? [] : [updated.metrics])
   return readings({ ...Story.lastUpdated(story)?.metrics, ...Signs.drift(history.map(finite)) })
 }
 
 /** The signs that need a look. */
-export const concerns = (story: Story.Story): ReadonlyArray<Signs.Sign> =>
+export const concerns = (story: Story.Story<null>): ReadonlyArray<Signs.Sign> =>
   newest(story).flatMap(({ isHealthy, sign }) => isHealthy === false ? [sign] : [])
 
 const verdict = (isHealthy: boolean | undefined) =>
@@ -79,7 +79,7 @@ const row = (metrics: Metrics, route: Route.Route) =>
     )
   )
 
-export const panelOf = (story: Story.Story, route: Route.Route): Child => {
+export const panelOf = (story: Story.Story<null>, route: Route.Route): Child => {
   const updated = Story.lastUpdated(story)
   if (updated === undefined) return panel("Health", empty("No iteration is done yet."))
   return panel(

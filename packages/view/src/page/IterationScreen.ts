@@ -1,8 +1,8 @@
 /** The groups of one iteration or evaluation, with a dot for each member by its reward. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import type * as Entry from "../story/Entry.ts"
-import { verdict } from "../story/GroupVerdict.ts"
-import * as Story from "../story/Story.ts"
+import { verdict } from "@effect-rl/core/story/GroupVerdict"
+import * as Story from "@effect-rl/core/story/Story"
 import { cell, type Child, columns, empty, h, numberCell, panel, table } from "./Dom.ts"
 import * as DotStrip from "./DotStrip.ts"
 import * as GroupFilter from "./GroupFilter.ts"
@@ -21,7 +21,7 @@ const choiceOf = (route: Route, { sequence }: Entry.Group): Choice => ({
 
 const mean = (rewards: ReadonlyArray<number | null>) => Statistics.mean(rewards.filter((reward) => reward !== null))
 
-const row = (group: Entry.Group, extent: DotStrip.Extent, story: Story.Story, route: Route) => {
+const row = (group: Entry.Group, extent: DotStrip.Extent, story: Story.Story<null>, route: Route) => {
   const choice = choiceOf(route, group)
   return choosable(
     "tr",
@@ -57,7 +57,7 @@ const around = 50
 const groupPanel = (
   groups: ReadonlyArray<Entry.Group>,
   shown: ReadonlyArray<Entry.Group>,
-  story: Story.Story,
+  story: Story.Story<null>,
   route: Route
 ): Child => {
   const extent = DotStrip.extent(groups)
@@ -78,7 +78,7 @@ const groupPanel = (
   )
 }
 
-const scoreText = ({ evaluated }: Story.Evaluation) => {
+const scoreText = ({ evaluated }: Story.Evaluation<null>) => {
   const score = evaluated?.score
   if (score === undefined) {
     const interval = Text.rewardInterval(evaluated?.reward)
@@ -87,7 +87,7 @@ const scoreText = ({ evaluated }: Story.Evaluation) => {
   return `${Text.percent(score.value)} correct, 95 % interval ${Text.percent(score.low)} to ${Text.percent(score.high)}`
 }
 
-const placeOf = (story: Story.Story, { evaluator, iteration = 0 }: Route) => {
+const placeOf = (story: Story.Story<null>, { evaluator, iteration = 0 }: Route) => {
   if (evaluator !== undefined) {
     const found = Story.evaluation(story, evaluator, iteration)
     return {
@@ -108,7 +108,7 @@ const placeOf = (story: Story.Story, { evaluator, iteration = 0 }: Route) => {
 }
 
 /** Iterations before and after, as the arrow keys walk them. */
-const neighbours = (story: Story.Story, route: Route): Child => {
+const neighbours = (story: Story.Story<null>, route: Route): Child => {
   const { evaluator, iteration = 0 } = route
   const places = evaluator === undefined
     ? Story.iterations(story).map(({ index }) => index)

@@ -1,5 +1,5 @@
 /** The keyboard. */
-import * as Story from "../story/Story.ts"
+import * as Story from "@effect-rl/core/story/Story"
 import { h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
 import * as RunsScreen from "./RunsScreen.ts"

@@ -35,7 +35,7 @@ const start = (source: Source.Source) => {
     const { data, problem } = model.state()
     screen = screens[data.route.at](data)
     document.title = `${screen.title} – effect-rl`
-    document.documentElement.dataset["records"] = String(data.story?.entries.length ?? 0)
+    document.documentElement.dataset["records"] = String(data.story?.records.length ?? 0)
     render(
       h(
         "div",

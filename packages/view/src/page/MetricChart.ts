@@ -1,5 +1,5 @@
 /** A metric of each iteration. */
-import { type Iteration, iterations, lastUpdated, type Story } from "../story/Story.ts"
+import { type Iteration, iterations, lastUpdated, type Story } from "@effect-rl/core/story/Story"
 import { type Child, empty } from "./Dom.ts"
 import * as Plot from "./Plot.ts"
 import type { Route } from "./Route.ts"
@@ -10,14 +10,14 @@ import * as Text from "./Text.ts"
 export const size: Series.Size = { width: 760, height: 272, left: 64, right: 16, top: 12, bottom: 52 }
 
 /** The metrics of the newest iteration. */
-export const names = (story: Story): ReadonlyArray<string> => Object.keys(lastUpdated(story)?.metrics ?? {}).toSorted()
+export const names = (story: Story<null>): ReadonlyArray<string> => Object.keys(lastUpdated(story)?.metrics ?? {}).toSorted()
 
-const pointOf = (metric: string) => ({ index, updated }: Iteration): ReadonlyArray<Series.Point> => {
+const pointOf = (metric: string) => ({ index, updated }: Iteration<null>): ReadonlyArray<Series.Point> => {
   const value = updated?.metrics[metric]
   return value === undefined || value === null ? [] : [{ iteration: index, value, low: value, high: value }]
 }
 
-export const draw = (story: Story, route: Route, metric: string): Child => {
+export const draw = (story: Story<null>, route: Route, metric: string): Child => {
   const points = iterations(story).flatMap(pointOf(metric))
   if (points.length === 0) return empty("No iteration has a number for this metric.")
   return Plot.draw({

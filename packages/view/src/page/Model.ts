@@ -1,6 +1,6 @@
 /** What the page knows: it fetches what a route needs, and asks to be redrawn when something has arrived. */
 import type { BrokenRun, Comparison, GroupView, Regraded, RunLine } from "../story/Entry.ts"
-import * as Story from "../story/Story.ts"
+import * as Story from "@effect-rl/core/story/Story"
 import * as Route from "./Route.ts"
 import type { Data, Found } from "./Screen.ts"
 import * as ServerSource from "./ServerSource.ts"
@@ -30,7 +30,7 @@ export const make = (source: Source, draw: () => void): Model => {
   let route: Route.Route = { at: "runs" }
   let problem = ""
   let runs: ReadonlyArray<RunLine | BrokenRun> | undefined
-  let story: Story.Story | undefined
+  let story: Story.Story<null> | undefined
   let isWritten = true
   let isConnected = true
   let followed: string | undefined
@@ -66,8 +66,8 @@ export const make = (source: Source, draw: () => void): Model => {
       onEntries: (entries) => {
         if (followed !== run) return
         const isFirst = story === undefined
-        for (const entry of entries) story = Story.add(story ?? Story.empty(), entry)
-        story ??= Story.empty()
+        for (const entry of entries) story = Story.add(story ?? Story.empty<null>(), entry)
+        story ??= Story.empty<null>()
         if (isFirst) draw()
         // A transcript does not change: only levels that show the story are drawn again.
         else if (route.at === "run" || route.at === "iteration") redraw()

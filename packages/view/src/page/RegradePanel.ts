@@ -1,6 +1,6 @@
 /** What another rule of credit would have made of the iteration: which groups and members would be pushed differently. */
 import type * as Entry from "../story/Entry.ts"
-import * as Story from "../story/Story.ts"
+import * as Story from "@effect-rl/core/story/Story"
 import { type Child, empty, h, panel, table } from "./Dom.ts"
 import type * as Route from "./Route.ts"
 import { type Data, go, link } from "./Screen.ts"
@@ -95,7 +95,7 @@ const changes = (groups: ReadonlyArray<Entry.Group>, regraded: Entry.Regraded, {
 
 type Changes = ReadonlyMap<string, ReadonlyArray<number | null>>
 
-export const panelOf = (data: Data, story: Story.Story): Child => {
+export const panelOf = (data: Data, story: Story.Story<null>): Child => {
   const { isLive, regraded, route: { evaluator, iteration = 0, rule } } = data
   const { credited, groups } = Story.iteration(story, iteration)
   if (evaluator !== undefined || credited === undefined) return undefined

@@ -1,6 +1,6 @@
 /** Mean reward of each iteration with its standard error, and held-out evaluations, as a picture to click on. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
-import { type Evaluation, evaluations, evaluators, type Iteration, iterations, type Story } from "../story/Story.ts"
+import { type Evaluation, evaluations, evaluators, type Iteration, iterations, type Story } from "@effect-rl/core/story/Story"
 import { type Child, empty, h } from "./Dom.ts"
 import * as MetricChart from "./MetricChart.ts"
 import * as Plot from "./Plot.ts"
@@ -10,7 +10,7 @@ import * as Series from "./Series.ts"
 import { svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 
-export const rewardOf = ({ index, updated }: Iteration): ReadonlyArray<Series.Point> => {
+export const rewardOf = ({ index, updated }: Iteration<null>): ReadonlyArray<Series.Point> => {
   const reward = updated?.reward
   if (reward === undefined || reward.mean === null) return []
   const error = reward.standardError ?? 0
@@ -18,7 +18,7 @@ export const rewardOf = ({ index, updated }: Iteration): ReadonlyArray<Series.Po
 }
 
 /** A score and a reward share the axis only where a right answer earns about 1. */
-export const scoreOf = ({ evaluated, iteration }: Evaluation): ReadonlyArray<Series.Point> => {
+export const scoreOf = ({ evaluated, iteration }: Evaluation<null>): ReadonlyArray<Series.Point> => {
   const { reward, score } = evaluated ?? {}
   const mean = reward?.mean ?? undefined
   if (
@@ -48,7 +48,7 @@ const colourOf = (evaluator: string, all: ReadonlyArray<string>) =>
   `evaluator-${Math.min(evaluatorColours - 1, all.indexOf(evaluator))}`
 
 const evaluationMark = (
-  evaluation: Evaluation,
+  evaluation: Evaluation<null>,
   { x, y }: Series.Scales,
   route: Route.Route,
   all: ReadonlyArray<string>
@@ -81,7 +81,7 @@ const mostDots = 150
 
 /** What is known of the reward before and after the iteration. */
 const reading =
-  (rewards: ReadonlyArray<Series.Point>, measured: ReadonlyArray<Evaluation>) => (iteration: number): string => {
+  (rewards: ReadonlyArray<Series.Point>, measured: ReadonlyArray<Evaluation<null>>) => (iteration: number): string => {
     const reward = Series.nearest(rewards, iteration)
     const isThere = reward?.iteration === iteration
     return [
@@ -94,7 +94,7 @@ const reading =
     ].join("; ")
   }
 
-export const draw = (story: Story, route: Route.Route): Child => {
+export const draw = (story: Story<null>, route: Route.Route): Child => {
   const points = iterations(story).flatMap(rewardOf)
   const measured = evaluations(story)
   const names = evaluators(story)

@@ -1,5 +1,5 @@
 /** One run: whether it learns, whether it is healthy, what it costs, and what it is doing now. */
-import * as Story from "../story/Story.ts"
+import * as Story from "@effect-rl/core/story/Story"
 import * as CostPanel from "./CostPanel.ts"
 import * as CurvePanel from "./CurvePanel.ts"
 import { type Child, columns, empty, h, numberCell, panel, table } from "./Dom.ts"
@@ -19,7 +19,7 @@ const choiceOf = (route: Route, iteration: number): Choice => ({
 
 const share = (number: number, total: number) => total === 0 ? "–" : Text.percent(number / total)
 
-const row = ({ groups, index, tally, updated }: Story.Iteration, route: Route) => {
+const row = ({ groups, index, tally, updated }: Story.Iteration<null>, route: Route) => {
   const reward = updated?.reward
   const choice = choiceOf(route, index)
   return choosable(
@@ -53,7 +53,7 @@ const headings = [
 /** Rows before and after the selected one that are shown. */
 const around = 10
 
-const iterationTable = (all: ReadonlyArray<Story.Iteration>, selected: number, route: Route): Child => {
+const iterationTable = (all: ReadonlyArray<Story.Iteration<null>>, selected: number, route: Route): Child => {
   const middle = selected < 0 ? all.length - 1 : selected
   const from = Math.max(0, Math.min(middle - around, all.length - 2 * around))
   const shown = all.slice(from, from + 2 * around)
@@ -65,7 +65,7 @@ const iterationTable = (all: ReadonlyArray<Story.Iteration>, selected: number, r
   )
 }
 
-const evaluationRow = ({ evaluated, evaluator, groups, iteration }: Story.Evaluation, route: Route) => {
+const evaluationRow = ({ evaluated, evaluator, groups, iteration }: Story.Evaluation<null>, route: Route) => {
   const open: Route = { ...route, at: "iteration", iteration, evaluator }
   const { reward, score } = evaluated ?? {}
   return choosable(
@@ -87,7 +87,7 @@ const evaluationRow = ({ evaluated, evaluator, groups, iteration }: Story.Evalua
 
 const mostEvaluations = 50
 
-const evaluationTable = (story: Story.Story, route: Route): Child => {
+const evaluationTable = (story: Story.Story<null>, route: Route): Child => {
   const evaluations = Story.evaluations(story)
   if (evaluations.length === 0) return undefined
   return panel(

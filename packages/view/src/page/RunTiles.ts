@@ -1,7 +1,7 @@
 /** The run at a glance: what it does, how far it is, what it earns, what it costs. */
 import * as Spending from "../story/Spending.ts"
 import * as Status from "../story/Status.ts"
-import * as Story from "../story/Story.ts"
+import * as Story from "@effect-rl/core/story/Story"
 import { h } from "./Dom.ts"
 import * as Health from "./Health.ts"
 import type { Data } from "./Screen.ts"
@@ -10,13 +10,13 @@ import * as Text from "./Text.ts"
 const tile = (label: string, value: string, more = "") =>
   h("div", { class: "tile" }, h("dt", {}, label), h("dd", {}, value), h("dd", { class: "more" }, more))
 
-const rewardTile = (story: Story.Story) => {
+const rewardTile = (story: Story.Story<null>) => {
   const reward = Story.lastUpdated(story)?.reward
   const error = reward?.standardError
   return tile("last reward", Text.fixed(reward?.mean), error === undefined ? "" : `± ${Text.fixed(error)}`)
 }
 
-const heldOutTile = (story: Story.Story) => {
+const heldOutTile = (story: Story.Story<null>) => {
   const [first] = Story.evaluators(story)
   const last = Story.evaluations(story).findLast(({ evaluated, evaluator }) =>
     evaluated !== undefined && evaluator === first
@@ -39,7 +39,7 @@ const heldOutTile = (story: Story.Story) => {
 const amount = (tokens: number | undefined, dollars: number | undefined) =>
   `${Text.count(tokens)}${dollars === undefined ? "" : ` (${Text.dollars(dollars)})`}`
 
-const costTile = (story: Story.Story) => {
+const costTile = (story: Story.Story<null>) => {
   const { dollars, tokens: { expected, limit, spent } } = Spending.make(story)
   const forecast = story.end !== undefined || expected === undefined
     ? ""
@@ -48,7 +48,7 @@ const costTile = (story: Story.Story) => {
   return tile("tokens", amount(spent, dollars.spent), forecast === "" ? cap : `${forecast}, ${cap}`)
 }
 
-const progressTile = (story: Story.Story) => {
+const progressTile = (story: Story.Story<null>) => {
   const { iterations = null } = story.opened ?? {}
   const done = Story.done(story)
   const { remaining } = Spending.make(story)
@@ -61,7 +61,7 @@ const progressTile = (story: Story.Story) => {
   )
 }
 
-const healthTile = (story: Story.Story) => {
+const healthTile = (story: Story.Story<null>) => {
   if (Story.lastUpdated(story) === undefined) return tile("health", "–", "no iteration is done yet")
   const bad = Health.concerns(story)
   return bad.length === 0
@@ -69,7 +69,7 @@ const healthTile = (story: Story.Story) => {
     : tile("health", `✗ look at ${bad.length}`, bad.map(({ title }) => title).join(", "))
 }
 
-export const draw = ({ isWritten, now }: Data, story: Story.Story) =>
+export const draw = ({ isWritten, now }: Data, story: Story.Story<null>) =>
   h(
     "dl",
     { class: "tiles" },

@@ -1,6 +1,6 @@
 /** One level of the page: what it shows, and the things on it that the keyboard walks through. */
 import type { BrokenRun, Comparison, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
-import type { Story } from "../story/Story.ts"
+import type { Story } from "@effect-rl/core/story/Story"
 import { type Child, empty, h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
 
@@ -17,7 +17,7 @@ export interface Data {
   /** The runs are read from their folders, as opposed to the ones in an exported page. */
   readonly isLive: boolean
   readonly runs: ReadonlyArray<RunLine | BrokenRun> | undefined
-  readonly story: Story | undefined
+  readonly story: Story<null> | undefined
   /** A process writes the run. */
   readonly isWritten: boolean
   /** The transcripts of the route's group. */

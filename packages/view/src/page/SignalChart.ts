@@ -1,6 +1,6 @@
 /** Shares of informative, all good, all bad and skipped groups, a column for each iteration or for some that follow each other. */
-import { noGroups, type Tally, type Verdict, verdicts } from "../story/GroupVerdict.ts"
-import { type Iteration, iterations, type Story } from "../story/Story.ts"
+import { noGroups, type Tally, type Verdict, verdicts } from "@effect-rl/core/story/GroupVerdict"
+import { type Iteration, iterations, type Story } from "@effect-rl/core/story/Story"
 import { type Child, empty, h } from "./Dom.ts"
 import * as MetricChart from "./MetricChart.ts"
 import type * as Route from "./Route.ts"
@@ -28,7 +28,7 @@ interface Column {
 
 const mostColumns = 120
 
-const columnsOf = (sampled: ReadonlyArray<Iteration>): ReadonlyArray<Column> => {
+const columnsOf = (sampled: ReadonlyArray<Iteration<null>>): ReadonlyArray<Column> => {
   const each = Math.ceil(sampled.length / mostColumns)
   return Array.from({ length: Math.ceil(sampled.length / each) }, (_, index) => {
     const part = sampled.slice(index * each, (index + 1) * each)
@@ -81,7 +81,7 @@ const axes = (shown: ReadonlyArray<Column>, center: (index: number) => number) =
   svg("text", { class: "tick", x: size.left, y: size.height - 6 }, "iteration")
 ]
 
-export const draw = (story: Story, route: Route.Route): Child => {
+export const draw = (story: Story<null>, route: Route.Route): Child => {
   const all = iterations(story).filter(({ groups }) => groups.length > 0)
   if (all.length === 0) return empty("No group is rolled out yet.")
   const { from, to } = Zoom.part(route, all.at(-1)?.index ?? 0)

@@ -1,5 +1,5 @@
 /** Lanes of what the run did when, and what holds it up. */
-import * as Story from "../story/Story.ts"
+import * as Story from "@effect-rl/core/story/Story"
 import * as Timeline from "../story/Timeline.ts"
 import { type Child, empty, h, panel } from "./Dom.ts"
 import type * as Route from "./Route.ts"
@@ -124,7 +124,7 @@ const waitingText = ({ waiting }: Timeline.Timeline) =>
     }.`
 
 /** The evaluations between the iterations that are shown, and those before the first and after the newest iteration of the run. */
-const evaluationsOf = (story: Story.Story, all: ReadonlyArray<Story.Iteration>, begin: number, end: number) => {
+const evaluationsOf = (story: Story.Story<null>, all: ReadonlyArray<Story.Iteration<null>>, begin: number, end: number) => {
   const [first, last] = [all[begin]?.index ?? 0, all[end - 1]?.index ?? 0]
   return Story.evaluations(story).filter(({ iteration }) =>
     (begin === 0 || iteration > first) && (end === all.length || iteration <= last)
@@ -132,7 +132,7 @@ const evaluationsOf = (story: Story.Story, all: ReadonlyArray<Story.Iteration>, 
 }
 
 /** The time of the newest iterations, or of those around the selected one. */
-export const panelOf = (story: Story.Story, route: Route.Route): Child => {
+export const panelOf = (story: Story.Story<null>, route: Route.Route): Child => {
   const all = Story.iterations(story)
   const selected = all.findIndex(({ index }) => index === route.iteration)
   const end = selected < 0 ? all.length : Math.min(all.length, Math.max(shown, selected + shown / 2))

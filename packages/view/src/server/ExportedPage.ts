@@ -31,7 +31,7 @@ const transcriptsOf = Effect.fnUntraced(function*({ reader, story }: RunCache.To
   const datumsOf = TrainedTurns.reader(reader, story)
   const transcripts: Record<string, Entry.GroupView> = {}
   let characters = 0
-  for (const group of fromBothEnds(story.entries.filter((entry) => entry._tag === "GroupRolledOut"))) {
+  for (const group of fromBothEnds(story.records.filter((entry) => entry._tag === "GroupRolledOut"))) {
     if (group.payload === undefined) continue
     if (characters > mostCharacters) break
     const payload = yield* reader.payload(group.payload)
@@ -88,7 +88,7 @@ export const make = Effect.fn("ExportedPage.make")(
     const told = yield* cache.read(run)
     const embedded: Embedded = {
       line: yield* cache.line(run, yield* Clock.currentTimeMillis),
-      entries: told.story.entries,
+      entries: told.story.records,
       transcripts: yield* transcriptsOf(told)
     }
     const script = (yield* PageFiles.script).replaceAll("</script", "<\\/script")

@@ -1,4 +1,5 @@
 /** How the tokens of models read, where their tokenizers are here. */
+import { Story } from "@effect-rl/core/records"
 import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Cache from "effect/Cache"
 import * as Context from "effect/Context"
@@ -7,7 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Story from "../story/Story.ts"
 import * as Said from "./Said.ts"
 import * as TokenTexts from "./TokenTexts.ts"
 
@@ -50,7 +50,7 @@ const make = Effect.gen(function*() {
     capacity: 16,
     timeToLive: (exit) => Exit.isSuccess(exit) ? Duration.infinity : retryAfter
   })
-  const of = (story: Story.Story) =>
+  const of = (story: Story.Story<null>) =>
     Effect.orElseSucceed(
       Cache.get(languages, { model: Story.model(story), renderer: Story.renderer(story) }),
       () => unknown
@@ -60,9 +60,9 @@ const make = Effect.gen(function*() {
 
 /** The languages of runs. Tokenizers come from the service `Tokenizers`, where there is one. */
 export class Languages extends Context.Service<Languages, {
-  readonly of: (story: Story.Story) => Effect.Effect<Language>
+  readonly of: (story: Story.Story<null>) => Effect.Effect<Language>
   /** Loads the tokenizer of a run whose transcripts will be asked for, as that may take longer than a person wants to wait. */
-  readonly prepare: (story: Story.Story) => Effect.Effect<unknown>
+  readonly prepare: (story: Story.Story<null>) => Effect.Effect<unknown>
 }>()("@effect-rl/view/Languages") {
   static readonly layer = Layer.effect(Languages, make)
 }

@@ -1,17 +1,17 @@
 /** Answers about one run. */
 import type { RunRecord } from "@effect-rl/core"
+import { Recorded, Story } from "@effect-rl/core/records"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
-import * as Story from "../story/Story.ts"
 import * as Comparing from "./Comparing.ts"
 import { FollowedRuns } from "./FollowedRuns.ts"
 import { Languages } from "./Languages.ts"
 import * as LossTerms from "./LossTerms.ts"
 import * as Regrading from "./Regrading.ts"
-import { entry, RunCache } from "./RunCache.ts"
+import { RunCache } from "./RunCache.ts"
 import * as Search from "./Search.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
 import * as Transcript from "./Transcript.ts"
@@ -30,14 +30,14 @@ const languageOf = (story: Story.Story) => Effect.flatMap(Languages, (languages)
 export const records = Effect.fnUntraced(function*({ run }: OfRun) {
   const { isWritten, story } = yield* told(run)
   yield* Effect.flatMap(Languages, (languages) => languages.prepare(story))
-  return HttpServerResponse.jsonUnsafe({ isWritten, entries: story.entries })
+  return HttpServerResponse.jsonUnsafe({ isWritten, entries: story.records })
 })
 
 /** The JSON of records that several pages are told of. */
 const texts = new WeakMap<RunRecord.RunRecord, string>()
 
 const text = (record: RunRecord.RunRecord) => {
-  const known = texts.get(record) ?? JSON.stringify(entry(record))
+  const known = texts.get(record) ?? JSON.stringify(Recorded.make(record))
   texts.set(record, known)
   return known
 }

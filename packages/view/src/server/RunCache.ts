@@ -1,5 +1,6 @@
 /** What the records of runs tell, kept until their files change. */
-import { type RunRecord, RunStore } from "@effect-rl/core"
+import { RunStore } from "@effect-rl/core"
+import { StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Context from "effect/Context"
@@ -7,25 +8,13 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
-import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"
-import * as Story from "../story/Story.ts"
 import * as RunLine from "./RunLine.ts"
 
-/** The record as the page receives it. */
-export const entry = (record: RunRecord.RunRecord): Entry.Entry => {
-  if (record._tag !== "Credited") return record
-  const { datums: _, ...credited } = record
-  return credited
-}
-
+/** What the records of a run tell. */
 export interface Told extends RunLine.Known {
   readonly reader: RunStore.RunReader
 }
-
-/** What the records of a run tell. */
-export const story = (reader: RunStore.RunReader): Effect.Effect<Story.Story, RunStore.RunError> =>
-  Stream.runFold(reader.read, Story.empty, (story, record) => Story.add(story, entry(record)))
 
 /** Runs whose records are kept, as a page reads the same run again and again. */
 const kept = 8
@@ -50,7 +39,7 @@ const make = Effect.gen(function*() {
     const isWritten = yield* RunDirectory.isHeld(run)
     const stamp = yield* stampOf(run, isWritten)
     const before = known.get(run)
-    const told: Told = before?.stamp === stamp ? before.told : { reader, story: yield* story(reader), isWritten }
+    const told: Told = before?.stamp === stamp ? before.told : { reader, story: yield* StoryReader.read(reader), isWritten }
     known.delete(run)
     known.set(run, { stamp, told })
     for (const oldest of known.keys()) if (known.size > kept) known.delete(oldest)

@@ -1,8 +1,8 @@
 /** A line of the list of runs. */
+import { Story } from "@effect-rl/core/records"
 import type * as Entry from "../story/Entry.ts"
 import * as Spending from "../story/Spending.ts"
 import * as Status from "../story/Status.ts"
-import * as Story from "../story/Story.ts"
 
 /** What is known of a run. */
 export interface Known {

@@ -6,8 +6,6 @@ import * as Path from "effect/Path"
 import type * as Entry from "../story/Entry.ts"
 import * as RunCache from "./RunCache.ts"
 
-export { entry, story } from "./RunCache.ts"
-
 const isRun = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

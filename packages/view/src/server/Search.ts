@@ -2,13 +2,12 @@
 import type { RunRecord, RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
-import { GroupPayload } from "@effect-rl/core/records"
+import { GroupPayload, type Story } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"
 import * as Hits from "../story/Hits.ts"
 import * as Shown from "../story/Shown.ts"
-import type * as Story from "../story/Story.ts"
 import type { Decode } from "./Languages.ts"
 import * as Transcript from "./Transcript.ts"
 
@@ -68,7 +67,7 @@ export const run = (
   decode: Decode | undefined
 ): Stream.Stream<Entry.Hit | Entry.Searched> => {
   const sought = text.toLowerCase()
-  const groups = story.entries.flatMap(recorded).toReversed()
+  const groups = story.records.flatMap(recorded).toReversed()
   const silent: Array<Recorded> = []
   let searched = 0
   let unread = 0

@@ -1,10 +1,9 @@
 /** What updates did with the tokens of each turn, as iterations recorded it. */
 import type { RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
-import { TrainedTokens } from "@effect-rl/core/records"
+import { Story, TrainedTokens } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import type * as Entry from "../story/Entry.ts"
-import * as Story from "../story/Story.ts"
 
 /** A value for each sampled token of a turn. */
 export interface TrainedTurn {

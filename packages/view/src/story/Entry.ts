@@ -5,55 +5,18 @@
  * const rewards = (entries: ReadonlyArray<Entry.Entry>) =>
  *   entries.flatMap((entry) => entry._tag === "Updated" ? [entry.reward?.mean] : [])
  */
-import type { RunRecord } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
 import type { Verdict } from "@effect-rl/core/evaluation"
 import type { GroupResult } from "@effect-rl/core/program"
+import type { Recorded } from "@effect-rl/core/records"
 import type { OpenAi } from "@effect-rl/core/renderers"
 
-/** A value after JSON. */
-type Shown<A> = A extends number ? number | null
-  : A extends ReadonlyArray<infer B> ? ReadonlyArray<Shown<B>>
-  : A extends object ? { readonly [K in keyof A]: Shown<A[K]> }
-  : A
+/** A record as JSON. */
+export type Entry = Recorded.Recorded<null>
 
-/** A number that is always finite, or a value with other fields of that name. */
-type Counted<A> = A extends number ? A : Shown<A>
-
-/** Fields that are always finite, so that the page can count with them. */
-export interface Stamp {
-  readonly at: number
-  readonly segment: number
-  readonly sequence: number
-}
-
-type Finite = "iteration" | "continuesAfter" | "groups" | "retries" | "milliseconds"
-
-/** A record as JSON, without the datums of its updates, which are as many as the members of all groups. */
-type EntryOf<A extends RunRecord.RunRecord> = A extends RunRecord.RunRecord ?
-    & {
-      readonly [K in keyof A as K extends keyof Stamp | "datums" ? never : K]: K extends "payload" ? A[K]
-        : K extends Finite ? Counted<A[K]>
-        : Shown<A[K]>
-    }
-    & Stamp
-  : never
-
-export type Entry = EntryOf<RunRecord.RunRecord>
-
-type Tagged<Tag extends Entry["_tag"]> = Extract<Entry, { readonly _tag: Tag }>
-
-export type Opened = Tagged<"Opened">
-export type Sampling = Tagged<"Sampling">
-export type Group = Tagged<"GroupRolledOut">
-export type Credited = Tagged<"Credited">
-export type Updated = Tagged<"Updated">
-export type Evaluating = Tagged<"Evaluating">
-export type Evaluated = Tagged<"Evaluated">
-export type Saved = Tagged<"Saved">
-export type Warning = Tagged<"Warning">
-export type Finished = Tagged<"Finished">
-export type Failed = Tagged<"Failed">
+export type Group = Recorded.Group<null>
+export type Updated = Recorded.Updated<null>
+export type Evaluated = Recorded.Evaluated<null>
 
 /** A line of the list of runs. */
 export interface RunLine {

@@ -2,10 +2,10 @@
  * What a run has cost, what it will cost, and its caps, as its records tell it.
  *
  * @example
- * const stopping = (story: Story.Story) => Spending.stopping(Spending.make(story)).map(({ cap }) => cap)
+ * const stopping = (story: Story.Story<null>) => Spending.stopping(Spending.make(story)).map(({ cap }) => cap)
  */
 import type * as Entry from "./Entry.ts"
-import * as Story from "./Story.ts"
+import * as Story from "@effect-rl/core/story/Story"
 
 type Spent = Entry.Updated["spent"]
 
@@ -36,7 +36,7 @@ const all = ({ prefilled, sampled, trained }: Spent) => (prefilled ?? 0) + (samp
 
 const minutes = ({ seconds }: Spent) => typeof seconds === "number" ? seconds / 60 : undefined
 
-export const make = (story: Story.Story): Spending => {
+export const make = (story: Story.Story<null>): Spending => {
   const latest = Story.lastUpdated(story)
   const account = (cap: Account["cap"], amount: (spent: Spent) => number | undefined): Account => {
     const limit = story.opened?.settings[cap]

@@ -1,6 +1,6 @@
 /** What a run is doing, in words. */
 import type * as Entry from "./Entry.ts"
-import * as Story from "./Story.ts"
+import * as Story from "@effect-rl/core/story/Story"
 
 const reasons = {
   completed: "completed",
@@ -11,7 +11,7 @@ const reasons = {
   interrupted: "interrupted"
 }
 
-const doing = (story: Story.Story, entry: Entry.Entry): string => {
+const doing = (story: Story.Story<null>, entry: Entry.Entry): string => {
   switch (entry._tag) {
     case "Opened":
       return "starting"
@@ -51,9 +51,9 @@ const longSilence = 300_000
  * not ended and that no process holds was killed.
  *
  * @example
- * const doing = (story: Story.Story) => Status.of(story, Date.now())
+ * const doing = (story: Story.Story<null>) => Status.of(story, Date.now())
  */
-export const of = (story: Story.Story, now: number, isWritten = true): string => {
+export const of = (story: Story.Story<null>, now: number, isWritten = true): string => {
   const { end, last } = story
   if (last === undefined) return "no records yet"
   if (end !== undefined) return doing(story, end)

@@ -1,6 +1,6 @@
 /** What a run did when: lanes of spans, and what holds it up, in words. */
 import type * as Entry from "./Entry.ts"
-import type * as Story from "./Story.ts"
+import type * as Story from "@effect-rl/core/story/Story"
 
 export type LaneName = "sampling" | "training" | "evaluation"
 
@@ -38,25 +38,25 @@ export interface Timeline {
 
 const lastOf = (groups: ReadonlyArray<Entry.Group>) => groups.reduce((last, { at }) => Math.max(last, at), 0)
 
-const samplingOf = ({ groups, index, sampling }: Story.Iteration): ReadonlyArray<Span> =>
+const samplingOf = ({ groups, index, sampling }: Story.Iteration<null>): ReadonlyArray<Span> =>
   sampling === undefined || groups.length === 0
     ? []
     : [{ from: sampling.at, to: lastOf(groups), iteration: index }]
 
-const trainingOf = ({ credited, index, updated }: Story.Iteration): ReadonlyArray<Span> =>
+const trainingOf = ({ credited, index, updated }: Story.Iteration<null>): ReadonlyArray<Span> =>
   updated === undefined ? [] : [{
     from: credited?.at ?? updated.at - 1000 * updated.updates.reduce((sum, { seconds }) => sum + (seconds ?? 0), 0),
     to: updated.at,
     iteration: index
   }]
 
-const evaluationOf = ({ evaluated, evaluating, evaluator, iteration }: Story.Evaluation): ReadonlyArray<Span> =>
+const evaluationOf = ({ evaluated, evaluating, evaluator, iteration }: Story.Evaluation<null>): ReadonlyArray<Span> =>
   evaluating === undefined || evaluated === undefined
     ? []
     : [{ from: evaluating.at, to: evaluated.at, iteration, evaluator }]
 
 /** Time from when four fifths of the groups were there to when all were. */
-const tailOf = ({ groups }: Story.Iteration) => {
+const tailOf = ({ groups }: Story.Iteration<null>) => {
   if (groups.length < 5) return 0
   const ends = groups.map(({ at }) => at).toSorted((left, right) => left - right)
   return (ends.at(-1) ?? 0) - (ends[Math.ceil(ends.length * 0.8) - 1] ?? 0)
@@ -132,25 +132,25 @@ const stamped = (clock: (at: number) => number) => <A extends Stamped>(record: A
  * The time of the iterations and evaluations, without that between segments of the run; undefined where nothing took time yet.
  *
  * @example
- * const bottleneck = (story: Story.Story) => {
+ * const bottleneck = (story: Story.Story<null>) => {
  *   const timeline = Timeline.make(Story.iterations(story), Story.evaluations(story))
  *   return timeline === undefined ? "nothing yet" : Timeline.bottleneck(timeline)
  * }
  */
 export const make = (
-  recordedIterations: ReadonlyArray<Story.Iteration>,
-  recordedEvaluations: ReadonlyArray<Story.Evaluation>,
+  recordedIterations: ReadonlyArray<Story.Iteration<null>>,
+  recordedEvaluations: ReadonlyArray<Story.Evaluation<null>>,
   pauses: ReadonlyArray<Story.Pause> = []
 ): Timeline | undefined => {
   const move = stamped(withoutPauses(pauses))
-  const iterations = recordedIterations.map((iteration): Story.Iteration => ({
+  const iterations = recordedIterations.map((iteration): Story.Iteration<null> => ({
     ...iteration,
     groups: iteration.groups.map(move),
     ...(iteration.sampling === undefined ? {} : { sampling: move(iteration.sampling) }),
     ...(iteration.credited === undefined ? {} : { credited: move(iteration.credited) }),
     ...(iteration.updated === undefined ? {} : { updated: move(iteration.updated) })
   }))
-  const evaluations = recordedEvaluations.map((evaluation): Story.Evaluation => ({
+  const evaluations = recordedEvaluations.map((evaluation): Story.Evaluation<null> => ({
     ...evaluation,
     groups: evaluation.groups.map(move),
     ...(evaluation.evaluating === undefined ? {} : { evaluating: move(evaluation.evaluating) }),

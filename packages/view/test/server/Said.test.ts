@@ -1,5 +1,5 @@
 import { TestTokenizer } from "@effect-rl/core/testing"
-import { Story } from "@effect-rl/view"
+import { Story } from "@effect-rl/core/records"
 import { Languages } from "@effect-rl/view/server/Languages"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -8,7 +8,7 @@ import * as Recorded from "../Recorded.ts"
 const saidOf = Effect.fnUntraced(function*(renderer: string, tokens: Int32Array) {
   const opened = { ...Recorded.opened(-1, { renderer }), at: 0, segment: 1, sequence: 0 }
   const languages = yield* Languages
-  const { reading } = yield* languages.of(Story.fromEntries([opened]))
+  const { reading } = yield* languages.of(Story.fromRecords([opened]))
   return (yield* reading(tokens))?.parts ?? null
 }, Effect.provide(Languages.layer))
 

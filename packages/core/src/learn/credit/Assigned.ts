@@ -88,13 +88,10 @@ export const orConstant = (credit: GroupCredit): GroupCredit => {
 export const credited = (
   results: ReadonlyArray<GroupResult.GroupResult>,
   source: Signal.Source,
-  estimator: Advantage.Estimator,
-  rescaling?: TrainingData.Rescaling
+  estimator: Advantage.Estimator
 ): ReadonlyArray<GroupCredit> => {
   const { informative } = Signal.partition(results, estimator.source ?? source)
-  const assembled = Arr.isReadonlyArrayNonEmpty(informative)
-    ? TrainingData.assemble(informative, estimator, rescaling)
-    : []
+  const assembled = Arr.isReadonlyArrayNonEmpty(informative) ? TrainingData.assemble(informative, estimator) : []
   const byGroup = new Map(assembled.map((credited) => [credited.group, credited]))
   return results.map((result) => {
     if (GroupResult.isSkipped(result)) return { result, verdict: "skipped", advantagesG: noAdvantages, data: [] }

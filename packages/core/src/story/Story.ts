@@ -1,0 +1,325 @@
+/**
+ * A run as its records tell it so far: groups and what updates made of them, iterations, evaluations, checkpoints, what it is doing, what
+ * went wrong. Built one record at a time, so that a run that goes on costs no more than its new records. Payloads stay in the store.
+ *
+ * @example
+ * const story = Story.fromRecords(records)
+ * const advantages = Story.batches(story).flatMap(({ groups }) => groups.map((group) => Story.advantages(story, group)))
+ */
+import * as GroupId from "../records/GroupId.ts"
+import * as GroupVerdict from "./GroupVerdict.ts"
+import type * as Recorded from "./Recorded.ts"
+
+export interface Iteration<Gap = never> {
+  readonly index: number
+  readonly groups: Array<Recorded.Group<Gap>>
+  /** Its groups by what their rewards teach. */
+  readonly tally: GroupVerdict.Tally
+  sampling?: Recorded.Sampling<Gap>
+  credited?: Recorded.Credited<Gap>
+  updated?: Recorded.Updated<Gap>
+}
+
+/** One measurement of an evaluator, with its groups. */
+export interface Evaluation<Gap = never> {
+  readonly evaluator: string
+  readonly iteration: number
+  readonly groups: Array<Recorded.Group<Gap>>
+  evaluating?: Recorded.Evaluating<Gap>
+  evaluated?: Recorded.Evaluated<Gap>
+}
+
+/** Events that a person should see, oldest first. */
+export interface Notice {
+  readonly at: number
+  readonly kind: "warning" | "failure" | "note" | "event"
+  readonly text: string
+}
+
+/** What became of a training group in an update. */
+export type GroupCredit<Gap = never> = Omit<Recorded.Credited<Gap>["groups"][number], "key" | "iteration"> & {
+  /** The iteration of the update. */
+  readonly update: number
+  /** Index of the group among those that the update tells of. */
+  readonly position: number
+}
+
+/** In milliseconds since 1970. */
+export interface Pause {
+  readonly from: number
+  readonly to: number
+}
+
+export interface Story<Gap = never> {
+  readonly iterations: Map<number, Iteration<Gap>>
+  readonly evaluations: Map<string, Evaluation<Gap>>
+  readonly notices: Array<Notice>
+  /** How often members failed, by the kind of failure; failures that a retry made good count as `retried`. */
+  readonly failures: Map<string, number>
+  /** The newest group that each kind of failure struck. */
+  readonly struck: Map<string, Recorded.Group<Gap>>
+  /** What became of each training group in an update, by the group's id as text. */
+  readonly credits: Map<string, GroupCredit<Gap>>
+  /** Times between a segment of the run and the next, in which no process wrote it. */
+  readonly pauses: Array<Pause>
+  opened?: Recorded.Opened<Gap>
+  saved?: Recorded.Saved<Gap>
+  end?: Recorded.Finished<Gap> | Recorded.Failed<Gap>
+  /** Groups that the sampling under way asks for. */
+  asked: number
+  spent: Recorded.Updated<Gap>["spent"]
+  last?: Recorded.Recorded<Gap>
+  /** Records that count, oldest first. */
+  readonly records: Array<Recorded.Recorded<Gap>>
+}
+
+export const empty = <Gap = never>(): Story<Gap> => ({
+  iterations: new Map(),
+  evaluations: new Map(),
+  notices: [],
+  failures: new Map(),
+  struck: new Map(),
+  credits: new Map(),
+  pauses: [],
+  asked: 0,
+  spent: { prefilled: 0, sampled: 0, trained: 0 },
+  records: []
+})
+
+/** The iteration of the index; empty where nothing is recorded of it. */
+export const iteration = <Gap>(story: Story<Gap>, index: number): Iteration<Gap> =>
+  story.iterations.get(index) ?? { index, groups: [], tally: GroupVerdict.noGroups() }
+
+const evaluationId = (evaluator: string, index: number) => `${index} ${evaluator}`
+
+/** The evaluator's measurement before the iteration; empty where nothing is recorded of it. */
+export const evaluation = <Gap>(story: Story<Gap>, evaluator: string, index: number): Evaluation<Gap> =>
+  story.evaluations.get(evaluationId(evaluator, index)) ?? { evaluator, iteration: index, groups: [] }
+
+/** The iteration to add to. */
+const growingIteration = <Gap>(story: Story<Gap>, index: number): Iteration<Gap> => {
+  const found = iteration(story, index)
+  story.iterations.set(index, found)
+  return found
+}
+
+const growingEvaluation = <Gap>(story: Story<Gap>, evaluator: string, index: number): Evaluation<Gap> => {
+  const found = evaluation(story, evaluator, index)
+  story.evaluations.set(evaluationId(evaluator, index), found)
+  return found
+}
+
+const count = <Gap>(story: Story<Gap>, failure: string, more: number, group: Recorded.Group<Gap>) => {
+  if (more === 0) return
+  story.failures.set(failure, (story.failures.get(failure) ?? 0) + more)
+  story.struck.set(failure, group)
+}
+
+const addGroup = <Gap extends null>(story: Story<Gap>, group: Recorded.Group<Gap>) => {
+  if (group.evaluator === undefined) {
+    const place = growingIteration(story, group.iteration)
+    place.groups.push(group)
+    place.tally[GroupVerdict.verdict(group)]++
+  } else {
+    growingEvaluation(story, group.evaluator, group.iteration).groups.push(group)
+  }
+  for (const { failure } of group.failures) count(story, failure, 1, group)
+  count(story, "retried", group.retries, group)
+}
+
+const addCredited = <Gap extends null>(story: Story<Gap>, credited: Recorded.Credited<Gap>) => {
+  const { at, groups, iteration: update } = credited
+  growingIteration(story, update).credited = credited
+  for (const [position, { iteration, key, ...credit }] of groups.entries()) {
+    const id = GroupId.toString({ iteration: iteration ?? update, key })
+    story.credits.set(id, { ...credit, update, position })
+  }
+  const quarantined = groups.filter(({ verdict }) => verdict === "quarantined")
+  const [first] = quarantined
+  if (first === undefined) return
+  const text = `iteration ${update}: quarantined ${quarantined.length} of ${groups.length} groups, ${first.reason}`
+  story.notices.push({ at, kind: "warning", text })
+}
+
+const addOpened = <Gap>(story: Story<Gap>, opened: Recorded.Opened<Gap>) => {
+  const { at, resumedFrom, warnings } = opened
+  if (story.last !== undefined) story.pauses.push({ from: story.last.at, to: at })
+  story.opened = opened
+  delete story.end
+  if (resumedFrom !== null) {
+    story.notices.push({ at, kind: "note", text: `resumed from ${resumedFrom} at iteration ${opened.iteration}` })
+  }
+  for (const text of warnings) story.notices.push({ at, kind: "warning", text })
+}
+
+const addFailed = <Gap>(story: Story<Gap>, failed: Recorded.Failed<Gap>) => {
+  story.end = failed
+  story.notices.push({ at: failed.at, kind: "failure", text: `${failed.error}: ${failed.message}` })
+}
+
+/** A measurement that was cut short and is made again has the groups of the newer one alone. */
+const addEvaluating = <Gap>(story: Story<Gap>, evaluating: Recorded.Evaluating<Gap>) => {
+  const found = growingEvaluation(story, evaluating.evaluator, evaluating.iteration)
+  found.groups.length = 0
+  found.evaluating = evaluating
+}
+
+const addTagged = <Gap extends null>(story: Story<Gap>, record: Recorded.Recorded<Gap>) => {
+  switch (record._tag) {
+    case "Opened":
+      return addOpened(story, record)
+    case "Sampling":
+      growingIteration(story, record.iteration).sampling = record
+      story.asked = record.groups
+      return
+    case "GroupRolledOut":
+      return addGroup(story, record)
+    case "Credited":
+      return addCredited(story, record)
+    case "Updated":
+      growingIteration(story, record.iteration).updated = record
+      return
+    case "Evaluating":
+      return addEvaluating(story, record)
+    case "Evaluated":
+      growingEvaluation(story, record.evaluator, record.iteration).evaluated = record
+      return
+    case "Saved":
+      story.saved = record
+      story.notices.push({ at: record.at, kind: "event", text: `saved ${record.name} (${record.kind})` })
+      return
+    case "Warning":
+      story.notices.push({ at: record.at, kind: "warning", text: record.message })
+      return
+    case "Finished":
+      story.end = record
+      return
+    case "Failed":
+      return addFailed(story, record)
+  }
+}
+
+const include = <Gap extends null>(story: Story<Gap>, record: Recorded.Recorded<Gap>) => {
+  addTagged(story, record)
+  story.last = record
+  story.records.push(record)
+  if ("spent" in record) story.spent = record.spent ?? story.spent
+}
+
+/** The story without what was written after the sequence number. */
+const until = <Gap extends null>(story: Story<Gap>, sequence: number): Story<Gap> => {
+  const kept = empty<Gap>()
+  for (const record of story.records) if (record.sequence <= sequence) include(kept, record)
+  // Tokens of abandoned records were paid for.
+  kept.spent = story.spent
+  return kept
+}
+
+/** The story with the record; what a resume abandoned is no longer part of it. The given story must not be used any more. */
+export const add = <Gap extends null>(story: Story<Gap>, record: Recorded.Recorded<Gap>): Story<Gap> => {
+  const isBack = record._tag === "Opened" && (story.records.at(-1)?.sequence ?? -1) > record.continuesAfter
+  const kept = isBack ? until(story, record.continuesAfter) : story
+  include(kept, record)
+  return kept
+}
+
+/** The story that records tell, in their order. */
+export const fromRecords = <Gap extends null = never>(records: Iterable<Recorded.Recorded<Gap>>): Story<Gap> => {
+  let story = empty<Gap>()
+  for (const record of records) story = add(story, record)
+  return story
+}
+
+/** The training or evaluation group whose record has the sequence number. */
+export const group = <Gap>(story: Story<Gap>, sequence: number): Recorded.Group<Gap> | undefined => {
+  const [first] = story.records
+  const near = first === undefined ? undefined : story.records[sequence - first.sequence]
+  const found = near?.sequence === sequence ? near : story.records.find((record) => record.sequence === sequence)
+  return found?._tag === "GroupRolledOut" ? found : undefined
+}
+
+/** What became of a training group; undefined where no update has come to it, and of evaluations. */
+export const credit = <Gap>(story: Story<Gap>, group: GroupId.GroupId): GroupCredit<Gap> | undefined =>
+  group.evaluator === undefined ? story.credits.get(GroupId.toString(group)) : undefined
+
+/** Advantages of the group's members; empty where no update used it. */
+export const advantages = <Gap>(story: Story<Gap>, group: GroupId.GroupId) => credit(story, group)?.advantages ?? []
+
+/** Iterations in order. */
+export const iterations = <Gap>(story: Story<Gap>): ReadonlyArray<Iteration<Gap>> =>
+  [...story.iterations.values()].toSorted((left, right) => left.index - right.index)
+
+/** Evaluations in order of their iterations. */
+export const evaluations = <Gap>(story: Story<Gap>): ReadonlyArray<Evaluation<Gap>> =>
+  [...story.evaluations.values()].toSorted((left, right) => left.iteration - right.iteration)
+
+/** Names of the evaluators, in the order in which they first measured. */
+export const evaluators = <Gap>(story: Story<Gap>): ReadonlyArray<string> => [
+  ...new Set(Array.from(story.evaluations.values(), ({ evaluator }) => evaluator))
+]
+
+/** Groups that belong together: those of a training iteration, or of one evaluator's measurement before it. */
+export interface Batch<Gap = never> {
+  readonly iteration: number
+  /** Undefined for training. */
+  readonly evaluator: string | undefined
+  /** In the order in which updates told of them, then by their keys, so that no timing changes it. */
+  readonly groups: ReadonlyArray<Recorded.Group<Gap>>
+}
+
+/** The groups in the order in which updates told of them, then by their keys. */
+const ordered = <Gap>(story: Story<Gap>, groups: ReadonlyArray<Recorded.Group<Gap>>) => {
+  const credits = new Map(groups.map((group) => [group, credit(story, group)]))
+  const place = (group: Recorded.Group<Gap>) => credits.get(group) ?? { update: Infinity, position: 0 }
+  const compare = (left: number, right: number) => left === right ? 0 : left - right
+  return groups.toSorted((left, right) => {
+    const [one, other] = [place(left), place(right)]
+    return compare(one.update, other.update) || compare(one.position, other.position)
+      || (left.key < right.key ? -1 : left.key > right.key ? 1 : 0)
+  })
+}
+
+/** The batches that have groups, in the order in which the first of them ended. */
+export const batches = <Gap>(story: Story<Gap>): ReadonlyArray<Batch<Gap>> =>
+  [...story.iterations.values(), ...story.evaluations.values()]
+    .filter(({ groups }) => groups.length > 0)
+    .toSorted((left, right) => (left.groups[0]?.sequence ?? 0) - (right.groups[0]?.sequence ?? 0))
+    .map((batch) => ({
+      iteration: "index" in batch ? batch.index : batch.iteration,
+      evaluator: "evaluator" in batch ? batch.evaluator : undefined,
+      groups: ordered(story, batch.groups)
+    }))
+
+/** The groups that the update of an iteration told of, of whatever batch, in its order. */
+export const updateGroups = <Gap extends null>(
+  story: Story<Gap>,
+  index: number
+): ReadonlyArray<Recorded.Group<Gap>> =>
+  (iteration(story, index).credited?.groups ?? []).flatMap(({ iteration: batch, key }) =>
+    iteration(story, batch ?? index).groups.find((group) => group.key === key) ?? []
+  )
+
+/** Iterations that are done. */
+export const done = <Gap>(story: Story<Gap>): number => {
+  let count = 0
+  for (const { updated } of story.iterations.values()) if (updated !== undefined) count++
+  return count
+}
+
+export const lastUpdated = <Gap>(story: Story<Gap>): Recorded.Updated<Gap> | undefined =>
+  story.records.findLast((record) => record._tag === "Updated")
+
+/** Tokens of every kind. */
+export const tokens = ({ spent: { prefilled, sampled, trained } }: Story<null>): number =>
+  (prefilled ?? 0) + (sampled ?? 0) + (trained ?? 0)
+
+const named = (story: Story<null>, field: string): string => {
+  const name = story.opened?.identity[field]
+  return typeof name === "string" ? name : ""
+}
+
+/** The name of the model, where the program's identity has one. */
+export const model = (story: Story<null>): string => named(story, "model")
+
+/** The name of the model's renderer, where the program's identity has one. */
+export const renderer = (story: Story<null>): string => named(story, "renderer")

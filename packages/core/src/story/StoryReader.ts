@@ -1,0 +1,16 @@
+/** Reads the story of a recorded run. */
+import type * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { RunError, RunReader } from "../records/RunStore.ts"
+import * as Recorded from "./Recorded.ts"
+import * as Story from "./Story.ts"
+
+/**
+ * The story of all records that are written so far. It holds no payloads and no datums.
+ *
+ * @example
+ * const reader = yield* RunDirectory.open("runs/sums")
+ * const done = Story.done(yield* StoryReader.read(reader))
+ */
+export const read = (run: Pick<RunReader, "read">): Effect.Effect<Story.Story, RunError> =>
+  Stream.runFold(run.read, () => Story.empty(), (story, record) => Story.add(story, Recorded.make(record)))
