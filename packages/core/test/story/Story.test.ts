@@ -99,8 +99,12 @@ describe("Story", () => {
 
   it.effect("orders the groups of a batch as updates told of them, then by key, whenever they ended", () =>
     Effect.gen(function*() {
-      const credit = (key: string, iteration: number) =>
-        ({ key, verdict: "informative" as const, advantages: [0.5, -0.5], iteration })
+      const credit = (key: string, iteration: number) => ({
+        key,
+        verdict: "informative" as const,
+        advantages: [0.5, -0.5],
+        iteration
+      })
       const story = yield* told([
         opened(-1),
         group(0, "late"),

@@ -1,6 +1,6 @@
 /** What the run has cost, what it will cost, and its caps. */
-import * as Spending from "../story/Spending.ts"
 import type * as Story from "@effect-rl/core/story/Story"
+import * as Spending from "../story/Spending.ts"
 import { cell, type Child, h, numberCell, panel, row, table } from "./Dom.ts"
 import * as Text from "./Text.ts"
 

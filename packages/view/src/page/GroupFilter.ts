@@ -1,7 +1,7 @@
 /** Which groups of an iteration are shown. */
-import type * as Entry from "../story/Entry.ts"
 import { tally, verdict, verdicts } from "@effect-rl/core/story/GroupVerdict"
 import * as Story from "@effect-rl/core/story/Story"
+import type * as Entry from "../story/Entry.ts"
 import { type Child, h } from "./Dom.ts"
 import * as Route from "./Route.ts"
 import { go, link } from "./Screen.ts"

@@ -1,6 +1,6 @@
 /** The members of a group side by side. */
-import type * as Entry from "../story/Entry.ts"
 import * as Story from "@effect-rl/core/story/Story"
+import type * as Entry from "../story/Entry.ts"
 import { type Child, dotted, empty, h, panel } from "./Dom.ts"
 import * as LogTexts from "./LogTexts.ts"
 import type { Route } from "./Route.ts"

@@ -1,7 +1,7 @@
 /** The transcript of a member: what each turn logged, or its exact tokens. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
-import type * as Entry from "../story/Entry.ts"
 import * as Story from "@effect-rl/core/story/Story"
+import type * as Entry from "../story/Entry.ts"
 import * as ChatMessages from "./ChatMessages.ts"
 import { cell, type Child, copy, dotted, empty, h, numberCell, panel, table } from "./Dom.ts"
 import { tone } from "./GroupScreen.ts"

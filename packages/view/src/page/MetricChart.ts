@@ -10,7 +10,8 @@ import * as Text from "./Text.ts"
 export const size: Series.Size = { width: 760, height: 272, left: 64, right: 16, top: 12, bottom: 52 }
 
 /** The metrics of the newest iteration. */
-export const names = (story: Story<null>): ReadonlyArray<string> => Object.keys(lastUpdated(story)?.metrics ?? {}).toSorted()
+export const names = (story: Story<null>): ReadonlyArray<string> =>
+  Object.keys(lastUpdated(story)?.metrics ?? {}).toSorted()
 
 const pointOf = (metric: string) => ({ index, updated }: Iteration<null>): ReadonlyArray<Series.Point> => {
   const value = updated?.metrics[metric]

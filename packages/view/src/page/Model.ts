@@ -1,6 +1,6 @@
 /** What the page knows: it fetches what a route needs, and asks to be redrawn when something has arrived. */
-import type { BrokenRun, Comparison, GroupView, Regraded, RunLine } from "../story/Entry.ts"
 import * as Story from "@effect-rl/core/story/Story"
+import type { BrokenRun, Comparison, GroupView, Regraded, RunLine } from "../story/Entry.ts"
 import * as Route from "./Route.ts"
 import type { Data, Found } from "./Screen.ts"
 import * as ServerSource from "./ServerSource.ts"

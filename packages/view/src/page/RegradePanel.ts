@@ -1,6 +1,6 @@
 /** What another rule of credit would have made of the iteration: which groups and members would be pushed differently. */
-import type * as Entry from "../story/Entry.ts"
 import * as Story from "@effect-rl/core/story/Story"
+import type * as Entry from "../story/Entry.ts"
 import { type Child, empty, h, panel, table } from "./Dom.ts"
 import type * as Route from "./Route.ts"
 import { type Data, go, link } from "./Screen.ts"

@@ -1,6 +1,13 @@
 /** Mean reward of each iteration with its standard error, and held-out evaluations, as a picture to click on. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
-import { type Evaluation, evaluations, evaluators, type Iteration, iterations, type Story } from "@effect-rl/core/story/Story"
+import {
+  type Evaluation,
+  evaluations,
+  evaluators,
+  type Iteration,
+  iterations,
+  type Story
+} from "@effect-rl/core/story/Story"
 import { type Child, empty, h } from "./Dom.ts"
 import * as MetricChart from "./MetricChart.ts"
 import * as Plot from "./Plot.ts"

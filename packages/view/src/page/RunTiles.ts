@@ -1,7 +1,7 @@
 /** The run at a glance: what it does, how far it is, what it earns, what it costs. */
+import * as Story from "@effect-rl/core/story/Story"
 import * as Spending from "../story/Spending.ts"
 import * as Status from "../story/Status.ts"
-import * as Story from "@effect-rl/core/story/Story"
 import { h } from "./Dom.ts"
 import * as Health from "./Health.ts"
 import type { Data } from "./Screen.ts"

@@ -1,6 +1,6 @@
 /** One level of the page: what it shows, and the things on it that the keyboard walks through. */
-import type { BrokenRun, Comparison, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
 import type { Story } from "@effect-rl/core/story/Story"
+import type { BrokenRun, Comparison, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
 import { type Child, empty, h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
 

@@ -124,7 +124,12 @@ const waitingText = ({ waiting }: Timeline.Timeline) =>
     }.`
 
 /** The evaluations between the iterations that are shown, and those before the first and after the newest iteration of the run. */
-const evaluationsOf = (story: Story.Story<null>, all: ReadonlyArray<Story.Iteration<null>>, begin: number, end: number) => {
+const evaluationsOf = (
+  story: Story.Story<null>,
+  all: ReadonlyArray<Story.Iteration<null>>,
+  begin: number,
+  end: number
+) => {
   const [first, last] = [all[begin]?.index ?? 0, all[end - 1]?.index ?? 0]
   return Story.evaluations(story).filter(({ iteration }) =>
     (begin === 0 || iteration > first) && (end === all.length || iteration <= last)

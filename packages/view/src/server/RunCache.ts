@@ -39,7 +39,9 @@ const make = Effect.gen(function*() {
     const isWritten = yield* RunDirectory.isHeld(run)
     const stamp = yield* stampOf(run, isWritten)
     const before = known.get(run)
-    const told: Told = before?.stamp === stamp ? before.told : { reader, story: yield* StoryReader.read(reader), isWritten }
+    const told: Told = before?.stamp === stamp
+      ? before.told
+      : { reader, story: yield* StoryReader.read(reader), isWritten }
     known.delete(run)
     known.set(run, { stamp, told })
     for (const oldest of known.keys()) if (known.size > kept) known.delete(oldest)

@@ -4,8 +4,8 @@
  * @example
  * const stopping = (story: Story.Story<null>) => Spending.stopping(Spending.make(story)).map(({ cap }) => cap)
  */
-import type * as Entry from "./Entry.ts"
 import * as Story from "@effect-rl/core/story/Story"
+import type * as Entry from "./Entry.ts"
 
 type Spent = Entry.Updated["spent"]
 

@@ -1,6 +1,6 @@
 /** What a run is doing, in words. */
-import type * as Entry from "./Entry.ts"
 import * as Story from "@effect-rl/core/story/Story"
+import type * as Entry from "./Entry.ts"
 
 const reasons = {
   completed: "completed",

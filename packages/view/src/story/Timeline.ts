@@ -1,6 +1,6 @@
 /** What a run did when: lanes of spans, and what holds it up, in words. */
-import type * as Entry from "./Entry.ts"
 import type * as Story from "@effect-rl/core/story/Story"
+import type * as Entry from "./Entry.ts"
 
 export type LaneName = "sampling" | "training" | "evaluation"
 

@@ -1,5 +1,5 @@
-import { TestTokenizer } from "@effect-rl/core/testing"
 import { Story } from "@effect-rl/core/records"
+import { TestTokenizer } from "@effect-rl/core/testing"
 import { Languages } from "@effect-rl/view/server/Languages"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
