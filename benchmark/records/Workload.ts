@@ -55,6 +55,7 @@ export const group = (index: number): GroupResult.Completed => {
   const members = Array.from({ length: groupSize }, () => member(first, next))
   return {
     _tag: "Completed",
+    iteration: Math.floor(index / perIteration),
     key: `problem/${index}`,
     tags: ["benchmark"],
     samplerStep: Math.floor(index / perIteration),

@@ -1,5 +1,6 @@
 /** Runs for the page to show: one of 100,000 rollouts, and one that is written at a fixed rate. */
 import { Advantage, type RunRecord, RunStore } from "@effect-rl/core"
+import type { Datum } from "@effect-rl/core/backend"
 import { type GroupResult, Signal, TrainingData } from "@effect-rl/core/program"
 import { GroupPayload, TrainedTokens } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
@@ -23,10 +24,8 @@ const opened: RunRecord.Entry = {
 
 const spent = { prefilled: 0, sampled: 0, trained: 0 }
 
-const assembled = (groups: ReadonlyArray<GroupResult.GroupResult>): ReadonlyArray<TrainingData.Assembled> => {
-  const [first, ...others] = Signal.partition(groups).informative
-  return first === undefined ? [] : TrainingData.assemble([first, ...others], Advantage.centered)
-}
+const assembled = (groups: ReadonlyArray<GroupResult.GroupResult>): ReadonlyArray<TrainingData.Assembled> =>
+  Signal.informative(groups).map((group) => TrainingData.assemble(group, Advantage.centered))
 
 const credited = (iteration: number, trained: ReadonlyArray<TrainingData.Assembled>): RunRecord.Entry => ({
   _tag: "Credited",
@@ -37,10 +36,10 @@ const credited = (iteration: number, trained: ReadonlyArray<TrainingData.Assembl
     advantages: Array.from(advantagesG)
   })),
   datums: trained.flatMap(({ data }) =>
-    data.map(({ inputs: { mask }, lineage: { firstTurn, group, member, turns } }) => ({
+    data.map(({ inputs: { mask }, origin: { group, member, turn, turns } }) => ({
       group,
       member,
-      firstTurn,
+      firstTurn: turn,
       turns,
       length: mask.length,
       trained: mask.reduce((sum, one) => sum + one, 0),
@@ -52,7 +51,8 @@ const credited = (iteration: number, trained: ReadonlyArray<TrainingData.Assembl
 /** What the update did with each token; its policy is the one that sampled. */
 const trainedTokens = (trained: ReadonlyArray<TrainingData.Assembled>) => {
   const data = trained.flatMap(({ data }) => data)
-  return TrainedTokens.encode(data, data.map(({ inputs: { logprobs } }) => logprobs))
+  const logprobs = new Map<Datum.Datum<Datum.Kind>, Float32Array>(data.map((datum) => [datum, datum.inputs.logprobs]))
+  return TrainedTokens.encode(data, (datum) => logprobs.get(datum))
 }
 
 const updated = (iteration: number): RunRecord.Entry => ({

@@ -40,14 +40,14 @@ export const oneGroup = Effect.fnUntraced(function*(model: ChatModel.ChatModel, 
   const policy = Policy.fromSamplingClient(sampler, { maxTokens: 40, seed: 5 })
   const group = ProblemGroupBuilder.make({ key: problem, size: 4, env: () => MathEnv.make({ model, problem, answer }) })
   const result = yield* Rollout.group(group, policy)
-  const { informative } = Signal.partition([result])
-  if (!Array.isReadonlyArrayNonEmpty(informative)) {
+  const [informative] = Signal.informative([result])
+  if (informative === undefined) {
     yield* Console.log("All four earned the same: there is nothing to learn from this group")
     return undefined
   }
-  const rewards = Array.fromIterable(informative[0].group.rewardsG)
-  const advantages = Array.fromIterable(Advantage.centered.of(informative[0]))
-  const datums = TrainingData.assemble(informative, Advantage.centered).flatMap(({ data }) => data)
+  const rewards = Array.fromIterable(informative.group.rewardsG)
+  const advantages = Array.fromIterable(Advantage.centered.of(informative))
+  const { data: datums } = TrainingData.assemble(informative, Advantage.centered)
   const [datum] = datums
   const keys = datum === undefined ? [] : Object.keys(datum.inputs)
   yield* Console.log(`Rewards:    ${rewards.join(", ")}`)

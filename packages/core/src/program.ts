@@ -6,6 +6,8 @@ export * as Run from "./run/Run.ts"
 export * as Program from "./run/Program.ts"
 /** One forward and backward pass of an update. */
 export * as Pass from "./run/Pass.ts"
+/** What passes answered, found by the datum that it is about. */
+export * as Answers from "./run/Answers.ts"
 /** Options of every run, whatever its program. */
 export * as RunOptions from "./run/RunOptions.ts"
 /** Why a stored run cannot be resumed. */

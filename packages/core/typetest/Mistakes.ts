@@ -34,16 +34,18 @@ export const incomplete: unknown = Rollout.group(browsing, policy, {
   onFailure: { retry: Schedule.recurs(1), otherwise: { StepFailed: "drop", Died: "abort" } }
 })
 
-const { constant, informative } = Signal.partition(results)
+const [informative] = Signal.informative(results)
 
 // @ts-expect-error there may be no informative group
 export const noSignal = TrainingData.assemble(informative, Advantage.centered)
 
-// @ts-expect-error a constant group is not informative
-export const fromConstant = TrainingData.assemble([constant], Advantage.centered)
+declare const constant: Signal.ConstantGroup
 
-// @ts-expect-error only partition makes an informative group
-export const forged: Signal.InformativeGroup = { group: constant[0] }
+// @ts-expect-error a constant group is not informative
+export const fromConstant = TrainingData.assemble(constant, Advantage.centered)
+
+// @ts-expect-error only a signal makes an informative group
+export const forged: Signal.InformativeGroup = { _tag: "Informative", group: constant.group }
 
 // @ts-expect-error a result may be skipped, and then has no rewards
 export const rewards = results.map((result) => result.rewardsG)

@@ -2,7 +2,7 @@
 import { Advantage, type ChatModel, Credit, Loss, Rl, type RLDataset } from "@effect-rl/core"
 import type { Datum, TrainingClient } from "@effect-rl/core/backend"
 import { type GroupResult, Signal, TrainingData } from "@effect-rl/core/program"
-import { Array, Effect } from "effect"
+import { type Array, Effect } from "effect"
 
 declare const model: ChatModel.ChatModel
 declare const dataset: RLDataset.RLDataset
@@ -33,8 +33,5 @@ export const byHand = Effect.fnUntraced(function*(
 })
 
 export const learn = (results: ReadonlyArray<GroupResult.GroupResult>): ReadonlyArray<Datum.Datum<"PolicyTokens">> => {
-  const { informative } = Signal.partition(results)
-  return Array.isReadonlyArrayNonEmpty(informative)
-    ? TrainingData.assemble(informative, Advantage.leaveOneOut).flatMap(({ data }) => data)
-    : []
+  return Signal.informative(results).flatMap((group) => TrainingData.assemble(group, Advantage.leaveOneOut).data)
 }

@@ -41,6 +41,7 @@ const member = (answer: string, reward: number): Trajectory.Trajectory => ({
 
 const completed = (key: string, rewards: ReadonlyArray<number>): GroupResult.Completed => ({
   _tag: "Completed",
+  iteration: 0,
   key,
   tags: ["sums"],
   samplerStep: 0,

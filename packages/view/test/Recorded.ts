@@ -47,6 +47,7 @@ const group = (
   members: ReadonlyArray<Trajectory.Trajectory>
 ): GroupResult.Completed => ({
   _tag: "Completed",
+  iteration: 0,
   key,
   tags,
   samplerStep: 0,

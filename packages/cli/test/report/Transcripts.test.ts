@@ -20,6 +20,7 @@ const turn = (logs: Trajectory.Transition["logs"]): Trajectory.Transition => ({
 
 const groupOf = (key: string, ...logs: ReadonlyArray<Trajectory.Transition["logs"]>): GroupResult.GroupResult => ({
   _tag: "Completed",
+  iteration: 0,
   key,
   tags: [],
   samplerStep: 0,

@@ -1,34 +1,37 @@
 /** The signal of groups: whether their rewards say which tokens were better. */
 import * as GroupResult from "../rollout/GroupResult.ts"
 
-/** A group whose rewards say which tokens were better; only `partition` makes one. */
+/** A group whose rewards say which tokens were better; only this module makes one. */
 class InformativeGroup {
   /** Makes the type nominal: a group that merely looks like one is not. */
   protected readonly brand = "InformativeGroup"
-  readonly group: GroupResult.Group
+  readonly _tag = "Informative"
+  readonly group: GroupResult.Finished
 
-  constructor(group: GroupResult.Group) {
+  constructor(group: GroupResult.Finished) {
     this.group = group
   }
 }
 
 export type { InformativeGroup }
 
-/** The groups by their signal; each group is in one list, in the order of the results. */
-export interface Partition {
-  readonly informative: ReadonlyArray<InformativeGroup>
-  /** Nothing to compare: all rewards are equal, or fewer than two members of a group are left. */
-  readonly constant: ReadonlyArray<GroupResult.Group>
-  readonly skipped: ReadonlyArray<GroupResult.Skipped>
+/** A group with nothing to compare: all rewards are equal, or fewer than two members of a group are left. */
+export interface ConstantGroup {
+  readonly _tag: "Constant"
+  readonly group: GroupResult.Finished
+  /** Why there is nothing to compare, in words. */
+  readonly reason: string
 }
 
-const isConstant = (group: GroupResult.Group) => {
-  const rewards = GroupResult.survivors(group).map(([member]) => group.rewardsG[member])
-  return rewards.every((reward) => reward === rewards[0])
-}
+/** The signal of one group. */
+export type Signal = InformativeGroup | ConstantGroup | GroupResult.Skipped
+
+const rewardsOf = (group: GroupResult.Group) => GroupResult.survivors(group).map(([member]) => group.rewardsG[member])
+
+const differ = (rewards: ReadonlyArray<number | undefined>) => rewards.some((reward) => reward !== rewards[0])
 
 /** Whether the members' rewards differ, by exact equality of the survivors' float64 rewards. */
-export const isInformative = (group: GroupResult.Group): boolean => !isConstant(group)
+export const isInformative = (group: GroupResult.Group): boolean => differ(rewardsOf(group))
 
 /**
  * Where a group's signal comes from: `members` compares the members of each group, `batch` compares all members of all groups, and
@@ -36,27 +39,46 @@ export const isInformative = (group: GroupResult.Group): boolean => !isConstant(
  */
 export type Source = "members" | "batch" | "tokens"
 
-const rule = (source: Source, groups: ReadonlyArray<GroupResult.Group>): (group: GroupResult.Group) => boolean => {
+const rule = (
+  source: Source,
+  results: ReadonlyArray<GroupResult.GroupResult>
+): (group: GroupResult.Group) => boolean => {
   if (source === "members") return isInformative
-  const rewards = groups.flatMap((group) => GroupResult.survivors(group).map(([member]) => group.rewardsG[member]))
-  const differ = source === "tokens" || rewards.some((reward) => reward !== rewards[0])
-  return () => differ
+  const informs = source === "tokens" ||
+    differ(results.flatMap((result) => GroupResult.isSkipped(result) ? [] : rewardsOf(result)))
+  return () => informs
 }
 
 /**
- * Tells informative groups from the others.
+ * The signal of each group, in their order.
  *
  * @example
- * const { constant, informative, skipped } = Signal.partition([group])
+ * const [signal] = Signal.each([group])
+ * const advantages = signal?._tag === "Informative" ? Advantage.centered.of(signal) : []
+ */
+export const each = (
+  results: ReadonlyArray<GroupResult.GroupResult>,
+  source: Source = "members"
+): ReadonlyArray<Signal> => {
+  const informs = rule(source, results)
+  return results.map((result) => {
+    if (GroupResult.isSkipped(result)) return result
+    if (informs(result)) return new InformativeGroup(result)
+    const reason = rewardsOf(result).length > 1 ? "all rewards are equal" : "one member has nothing to be compared with"
+    return { _tag: "Constant", group: result, reason }
+  })
+}
+
+/**
+ * The informative groups, in their order.
+ *
+ * @example
+ * const data = Signal.informative([group]).flatMap((group) => TrainingData.assemble(group, Advantage.centered).data)
  *
  * @see tinker-cookbook `remove_constant_reward_groups`
  */
-export const partition = (results: ReadonlyArray<GroupResult.GroupResult>, source: Source = "members"): Partition => {
-  const groups = results.filter((result) => !GroupResult.isSkipped(result))
-  const informs = rule(source, groups)
-  return {
-    informative: groups.filter(informs).map((group) => new InformativeGroup(group)),
-    constant: groups.filter((group) => !informs(group)),
-    skipped: results.filter(GroupResult.isSkipped)
-  }
-}
+export const informative = (
+  results: ReadonlyArray<GroupResult.GroupResult>,
+  source: Source = "members"
+): ReadonlyArray<InformativeGroup> =>
+  each(results, source).flatMap((signal) => signal._tag === "Informative" ? [signal] : [])

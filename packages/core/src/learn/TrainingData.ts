@@ -1,5 +1,4 @@
 /** Training data: datums made of the trajectories of groups. */
-import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Trajectory from "../env/Trajectory.ts"
 import * as Datum from "../model/Datum.ts"
 import * as ModelInput from "../model/ModelInput.ts"
@@ -7,33 +6,26 @@ import * as GroupResult from "../rollout/GroupResult.ts"
 import type { Estimator, TokenAdvantage } from "./Advantage.ts"
 import type { InformativeGroup } from "./Signal.ts"
 
-/** Where a datum comes from. */
-export interface Lineage {
-  readonly group: string
-  /** Position among the groups that were assembled. */
-  readonly groupIndex: number
-  readonly member: number
-  /** Optimizer steps that led to the weights that were sampled from. */
-  readonly samplerStep: number
-  /** The first of the `turns` turns that it holds. */
-  readonly firstTurn: number
-  readonly turns: number
-}
-
 /** A datum for policy losses, with the place that it comes from. */
 export interface TrainingDatum extends Datum.Datum<"PolicyTokens"> {
-  readonly lineage: Lineage
+  readonly origin: Datum.Origin
+}
+
+/** A turn with the advantage of each token of its action. */
+export interface Step {
+  readonly transition: Trajectory.Transition
+  readonly advantages: Float32Array
 }
 
 /** A group's advantages `[G]` and datums, in the order of members and turns. */
 export interface Assembled {
-  readonly group: GroupResult.Group
+  readonly group: GroupResult.Finished
   readonly advantagesG: Float32Array
   readonly data: ReadonlyArray<TrainingDatum>
 }
 
 /** Whether an earlier turn of the same member was read differently from how it was written, so that this datum began anew. */
-export const isFork = ({ lineage }: TrainingDatum) => lineage.firstTurn > 0
+export const isFork = ({ origin }: TrainingDatum) => origin.segment > 0
 
 /** Positions laid out flat: token ids, and 0 where an image lies. */
 interface Layout {
@@ -42,9 +34,7 @@ interface Layout {
 }
 
 /** What the model had read after a turn: its observation, then from `start` on its action. */
-interface Turn extends Layout {
-  readonly index: number
-  readonly transition: Trajectory.Transition
+interface Turn extends Layout, Step {
   readonly start: number
 }
 
@@ -64,7 +54,7 @@ const layout = (chunks: ReadonlyArray<ModelInput.Chunk>, length: number): Layout
   return { tokens, images }
 }
 
-const layoutTurn = (transition: Trajectory.Transition, index: number): Turn => {
+const layoutTurn = ({ advantages, transition }: Step): Turn => {
   const { action, observation } = transition
   if (action.tokens.length !== action.logprobs.length) {
     throw new RangeError(
@@ -77,7 +67,7 @@ const layoutTurn = (transition: Trajectory.Transition, index: number): Turn => {
   ]
   return {
     ...layout(chunks, observation.length + action.tokens.length),
-    index,
+    advantages,
     transition,
     start: observation.length
   }
@@ -161,21 +151,18 @@ const provenanceOf = (turns: ReadonlyArray<Turn>, length: number): Pick<Datum.Da
 }
 
 /** The last turn's positions include all earlier ones. Targets are shifted by one: position `t` predicts token `t + 1`. */
-const toDatum = (
-  turns: ReadonlyArray<Turn>,
-  advantageOf: (turn: number, position: number) => number
-): Datum.Datum<"PolicyTokens"> | undefined => {
+const toDatum = (turns: ReadonlyArray<Turn>): Datum.Datum<"PolicyTokens"> | undefined => {
   const last = turns.at(-1)
   const length = last === undefined ? 0 : trainableLength(turns, last)
   if (last === undefined || length < 2) return undefined
   const logprobs = new Float32Array(length)
   const advantages = new Float32Array(length)
   const mask = new Float32Array(length)
-  for (const { index, start, tokens, transition: { action, trainable } } of turns) {
+  for (const { advantages: own, start, tokens, transition: { action, trainable } } of turns) {
     if (start === tokens.length) continue
     logprobs.set(action.logprobs, start)
     if (trainable) {
-      for (let t = start; t < tokens.length; t++) advantages[t] = advantageOf(index, t - start)
+      advantages.set(own, start)
       mask.fill(1, start, tokens.length)
     }
   }
@@ -188,17 +175,16 @@ const toDatum = (
   return { ...datum, ...provenanceOf(turns, length) }
 }
 
-const fromTrajectory = (
-  { transitions }: Trajectory.Trajectory,
-  advantageOf: (turn: number, position: number) => number,
-  origin: Omit<Lineage, "firstTurn" | "turns">
+const toData = (
+  steps: ReadonlyArray<Step>,
+  origin: Omit<Datum.Origin, "turn" | "turns" | "segment">
 ): ReadonlyArray<TrainingDatum> => {
-  let firstTurn = 0
-  return pieces(transitions.map(layoutTurn)).flatMap((turns) => {
-    const lineage = { ...origin, firstTurn, turns: turns.length }
-    firstTurn += turns.length
-    const datum = toDatum(turns, advantageOf)
-    return datum === undefined ? [] : [{ ...datum, lineage }]
+  let turn = 0
+  return pieces(steps.map(layoutTurn)).flatMap((turns, segment) => {
+    const own = { ...origin, turn, turns: turns.length, segment }
+    turn += turns.length
+    const datum = toDatum(turns)
+    return datum === undefined ? [] : [{ ...datum, origin: own }]
   })
 }
 
@@ -211,45 +197,44 @@ const checked = (advantage: number | undefined, { key, members }: GroupResult.Gr
   )
 }
 
-/** The advantage of a member's tokens by turn and position: the member's own unless the estimator tells them apart. */
-const advantagesOf = (
+/** A member's turns with the advantages of their tokens: the member's own unless the estimator tells them apart. */
+const stepsOf = (
   group: GroupResult.Group,
   member: number,
+  { transitions }: Trajectory.Trajectory,
   advantagesG: Float32Array,
   ofTokens: TokenAdvantage | undefined
-) => {
+): ReadonlyArray<Step> => {
   const own = checked(advantagesG[member], group, member, advantagesG.length)
-  return (turn: number, position: number) =>
-    ofTokens === undefined ? own : checked(ofTokens(member, turn, position), group, member, advantagesG.length)
+  return transitions.map((transition, turn) => {
+    const advantages = new Float32Array(transition.action.tokens.length).fill(own)
+    if (ofTokens !== undefined && transition.trainable) {
+      for (let t = 0; t < advantages.length; t++) {
+        advantages[t] = checked(ofTokens(member, turn, t), group, member, advantagesG.length)
+      }
+    }
+    return { transition, advantages }
+  })
 }
 
 /**
- * The datums of each group, in the order of groups, members and turns. Turns whose observation begins with everything before it share one
+ * The datums of a group, in the order of members and turns. Turns whose observation begins with everything before it share one
  * datum; one that rewrites history starts another. Advantage and mask are those of the member on action tokens and 0 elsewhere; turns
  * that are not trainable keep their log-probabilities but are 0 in both. A sequence in which nothing is left to predict gives no datum,
  * so the result may be empty. Dies where an estimator's result is not one finite number per member.
  *
  * @example
- * const { informative: [first, ...others] } = Signal.partition([group])
- * const data = first === undefined ? [] : TrainingData.assemble([first, ...others], Advantage.centered)
+ * const data = Signal.informative([group]).flatMap((group) => TrainingData.assemble(group, Advantage.centered).data)
  *
  * @see tinker-cookbook `assemble_training_data`, `trajectory_to_data`
  */
-export const assemble = (
-  groups: NonEmptyReadonlyArray<InformativeGroup>,
-  estimator: Estimator
-): ReadonlyArray<Assembled> =>
-  groups.map((informative, groupIndex) => {
-    const { group } = informative
-    const advantagesG = estimator.of(informative)
-    const ofTokens = estimator.ofTokens?.(informative)
-    const data = GroupResult.survivors(group).flatMap(([member, trajectory]) =>
-      fromTrajectory(trajectory, advantagesOf(group, member, advantagesG, ofTokens), {
-        group: group.key,
-        groupIndex,
-        member,
-        samplerStep: group.samplerStep
-      })
-    )
-    return { group, advantagesG, data }
-  })
+export const assemble = (informative: InformativeGroup, estimator: Estimator): Assembled => {
+  const { group } = informative
+  const advantagesG = estimator.of(informative)
+  const ofTokens = estimator.ofTokens?.(informative)
+  const { iteration, key, samplerStep } = group
+  const data = GroupResult.survivors(group).flatMap(([member, trajectory]) =>
+    toData(stepsOf(group, member, trajectory, advantagesG, ofTokens), { iteration, group: key, member, samplerStep })
+  )
+  return { group, advantagesG, data }
+}

@@ -45,9 +45,31 @@ export interface Datum<K extends Kind> {
   readonly kind: K
   readonly modelInput: ModelInput.ModelInput
   readonly inputs: Inputs[K]
+  /** What it was made of; absent on data that were not rolled out. */
+  readonly origin?: Origin
   /** Where its tokens were sampled, for backends that train on what they recorded at that time. */
   readonly provenance?: Provenance
 }
+
+/** The turns of a member that a datum was made of. What is measured of a datum belongs to them. */
+export interface Origin {
+  /** The dataset's batch to which the group belongs. */
+  readonly iteration: number
+  /** The group's key, unique within its batch. */
+  readonly group: string
+  readonly member: number
+  /** The first of the `turns` turns that it holds. */
+  readonly turn: number
+  readonly turns: number
+  /** Counts the datums of a member from 0: another one begins where a prompt rewrites what was read or written before. */
+  readonly segment: number
+  /** Optimizer steps that led to the weights that were sampled from. */
+  readonly samplerStep: number
+}
+
+/** The origin as text, which differs for different datums of an iteration. */
+export const idOf = ({ group, iteration, member, segment }: Origin): string =>
+  `${iteration}/${group}/m${member}/s${segment}`
 
 /** A run of tokens: positions of a sequence that a backend sampled, or of the prompt that it was sampled from. */
 export interface Span {

@@ -159,7 +159,7 @@ export const Credited = Schema.TaggedStruct("Credited", {
   groups: Schema.Array(Schema.Struct({
     key: Schema.String,
     verdict: Schema.Literals(["informative", "constant", "skipped", "quarantined", "filtered", "stale"]),
-    /** The suspicion for which a group is quarantined. */
+    /** Why a group is not trained on, in words; of a quarantined group, the suspicion. */
     reason: Schema.optionalKey(Schema.String),
     /** One per member; empty where the group is not trained on. */
     advantages: Schema.Array(Schema.Number),

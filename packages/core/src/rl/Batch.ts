@@ -14,7 +14,9 @@ const isTrained = ({ inputs }: TrainingDatum) => inputs.mask.some((trained) => t
 
 /** Groups without the data of a batch in which no token may be trained on: a step would change nothing but the optimizer. */
 export const trainable = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> =>
-  groups.some(({ data }) => data.some(isTrained)) ? groups : groups.map((group) => ({ ...group, data: [] }))
+  groups.some(({ data }) => data.some(isTrained))
+    ? groups
+    : groups.map((group) => ({ reason: "no token may be trained on", ...group, data: [] }))
 
 const trainedTokens = ({ inputs: { mask } }: TrainingDatum) =>
   mask.reduce((count, trained) => trained > 0 ? count + 1 : count, 0)
@@ -37,10 +39,10 @@ export const credited = (
   })),
   datums: updates.flatMap((data, update) =>
     data.map((datum) => ({
-      group: datum.lineage.group,
-      member: datum.lineage.member,
-      firstTurn: datum.lineage.firstTurn,
-      turns: datum.lineage.turns,
+      group: datum.origin.group,
+      member: datum.origin.member,
+      firstTurn: datum.origin.turn,
+      turns: datum.origin.turns,
       length: datum.modelInput.length,
       trained: trainedTokens(datum),
       update

@@ -9,6 +9,7 @@ import type { GroupCredit } from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
 import type { Json } from "../records/Json.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
+import * as Answers from "../run/Answers.ts"
 import * as Program from "../run/Program.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Batch from "./Batch.ts"
@@ -69,15 +70,15 @@ export const report = <E, R, CE, CR>(
   outputs: ReadonlyArray<Program.UpdateOutput>
 ): Program.Report => {
   const rolledOut = StepMetrics.rollouts([...results, ...aside])
-  const logprobs = outputs.flatMap(({ passes }) => passes.flatMap(({ logprobs }) => logprobs))
-  const payload = TrainedTokens.encode(data, logprobs)
+  const logprobsOf = Answers.logprobs(outputs)
+  const payload = TrainedTokens.encode(data, logprobsOf)
   return {
     metrics: {
       "progress/batch": iteration,
       "optim/lr": learningRate(options, iteration),
       ...rolledOut,
       ...StepMetrics.trained(groups, aside),
-      ...StepMetrics.learning(data, logprobs, options.loss),
+      ...StepMetrics.learning(data, logprobsOf, options.loss),
       ...metrics,
       ...StepMetrics.updates(outputs),
       "time/sampling": seconds

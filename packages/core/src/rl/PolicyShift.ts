@@ -1,6 +1,7 @@
 /** How far the policy that is trained is from the policy that sampled. */
 import type * as Datum from "../model/Datum.ts"
 import * as Statistics from "../records/Statistics.ts"
+import type { LogprobsOf } from "../run/Answers.ts"
 import type { IsClipped, Objective } from "./Objective.ts"
 
 /** Where the ranges of the ratio and of the depth of context begin; each ends where the next one begins. */
@@ -108,11 +109,11 @@ const histograms = ({ depths, known, ratios }: Sums): Record<string, number | un
  */
 export const measure = (
   data: ReadonlyArray<Datum.Datum<"PolicyTokens">>,
-  trainingLogprobs: ReadonlyArray<Float32Array>,
+  trainedLogprobsOf: LogprobsOf,
   { isClipped }: Pick<Objective, "isClipped">
 ): Record<string, number | undefined> => {
   const sums = new Sums()
-  data.forEach(({ inputs }, index) => sums.add(inputs, trainingLogprobs[index] ?? none, isClipped))
+  for (const datum of data) sums.add(datum.inputs, trainedLogprobsOf(datum) ?? none, isClipped)
   const { difference, known, ratio, squaredRatio, tokens } = sums
   const spread = Number.isFinite(squaredRatio) ? known * squaredRatio : 0
   return {

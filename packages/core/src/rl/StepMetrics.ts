@@ -10,9 +10,11 @@ import type { GroupCredit } from "../learn/Credit.ts"
 import * as Signal from "../learn/Signal.ts"
 import * as TrainingData from "../learn/TrainingData.ts"
 import * as EnvMetric from "../records/EnvMetric.ts"
+import * as GroupId from "../records/GroupId.ts"
 import type * as RunRecord from "../records/RunRecord.ts"
 import * as Statistics from "../records/Statistics.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
+import type { LogprobsOf } from "../run/Answers.ts"
 import type { UpdateOutput } from "../run/Program.ts"
 import * as Dropped from "./Dropped.ts"
 import type { Objective } from "./Objective.ts"
@@ -224,7 +226,8 @@ export const trained = (
   })
 }
 
-const memberOf = ({ lineage }: TrainingData.TrainingDatum) => `${lineage.groupIndex}/${lineage.member}`
+const memberOf = ({ origin: { group: key, iteration, member } }: TrainingData.TrainingDatum) =>
+  `${GroupId.toString({ iteration, key })}/${member}`
 
 /** Datums that began anew because a turn's prompt differed from what had been written, and the share of members that have one. */
 const forkNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {
@@ -239,20 +242,20 @@ const forkNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {
 /**
  * The data of the updates, and how far the policy that is trained has moved from the one that sampled; see `PolicyShift`.
  * `optim/forked_datums` began anew because a turn's prompt rewrote what had been sampled, `optim/forked_members` is the share of members
- * with one. `trainingLogprobs` are the backend's `[T]` per datum, in order. `tokens/trained` are all positions of the datums,
+ * with one. `trainedLogprobsOf` gives the backend's log-probabilities of a datum. `tokens/trained` are all positions of the datums,
  * `optim/action_tokens` those with a target that counts.
  *
  * @see tinker-cookbook `compute_kl_sample_train`
  */
 export const learning = (
   data: ReadonlyArray<TrainingData.TrainingDatum>,
-  trainingLogprobs: ReadonlyArray<Float32Array>,
+  trainedLogprobsOf: LogprobsOf,
   loss: Pick<Objective, "isClipped">
 ): Numbers => ({
   ...prefixed("optim/", {
     datums: data.length,
     ...forkNumbers(data),
-    ...PolicyShift.measure(data, trainingLogprobs, loss)
+    ...PolicyShift.measure(data, trainedLogprobsOf, loss)
   }),
   "tokens/trained": Statistics.sum(data.map(({ modelInput }) => modelInput.length))
 })

@@ -9,6 +9,7 @@ import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
 import * as Base64Array from "../rollout/payload/Base64Array.ts"
+import type { LogprobsOf } from "../run/Answers.ts"
 
 const Datum = Schema.Struct({
   group: Schema.String,
@@ -27,20 +28,17 @@ const Payload = Schema.fromJsonString(Schema.Struct({ datums: Schema.Array(Datum
 
 const trained = (values: Float32Array, { inputs: { mask } }: TrainingDatum) => values.filter((_, t) => mask[t] !== 0)
 
-/** The datums with the trainer's log-probabilities `[T]` of each, in order; undefined where there is not one for each datum. */
-export const encode = (
-  data: ReadonlyArray<TrainingDatum>,
-  logprobs: ReadonlyArray<Float32Array>
-): string | undefined => {
-  if (data.length === 0 || data.length !== logprobs.length) return undefined
-  const datums = data.map((datum, index) => {
+/** The datums with the trainer's log-probabilities of each; undefined where it gave none. */
+export const encode = (data: ReadonlyArray<TrainingDatum>, logprobsOf: LogprobsOf): string | undefined => {
+  if (!data.some((datum) => logprobsOf(datum) !== undefined)) return undefined
+  const datums = data.map((datum) => {
     const { advantages, mask } = datum.inputs
-    const { firstTurn, group, member, turns } = datum.lineage
-    const own = logprobs[index]
+    const { group, member, turn, turns } = datum.origin
+    const own = logprobsOf(datum)
     return {
       group,
       member,
-      firstTurn,
+      firstTurn: turn,
       turns,
       logprobs: Base64Array.encode(
         trained(own?.length === mask.length ? own : new Float32Array(mask.length).fill(NaN), datum)

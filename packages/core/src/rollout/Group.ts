@@ -187,8 +187,12 @@ const coupled = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
 const inOrder = (reports: ReadonlyArray<FailureReport>) =>
   reports.toSorted((a, b) => a.member - b.member || a.attempt - b.attempt)
 
-const skipped = <E, R, PE, PR>({ builder, dropped }: Run<E, R, PE, PR>, reason: Skipped["reason"]): Skipped => ({
+const skipped = <E, R, PE, PR>(
+  { builder, dropped, options }: Run<E, R, PE, PR>,
+  reason: Skipped["reason"]
+): Skipped => ({
   _tag: "Skipped",
+  iteration: options.iteration ?? 0,
   key: builder.key,
   tags: builder.tags,
   size: builder.size,
@@ -211,6 +215,7 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { grading, members, reward
   }
   const { key, tags } = run.builder
   const group: Group = {
+    iteration: run.options.iteration ?? 0,
     key,
     tags,
     samplerStep: run.options.samplerStep ?? 0,

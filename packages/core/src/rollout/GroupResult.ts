@@ -38,6 +38,8 @@ export interface GradingTime {
 
 /** Members in order, `None` where dropped. `rewardsG` are totals (steps and group) `[G]`, NaN where dropped. */
 export interface Group {
+  /** The dataset's batch to which it belongs; 0 where there is none. */
+  readonly iteration: number
   readonly key: string
   readonly tags: ReadonlyArray<string>
   /** Optimizer steps that led to the weights that were sampled from. */
@@ -67,6 +69,7 @@ export interface Partial extends Group {
 /** No rewards to compare. */
 export interface Skipped {
   readonly _tag: "Skipped"
+  readonly iteration: number
   readonly key: string
   readonly tags: ReadonlyArray<string>
   readonly size: number
@@ -84,6 +87,9 @@ export interface Skipped {
  *   GroupResult.isSkipped(result) ? 0 : GroupResult.survivors(result).length / result.members.length
  */
 export type GroupResult = Completed | Partial | Skipped
+
+/** Members finished, and have rewards to compare. */
+export type Finished = Completed | Partial
 
 /** Members that finished, with their index. */
 export const survivors = (group: Group): ReadonlyArray<readonly [member: number, trajectory: Trajectory.Trajectory]> =>

@@ -127,21 +127,29 @@ const logged = <E, R>(
     return result
   })
 
-const timedOut = ({ key, size, tags }: EnvGroupBuilder<unknown, unknown>, limit: Duration.Input): Skipped => {
+const timedOut = (
+  { key, size, tags }: EnvGroupBuilder<unknown, unknown>,
+  iteration: number,
+  limit: Duration.Input
+): Skipped => {
   const time = Duration.format(Duration.fromInputUnsafe(limit))
   const message = `not finished within ${time}: raise groupTimeout, or bound what the group waits for`
   const reason = { member: Attempts.wholeGroup, attempt: 0, failure: "TimedOut", message } as const
-  return { _tag: "Skipped", key, tags, size, reason, dropped: [] }
+  return { _tag: "Skipped", iteration, key, tags, size, reason, dropped: [] }
 }
 
 const inTime = <E, R>(
   builder: EnvGroupBuilder<unknown, unknown>,
+  iteration: number | undefined,
   rolled: Effect.Effect<GroupResult, E, R>,
   limit: Duration.Input | undefined
 ) =>
   limit === undefined
     ? rolled
-    : Effect.timeoutOrElse(rolled, { duration: limit, orElse: () => Effect.succeed(timedOut(builder, limit)) })
+    : Effect.timeoutOrElse(rolled, {
+      duration: limit,
+      orElse: () => Effect.succeed(timedOut(builder, iteration ?? 0, limit))
+    })
 
 /**
  * Rolls out one group, in this process or where the `Executor` sends it. The `GroupLog` is asked for the group before, and gets it
@@ -158,7 +166,7 @@ export const recorded = <E, R, PE, PR, HE = never, HR = never>(
     const rolled = executor === undefined
       ? group(builder, policy, options)
       : Executor.roll(executor, builder, policy, options)
-    return yield* logged(builder.key, options, inTime(builder, rolled, groupTimeout))
+    return yield* logged(builder.key, options, inTime(builder, options.iteration, rolled, groupTimeout))
   })
 
 /**

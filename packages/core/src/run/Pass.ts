@@ -18,7 +18,7 @@ import type * as Loss from "../model/Loss.ts"
 export interface Pass<out E = never, out R = never> {
   /** The loss's name, for records. */
   readonly loss: string
-  readonly datums: number
+  readonly data: ReadonlyArray<Datum.Datum<Datum.Kind>>
   /** Positions of all its datums. */
   readonly tokens: number
   /** Queues the pass; returns when the backend has accepted it, with how the loss was submitted. */
@@ -26,7 +26,7 @@ export interface Pass<out E = never, out R = never> {
 }
 
 const sizes = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>) => ({
-  datums: data.length,
+  data,
   tokens: data.reduce((sum, { modelInput }) => sum + modelInput.length, 0)
 })
 

@@ -7,6 +7,7 @@ import type { ForwardBackwardOutput, OptimStepOutput } from "../backend/Training
 import type { Weights } from "../backend/Weights.ts"
 import type { ShortBatch } from "../data/Epochs.ts"
 import type { AdamParams } from "../model/AdamParams.ts"
+import type * as Datum from "../model/Datum.ts"
 import type { Json, JsonObject } from "../records/Json.ts"
 import type * as RunRecord from "../records/RunRecord.ts"
 import type { Pass } from "./Pass.ts"
@@ -23,8 +24,16 @@ export interface Update<out E = never, out R = never> {
   readonly tokens: number | undefined
 }
 
+/** What a pass answered about one of its datums: the log-probabilities of its targets `[T]`, or `[T, K]` of its candidates. */
+export interface Answer {
+  readonly datum: Datum.Datum<Datum.Kind>
+  readonly logprobs: Float32Array
+}
+
 /** The output of a pass, with its loss and route. */
-export interface PassOutput extends ForwardBackwardOutput {
+export interface PassOutput extends Pick<ForwardBackwardOutput, "metrics"> {
+  /** One for each datum; empty where the backend gave none. */
+  readonly answers: ReadonlyArray<Answer>
   readonly loss: string
   readonly route: Route
   readonly datums: number

@@ -1,4 +1,5 @@
 /** Updates on their way: submitted in order, and settled when their results are there. */
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -8,7 +9,7 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import type { OptimStepOutput, TrainingClient } from "../backend/TrainingClient.ts"
 import type { AdamParams } from "../model/AdamParams.ts"
 import type { Pass } from "./Pass.ts"
-import type { Update, UpdateOutput } from "./Program.ts"
+import type { Answer, Update, UpdateOutput } from "./Program.ts"
 
 interface SubmittedPass<out E> {
   readonly pass: Pass<unknown, unknown>
@@ -65,11 +66,22 @@ const submitUpdate = Effect.fnUntraced(function*<E, R>(
   return submitted
 })
 
+/** The one place where answers are told apart by their position: a backend gives one for each datum, in their order. */
+const answersOf = (data: Pass["data"], logprobsD: ReadonlyArray<Float32Array>): ReadonlyArray<Answer> =>
+  data.length === logprobsD.length ? Arr.zipWith(data, logprobsD, (datum, logprobs) => ({ datum, logprobs })) : []
+
 const settleUpdate = Effect.fnUntraced(function*<E>({ adam, at, optimizer, passes }: Submitted<E>) {
   const outputs = yield* Effect.forEach(
     passes,
-    ({ pass: { datums, loss, tokens }, submitted: { pending, route } }) =>
-      Effect.map(pending.await, (output) => ({ ...output, datums, loss, route, tokens }))
+    ({ pass: { data, loss, tokens }, submitted: { pending, route } }) =>
+      Effect.map(pending.await, ({ logprobs, metrics }) => ({
+        answers: answersOf(data, logprobs),
+        metrics,
+        datums: data.length,
+        loss,
+        route,
+        tokens
+      }))
   )
   const output: UpdateOutput = {
     adam,

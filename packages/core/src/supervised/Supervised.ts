@@ -7,6 +7,7 @@ import type * as Datum from "../model/Datum.ts"
 import * as Loss from "../model/Loss.ts"
 import type { RunRecord } from "../records/RunRecord.ts"
 import type { RunStore } from "../records/RunStore.ts"
+import * as Answers from "../run/Answers.ts"
 import * as Pass from "../run/Pass.ts"
 import type * as Program from "../run/Program.ts"
 import * as Run from "../run/Run.ts"
@@ -33,7 +34,8 @@ const iteration = (
     data,
     passes: Pass.ofArray(data, Loss.crossEntropy),
     metrics: (outputs) => {
-      const sums = Nll.sums(data, outputs.flatMap(({ passes }) => passes.flatMap(({ logprobs }) => logprobs)))
+      const logprobsOf = Answers.logprobs(outputs)
+      const sums = Nll.sums(data, data.map((datum) => logprobsOf(datum) ?? new Float32Array()))
       return { "optim/datums": data.length, "optim/target_tokens": sums.targets, ...Nll.mean(sums) }
     }
   })

@@ -4,7 +4,7 @@ import { Signal, TrainingData } from "@effect-rl/core/program"
 import { type Renderer, Renderers } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Array, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import * as Talk from "./Talk.ts"
 
 /** "ab" and " ab" are one token each when text is written, but a policy may write "a" and "b". */
@@ -239,13 +239,12 @@ describe("a rollout with tools", () => {
         },
         { act: ({ key }) => Effect.succeed(key.turn === 0 ? sampled(300, 301) : sampled(310, 311)) }
       )
-      const { informative } = Signal.partition([result])
-      const data = Array.isReadonlyArrayNonEmpty(informative)
-        ? TrainingData.assemble(informative, Advantage.centered).flatMap(({ data }) => data)
-        : []
+      const data = Signal.informative([result]).flatMap((group) =>
+        TrainingData.assemble(group, Advantage.centered).data
+      )
       assert.strictEqual(data.length, 2, "one for each member")
-      for (const { inputs, lineage } of data) {
-        assert.strictEqual(lineage.turns, 2)
+      for (const { inputs, origin } of data) {
+        assert.strictEqual(origin.turns, 2)
         assert.deepStrictEqual([...inputs.mask], [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1])
       }
     }))

@@ -16,7 +16,7 @@ const estimate = (
 ) => {
   const sampled = lengths === undefined ? {} : { members: Samples.membersOfLength(lengths, rewards) }
   const metricsG = rewards.map((reward = 0) => ({ reward: EnvMetric.mean(reward) }))
-  const { informative: [group] } = Signal.partition([Samples.group(rewards, { metricsG, ...sampled })])
+  const [group] = Signal.informative([Samples.group(rewards, { metricsG, ...sampled })])
   return group === undefined ? rewards.map(() => 0) : Array.from(estimator.of(group))
 }
 
@@ -188,7 +188,7 @@ const perTurn = (
   const trajectories = members.map(({ prompts }) =>
     Option.some(Samples.trajectory(...prompts.map((prompt) => Samples.turn(prompt, [9]))))
   )
-  const { informative: [group] } = Signal.partition([
+  const [group] = Signal.informative([
     Samples.group(members.map(({ reward }) => reward), { members: trajectories })
   ])
   assert.isDefined(group)
@@ -223,7 +223,7 @@ describe("Advantage.sharedPrefix", () => {
 
 describe("Advantage.decoupled", () => {
   const withMetrics = (correct: ReadonlyArray<boolean>, format: ReadonlyArray<number>) => {
-    const { informative: [group] } = Signal.partition([
+    const [group] = Signal.informative([
       Samples.group(format, {
         metricsG: correct.map((hit, member) => ({
           correct: EnvMetric.rate(hit),

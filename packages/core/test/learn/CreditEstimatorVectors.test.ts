@@ -87,7 +87,7 @@ describe("Advantage.hierarchical", () => {
       const { agent = "", episode = 0 } = members[member] ?? {}
       return input.params.episode_agents.includes(agent) ? `${episode}/${agent}` : agent
     })
-    const { informative: [group] } = Signal.partition([Samples.group(members.map(({ reward }) => reward))], "tokens")
+    const [group] = Signal.informative([Samples.group(members.map(({ reward }) => reward))], "tokens")
     assert.isDefined(group)
     assertRows([byPart.of(group)], [output.advantages.flat()])
   })

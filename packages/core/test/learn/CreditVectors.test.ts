@@ -121,7 +121,7 @@ const toDatum = (example: Example, member: number): TrainingData.TrainingDatum =
     advantages: Float32Array.from(example.advantages),
     mask: Float32Array.from(example.mask)
   }),
-  lineage: { group: "g", groupIndex: 0, member, samplerStep: 0, firstTurn: 0, turns: 1 }
+  origin: { iteration: 0, group: "g", member, turn: 0, turns: 1, segment: 0, samplerStep: 0 }
 })
 
 const given = (examples: ReadonlyArray<Example>): Credit.Credit => ({

@@ -128,7 +128,7 @@ const groupOf = ({ lengths, rewards }: Group, index: number) => {
 }
 
 const estimated = (estimator: Advantage.Estimator, group: GroupResult.GroupResult): ReadonlyArray<number> => {
-  const { informative: [informative] } = Signal.partition([group])
+  const [informative] = Signal.informative([group])
   if (informative !== undefined) return Array.from(estimator.of(informative))
   return GroupResult.isSkipped(group) ? [] : group.members.map(() => 0)
 }

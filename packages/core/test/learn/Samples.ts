@@ -46,6 +46,7 @@ export const group = (
     reward === undefined ? [{ member, attempt: 0, failure: "StepFailed" as const, message: "lost" }] : []
   )
   const common = {
+    iteration: 0,
     key: "g",
     tags: [],
     samplerStep: 0,
@@ -62,6 +63,7 @@ export const group = (
 
 export const skipped = (size: number, failure: GroupResult.FailureTag = "GraderFailed"): GroupResult.Skipped => ({
   _tag: "Skipped",
+  iteration: 0,
   key: "s",
   tags: [],
   size,
@@ -93,5 +95,10 @@ export const datum = (
     advantages: Float32Array.from(advantages),
     mask: Float32Array.from(mask)
   }),
-  lineage: { group: "g", groupIndex: 0, member: 0, samplerStep: 0, firstTurn: 0, turns: 1 }
+  origin: { iteration: 0, group: "g", member: 0, turn: 0, turns: 1, segment: 0, samplerStep: 0 }
 })
+
+/** Answers of a pass over the data, in their order. */
+export const answers =
+  (data: ReadonlyArray<TrainingData.TrainingDatum>, logprobs: ReadonlyArray<Float32Array>) =>
+  (datum: Datum.Datum<Datum.Kind>): Float32Array | undefined => logprobs[data.findIndex((other) => other === datum)]

@@ -4,64 +4,67 @@ import { Schema } from "effect"
 import * as Golden from "./Golden.ts"
 import * as Samples from "./Samples.ts"
 
-const keysOf = ({ constant, informative, skipped }: Signal.Partition) => ({
-  informative: informative.map(({ group }) => group.key),
-  constant: constant.map(({ key }) => key),
-  skipped: skipped.map(({ key }) => key)
-})
+const told = (signals: ReadonlyArray<Signal.Signal>) =>
+  signals.map((signal) => signal._tag === "Skipped" ? [signal._tag, signal.key] : [signal._tag, signal.group.key])
 
 const named = (key: string, rewards: ReadonlyArray<number | undefined>) => Samples.group(rewards, { key })
 
-describe("Signal.partition", () => {
-  it("keeps groups whose rewards differ, each list in the order of the results", () => {
-    const partition = Signal.partition([
+describe("Signal.each", () => {
+  it("tells of every group whether its rewards differ, in the order of the results", () => {
+    const signals = Signal.each([
       named("mixed", [1, 0, 1]),
       named("all bad", [0, 0]),
       Samples.skipped(4),
       named("all good", [1, 1]),
       named("other", [0, 1])
     ])
-    assert.deepStrictEqual(keysOf(partition), {
-      informative: ["mixed", "other"],
-      constant: ["all bad", "all good"],
-      skipped: ["s"]
-    })
+    assert.deepStrictEqual(told(signals), [
+      ["Informative", "mixed"],
+      ["Constant", "all bad"],
+      ["Skipped", "s"],
+      ["Constant", "all good"],
+      ["Informative", "other"]
+    ])
   })
 
-  it("compares only surviving members, and needs two of them", () => {
-    const partition = Signal.partition([
+  it("compares only surviving members, needs two of them, and says why there is nothing to compare", () => {
+    const signals = Signal.each([
       named("two differ", [1, undefined, 0]),
       named("two are equal", [1, undefined, 1]),
       named("one is left", [1, undefined])
     ])
-    assert.deepStrictEqual(keysOf(partition), {
-      informative: ["two differ"],
-      constant: ["two are equal", "one is left"],
-      skipped: []
-    })
+    assert.deepStrictEqual(signals.map((signal) => signal._tag === "Constant" ? signal.reason : signal._tag), [
+      "Informative",
+      "all rewards are equal",
+      "one member has nothing to be compared with"
+    ])
   })
 
   it("tells float64 rewards apart that float32 would not, but not 0 from -0", () => {
-    const partition = Signal.partition([named("sum of tenths", [0.1 + 0.2, 0.3]), named("zeros", [0, -0])])
-    assert.deepStrictEqual(keysOf(partition), { informative: ["sum of tenths"], constant: ["zeros"], skipped: [] })
-  })
-
-  it.each(Golden.constantRemovals)("keeps what tinker-cookbook keeps ($id)", ({ expect, input }) => {
-    const results = input.groups.map((group, index) => named(String(index), Samples.totals(group)))
-    assert.deepStrictEqual(keysOf(Signal.partition(results)).informative, expect.informative.map(String))
+    const signals = Signal.each([named("sum of tenths", [0.1 + 0.2, 0.3]), named("zeros", [0, -0])])
+    assert.deepStrictEqual(told(signals), [["Informative", "sum of tenths"], ["Constant", "zeros"]])
   })
 
   it.prop(
-    "puts every result in exactly one list",
+    "has one signal for each result, which its rewards bear out",
     [Schema.Array(Schema.Array(Schema.Literals([0, 0.5, 1])))],
     ([rewards]) => {
       const results = rewards.map((group) => Samples.group(group))
-      const { constant, informative, skipped } = Signal.partition(results)
-      assert.strictEqual(constant.length + informative.length + skipped.length, results.length)
-      for (const { group } of informative) assert.isAbove(new Set(group.rewardsG).size, 1)
-      for (const { rewardsG } of constant) assert.isAtMost(new Set(rewardsG).size, 1)
+      const signals = Signal.each(results)
+      assert.deepStrictEqual(signals.map((signal) => signal._tag === "Skipped" ? signal : signal.group), results)
+      for (const signal of signals) {
+        if (signal._tag === "Skipped") continue
+        assert.strictEqual(new Set(signal.group.rewardsG).size > 1, signal._tag === "Informative")
+      }
     }
   )
+})
+
+describe("Signal.informative", () => {
+  it.each(Golden.constantRemovals)("keeps what tinker-cookbook keeps ($id)", ({ expect, input }) => {
+    const results = input.groups.map((group, index) => named(String(index), Samples.totals(group)))
+    assert.deepStrictEqual(Signal.informative(results).map(({ group }) => group.key), expect.informative.map(String))
+  })
 
   it("cannot be bypassed: neither a group nor a lookalike is an informative group", () => {
     expectTypeOf<GroupResult.Group>().not.toExtend<Signal.InformativeGroup>()

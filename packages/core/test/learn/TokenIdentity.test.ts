@@ -3,7 +3,7 @@ import { Advantage } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { Signal, TrainingData } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
-import { Array as Arr, Option, Schema } from "effect"
+import { Option, Schema } from "effect"
 import * as Samples from "./Samples.ts"
 
 const Token = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 4 }))
@@ -47,10 +47,9 @@ const played = (edits: typeof Conversation.Type): ReadonlyArray<Trajectory.Trans
 
 const assembled = (turns: ReadonlyArray<Trajectory.Transition>) => {
   const members = [Samples.trajectory(...turns), Samples.trajectory()].map(Option.some)
-  const { informative } = Signal.partition([Samples.group([1, 0], { members })])
-  return Arr.isReadonlyArrayNonEmpty(informative)
-    ? TrainingData.assemble(informative, Advantage.centered).flatMap(({ data }) => data)
-    : []
+  return Signal.informative([Samples.group([1, 0], { members })]).flatMap((group) =>
+    TrainingData.assemble(group, Advantage.centered).data
+  )
 }
 
 const textOf = ({ chunks }: Trajectory.Transition["observation"]) =>
@@ -77,8 +76,8 @@ describe("token identity", () => {
   it.prop("every datum holds exactly the tokens that its turns read and wrote", [Conversation], ([edits]) => {
     const turns = played(edits)
     for (const datum of assembled(turns)) {
-      const { firstTurn, turns: count } = datum.lineage
-      const own = turns.slice(firstTurn, firstTurn + count)
+      const { turn, turns: count } = datum.origin
+      const own = turns.slice(turn, turn + count)
       const last = own.at(-1)
       assert.isDefined(last)
       if (last === undefined) return
@@ -100,9 +99,9 @@ describe("token identity", () => {
     ([edits]) => {
       const turns = played(edits)
       const data = assembled(turns)
-      const forks = data.filter(TrainingData.isFork).map(({ lineage }) => lineage.firstTurn)
+      const forks = data.filter(TrainingData.isFork).map(({ origin }) => origin.turn)
       assert.deepStrictEqual(forks, rewrites(turns).filter((turn) => turn > 0))
-      assert.strictEqual(data.reduce((total, { lineage }) => total + lineage.turns, 0), turns.length)
+      assert.strictEqual(data.reduce((total, { origin }) => total + origin.turns, 0), turns.length)
     },
     { arbitrary: { seed: 2 } }
   )

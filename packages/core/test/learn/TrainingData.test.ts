@@ -1,9 +1,9 @@
 import { Advantage } from "@effect-rl/core"
-import { type Datum, ModelInput } from "@effect-rl/core/backend"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { Signal, TrainingData } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
-import { Array as Arr, Option, Schema } from "effect"
+import { Option, Schema } from "effect"
 import * as Golden from "./Golden.ts"
 import * as Samples from "./Samples.ts"
 
@@ -12,13 +12,10 @@ const { turn } = Samples
 /** Datums of a group whose first member has these turns and that advantage, and whose second has nothing to train on. */
 const assembleOne = (turns: ReadonlyArray<Trajectory.Transition>, advantage = 1) => {
   const members = [Samples.trajectory(...turns), Samples.trajectory()].map(Option.some)
-  const { informative } = Signal.partition([Samples.group([1, 0], { members })])
-  assert.isTrue(Arr.isReadonlyArrayNonEmpty(informative))
-  return Arr.isReadonlyArrayNonEmpty(informative)
-    ? TrainingData.assemble(informative, Advantage.make("fixed", () => Float32Array.of(advantage, 0))).flatMap((
-      { data }
-    ) => data)
-    : []
+  const informative = Signal.informative([Samples.group([1, 0], { members })])
+  assert.lengthOf(informative, 1)
+  const fixed = Advantage.make("fixed", () => Float32Array.of(advantage, 0))
+  return informative.flatMap((group) => TrainingData.assemble(group, fixed).data)
 }
 
 const textOf = (chunk: ModelInput.Chunk) => chunk._tag === "EncodedText" ? Array.from(chunk.tokens) : chunk
@@ -143,22 +140,27 @@ describe("TrainingData.assemble", () => {
       Option.some(Samples.trajectory()),
       Option.some(Samples.trajectory(turn([1, 2], [7])))
     ]
-    const { informative } = Signal.partition([
-      Samples.group([1, 0], { key: "a", samplerStep: 3 }),
-      Samples.group([1, undefined, 0, 0], { key: "b", samplerStep: 4, members })
+    const informative = Signal.informative([
+      Samples.group([1, 0], { iteration: 7, key: "a", samplerStep: 3 }),
+      Samples.group([1, undefined, 0, 0], { iteration: 8, key: "b", samplerStep: 4, members })
     ])
-    assert.isTrue(Arr.isReadonlyArrayNonEmpty(informative))
-    const data = Arr.isReadonlyArrayNonEmpty(informative)
-      ? TrainingData.assemble(informative, Advantage.centered).flatMap(({ data }) => data)
-      : []
-    const a = { group: "a", groupIndex: 0, samplerStep: 3, firstTurn: 0, turns: 1 }
-    const b = { group: "b", groupIndex: 1, samplerStep: 4 }
-    assert.deepStrictEqual(data.map(({ lineage }) => lineage), [
+    assert.lengthOf(informative, 2)
+    const data = informative.flatMap((group) => TrainingData.assemble(group, Advantage.centered).data)
+    const a = { iteration: 7, group: "a", samplerStep: 3, turn: 0, turns: 1, segment: 0 }
+    const b = { iteration: 8, group: "b", samplerStep: 4, segment: 0 }
+    assert.deepStrictEqual(data.map(({ origin }) => origin), [
       { ...a, member: 0 },
       { ...a, member: 1 },
-      { ...b, member: 0, firstTurn: 0, turns: 2 },
-      { ...b, member: 0, firstTurn: 2, turns: 1 },
-      { ...b, member: 3, firstTurn: 0, turns: 1 }
+      { ...b, member: 0, turn: 0, turns: 2 },
+      { ...b, member: 0, turn: 2, turns: 1, segment: 1 },
+      { ...b, member: 3, turn: 0, turns: 1 }
+    ])
+    assert.deepStrictEqual(data.map(({ origin }) => Datum.idOf(origin)), [
+      "7/a/m0/s0",
+      "7/a/m1/s0",
+      "8/b/m0/s0",
+      "8/b/m0/s1",
+      "8/b/m3/s0"
     ])
     assert.deepStrictEqual(data.map(({ inputs }) => inputs.advantages.at(-1)), [
       0.5,
@@ -171,11 +173,9 @@ describe("TrainingData.assemble", () => {
 
   it("dies where an estimator does not give one finite number per member", () => {
     assert.throws(() => assembleOne([turn([1], [2])], NaN), /group "g": the estimator gave NaN for member 0/)
-    const { informative } = Signal.partition([Samples.group([1, 0])])
+    const short = Advantage.make("short", () => Float32Array.of(1))
     assert.throws(
-      () =>
-        Arr.isReadonlyArrayNonEmpty(informative) &&
-        TrainingData.assemble(informative, Advantage.make("short", () => Float32Array.of(1))),
+      () => Signal.informative([Samples.group([1, 0])]).map((group) => TrainingData.assemble(group, short)),
       /1 advantages, expected finite ones, one for each of 2 members/
     )
   })
@@ -243,15 +243,11 @@ describe("TrainingData.assemble next to tinker-cookbook", () => {
         )
       })
     )
-    const data = results.flatMap((result, groupIndex) => {
-      const { informative } = Signal.partition([result])
-      return Arr.isReadonlyArrayNonEmpty(informative)
-        ? TrainingData.assemble(informative, Advantage.centered).flatMap(({ data }) => data).map((datum) => ({
-          groupIndex,
-          datum
-        }))
-        : []
-    })
+    const data = results.flatMap((result, groupIndex) =>
+      Signal.informative([result]).flatMap((group) =>
+        TrainingData.assemble(group, Advantage.centered).data.map((datum) => ({ groupIndex, datum }))
+      )
+    )
     // tinker-cookbook makes datums without an advantage of constant groups; here they make none.
     const isInformative = (groupIndex: number) => data.some((made) => made.groupIndex === groupIndex)
     const expected = expect.datum_owners.flatMap(([groupIndex, member], index) =>
@@ -261,7 +257,7 @@ describe("TrainingData.assemble next to tinker-cookbook", () => {
     )
     assert.deepStrictEqual(
       data.map(({ datum, groupIndex }) => ({
-        owner: [groupIndex, datum.lineage.member],
+        owner: [groupIndex, datum.origin.member],
         mask: Array.from(datum.inputs.mask)
       })),
       expected.map(({ mask, owner }) => ({ owner, mask }))

@@ -38,6 +38,7 @@ const member = (
 
 const group = (key: string, said: ReadonlyArray<Said>): GroupResult.Completed => ({
   _tag: "Completed",
+  iteration: 0,
   key,
   tags: [],
   samplerStep: 0,

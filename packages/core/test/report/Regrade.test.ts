@@ -23,9 +23,7 @@ describe("Regrade.run", () => {
         credited.map(({ groups }) => groups.map(({ advantages, key }) => [key, advantages]))
       )
       assert.deepStrictEqual(
-        again.map(({ data }) =>
-          data.map(({ lineage, modelInput }) => [lineage.group, lineage.member, modelInput.length])
-        ),
+        again.map(({ data }) => data.map(({ modelInput, origin }) => [origin.group, origin.member, modelInput.length])),
         credited.map(({ datums }) => datums.map(({ group, length, member }) => [group, member, length]))
       )
       assert.deepStrictEqual(again.map(({ reward }) => reward), updated.map(({ reward }) => reward))

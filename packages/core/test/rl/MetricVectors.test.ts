@@ -85,9 +85,10 @@ describe("recorded numbers of an update", () => {
   })
 
   it.each(shifts)("say how far trainer and sampler are apart ($id)", ({ input, output }) => {
+    const data = input.datums.map(datumOf)
     const numbers = StepMetrics.learning(
-      input.datums.map(datumOf),
-      input.training_logprobs.map((logprobs) => Float32Array.from(logprobs)),
+      data,
+      Samples.answers(data, input.training_logprobs.map((logprobs) => Float32Array.from(logprobs))),
       Objective.from(Loss.importanceSampling)
     )
     if ("metrics" in output) return same(numbers, output.metrics)

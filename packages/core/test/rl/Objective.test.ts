@@ -108,7 +108,7 @@ const datum = (
     advantages: Float32Array.from(mask),
     mask: Float32Array.from(mask)
   }),
-  lineage: { group: "g", groupIndex: 0, member: 0, samplerStep: 0, firstTurn: 0, turns: 2 }
+  origin: { iteration: 0, group: "g", member: 0, turn: 0, turns: 2, segment: 0, samplerStep: 0 }
 })
 
 const observations = (data: Array.NonEmptyReadonlyArray<TrainingData.TrainingDatum>) =>
@@ -218,7 +218,7 @@ describe("Objective.proximal", () => {
 describe("Objective.decoupled", () => {
   it("places the proximal policy by the optimizer steps of the weights that sampled a token", () => {
     const told = datum(ModelInput.fromTokens([1, 2, 3, 4, 5]), [0, -1, -1, 0, -2], [0, 1, 1, 0, 1])
-    const newer = { ...told, lineage: { ...told.lineage, samplerStep: 3 } }
+    const newer = { ...told, origin: { ...told.origin, samplerStep: 3 } }
     const alphas = Objective.interpolated([told, newer], 4).map(({ extras: { alpha } }) => Array.fromIterable(alpha))
     assert.deepStrictEqual(alphas, [[0, 0.75, 0.75, 0, 0.75], [0, 0, 0, 0, 0]])
   })

@@ -11,7 +11,7 @@ const unclipped = Objective.from(Loss.importanceSampling)
 const withRatios = (ratios: ReadonlyArray<number>, advantages = ratios.map(() => 1), loss = Loss.importanceSampling) =>
   StepMetrics.learning(
     [Samples.datum({ logprobs: ratios.map(() => 0), advantages })],
-    [Float32Array.from(ratios, Math.log)],
+    () => Float32Array.from(ratios, Math.log),
     Objective.from(loss)
   )
 
@@ -21,7 +21,11 @@ describe("StepMetrics.learning", () => {
       Samples.datum({ logprobs: [0, -1, -1], mask: [0, 1, 1] }),
       Samples.datum({ logprobs: [0, -1], mask: [0, 1] })
     ]
-    const numbers = StepMetrics.learning(data, data.map(({ inputs }) => inputs.logprobs), unclipped)
+    const numbers = StepMetrics.learning(
+      data,
+      Samples.answers(data, data.map(({ inputs }) => inputs.logprobs)),
+      unclipped
+    )
     assert.strictEqual(numbers["optim/datums"], 2)
     assert.strictEqual(numbers["optim/action_tokens"], 3)
     assert.strictEqual(numbers["tokens/trained"], 5)
@@ -30,12 +34,12 @@ describe("StepMetrics.learning", () => {
   })
 
   it("counts datums that rewrite what was sampled, and whose they are", () => {
-    const part = (member: number, firstTurn: number) => {
+    const part = (member: number, segment: number) => {
       const whole = Samples.datum({ logprobs: [-1, -1] })
-      return { ...whole, lineage: { ...whole.lineage, member, firstTurn } }
+      return { ...whole, origin: { ...whole.origin, member, turn: segment, segment } }
     }
     const numbersOf = (...data: ReadonlyArray<TrainingData.TrainingDatum>) =>
-      StepMetrics.learning(data, data.map(({ inputs }) => inputs.logprobs), unclipped)
+      StepMetrics.learning(data, Samples.answers(data, data.map(({ inputs }) => inputs.logprobs)), unclipped)
     const forked = numbersOf(part(0, 0), part(0, 1), part(0, 3), part(1, 0), part(2, 0), part(3, 0))
     assert.strictEqual(forked["optim/forked_datums"], 2)
     assert.strictEqual(forked["optim/forked_members"], 1 / 4)
@@ -64,7 +68,7 @@ describe("StepMetrics.learning", () => {
   it("leaves tokens without a log-probability out, and says how many", () => {
     const numbers = StepMetrics.learning(
       [Samples.datum({ logprobs: [-1, NaN, -1] })],
-      [Float32Array.of(-1, -1, NaN)],
+      () => Float32Array.of(-1, -1, NaN),
       unclipped
     )
     assert.strictEqual(numbers["optim/missing_logprobs"], 2)
@@ -80,7 +84,11 @@ describe("StepMetrics.learning", () => {
     assert.closeTo(numbers["optim/kl_sample_train_v2"] ?? NaN, log2 ** 2 / 2, 1e-6)
     assert.closeTo(numbers["optim/kl_sample_train_k3"] ?? NaN, 0.25, 1e-6)
     const data = [Samples.datum({ logprobs: [0] }), Samples.datum({ logprobs: [0] })]
-    const sequences = StepMetrics.learning(data, [Float32Array.of(log2), Float32Array.of(0)], unclipped)
+    const sequences = StepMetrics.learning(
+      data,
+      Samples.answers(data, [Float32Array.of(log2), Float32Array.of(0)]),
+      unclipped
+    )
     assert.closeTo(sequences["optim/effective_sample_size_sequences"] ?? NaN, 9 / 10, 1e-6)
   })
 
@@ -106,7 +114,7 @@ describe("StepMetrics.learning", () => {
   it("gives no NaN where ratios are beyond all bounds", () => {
     const numbers = StepMetrics.learning(
       [Samples.datum({ logprobs: [-900, -1] })],
-      [Float32Array.of(0, -1)],
+      () => Float32Array.of(0, -1),
       Objective.from(Loss.ppo())
     )
     assert.strictEqual(numbers["optim/ratio_max"], Infinity)

@@ -104,9 +104,10 @@ describe("StepMetrics.rollouts next to tinker-cookbook", () => {
 
 describe("StepMetrics.learning next to tinker-cookbook", () => {
   it.each(Golden.shifts)("measures how far trainer and sampler are apart as tinker-cookbook does ($id)", (recorded) => {
+    const data = recorded.input.datums.map(Samples.datum)
     const numbers = StepMetrics.learning(
-      recorded.input.datums.map(Samples.datum),
-      recorded.input.training_logprobs.map((logprobs) => Float32Array.from(logprobs)),
+      data,
+      Samples.answers(data, recorded.input.training_logprobs.map((logprobs) => Float32Array.from(logprobs))),
       Objective.from(Loss.importanceSampling)
     )
     if ("metrics" in recorded.expect) {

@@ -15,7 +15,7 @@ const datumOf = (groupIndex: number, member: number): TrainingData.TrainingDatum
     advantages: Float32Array.of(1),
     mask: Float32Array.of(1)
   }),
-  lineage: { group: String(groupIndex), groupIndex, member, samplerStep: 0, firstTurn: 0, turns: 1 }
+  origin: { iteration: 0, group: String(groupIndex), member, turn: 0, turns: 1, segment: 0, samplerStep: 0 }
 })
 
 /** Groups of two datums each. */
@@ -28,7 +28,7 @@ const creditsOf = (groups: number): ReadonlyArray<Credit.GroupCredit> =>
   }))
 
 const groupsOf = (parts: ReadonlyArray<Substeps.Substep>) =>
-  parts.map((part) => [...new Set(part.map(({ lineage }) => lineage.groupIndex))])
+  parts.map((part) => [...new Set(part.map(({ origin }) => Number(origin.group)))])
 
 describe("Substeps.split", () => {
   const split = Golden.splits.flatMap((recorded) =>

@@ -181,6 +181,7 @@ describe("minViableGroup", () => {
       })
       assert.deepStrictEqual(result, {
         _tag: "Skipped",
+        iteration: 0,
         key: "group",
         tags: [],
         size: 4,

@@ -53,6 +53,7 @@ describe("a group that finishes", () => {
         { ...result, members: [] },
         {
           _tag: "Completed",
+          iteration: 0,
           key: "sums/7",
           tags: ["sums"],
           samplerStep: 12,
@@ -234,6 +235,7 @@ describe("a group that loses members", () => {
       }, { onFailure: always("drop") })
       assert.deepStrictEqual(result, {
         _tag: "Skipped",
+        iteration: 0,
         key: "sums/7",
         tags: ["sums"],
         size: 2,

@@ -1,7 +1,7 @@
 /** Supervised learning written out by hand: a batch, a pass of cross entropy, an optimizer step. `Supervised.run` does the same. */
 import { Loss, SupervisedDataset } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
-import { Adam, Nll, Pass, Program, Run, RunOptions } from "@effect-rl/core/program"
+import { Adam, Answers, Nll, Pass, Program, Run, RunOptions } from "@effect-rl/core/program"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -33,12 +33,11 @@ const iterate = (
     _tag: "Iteration",
     updates: Pass.ofArray(data, Loss.crossEntropy).map((pass) => Program.update([pass], Adam.params(adam, rate))),
     cursor: iteration + 1,
-    report: (outputs) => ({
-      metrics: {
-        "optim/lr": rate,
-        ...Nll.mean(Nll.sums(data, outputs.flatMap(({ passes }) => passes.flatMap(({ logprobs }) => logprobs))))
-      }
-    })
+    report: (outputs) => {
+      const logprobsOf = Answers.logprobs(outputs)
+      const logprobs = data.map((datum) => logprobsOf(datum) ?? new Float32Array())
+      return { metrics: { "optim/lr": rate, ...Nll.mean(Nll.sums(data, logprobs)) } }
+    }
   }
 }
 

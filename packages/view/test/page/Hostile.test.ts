@@ -56,6 +56,7 @@ const member = (name: string, text: string): Trajectory.Trajectory => ({
 
 const group: GroupResult.Completed = {
   _tag: "Completed",
+  iteration: 0,
   key: attacks["a script"] ?? "",
   tags: [attacks["an image that fails to load"] ?? ""],
   samplerStep: 0,

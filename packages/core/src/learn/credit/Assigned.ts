@@ -1,9 +1,8 @@
 /** The interface of credit, and the groups that it was assigned to. */
-import * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
 import type { SamplingClient } from "../../backend/SamplingClient.ts"
 import type { Json, JsonObject } from "../../records/Json.ts"
-import * as GroupResult from "../../rollout/GroupResult.ts"
+import type * as GroupResult from "../../rollout/GroupResult.ts"
 import type * as Check from "../../settings/Check.ts"
 import * as Advantage from "../Advantage.ts"
 import * as Signal from "../Signal.ts"
@@ -19,7 +18,7 @@ export type Verdict = "informative" | "constant" | "skipped" | "quarantined"
 export interface GroupCredit {
   readonly result: GroupResult.GroupResult
   readonly verdict: Verdict
-  /** What a quarantined group is suspected of. */
+  /** Why a group is not trained on, in words; what a quarantined group is suspected of. */
   readonly reason?: string
   /** One advantage per member; empty where the group is not trained on. */
   readonly advantagesG: Float32Array
@@ -73,11 +72,19 @@ export const traitsOf = ({ checks, components, isByGroup, leastMembers, readers 
   ...(components !== undefined && { components })
 })
 
+const constant = (result: GroupResult.GroupResult, reason: string): GroupCredit => ({
+  result,
+  verdict: "constant",
+  reason,
+  advantagesG: noAdvantages,
+  data: []
+})
+
 /** A group that is not trained on where all its advantages are 0, such as one whose equal best members cancel. */
 export const orConstant = (credit: GroupCredit): GroupCredit => {
   const isZero = ({ inputs }: TrainingData.TrainingDatum) => inputs.advantages.every((advantage) => advantage === 0)
   return credit.verdict === "informative" && credit.data.every(isZero)
-    ? { ...credit, verdict: "constant", advantagesG: noAdvantages, data: [] }
+    ? constant(credit.result, "all advantages are 0")
     : credit
 }
 
@@ -89,18 +96,25 @@ export const credited = (
   results: ReadonlyArray<GroupResult.GroupResult>,
   source: Signal.Source,
   estimator: Advantage.Estimator
-): ReadonlyArray<GroupCredit> => {
-  const { informative } = Signal.partition(results, estimator.source ?? source)
-  const assembled = Arr.isReadonlyArrayNonEmpty(informative) ? TrainingData.assemble(informative, estimator) : []
-  const byGroup = new Map(assembled.map((credited) => [credited.group, credited]))
-  return results.map((result) => {
-    if (GroupResult.isSkipped(result)) return { result, verdict: "skipped", advantagesG: noAdvantages, data: [] }
-    const credited = byGroup.get(result)
-    return credited === undefined
-      ? { result, verdict: "constant", advantagesG: noAdvantages, data: [] }
-      : { result, verdict: "informative", advantagesG: credited.advantagesG, data: credited.data }
+): ReadonlyArray<GroupCredit> =>
+  Signal.each(results, estimator.source ?? source).map((signal) => {
+    switch (signal._tag) {
+      case "Informative": {
+        const { advantagesG, data, group } = TrainingData.assemble(signal, estimator)
+        return { result: group, verdict: "informative", advantagesG, data }
+      }
+      case "Constant":
+        return constant(signal.group, signal.reason)
+      case "Skipped":
+        return {
+          result: signal,
+          verdict: "skipped",
+          reason: signal.reason.failure,
+          advantagesG: noAdvantages,
+          data: []
+        }
+    }
   })
-}
 
 /** A group relative to which no member is better. */
 const zero = Advantage.make("zero", ({ group }) => new Float32Array(group.members.length))
@@ -112,13 +126,5 @@ export const uncredited = (results: ReadonlyArray<GroupResult.GroupResult>) => c
  * The groups with those that are constant as datums whose advantages are all 0, so that terms of single tokens reach them as well.
  * Members that failed, and groups that were skipped or quarantined, stay out.
  */
-export const withConstant = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> => {
-  const whole = uncredited(groups.map(({ result }) => result))
-  return groups.map((group, index) => {
-    const { data = [], ...other } = whole[index] ?? group
-    if (group.verdict === "constant" && group.data.length === 0) return { ...other, data }
-    const groupIndex = data[0]?.lineage.groupIndex
-    if (groupIndex === undefined) return group
-    return { ...group, data: group.data.map((datum) => ({ ...datum, lineage: { ...datum.lineage, groupIndex } })) }
-  })
-}
+export const withConstant = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> =>
+  groups.flatMap((group) => group.verdict === "constant" ? uncredited([group.result]) : [group])

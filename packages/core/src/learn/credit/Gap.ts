@@ -22,8 +22,8 @@ export interface OtherPrompt<out E = never, out R = never> {
   readonly of: (group: GroupResult.Group) => Effect.Effect<ModelInput.ModelInput, E, R>
 }
 
-const firstPrompt = ({ members }: GroupResult.Group, { lineage }: TrainingData.TrainingDatum) =>
-  Option.match(members[lineage.member] ?? Option.none(), {
+const firstPrompt = ({ members }: GroupResult.Group, { origin }: TrainingData.TrainingDatum) =>
+  Option.match(members[origin.member] ?? Option.none(), {
     onNone: () => ModelInput.empty,
     onSome: ({ transitions }) => transitions[0]?.observation ?? ModelInput.empty
   })
@@ -35,7 +35,7 @@ const behind = (prompt: ModelInput.ModelInput, group: GroupResult.Group, datum: 
     ? Effect.fail(
       new InvalidOption({
         field: "prompt",
-        found: `turn ${datum.lineage.firstTurn} of "${group.key}", which does not begin with the first turn's prompt`,
+        found: `turn ${datum.origin.turn} of "${group.key}", which does not begin with the first turn's prompt`,
         expected: "left out for environments that rewrite what was read before"
       })
     )

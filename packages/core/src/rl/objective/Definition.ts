@@ -82,8 +82,10 @@ export const custom = (
   passes: each((data) =>
     Pass.custom(
       name,
-      Arr.map(data, ({ inputs: { advantages, targetTokens }, modelInput }) =>
-        Datum.weightedTokens(modelInput, { targetTokens, weights: advantages })),
+      Arr.map(data, ({ inputs: { advantages, targetTokens }, modelInput, origin }) => ({
+        ...Datum.weightedTokens(modelInput, { targetTokens, weights: advantages }),
+        origin
+      })),
       lossOf(data)
     )
   )

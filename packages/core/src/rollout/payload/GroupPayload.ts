@@ -111,7 +111,11 @@ const BelowFloor = Schema.Struct({
   message: Schema.String
 })
 
+/** Groups that were written before they said it belong to no batch. */
+const iteration = Schema.Int.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
+
 const played = {
+  iteration,
   key: Schema.String,
   tags: Schema.Array(Schema.String),
   samplerStep: Schema.Int,
@@ -128,6 +132,7 @@ const Payload = Schema.Union([
   Schema.Struct({ _tag: Schema.Literal("Partial"), ...played, dropped: Schema.Array(FailureReport) }),
   Schema.Struct({
     _tag: Schema.Literal("Skipped"),
+    iteration,
     key: Schema.String,
     tags: Schema.Array(Schema.String),
     size: Schema.Int,

@@ -69,6 +69,7 @@ const report: GroupResult.FailureReport = { member: 1, attempt: 0, failure: "Ste
 
 const completed = (members: ReadonlyArray<typeof Member.Type>): GroupResult.Completed => ({
   _tag: "Completed",
+  iteration: 7,
   key: "group",
   tags: ["tag"],
   samplerStep: 3,
@@ -97,6 +98,7 @@ const turnOf = (prompt: Int32Array, tokens: Int32Array): Trajectory.Transition =
 
 const groupOf = (...members: ReadonlyArray<Trajectory.Trajectory>): GroupResult.Completed => ({
   _tag: "Completed",
+  iteration: 7,
   key: "group",
   tags: [],
   samplerStep: 0,
@@ -165,6 +167,7 @@ describe("a group as text", () => {
     Effect.gen(function*() {
       const skipped: GroupResult.Skipped = {
         _tag: "Skipped",
+        iteration: 7,
         key: "group",
         tags: [],
         size: 4,
