@@ -2,53 +2,121 @@
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 
-/** The verbs, in the order of the help. */
-const verbs = {
-  train: "Train a model on a recipe's task, or go on with a run",
-  play: "Be the policy of a recipe's task yourself, at the terminal",
-  eval: "Measure a model or a checkpoint on a benchmark, or on a recipe's held-out problems",
-  sample: "Sample answers to a prompt from a model or a checkpoint",
-  chat: "Talk to a model or a checkpoint at the terminal",
-  serve: "Serve the Tinker API from this machine, to every client of it",
-  certify: "Check whether a server speaks the Tinker API as clients need it",
-  view: "Show runs in a browser, live: rewards, groups, transcripts",
-  runs: "List runs: what they are doing, their last reward, their tokens",
-  show: "Report on one run, list its rollouts, or show one of them",
-  compare: "Compare two runs, or two sets of seeds, on the held-out problems of both",
-  regrade: "Say what another rule of credit would have trained on",
-  export: "Write a run as one page, or in the format of another tool",
-  merge: "Write a trained adapter and its model as one folder that other tools load",
-  audit: "Look for signs that a policy exploits its reward or degenerates; fails if it finds any",
-  checkpoints: "List, download, publish and delete checkpoints, of a run or on a service",
-  doctor: "Check that a backend, a model, its tokenizer and its renderer work together"
+/** A command line, and the version that `--version` shows. */
+interface Line {
+  readonly args: ReadonlyArray<string>
+  readonly version: string
 }
 
-type Verb = keyof typeof verbs
+/** What the help says of each verb. */
+type Help = Readonly<Record<string, { readonly does: string }>>
 
-const names = Object.entries(verbs)
-
-/** Verbs that are not asked for have no more than their name, so that help and errors appear at once. */
-const root = (version: string) => <Name extends Verb, I, E, R>(verb: Command.Command<Name, I, {}, E, R>) =>
+/** Runs a verb among `all`. Those that are not asked for have no more than their name, so that help and errors appear at once. */
+const among = <Name extends string, I, E, R>(
+  verb: Command.Command<Name, I, {}, E, R>,
+  all: Help,
+  { args, version }: Line
+) =>
   Command.runWith(
     Command.make("effect-rl").pipe(
       Command.withDescription("Reinforcement learning for language models"),
       Command.withSubcommands([
-        Command.withDescription(verb, verbs[verb.name]),
-        ...names.flatMap(([name, description]) =>
-          name === verb.name ? [] : [Command.withDescription(Command.make(name), description)]
+        verb,
+        ...Object.entries(all).flatMap(([name, { does }]) =>
+          name === verb.name ? [] : [Command.withDescription(Command.make(name), does)]
         )
       ])
     ),
     { version }
+  )(args)
+
+/** A verb: what the help says of it, and its command, whose module is loaded when it is asked for. */
+const verb = <Name extends string, I, E, R, LE = never, LR = never>(
+  does: string,
+  load: (args: ReadonlyArray<string>) => Promise<Effect.Effect<Command.Command<Name, I, {}, E, R>, LE, LR>>
+) => ({
+  does,
+  run: (all: Help, line: Line) =>
+    Effect.flatMap(
+      Effect.flatten(Effect.promise(() => load(line.args))),
+      (command) => among(Command.withDescription(command, does), all, line)
+    )
+})
+
+/** The verbs, in the order of the help. */
+const verbs = {
+  train: verb(
+    "Train a model on a recipe's task, or go on with a run",
+    (args) => import("./train/TrainCommand.ts").then(({ make }) => make(args))
+  ),
+  play: verb(
+    "Be the policy of a recipe's task yourself, at the terminal",
+    () => import("./play/PlayCommand.ts").then(({ play }) => Effect.succeed(play))
+  ),
+  eval: verb(
+    "Measure a model or a checkpoint on a benchmark, or on a recipe's held-out problems",
+    () => import("./eval/EvalCommand.ts").then(({ evaluate }) => Effect.succeed(evaluate))
+  ),
+  sample: verb(
+    "Sample answers to a prompt from a model or a checkpoint",
+    () => import("./sample/SampleCommand.ts").then(({ sample }) => Effect.succeed(sample))
+  ),
+  chat: verb(
+    "Talk to a model or a checkpoint at the terminal",
+    () => import("./sample/ChatCommand.ts").then(({ chat }) => Effect.succeed(chat))
+  ),
+  serve: verb(
+    "Serve the Tinker API from this machine, to every client of it",
+    () => import("./serve/ServeCommand.ts").then(({ serve }) => Effect.succeed(serve))
+  ),
+  certify: verb(
+    "Check whether a server speaks the Tinker API as clients need it",
+    () => import("./certify/CertifyCommand.ts").then(({ certify }) => Effect.succeed(certify))
+  ),
+  view: verb(
+    "Show runs in a browser, live: rewards, groups, transcripts",
+    () => import("./view/ViewCommand.ts").then(({ view }) => Effect.succeed(view))
+  ),
+  runs: verb(
+    "List runs: what they are doing, their last reward, their tokens",
+    () => import("./view/RunsCommand.ts").then(({ runs }) => Effect.succeed(runs))
+  ),
+  show: verb(
+    "Report on one run, list its rollouts, or show one of them",
+    () => import("./view/ShowCommand.ts").then(({ show }) => Effect.succeed(show))
+  ),
+  compare: verb(
+    "Compare two runs, or two sets of seeds, on the held-out problems of both",
+    () => import("./compare/CompareCommand.ts").then(({ compare }) => Effect.succeed(compare))
+  ),
+  regrade: verb(
+    "Say what another rule of credit would have trained on",
+    () => import("./regrade/RegradeCommand.ts").then(({ regrade }) => Effect.succeed(regrade))
+  ),
+  export: verb(
+    "Write a run as one page, or in the format of another tool",
+    () => import("./export/ExportCommand.ts").then(({ exportRun }) => Effect.succeed(exportRun))
+  ),
+  merge: verb(
+    "Write a trained adapter and its model as one folder that other tools load",
+    () => import("./merge/MergeCommand.ts").then(({ merge }) => Effect.succeed(merge))
+  ),
+  audit: verb(
+    "Look for signs that a policy exploits its reward or degenerates; fails if it finds any",
+    () => import("./audit/AuditCommand.ts").then(({ auditRun }) => Effect.succeed(auditRun))
+  ),
+  checkpoints: verb(
+    "List, download, publish and delete checkpoints, of a run or on a service",
+    () => import("./checkpoints/CheckpointsCommand.ts").then(({ checkpoints }) => Effect.succeed(checkpoints))
+  ),
+  doctor: verb(
+    "Check that a backend, a model, its tokenizer and its renderer work together",
+    () => import("./doctor/DoctorCommand.ts").then(({ doctor }) => Effect.succeed(doctor))
   )
-
-const isVerb = (name: string | undefined): name is Verb => name !== undefined && Object.hasOwn(verbs, name)
-
-/** The verb that a command line asks for: flags before it take no values. */
-const asked = (args: ReadonlyArray<string>): Verb | undefined => {
-  const name = args.find((arg) => !arg.startsWith("-"))
-  return isVerb(name) ? name : undefined
 }
+
+const isVerb = (name: string | undefined): name is keyof typeof verbs =>
+  name !== undefined && Object.hasOwn(verbs, name)
 
 /**
  * Runs a command line. Only the verb that is asked for is loaded.
@@ -58,77 +126,8 @@ const asked = (args: ReadonlyArray<string>): Verb | undefined => {
  */
 export const run = (version: string) =>
   Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
-    const invoke = root(version)
-    switch (asked(args)) {
-      case "train": {
-        const { make } = yield* Effect.promise(() => import("./train/TrainCommand.ts"))
-        return yield* invoke(yield* make(args))(args)
-      }
-      case "play": {
-        const { play } = yield* Effect.promise(() => import("./play/PlayCommand.ts"))
-        return yield* invoke(play)(args)
-      }
-      case "eval": {
-        const { evaluate } = yield* Effect.promise(() => import("./eval/EvalCommand.ts"))
-        return yield* invoke(evaluate)(args)
-      }
-      case "sample": {
-        const { sample } = yield* Effect.promise(() => import("./sample/SampleCommand.ts"))
-        return yield* invoke(sample)(args)
-      }
-      case "chat": {
-        const { chat } = yield* Effect.promise(() => import("./sample/ChatCommand.ts"))
-        return yield* invoke(chat)(args)
-      }
-      case "serve": {
-        const { serve } = yield* Effect.promise(() => import("./serve/ServeCommand.ts"))
-        return yield* invoke(serve)(args)
-      }
-      case "certify": {
-        const { certify } = yield* Effect.promise(() => import("./certify/CertifyCommand.ts"))
-        return yield* invoke(certify)(args)
-      }
-      case "view": {
-        const { view } = yield* Effect.promise(() => import("./view/ViewCommand.ts"))
-        return yield* invoke(view)(args)
-      }
-      case "runs": {
-        const { runs } = yield* Effect.promise(() => import("./view/RunsCommand.ts"))
-        return yield* invoke(runs)(args)
-      }
-      case "show": {
-        const { show } = yield* Effect.promise(() => import("./view/ShowCommand.ts"))
-        return yield* invoke(show)(args)
-      }
-      case "compare": {
-        const { compare } = yield* Effect.promise(() => import("./compare/CompareCommand.ts"))
-        return yield* invoke(compare)(args)
-      }
-      case "regrade": {
-        const { regrade } = yield* Effect.promise(() => import("./regrade/RegradeCommand.ts"))
-        return yield* invoke(regrade)(args)
-      }
-      case "export": {
-        const { exportRun } = yield* Effect.promise(() => import("./export/ExportCommand.ts"))
-        return yield* invoke(exportRun)(args)
-      }
-      case "merge": {
-        const { merge } = yield* Effect.promise(() => import("./merge/MergeCommand.ts"))
-        return yield* invoke(merge)(args)
-      }
-      case "audit": {
-        const { auditRun } = yield* Effect.promise(() => import("./audit/AuditCommand.ts"))
-        return yield* invoke(auditRun)(args)
-      }
-      case "checkpoints": {
-        const { checkpoints } = yield* Effect.promise(() => import("./checkpoints/CheckpointsCommand.ts"))
-        return yield* invoke(checkpoints)(args)
-      }
-      case "doctor": {
-        const { doctor } = yield* Effect.promise(() => import("./doctor/DoctorCommand.ts"))
-        return yield* invoke(doctor)(args)
-      }
-      case undefined:
-        return yield* invoke(Command.make("train"))(args)
-    }
+    const line: Line = { args, version }
+    // Flags before the verb take no values.
+    const name = args.find((arg) => !arg.startsWith("-"))
+    return yield* isVerb(name) ? verbs[name].run(verbs, line) : among(Command.make("train"), verbs, line)
   })

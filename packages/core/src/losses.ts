@@ -8,6 +8,8 @@ export * as LossTerm from "./losses/LossTerm.ts"
 export * as LossGraph from "./losses/LossGraph.ts"
 /** Executes loss graphs, with the gradient. */
 export * as LossGraphInterpreter from "./losses/graph/Interpreter.ts"
+/** The losses that a name chooses: one table of their options and how each is made. */
+export * as NamedLoss from "./rl/NamedLoss.ts"
 /** What an update minimises over the tokens that credit was given for. */
 export * as Objective from "./rl/Objective.ts"
 /** The KL penalty of a run: its settings, and the weights that they name. */

@@ -2,24 +2,10 @@
 import { Advantage, Credit, InvalidOption, Setting } from "@effect-rl/core"
 import { Audit } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
+import * as Struct from "effect/Struct"
 import * as OwnOptions from "./OwnOptions.ts"
 
 type AnyCredit = Credit.Credit<InvalidOption.InvalidOption>
-
-const names = [
-  "centered",
-  "normalized",
-  "leave_one_out",
-  "max_rl",
-  "length_weighted",
-  "pass_at_k",
-  "shared_prefix",
-  "gdpo",
-  "reinforce_plus_plus",
-  "reinforce_plus_plus_baseline",
-  "shrinkage",
-  "role_relative"
-] as const
 
 const options = {
   deviation: Setting.choice({
@@ -35,30 +21,6 @@ const options = {
     least: 0,
     most: 0.999_999,
     help: "Decay of the moving averages of the credit role_relative (0.95 unless given)"
-  })
-}
-
-export const fields = {
-  credit: Setting.choice({
-    choices: names,
-    default: "centered",
-    help:
-      "The rule that turns rewards into advantages: centered subtracts the group's mean; docs/algorithms.md has the others"
-  }),
-  ...options,
-  overlongBuffer: Setting.int({
-    least: 1,
-    unit: "tokens",
-    help: "Tokens before the longest response over which reward falls by 1; none unless given"
-  }),
-  lengthPenalty: Setting.number({
-    least: 0,
-    default: 0,
-    help: "Weight of an attempt's length, relative to the longest of its group and the group's mean reward"
-  }),
-  quarantine: Setting.toggle({
-    default: false,
-    help: "Train on no problem of which an audit suspects an attempt, such as of swaying its grader; both are recorded"
   })
 }
 
@@ -85,37 +47,61 @@ const partsOf = (text: string) => {
     : undefined
 }
 
-const relative = (estimator: Advantage.Estimator): Rule => ({
-  options: [],
-  make: () => Credit.groupRelative(estimator)
-})
+const rule = <const N extends ReadonlyArray<keyof Given>>(
+  options: N,
+  make: (given: Pick<Given, N[number]>) => AnyCredit
+): Rule => ({ options, make })
 
-const rules: Readonly<Record<(typeof names)[number], Rule>> = {
+const relative = (estimator: Advantage.Estimator) => rule([], () => Credit.groupRelative(estimator))
+
+/** The rules by name, in the order in which they are listed. */
+const rules = {
   centered: relative(Advantage.centered),
-  normalized: {
-    options: ["deviation"],
-    make: ({ deviation }) => Credit.groupRelative(Advantage.normalized(deviation))
-  },
+  normalized: rule(["deviation"], ({ deviation }) => Credit.groupRelative(Advantage.normalized(deviation))),
   leave_one_out: relative(Advantage.leaveOneOut),
   max_rl: relative(Advantage.maxRl),
   length_weighted: relative(Advantage.lengthWeighted),
-  pass_at_k: { options: ["passK"], make: ({ passK }) => Credit.groupRelative(Advantage.passAtK(passK)) },
+  pass_at_k: rule(["passK"], ({ passK }) => Credit.groupRelative(Advantage.passAtK(passK))),
   shared_prefix: relative(Advantage.sharedPrefix),
-  gdpo: {
-    options: ["rewardParts"],
-    make: ({ rewardParts = "" }) => Credit.batchRelative(Advantage.decoupled(partsOf(rewardParts) ?? {}))
-  },
-  reinforce_plus_plus: { options: [], make: () => Credit.batchRelative() },
-  reinforce_plus_plus_baseline: { options: [], make: () => Credit.batchRelative(Advantage.centered) },
-  shrinkage: { options: [], make: () => Credit.shrinkage },
-  role_relative: {
-    options: ["roleDecay"],
-    make: ({ roleDecay }) => Credit.roleRelative(roleDecay === undefined ? {} : { decay: roleDecay })
-  }
+  gdpo: rule(
+    ["rewardParts"],
+    ({ rewardParts = "" }) => Credit.batchRelative(Advantage.decoupled(partsOf(rewardParts) ?? {}))
+  ),
+  reinforce_plus_plus: rule([], () => Credit.batchRelative()),
+  reinforce_plus_plus_baseline: rule([], () => Credit.batchRelative(Advantage.centered)),
+  shrinkage: rule([], () => Credit.shrinkage),
+  role_relative: rule(
+    ["roleDecay"],
+    ({ roleDecay }) => Credit.roleRelative(roleDecay === undefined ? {} : { decay: roleDecay })
+  )
+}
+
+export const fields = {
+  credit: Setting.choice({
+    choices: Struct.keys(rules),
+    default: "centered",
+    help:
+      "The rule that turns rewards into advantages: centered subtracts the group's mean; docs/algorithms.md has the others"
+  }),
+  ...options,
+  overlongBuffer: Setting.int({
+    least: 1,
+    unit: "tokens",
+    help: "Tokens before the longest response over which reward falls by 1; none unless given"
+  }),
+  lengthPenalty: Setting.number({
+    least: 0,
+    default: 0,
+    help: "Weight of an attempt's length, relative to the longest of its group and the group's mean reward"
+  }),
+  quarantine: Setting.toggle({
+    default: false,
+    help: "Train on no problem of which an audit suspects an attempt, such as of swaying its grader; both are recorded"
+  })
 }
 
 interface Settings extends Given {
-  readonly credit: (typeof names)[number]
+  readonly credit: keyof typeof rules
   readonly overlongBuffer?: number
   readonly lengthPenalty: number
   readonly quarantine: boolean
@@ -143,9 +129,9 @@ export const check = Effect.fnUntraced(function*(settings: Omit<Settings, "lengt
 /** The rule, applied after reward shaping and the quarantine. */
 export const of = (settings: Settings): AnyCredit => {
   const { credit, lengthPenalty, maxTokens, overlongBuffer, quarantine } = settings
-  const { make, options: own } = rules[credit]
-  const rule = make(Object.fromEntries(OwnOptions.given(settings, own)))
-  const penalized = lengthPenalty === 0 ? rule : Credit.lengthPenalty({ actionTokens: lengthPenalty })(rule)
+  const { make, options: own }: Rule = rules[credit]
+  const chosen = make(Object.fromEntries(OwnOptions.given(settings, own)))
+  const penalized = lengthPenalty === 0 ? chosen : Credit.lengthPenalty({ actionTokens: lengthPenalty })(chosen)
   const shaped = overlongBuffer === undefined
     ? penalized
     : Credit.overlong({ maxTokens, buffer: overlongBuffer })(penalized)

@@ -21,16 +21,15 @@ const flags = {
   format: Flag.Literals("format", Formats.names).pipe(
     Flag.withDescription(
       `What to write, and where: ${
-        Formats.names.map((name) => `${name}: ${Formats.descriptions[name]}`).join("; ")
+        Formats.names.map((name) => `${name}: ${Formats.of(name).does}`).join("; ")
       } (default: html)`
     ),
     Flag.withDefault("html")
   )
 }
 
-/** Files that a sink adds to must be new, or the run would be in them twice. */
-const checkNew = Effect.fnUntraced(function*(name: Formats.SinkName, out: string) {
-  if (name !== "otlp" && name !== "perfetto" && name !== "jsonl") return
+/** A file that a sink adds to must be new, or the run would be in it twice. */
+const checkNew = Effect.fnUntraced(function*(out: string) {
   const fs = yield* FileSystem.FileSystem
   if (!(yield* Effect.orElseSucceed(fs.exists(out), () => false))) return
   return yield* new InvalidOption.InvalidOption({
@@ -40,15 +39,19 @@ const checkNew = Effect.fnUntraced(function*(name: Formats.SinkName, out: string
   })
 })
 
-const write = Effect.fnUntraced(function*(reader: RunStore.RunReader, format: Formats.Name, out: string) {
-  if (Formats.isSink(format)) {
-    const path = yield* Path.Path
-    yield* checkNew(format, out)
-    return yield* Sink.write(Formats.sinks[format](out, path.basename(path.resolve(reader.name))), reader)
+const write = Effect.fnUntraced(function*(reader: RunStore.RunReader, name: Formats.Name, out: string) {
+  const format = Formats.of(name)
+  switch (format._tag) {
+    case "Page":
+      return yield* Projection.writeText(out, yield* ExportedPage.make(reader.name))
+    case "Projection":
+      return yield* format.write(reader, out, { decode: yield* RunTokenizer.decoder(reader) })
+    case "Sink": {
+      const path = yield* Path.Path
+      if (format.appends === true) yield* checkNew(out)
+      return yield* Sink.write(format.make(out, path.basename(path.resolve(reader.name))), reader)
+    }
   }
-  if (format === "html") return yield* Projection.writeText(out, yield* ExportedPage.make(reader.name))
-  const decode = yield* RunTokenizer.decoder(reader)
-  yield* Formats.projections[format](reader, out, { decode })
 })
 
 export const exportRun = Command.make("export", flags, ({ format, out, run }) =>

@@ -1,4 +1,4 @@
-/** The formats that a run is written in, and the sinks that it is told to while it goes on. */
+/** The formats that a run is written in, and the sinks that it is told to while it goes on: one table, in the order of the help. */
 import {
   ChatJsonLines,
   Cookbook,
@@ -17,6 +17,7 @@ import {
 import type * as FileSystem from "effect/FileSystem"
 import type * as HttpClient from "effect/http/HttpClient"
 import type * as Path from "effect/Path"
+import * as Struct from "effect/Struct"
 
 /** The project or experiment that runs are kept in, where a tool has one. */
 const project = "effect-rl"
@@ -34,55 +35,69 @@ const tracesOf = (address: string) => {
   return url.pathname === "/" ? new URL("/v1/traces", url).href : address
 }
 
-export type SinkName = "tensorboard" | "trackio" | "mlflow" | "otlp" | "perfetto" | "jsonl"
-export type ProjectionName = "cookbook" | "inspect" | "verifiers" | "chat" | "parquet"
-export type Name = SinkName | ProjectionName | "html"
-
-/** Makers of sinks. */
-export const sinks: Readonly<Record<SinkName, Make>> = {
-  tensorboard: (folder) => TensorBoard.make(folder),
-  trackio: (folder, run) => Trackio.make({ folder, project, run }),
-  mlflow: (url, run) => Mlflow.make({ url, experiment: project, run }),
-  otlp: (target) => isAddress(target) ? Otlp.make(tracesOf(target)) : Otlp.file(target),
-  perfetto: (file) => Perfetto.make(file),
-  jsonl: (file) => JsonLines.make(file)
+/** A tool that a run is told to while it goes on, or afterwards. */
+interface SinkFormat {
+  readonly _tag: "Sink"
+  readonly does: string
+  readonly make: Make
+  /** Its file is added to, so that a whole run is written to a new one. */
+  readonly appends?: true
 }
 
-/** Writers of whole runs. */
-export const projections: Readonly<Record<ProjectionName, Projection.Projection>> = {
-  cookbook: Cookbook.write,
-  inspect: Inspect.write,
-  verifiers: Verifiers.write,
-  chat: ChatJsonLines.write,
-  parquet: ParquetRollouts.write
+/** A writer of whole runs. */
+interface ProjectionFormat {
+  readonly _tag: "Projection"
+  readonly does: string
+  readonly write: Projection.Projection
 }
 
-export const isSink = (name: string): name is SinkName => Object.hasOwn(sinks, name)
-
-/** What each format is for, as the help says it. */
-export const descriptions: Readonly<Record<Name, string>> = {
-  html: "one page with the run in it, to open in a browser",
-  tensorboard: "folder of event files, which W&B, Aim and SwanLab read too",
-  trackio: "Trackio's folder",
-  mlflow: "address of an MLflow server",
-  otlp: "address of an OpenTelemetry collector, or a file",
-  perfetto: "file for ui.perfetto.dev",
-  jsonl: "file of records",
-  cookbook: "folder with tinker-cookbook's rollout summaries and logtrees",
-  inspect: "folder of Inspect's .eval logs",
-  verifiers: "file of traces for verifiers and prime-rl",
-  chat: "file of conversations with advantages",
-  parquet: "file with a row for each rollout"
+/** The page of a run, whose writer is loaded with it. */
+interface PageFormat {
+  readonly _tag: "Page"
+  readonly does: string
 }
 
-export const sinkNames: ReadonlyArray<SinkName> = ["tensorboard", "trackio", "mlflow", "otlp", "perfetto", "jsonl"]
+const sink = (does: string, make: Make): SinkFormat => ({ _tag: "Sink", does, make })
+const appended = (does: string, make: Make): SinkFormat => ({ ...sink(does, make), appends: true })
+const projection = (does: string, write: Projection.Projection): ProjectionFormat => ({
+  _tag: "Projection",
+  does,
+  write
+})
+const page = (does: string): PageFormat => ({ _tag: "Page", does })
 
-export const names: ReadonlyArray<Name> = [
-  "html",
-  ...sinkNames,
-  "cookbook",
-  "inspect",
-  "verifiers",
-  "chat",
-  "parquet"
-]
+const table = {
+  html: page("one page with the run in it, to open in a browser"),
+  tensorboard: sink("folder of event files, which W&B, Aim and SwanLab read too", (folder) => TensorBoard.make(folder)),
+  trackio: sink("Trackio's folder", (folder, run) => Trackio.make({ folder, project, run })),
+  mlflow: sink("address of an MLflow server", (url, run) => Mlflow.make({ url, experiment: project, run })),
+  otlp: appended(
+    "address of an OpenTelemetry collector, or a file",
+    (target) => isAddress(target) ? Otlp.make(tracesOf(target)) : Otlp.file(target)
+  ),
+  perfetto: appended("file for ui.perfetto.dev", (file) => Perfetto.make(file)),
+  jsonl: appended("file of records", (file) => JsonLines.make(file)),
+  cookbook: projection("folder with tinker-cookbook's rollout summaries and logtrees", Cookbook.write),
+  inspect: projection("folder of Inspect's .eval logs", Inspect.write),
+  verifiers: projection("file of traces for verifiers and prime-rl", Verifiers.write),
+  chat: projection("file of conversations with advantages", ChatJsonLines.write),
+  parquet: projection("file with a row for each rollout", ParquetRollouts.write)
+}
+
+export type Name = keyof typeof table
+export type Format = SinkFormat | ProjectionFormat | PageFormat
+
+/** The format of a name. */
+export const of = (name: Name): Format => table[name]
+
+/** The names of all formats, in the order of the help. */
+export const names: ReadonlyArray<Name> = Struct.keys(table)
+
+const sinks: ReadonlyMap<string, SinkFormat> = new Map(
+  Object.entries<Format>(table).flatMap(([name, format]) => format._tag === "Sink" ? [[name, format]] : [])
+)
+
+/** The tool of a name, for runs that go on. */
+export const sinkOf = (name: string): SinkFormat | undefined => sinks.get(name)
+
+export const sinkNames: ReadonlyArray<string> = [...sinks.keys()]

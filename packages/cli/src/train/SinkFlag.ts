@@ -15,8 +15,8 @@ export type Given = Option.Option<Readonly<Record<string, string>>>
 export const flag = Flag.KeyValuePair("sink").pipe(
   Flag.withMetavar("tool=place"),
   Flag.withDescription(
-    "Send the run to another tool while it goes on: tensorboard=FOLDER, trackio=FOLDER, mlflow=ADDRESS, otlp=ADDRESS, " +
-      "perfetto=FILE, jsonl=FILE; may be given several times"
+    "Send the run to another tool while it goes on: the name of a format of `export` with a folder, a file or an address, such as " +
+      "tensorboard=FOLDER or mlflow=ADDRESS; may be given several times"
   ),
   Flag.optional
 )
@@ -51,9 +51,10 @@ export const attach = Effect.fnUntraced(function*({ audit, sink: given }: Flags,
     ])
   )
   const sinks = yield* Effect.forEach(entries, ([name, target]) => {
-    if (!Formats.isSink(name)) return Effect.fail(unknown(name, Formats.sinkNames))
+    const format = Formats.sinkOf(name)
+    if (format === undefined) return Effect.fail(unknown(name, Formats.sinkNames))
     const hint = `to write the whole run: ${command} export ${folder} PLACE --format ${name}`
-    const sink = { ...Formats.sinks[name](target, path.basename(path.resolve(folder))), hint }
+    const sink = { ...format.make(target, path.basename(path.resolve(folder))), hint }
     const attached: Attached = Layer.provide(Sink.layer(sink), NodeHttpClient.layerUndici)
     return Effect.succeed(attached)
   })

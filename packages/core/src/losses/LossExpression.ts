@@ -159,6 +159,26 @@ export const make = <const P extends Readonly<Record<string, number>> = {}, cons
   return { scope: "datum", name, parameters, extras, equivalent, body: term, graph }
 }
 
+/** Whether the loss of each token is its own: no term is a sum or a mean over tokens, and nothing is read beside the datum. */
+export const isPerToken = <X extends Extras>({ body, extras }: LossExpression<X>): boolean => {
+  const isPerToken = ({ node }: Any): boolean => {
+    switch (node._tag) {
+      case "Apply":
+        return node.operands.every(isPerToken)
+      case "Clamp":
+        return [node.of, node.low, node.high].every((term) => term === undefined || isPerToken(term))
+      case "Named":
+        return isPerToken(node.of)
+      case "Sum":
+      case "Mean":
+        return false
+      default:
+        return true
+    }
+  }
+  return Object.keys(extras).length === 0 && isPerToken(body)
+}
+
 /** LaTeX: the loss of one datum, then the definitions of the symbols it uses. */
 export const formula = <X extends Extras>({ body }: LossExpression<X>): string => Formula.formula(body)
 

@@ -1,0 +1,156 @@
+/**
+ * The losses that a name chooses, on the command line, in configuration files and on the page: one table, whose entries say which
+ * options a loss has and how it is made. A loss that is added here is a setting of every recipe, and the page shows it token by token
+ * where each token counts by itself.
+ *
+ * @example
+ * const loss = NamedLoss.make("dppo", { deltaLow: 0.1 })
+ */
+import * as Struct from "effect/Struct"
+import * as LossExpression from "../losses/LossExpression.ts"
+import * as PolicyLoss from "../losses/PolicyLoss.ts"
+import type * as Loss from "../model/Loss.ts"
+import * as Setting from "../settings/Setting.ts"
+import * as Objective from "./Objective.ts"
+
+/** A loss of the backend's, an expression, or an `Objective`. */
+export type NamedLoss = Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective.Objective
+
+/** The options of all losses. */
+export const options = {
+  clipLow: Setting.number({ above: 0, help: "Lower bound on the importance ratio, of losses that have one" }),
+  clipHigh: Setting.number({ above: 0, help: "Upper bound on the importance ratio, of losses that have one" }),
+  dualClip: Setting.number({
+    above: 1,
+    help: "Upper bound on ppo's loss where the advantage is negative, as a multiple of the advantage"
+  }),
+  beta: Setting.number({ above: 0, help: "Weight of dro's quadratic term (0.05 unless given)" }),
+  deltaLow: Setting.number({ above: 0, help: "How far dppo lets a probability fall (0.2 unless given)" }),
+  deltaHigh: Setting.number({ above: 0, help: "How far dppo lets a probability rise (0.2 unless given)" }),
+  tau: Setting.number({ least: 0, help: "Weight of dppo's quadratic term (0.001 unless given)" }),
+  delta: Setting.number({
+    above: 0,
+    help: "Drift above which opsm masks out a sequence with a negative advantage (0.05 unless given)"
+  }),
+  tauPositive: Setting.number({
+    above: 0,
+    help: "Temperature of sapo's gate for tokens with a positive advantage (1 unless given)"
+  }),
+  tauNegative: Setting.number({
+    above: 0,
+    help: "Temperature of sapo's gate for the other tokens (1.05 unless given)"
+  }),
+  epsilon: Setting.number({ above: 0, help: "Bound on gmpo's log-ratio (0.4 unless given)" }),
+  weightCap: Setting.number({ above: 0, help: "Upper bound on the importance weight of tis (2 unless given)" }),
+  weightLow: Setting.number({ least: 0, help: "Importance weight below which mis masks out a token (0 unless given)" }),
+  weightHigh: Setting.number({
+    above: 0,
+    help: "Importance weight above which mis masks out a token (3 unless given)"
+  }),
+  observationWeight: Setting.number({
+    least: 0,
+    help: "Weight of ppo_with_observations' cross entropy (0.1 unless given)"
+  })
+}
+
+type OptionName = keyof typeof options
+
+/** The options that were given. */
+export type Given = { readonly [K in OptionName]?: number }
+
+interface Entry {
+  readonly options: ReadonlyArray<OptionName>
+  readonly make: (given: Given) => NamedLoss
+}
+
+const entry = <const N extends ReadonlyArray<OptionName>>(
+  options: N,
+  make: (given: Pick<Given, N[number]>) => NamedLoss
+): Entry => ({ options, make })
+
+const clip = ["clipLow", "clipHigh"] as const
+
+/** Truncated importance sampling, with the weight of a token or of its sequence. */
+const tis = (level: PolicyLoss.Level) =>
+  entry(
+    [...clip, "weightCap"],
+    ({ weightCap: cap, ...bounds }) =>
+      Objective.proximal(PolicyLoss.truncated({ ...bounds, ...(cap === undefined ? {} : { cap }), level }))
+  )
+
+/** Masked importance sampling, with the weight of a token or of its sequence. */
+const mis = (level: PolicyLoss.Level) =>
+  entry(
+    [...clip, "weightLow", "weightHigh"],
+    ({ weightHigh: high, weightLow: low, ...bounds }) =>
+      Objective.proximal(PolicyLoss.masked({
+        ...bounds,
+        ...(low === undefined ? {} : { low }),
+        ...(high === undefined ? {} : { high }),
+        level
+      }))
+  )
+
+const losses = {
+  importance_sampling: entry([], () => PolicyLoss.importanceSampling),
+  ppo: entry([...clip, "dualClip"], PolicyLoss.ppo),
+  cispo: entry(clip, PolicyLoss.cispo),
+  dro: entry(["beta"], PolicyLoss.dro),
+  gspo: entry(clip, PolicyLoss.gspo),
+  dppo: entry(["deltaLow", "deltaHigh", "tau"], PolicyLoss.dppo),
+  icepop: entry(clip, PolicyLoss.icePop),
+  tis_token: tis("token"),
+  tis_sequence: tis("sequence"),
+  mis_token: mis("token"),
+  mis_sequence: mis("sequence"),
+  decoupled_ppo: entry(clip, Objective.decoupled),
+  opsm: entry([...clip, "delta"], PolicyLoss.opsm),
+  sapo: entry(["tauPositive", "tauNegative"], PolicyLoss.sapo),
+  vespo: entry([], () => PolicyLoss.vespo()),
+  topr: entry([], () => PolicyLoss.topr),
+  topr_token: entry([], () => PolicyLoss.toprToken),
+  gmpo: entry(["epsilon"], PolicyLoss.gmpo),
+  ppo_with_observations: entry(
+    [...clip, "observationWeight"],
+    ({ observationWeight: weight, ...bounds }) =>
+      Objective.withObservations({ ...bounds, ...(weight === undefined ? {} : { weight }) })
+  )
+}
+
+/** The name of a loss in the table. */
+export type Name = keyof typeof losses
+
+/** All names, in the order in which they are listed. */
+export const names: ReadonlyArray<Name> = Struct.keys(losses)
+
+/** The options that the loss has. */
+export const optionsOf = (name: Name): ReadonlyArray<OptionName> => losses[name].options
+
+/** The loss with those of its options that were given; others do not count. */
+export const make = (name: Name, given: Given = {}): NamedLoss => {
+  const { make, options }: Entry = losses[name]
+  return make(Struct.pick(given, options))
+}
+
+const isName = (name: string): name is Name => Object.hasOwn(losses, name)
+
+/** Names under which the backend's own losses record their options. */
+const wireNames: Partial<Record<OptionName, string>> = {
+  clipLow: "clip_low_threshold",
+  clipHigh: "clip_high_threshold"
+}
+
+/** The expression of a loss that a run recorded, where each token counts by itself; otherwise undefined. */
+export const perToken = (
+  name: string,
+  config: Readonly<Record<string, unknown>>
+): LossExpression.LossExpression | undefined => {
+  if (!isName(name)) return undefined
+  const given: { [K in OptionName]?: number } = {}
+  for (const option of optionsOf(name)) {
+    const value = config[option] ?? config[wireNames[option] ?? option]
+    if (typeof value === "number") given[option] = value
+  }
+  const loss = make(name, given)
+  return "scope" in loss && LossExpression.isPerToken(loss) ? loss : undefined
+}
