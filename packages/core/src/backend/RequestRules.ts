@@ -220,6 +220,7 @@ export const pass = (
   { capabilities, vocabulary }: Limits
 ): Checked =>
   lossName(loss, capabilities).pipe(
+    Effect.andThen(allFit(data, capabilities)),
     Effect.andThen(Effect.suspend(() =>
       reject([
         ...someData(data),
@@ -229,13 +230,13 @@ export const pass = (
           ...provenance(one, `data[${index}]`, loss)
         ])
       ])
-    )),
-    Effect.andThen(allFit(data, capabilities))
+    ))
   )
 
 /** Data of a loss graph that fit the context and the vocabulary; `LossGraphPass.check` is for what their graph reads of them. */
 export const graphPass = (data: ReadonlyArray<GraphDatum>, { capabilities, vocabulary }: Limits): Checked =>
   Effect.andThen(
+    allFit(data, capabilities),
     Effect.suspend(() =>
       reject([
         ...someData(data),
@@ -244,8 +245,7 @@ export const graphPass = (data: ReadonlyArray<GraphDatum>, { capabilities, vocab
           ...targets(`data[${index}]`, targetTokens, modelInput.length, vocabulary)
         ])
       ])
-    ),
-    allFit(data, capabilities)
+    )
   )
 
 /** The parameters with the service's defaults: nothing negative, betas below 1, eps above 0. */

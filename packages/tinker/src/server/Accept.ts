@@ -2,20 +2,18 @@
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Schema from "effect/Schema"
-import { createHash } from "node:crypto"
 import type * as Future from "../wire/Future.ts"
 import * as Json from "../wire/Json.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import type { Parts } from "./Parts.ts"
+import * as PassWork from "./PassWork.ts"
 import { fromTinkerError, type Refusal } from "./Refusal.ts"
 import type { Model } from "./Session.ts"
 
 export const promised = (request: typeof Future.Promised.Type) => HttpServerResponse.jsonUnsafe(request)
 
-/** Distinguishes contents. */
-export const digest = (content: string | Uint8Array) => createHash("sha256").update(content).digest("hex")
+export const digest = PassWork.digest
 
 /** Work on a model, as number `sequence` of its client's requests. */
 export interface Submission {
@@ -33,22 +31,21 @@ export interface Submission {
 const toNumber = (sequence: Json.SequenceId | null | undefined) =>
   sequence === null || sequence === undefined || sequence === 0 ? undefined : Number(sequence)
 
-const Turn = Schema.Struct({ model_id: Schema.String, seq_id: Json.SequenceId })
-
 /** Gives a refused request its turn, so that later ones do not wait for it; one whose model cannot be read has none. */
-const passTurn = ({ sessions }: Parts, text: string) =>
+export const passTurn = ({ sessions }: Parts, { model_id, seq_id }: PassWork.Turn) =>
   Effect.gen(function*() {
-    const { model_id, seq_id } = yield* Json.decodeText(Turn)(text)
     const { scope, turns } = yield* sessions.model(model_id)
     yield* Effect.forkIn(Effect.ignore(turns.take("refused", toNumber(seq_id), Effect.void)), scope)
   }).pipe(Effect.ignore)
 
+const decodeTurn = Json.decodeText(PassWork.Turn)
+
 /** The body of a training request, read by `decode`. */
 export const body = <A, R>(parts: Parts, decode: (text: string) => Effect.Effect<A, Refusal, R>) =>
-  Effect.flatMap(Body.text, (text) =>
+  Effect.flatMap(Body.textWithin(Body.mostBytes), (text) =>
     decode(text).pipe(
-      Effect.tapError(() => passTurn(parts, text)),
-      Effect.map((value) => ({ value, content: digest(text), length: text.length }))
+      Effect.tapError(() => Effect.ignore(Effect.flatMap(decodeTurn(text), (turn) => passTurn(parts, turn)))),
+      Effect.map((value) => ({ value, content: digest(text) }))
     ))
 
 /** Begins the work in its turn, once. */

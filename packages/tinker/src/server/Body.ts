@@ -19,7 +19,10 @@ export class Room extends Context.Service<Room, Fair>()("@effect-rl/tinker/serve
 /** Bodies of all callers together, as many times the largest body. */
 export const roomFactor = 4
 
-const tooLarge = new Refusal({ status: 413, detail: "the request body is too large for this server, or was cut off" })
+const mostOfAll = ByteSize.mebibytes(64)
+
+const tooLarge = (most: number) =>
+  new Refusal({ status: 413, detail: `the request body is too large, expected at most ${most} bytes, or was cut off` })
 
 const tooSlow = new Refusal({
   status: 408,
@@ -44,7 +47,9 @@ const decompress = (bytes: Uint8Array, maxOutputLength: number) =>
         resume(
           error === null
             ? Effect.succeed(content)
-            : Effect.fail(isOverflow(error) ? tooLarge : invalid(`the body is not zstd: ${error.message}`))
+            : Effect.fail(
+              isOverflow(error) ? tooLarge(maxOutputLength) : invalid(`the body is not zstd: ${error.message}`)
+            )
         )
     )
   )
@@ -55,36 +60,56 @@ const declared = (length: string | undefined, limit: number) => {
 }
 
 /** The body is read in a fiber of its own: interrupting that one would close the connection before it is answered. */
-const received = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
-  const reading = yield* Effect.forkDetach(request.arrayBuffer, { startImmediately: true })
+const received = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, limit: number) {
+  const limited = Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit))
+  const reading = yield* Effect.forkDetach(limited, { startImmediately: true })
   const buffer = yield* Fiber.join(reading).pipe(
-    Effect.mapError(() => tooLarge),
+    Effect.mapError(() => tooLarge(limit)),
     Effect.timeoutOrElse({ duration: "1 minute", orElse: () => Effect.fail(tooSlow) })
   )
   return new Uint8Array(buffer)
 })
 
-/** The limit holds for the content of a compressed body as well. */
-export const bytes = Effect.gen(function*() {
+/**
+ * What `use` makes of the body's content, while the body keeps its room. The limit, that of the server or a smaller one, holds for the
+ * content of a compressed body as well.
+ */
+export const within = Effect.fnUntraced(function*<A, E, R>(
+  use: (bytes: Uint8Array) => Effect.Effect<A, E, R>,
+  most = Infinity
+) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const room = yield* Room
   const { tenant } = yield* Caller
-  const limit = ByteSize.toNumberUnsafe((yield* HttpIncomingMessage.MaxBodySize) ?? ByteSize.mebibytes(64))
+  const limit = Math.min(most, ByteSize.toNumberUnsafe((yield* HttpIncomingMessage.MaxBodySize) ?? mostOfAll))
   const encoding = request.headers["content-encoding"] ?? "identity"
   if (encoding !== "identity" && encoding !== "zstd") {
     const detail = `content-encoding is "${encoding}", expected zstd or none`
     return yield* new Refusal({ status: 415, detail, headers: { "accept-encoding": "zstd" } })
   }
   const length = declared(request.headers["content-length"], limit)
-  if (length > limit) return yield* tooLarge
+  if (length > limit) return yield* tooLarge(limit)
   const unpacked = encoding === "zstd" ? unpackedLimit(length, limit) : 0
   const read = encoding === "zstd"
-    ? Effect.flatMap(received(request), (sent) => decompress(sent, unpackedLimit(sent.length, limit)))
-    : received(request)
-  return yield* room.use(tenant ?? "", length + unpacked)(read)
+    ? Effect.flatMap(received(request, limit), (sent) => decompress(sent, unpackedLimit(sent.length, limit)))
+    : received(request, limit)
+  return yield* room.use(tenant ?? "", length + unpacked)(Effect.flatMap(read, use))
 })
 
-export const text = Effect.map(bytes, (bytes) => new TextDecoder().decode(bytes))
+export const bytes = within(Effect.succeed)
+
+const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
+
+export const text = Effect.map(bytes, textOf)
+
+/** Most bytes of a body that is read while other requests wait; only training passes, images and conversations are larger. */
+export const mostBytes = 2 ** 20
+
+/** The text of a body of at most `most` bytes. */
+export const textWithin = (most: number) => Effect.map(within(Effect.succeed, most), textOf)
+
+/** What a body holds that is read while other requests wait. */
+const limits: Json.Limits = { nested: 30_000, values: 300_000, names: 30_000 }
 
 /** Decodes what was sent by `schema`; see `Strictness` for keys that it does not have. */
 export const decode = <S extends Schema.Decoder<unknown>>(schema: S) => {
@@ -100,14 +125,20 @@ export const decode = <S extends Schema.Decoder<unknown>>(schema: S) => {
 }
 
 /** Parses a text and decodes it by `schema`. */
-export const parse = <S extends Schema.Decoder<unknown>>(schema: S) => {
+export const parse = <S extends Schema.Decoder<unknown>>(schema: S, within = limits) => {
   const decoded = decode(schema)
   return (text: string): Effect.Effect<S["Type"], Refusal, Strictness> =>
-    Effect.flatMap(Effect.mapError(Json.parse(text), ({ message }) => invalid(message)), decoded)
+    Effect.flatMap(Effect.mapError(Json.parse(text, within), ({ message }) => invalid(message)), decoded)
+}
+
+/** How much a body may hold, unless it is one of most requests. */
+export interface Larger {
+  readonly bytes: number
+  readonly limits: Json.Limits
 }
 
 /** The body decoded by `schema`, and its text. */
-export const json = <S extends Schema.Decoder<unknown>>(schema: S) => {
-  const read = parse(schema)
-  return Effect.flatMap(text, (text) => Effect.map(read(text), (value) => ({ value, text })))
+export const json = <S extends Schema.Decoder<unknown>>(schema: S, larger: Larger = { bytes: mostBytes, limits }) => {
+  const read = parse(schema, larger.limits)
+  return Effect.flatMap(textWithin(larger.bytes), (text) => Effect.map(read(text), (value) => ({ value, text })))
 }

@@ -1,5 +1,6 @@
 /** Results of accepted requests. */
 import { TinkerError } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -9,6 +10,7 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Option from "effect/Option"
 import * as Wire from "../wire/Future.ts"
+import * as Gradually from "../wire/Gradually.ts"
 import type * as Json from "../wire/Json.ts"
 import * as PassResult from "../wire/PassResult.ts"
 import * as SampleResult from "../wire/SampleResult.ts"
@@ -25,18 +27,43 @@ const wantsProtobuf = Effect.map(
 
 const binary = (bytes: Uint8Array) => HttpServerResponse.uint8Array(bytes, { contentType: protobuf })
 
+/** JSON of which one list is written gradually: it may have millions of numbers. */
+const listed = <A, B>(
+  rest: object,
+  name: string,
+  all: ReadonlyArray<A>,
+  numbersOf: (one: A) => number,
+  json: (one: A) => ReadonlyArray<B>
+) =>
+  Effect.map(
+    Gradually.forEach(all, numbersOf, (one) => Effect.sync(() => json(one).map((part) => JSON.stringify(part)))),
+    (texts) =>
+      HttpServerResponse.text(`${JSON.stringify(rest).slice(0, -1)},"${name}":[${texts.flat().join(",")}]}`, {
+        contentType: "application/json"
+      })
+  )
+
+const passJson = ({ metrics, outputs }: PassResult.Sent) => {
+  const { loss_fn_outputs: _, ...rest } = PassResult.toJson({ metrics, outputs: [] })
+  const part = (one: PassResult.SentOutput) => PassResult.toJson({ metrics: {}, outputs: [one] }).loss_fn_outputs
+  return listed(rest, "loss_fn_outputs", outputs, ({ logprobs }) => logprobs.length, part)
+}
+
+const sampleJson = ({ sequences, ...others }: Sampling.SampleResponse) => {
+  const { sequences: _, ...rest } = SampleResult.toJson({ ...others, sequences: [] })
+  const part = (one: Sampling.SampleResponse["sequences"][number]) =>
+    SampleResult.toJson({ sequences: [one] }).sequences
+  return listed(rest, "sequences", sequences, ({ tokens }) => tokens.length, part)
+}
+
 const success = (answer: Answer, asProtobuf: boolean) => {
   switch (answer._tag) {
     case "Plain":
-      return HttpServerResponse.jsonUnsafe(answer.body)
+      return Effect.succeed(HttpServerResponse.jsonUnsafe(answer.body))
     case "Pass":
-      return asProtobuf
-        ? binary(PassResult.encode(answer.result))
-        : HttpServerResponse.jsonUnsafe(PassResult.toJson(answer.result))
+      return asProtobuf ? Effect.succeed(binary(PassResult.encode(answer.result))) : passJson(answer.result)
     case "Sample":
-      return asProtobuf
-        ? binary(SampleResult.encode(answer.response))
-        : HttpServerResponse.jsonUnsafe(SampleResult.toJson(answer.response))
+      return asProtobuf ? Effect.succeed(binary(SampleResult.encode(answer.response))) : sampleJson(answer.response)
   }
 }
 
@@ -68,7 +95,7 @@ const retrieve = (parts: Parts) =>
     const result = yield* parts.futures.poll(request_id)
     if (Option.isNone(result)) return waiting(request_id)
     return Exit.isSuccess(result.value)
-      ? success(result.value.value, asProtobuf)
+      ? yield* success(result.value.value, asProtobuf)
       : yield* failure(parts, result.value.cause)
   })
 

@@ -47,7 +47,7 @@ const parse = Body.parse(Wire.CreateCustomLossRequest)
 
 const create = (parts: Parts, keep: ReturnType<typeof keeper>) =>
   Effect.gen(function*() {
-    const text = yield* Body.text
+    const text = yield* Body.textWithin(Body.mostBytes)
     if (text.length > mostCharacters) {
       return yield* invalid(`the loss has ${text.length} characters, expected at most ${mostCharacters}`)
     }

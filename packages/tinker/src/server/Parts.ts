@@ -6,6 +6,7 @@ import type { Checkpoints } from "./Checkpoints.ts"
 import type { Fair } from "./Fair.ts"
 import type { Futures } from "./Futures.ts"
 import type { LossThread } from "./LossThread.ts"
+import type { PassThread } from "./PassThread.ts"
 import type { RateLimit } from "./RateLimit.ts"
 import type { Refusal } from "./Refusal.ts"
 import type { Sessions } from "./Sessions.ts"
@@ -20,6 +21,8 @@ export interface Parts {
   readonly sampling: Fair
   /** Computes losses that take long. */
   readonly lossThread: LossThread
+  /** Reads large training passes. */
+  readonly passThread: PassThread
   /** The limit on requests to sample. */
   readonly rateLimit: RateLimit
   /** Whether clients are asked to compress their training passes. */

@@ -4,26 +4,21 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Schema from "effect/Schema"
+import * as Gradually from "../wire/Gradually.ts"
 import * as PassData from "../wire/PassData.ts"
-import * as PassRequest from "../wire/PassRequest.ts"
-import * as PassRequestJson from "../wire/PassRequestJson.ts"
-import * as Unknown from "../wire/Unknown.ts"
+import type * as PassRequest from "../wire/PassRequest.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
+import { Caller } from "./Caller.ts"
 import * as ElementwiseLoss from "./ElementwiseLoss.ts"
 import * as GraphPass from "./GraphPass.ts"
 import type { Parts } from "./Parts.ts"
-import { invalid } from "./Refusal.ts"
+import type * as PassWork from "./PassWork.ts"
+import { invalid, type Refusal } from "./Refusal.ts"
 import type { Model } from "./Session.ts"
 import { Strictness } from "./Strictness.ts"
-
-interface Received {
-  readonly request: PassRequest.PassRequest
-  readonly content: string
-  /** The size of the body. */
-  readonly bytes: number
-}
 
 /** The memory of one token of a sampled result, which results and requests are measured in. */
 const bytesPerToken = 16
@@ -60,88 +55,78 @@ const runGraph = Effect.fnUntraced(function*(
   )
 })
 
-/** An invalid request uses its turn as well, so that later ones do not wait for it. */
-const run = Effect.fnUntraced(function*(
-  parts: Parts,
-  model: Model,
-  request: PassRequest.PassRequest,
-  operation: string
-) {
-  if (request.lossFn === "custom") return yield* runGraph(parts, model, request, operation)
-  const pass = yield* Accept.named(operation)(PassData.toPass(request))
+const runNamed = Effect.fnUntraced(function*({ client }: Model, pass: PassRequest.Pass, operation: string) {
   const data = yield* Accept.named(operation)(nonEmpty(pass.data))
-  const { client } = model
   const pending = yield* pass.forwardOnly ? client.forward(data, pass.loss) : client.forwardBackward(data, pass.loss)
-  return Effect.map(pending.await, ({ logprobs, metrics }) =>
-    Answer.Pass({
-      result: {
-        metrics,
-        outputs: data.map((datum, index) => {
+  return Effect.flatMap(pending.await, ({ logprobs, metrics }) =>
+    Effect.map(
+      Gradually.forEach(data, ({ modelInput }) => modelInput.length, (datum, index) =>
+        Effect.sync(() => {
           const found = logprobs[index] ?? new Float32Array()
           return {
             logprobs: found,
             ...("candidates" in datum.inputs ? { candidates: datum.inputs.candidates } : {}),
             elementwiseLoss: ElementwiseLoss.of(datum, pass.loss, found)
           }
-        })
-      }
-    }))
+        })),
+      (outputs) => Answer.Pass({ result: { metrics, outputs } })
+    ))
 })
 
-const accept = Effect.fnUntraced(function*(parts: Parts, { bytes, content, request }: Received) {
-  const model = yield* parts.sessions.model(request.modelId)
-  const operation = request.forwardOnly ? "forward" : "forwardBackward"
+const decodeReason = Schema.decodeEffect(TinkerError.Reason)
+
+/** An invalid request uses its turn as well, so that later ones do not wait for it. */
+const run = Effect.fnUntraced(function*(parts: Parts, model: Model, { work }: PassWork.Read, operation: string) {
+  switch (work._tag) {
+    case "Graph":
+      return yield* runGraph(parts, model, work.request, operation)
+    case "Pass":
+      return yield* runNamed(model, work.pass, operation)
+    case "Refused": {
+      const reason = yield* Effect.orDie(decodeReason(work.reason))
+      return yield* Effect.fail(new TinkerError.TinkerError({ operation, reason }))
+    }
+  }
+})
+
+const accept = Effect.fnUntraced(function*(parts: Parts, read: PassWork.Read) {
+  const { bytes, content, forwardOnly, modelId, seqId } = read
+  const model = yield* parts.sessions.model(modelId)
+  const operation = forwardOnly ? "forward" : "forwardBackward"
   return yield* Accept.training(parts, {
     operation,
     model,
-    sequence: request.seqId,
+    sequence: seqId,
     content,
     tokens: Math.ceil(bytes / bytesPerToken),
-    submit: run(parts, model, request, operation)
+    submit: run(parts, model, read, operation)
   })
 })
 
-const malformed = Effect.mapError(({ message }: { readonly message: string }) => invalid(message))
+/** A refused pass in JSON uses its turn. */
+const refused = (parts: Parts, turn: PassWork.Turn | undefined, refusal: Refusal) =>
+  Effect.andThen(turn === undefined ? Effect.void : Accept.passTurn(parts, turn), Effect.fail(refusal))
 
-const fromProtobuf = Effect.gen(function*() {
-  const bytes = yield* Body.bytes
-  const request = yield* malformed(PassRequest.decode(bytes))
-  const unread = Unknown.find(request)
-  if (unread !== undefined) yield* (yield* Strictness).unread(unread)
-  return { request, content: Accept.digest(bytes), bytes: bytes.length }
+const received = Effect.fnUntraced(function*(parts: Parts, format: PassWork.Order["format"]) {
+  const { tenant = "" } = yield* Caller
+  const reply = yield* Body.within((bytes) => parts.passThread.read(tenant, { bytes, format }))
+  if (reply._tag === "Malformed") return yield* refused(parts, reply.turn, invalid(reply.detail))
+  const { modelId: model_id, seqId: seq_id, unread } = reply
+  if (unread !== undefined) {
+    const turn = format === "protobuf" ? undefined : { model_id, seq_id }
+    yield* Effect.catch((yield* Strictness).unread(unread), (refusal) => refused(parts, turn, refusal))
+  }
+  return yield* accept(parts, reply)
 })
 
-const readBody = Body.parse(PassRequestJson.ForwardBackwardBody)
-const readForwardBody = Body.parse(PassRequestJson.ForwardBody)
-
-const fromJson = (text: string) =>
-  Effect.flatMap(
-    readBody(text),
-    (body) => malformed(PassRequestJson.toRequest(body, body.forward_backward_input, false))
-  )
-
-const fromForwardJson = (text: string) =>
-  Effect.flatMap(
-    readForwardBody(text),
-    (body) => malformed(PassRequestJson.toRequest(body, body.forward_input, true))
-  )
-
-const received = (parts: Parts, decode: typeof fromJson) =>
-  Effect.map(Accept.body(parts, decode), ({ content, length, value }) => ({ request: value, content, bytes: length }))
-
 const forwardBackward = (parts: Parts) =>
-  HttpServerRequest.HttpServerRequest.pipe(
-    Effect.flatMap(({ headers }) =>
-      headers["content-type"]?.includes("application/x-protobuf") ? fromProtobuf : received(parts, fromJson)
-    ),
-    Effect.flatMap((received) => accept(parts, received))
+  Effect.flatMap(
+    HttpServerRequest.HttpServerRequest,
+    ({ headers }) =>
+      received(parts, headers["content-type"]?.includes("application/x-protobuf") ? "protobuf" : "forward_backward")
   )
 
 export const routes = (parts: Parts) => [
   HttpRouter.route("POST", "/forward_backward", forwardBackward(parts)),
-  HttpRouter.route(
-    "POST",
-    "/forward",
-    Effect.flatMap(received(parts, fromForwardJson), (received) => accept(parts, received))
-  )
+  HttpRouter.route("POST", "/forward", received(parts, "forward"))
 ]

@@ -187,9 +187,12 @@ const isAnswerable = (request: Wire.SampleRequest, capabilities: Capabilities.Ca
     : Effect.fail(fromTinkerError(new TinkerError.TinkerError({ operation: "sample", reason })))
 }
 
+/** Prompts have images, and scores of tokens that are given for each position. */
+const larger: Body.Larger = { bytes: 2 ** 24, limits: { nested: 10_000, values: 2 ** 19, names: 20_000 } }
+
 const sample = (parts: Parts) =>
   Effect.gen(function*() {
-    const { text, value } = yield* Body.json(Wire.SampleRequest)
+    const { text, value } = yield* Body.json(Wire.SampleRequest, larger)
     yield* enter(parts)
     const { tenant } = yield* Caller
     const sampler = yield* samplerOf(parts, value)

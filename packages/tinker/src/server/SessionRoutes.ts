@@ -68,7 +68,7 @@ const readFinish = Body.parse(Wire.FinishRequest)
 const finish = ({ sessions }: Parts) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
-    const text = yield* Body.text
+    const text = yield* Body.textWithin(Body.mostBytes)
     yield* sessions.finish(id, text.trim() === "" ? {} : yield* readFinish(text))
     return HttpServerResponse.jsonUnsafe({})
   })

@@ -36,6 +36,7 @@ import * as LossThread from "./LossThread.ts"
 import * as ModelRoutes from "./ModelRoutes.ts"
 import type { Parts } from "./Parts.ts"
 import * as PassRoutes from "./PassRoutes.ts"
+import * as PassThread from "./PassThread.ts"
 import * as PieceSampling from "./PieceSampling.ts"
 import * as Quota from "./Quota.ts"
 import * as RateLimit from "./RateLimit.ts"
@@ -102,6 +103,7 @@ const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
     audit: yield* Audit.make(join(options.checkpoints.folder, ".tinker")),
     sampling: Fair.make(PieceSampling.capacity),
     lossThread: yield* Scope.provide(LossThread.make(), scope),
+    passThread: yield* Scope.provide(PassThread.make, scope),
     rateLimit: samplesPerMinute === undefined ? RateLimit.none : yield* RateLimit.perMinute(samplesPerMinute),
     compressPasses: options.compressPasses ?? false,
     tokenizerOf,

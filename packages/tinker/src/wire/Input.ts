@@ -1,6 +1,6 @@
 /** Model input as JSON. */
-import { TinkerError } from "@effect-rl/core"
-import { ModelInput } from "@effect-rl/core/backend"
+import * as TinkerError from "@effect-rl/core/backend/TinkerError"
+import * as ModelInput from "@effect-rl/core/model/ModelInput"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"

@@ -1,6 +1,6 @@
 /** Matrices of token ids as JSON, dense or sparse by rows. */
-import { TinkerError } from "@effect-rl/core"
-import type { Sampling } from "@effect-rl/core/backend"
+import * as TinkerError from "@effect-rl/core/backend/TinkerError"
+import type * as Sampling from "@effect-rl/core/model/Sampling"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Ints, Numbers } from "./Numbers.ts"

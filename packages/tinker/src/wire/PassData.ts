@@ -1,13 +1,17 @@
 /** The data of a received pass, as a backend takes them. Every field that is not read is refused by name. */
-import { Loss, TinkerError } from "@effect-rl/core"
-import { Datum, ModelInput, type TrainingClient } from "@effect-rl/core/backend"
-import type { LossGraph } from "@effect-rl/core/losses"
+import * as TinkerError from "@effect-rl/core/backend/TinkerError"
+import type * as TrainingClient from "@effect-rl/core/backend/TrainingClient"
+import type * as LossGraph from "@effect-rl/core/losses/LossGraph"
+import * as Datum from "@effect-rl/core/model/Datum"
+import * as Loss from "@effect-rl/core/model/Loss"
+import * as ModelInput from "@effect-rl/core/model/ModelInput"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Result from "effect/Result"
 import * as Bytes from "./Bytes.ts"
 import type { Chunk, Tensor as TensorMessage } from "./gen/TinkerPublic.gen.ts"
+import * as Gradually from "./Gradually.ts"
 import * as Input from "./Input.ts"
 import type { Pass, PassRequest } from "./PassRequest.ts"
 import * as Provenance from "./Provenance.ts"
@@ -216,11 +220,14 @@ const graphDatum = Effect.fnUntraced(function*(
   return { modelInput: input, targetTokens, inputs: Object.fromEntries(values) }
 })
 
+const textTokens = ({ modelInput }: PassRequest["data"][number]) =>
+  modelInput.reduce((sum, { chunk }) => sum + (chunk.case === "encodedText" ? chunk.value.tokens.length / 4 : 0), 0)
+
 /** The data that a loss graph reads; inputs of other losses may lie beside them. */
 export const toGraphData = (
   request: PassRequest,
   graph: LossGraph.LossGraph
 ): Effect.Effect<ReadonlyArray<TrainingClient.GraphDatum>, TinkerError.Rejected> => {
   const allowance = { cells: Tensor.mostCells }
-  return Effect.forEach(request.data, (one) => graphDatum(one, graph, allowance))
+  return Gradually.forEach(request.data, textTokens, (one) => graphDatum(one, graph, allowance))
 }

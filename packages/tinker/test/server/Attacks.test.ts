@@ -236,7 +236,7 @@ describe("a body", () => {
         const bomb = zstdCompressSync(`{"tags":["${" ".repeat(32 * 1024 * 1024)}"]}`)
         assert.isBelow(bomb.length, 16_384)
         const { body, status } = yield* Api.send(HttpClientRequest.bodyUint8Array(
-          Api.request("POST", "/create_session", { "content-encoding": "zstd" }),
+          Api.request("POST", "/forward_backward", { "content-encoding": "zstd" }),
           bomb,
           "application/json"
         ))

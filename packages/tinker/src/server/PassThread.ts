@@ -1,0 +1,44 @@
+/** A thread beside the server that reads large training passes: a body of 64 MiB takes seconds to parse and check. */
+import { TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as PassWork from "./PassWork.ts"
+import { fromTinkerError, type Refusal } from "./Refusal.ts"
+import * as Thread from "./Thread.ts"
+
+export interface PassThread {
+  /** Reads the body of a caller, whose memory is then gone. */
+  readonly read: (caller: string, order: PassWork.Order) => Effect.Effect<PassWork.Reply, Refusal>
+}
+
+/** Bytes of a body that the server reads itself in a millisecond or two. */
+const small = 65_536
+
+const tooSlow = (deadline: string) => `the pass takes longer than ${deadline} to read: send fewer datums`
+
+const tooLarge = (mebibytes: number) => `the pass takes more than ${mebibytes} MiB to read: send fewer datums`
+
+const refused = (reason: TinkerError.Reason) =>
+  fromTinkerError(new TinkerError.TinkerError({ operation: "readPass", reason }))
+
+/** The bytes in memory of their own, which can be moved. */
+const own = (bytes: Uint8Array) => bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice()
+
+/** Starts the thread at the first large pass and stops it with the scope. */
+export const make = Effect.gen(function*() {
+  const { ask } = yield* Thread.make<PassWork.Order, PassWork.Reply>({
+    work: "reads passes",
+    file: Thread.program("passWorker"),
+    deadline: "1 minute",
+    heapMebibytes: 512,
+    tooSlow,
+    tooLarge
+  })
+  return {
+    read: (caller, order) => {
+      if (order.bytes.length <= small) return PassWork.compute(order)
+      const bytes = own(order.bytes)
+      const moved = bytes.buffer instanceof ArrayBuffer ? [bytes.buffer] : []
+      return Effect.mapError(ask(caller, { ...order, bytes }, moved), refused)
+    }
+  } satisfies PassThread
+})

@@ -1,0 +1,130 @@
+/** Training passes as they are read from the bodies of requests, by the server or, where they are large, by a thread beside it. */
+import * as TinkerError from "@effect-rl/core/backend/TinkerError"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { createHash } from "node:crypto"
+import * as Json from "../wire/Json.ts"
+import * as PassData from "../wire/PassData.ts"
+import * as PassRequest from "../wire/PassRequest.ts"
+import * as PassRequestJson from "../wire/PassRequestJson.ts"
+import * as Unknown from "../wire/Unknown.ts"
+
+/** Distinguishes contents. */
+export const digest = (content: string | Uint8Array): string => createHash("sha256").update(content).digest("hex")
+
+/** A body, and what it is. */
+export interface Order {
+  readonly bytes: Uint8Array
+  readonly format: "protobuf" | "forward_backward" | "forward"
+}
+
+/** The model and the place of a request in the order of its client's. */
+export const Turn = Schema.Struct({ model_id: Schema.String, seq_id: Json.SequenceId })
+export type Turn = typeof Turn.Type
+
+/** What a pass asks for: a loss by name, a loss of the session's own, or something that is refused. */
+export type Work =
+  | { readonly _tag: "Pass"; readonly pass: PassRequest.Pass }
+  | { readonly _tag: "Graph"; readonly request: PassRequest.PassRequest }
+  | { readonly _tag: "Refused"; readonly reason: typeof TinkerError.Reason.Encoded }
+
+/** A body that was read. */
+export interface Read {
+  readonly _tag: "Read"
+  readonly modelId: string
+  readonly seqId: number
+  readonly forwardOnly: boolean
+  /** Equal for bodies that are equal. */
+  readonly content: string
+  /** The size of the body. */
+  readonly bytes: number
+  /** A field that is not read. */
+  readonly unread: string | undefined
+  readonly work: Work
+}
+
+/** A body that cannot be read, with its turn where that can. */
+export interface Malformed {
+  readonly _tag: "Malformed"
+  readonly detail: string
+  readonly turn: Turn | undefined
+}
+
+export type Reply = Read | Malformed
+
+const encodeReason = Schema.encodeSync(TinkerError.Reason)
+
+const workOf = (request: PassRequest.PassRequest): Effect.Effect<Work> =>
+  request.lossFn === "custom"
+    ? Effect.succeed({ _tag: "Graph", request })
+    : Effect.match(PassData.toPass(request), {
+      onSuccess: (pass) => ({ _tag: "Pass", pass }),
+      onFailure: (reason) => ({ _tag: "Refused", reason: encodeReason(reason) })
+    })
+
+const read = ({ bytes }: Order, request: PassRequest.PassRequest, unread: string | undefined) =>
+  Effect.map(workOf(request), (work): Read => ({
+    _tag: "Read",
+    modelId: request.modelId,
+    seqId: request.seqId,
+    forwardOnly: request.forwardOnly,
+    content: digest(bytes),
+    bytes: bytes.length,
+    unread,
+    work
+  }))
+
+const fromProtobuf = (order: Order) =>
+  Effect.flatMap(PassRequest.decode(order.bytes), (request) => read(order, request, Unknown.find(request)))
+
+const decodeBody = Json.decodeRequest(PassRequestJson.ForwardBackwardBody)
+const decodeForwardBody = Json.decodeRequest(PassRequestJson.ForwardBody)
+
+const requestOf = (format: Order["format"]) => (body: unknown) =>
+  format === "forward"
+    ? Effect.flatMap(decodeForwardBody(body), ({ unread, value }) =>
+      Effect.map(PassRequestJson.toRequest(value, value.forward_input, true), (request) => ({ request, unread })))
+    : Effect.flatMap(decodeBody(body), ({ unread, value }) =>
+      Effect.map(
+        PassRequestJson.toRequest(value, value.forward_backward_input, false),
+        (request) => ({ request, unread })
+      ))
+
+const malformed = ({ message }: Json.MalformedBody, turn?: Turn): Malformed => ({
+  _tag: "Malformed",
+  detail: message,
+  turn
+})
+
+const decodeTurn = Json.decode(Turn)
+
+const turnOf = (body: unknown) => Effect.orElseSucceed(decodeTurn(body), () => undefined)
+
+const fromJson = (order: Order) =>
+  Effect.flatMap(Json.parse(new TextDecoder().decode(order.bytes)), (body) =>
+    requestOf(order.format)(body).pipe(
+      Effect.flatMap(({ request, unread }) => read(order, request, unread)),
+      Effect.catchTag("MalformedBody", (error) => Effect.map(turnOf(body), (turn) => malformed(error, turn)))
+    ))
+
+/** Reads a body. */
+export const compute = (order: Order): Effect.Effect<Reply> =>
+  Effect.catchTag(
+    order.format === "protobuf" ? fromProtobuf(order) : fromJson(order),
+    "MalformedBody",
+    (error) => Effect.succeed(malformed(error))
+  )
+
+const addBuffers = (value: unknown, found: Set<ArrayBuffer>): void => {
+  if (typeof value !== "object" || value === null) return
+  if (ArrayBuffer.isView(value)) {
+    if (value.buffer instanceof ArrayBuffer) found.add(value.buffer)
+  } else for (const child of Object.values(value)) addBuffers(child, found)
+}
+
+/** The memory of all arrays of a reply. */
+export const buffers = (reply: Reply): ReadonlyArray<ArrayBuffer> => {
+  const found = new Set<ArrayBuffer>()
+  addBuffers(reply, found)
+  return [...found]
+}
