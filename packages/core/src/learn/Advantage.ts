@@ -18,8 +18,8 @@ export interface Estimator {
   readonly name: string
   /** What distinguishes it from others of its name; part of the run's identity. */
   readonly config: JsonObject
-  /** One finite float32 advantage per member `[G]`; 0 for members that were dropped. */
-  readonly of: (group: InformativeGroup) => Float32Array
+  /** One finite advantage per member `[G]`; 0 for members that were dropped. Rounded to float32 once, where a datum is made. */
+  readonly of: (group: InformativeGroup) => Float64Array | Float32Array
   /** Absent where all action tokens of a member have the member's own advantage. */
   readonly ofTokens?: (group: InformativeGroup) => TokenAdvantage
   /**
@@ -48,7 +48,7 @@ export const make = (name: string, of: Estimator["of"], config: JsonObject = {})
 
 /** The mean advantage of each member's action tokens. */
 const meanOfTokens = (group: GroupResult.Group, advantageOf: TokenAdvantage) => {
-  const advantagesG = new Float32Array(group.members.length)
+  const advantagesG = new Float64Array(group.members.length)
   for (const [member, trajectory] of GroupResult.survivors(group)) {
     let total = 0
     trajectory.transitions.forEach(({ action }, turn) => {
@@ -95,16 +95,16 @@ export const perToken = (
  */
 export const reward: Estimator = make(
   "reward",
-  ({ group }) => Float32Array.from(group.rewardsG, (reward) => Number.isNaN(reward) ? 0 : reward)
+  ({ group }) => group.rewardsG.map((reward) => Number.isNaN(reward) ? 0 : reward)
 )
 
-/** The members' advantages, computed in float64 by a rule over the rewards of those that finished. */
+/** The members' advantages, by a rule over the rewards of those that finished. */
 const fromFinished = (
   { group }: InformativeGroup,
   rule: (finished: Float64Array) => (reward: number) => number
-): Float32Array => {
+): Float64Array => {
   const advantageOf = rule(group.rewardsG.filter((reward) => !Number.isNaN(reward)))
-  return Float32Array.from(group.rewardsG, (reward) => Number.isNaN(reward) ? 0 : advantageOf(reward))
+  return group.rewardsG.map((reward) => Number.isNaN(reward) ? 0 : advantageOf(reward))
 }
 
 /**
@@ -231,8 +231,9 @@ export const hierarchical = (
   make("hierarchical", ({ group }) => {
     const rewardsOf = (part: string) =>
       group.rewardsG.filter((reward, member) => !Number.isNaN(reward) && partOf(member, group) === part)
-    return Float32Array.from(group.rewardsG, (reward, member) =>
-      Number.isNaN(reward) ? 0 : reward - Statistics.mean(rewardsOf(partOf(member, group))))
+    return group.rewardsG.map((reward, member) =>
+      Number.isNaN(reward) ? 0 : reward - Statistics.mean(rewardsOf(partOf(member, group)))
+    )
   }, { parts: name })
 
 const isSamePrompt = (left: ModelInput.ModelInput, right: ModelInput.ModelInput) =>
@@ -310,7 +311,7 @@ export const decoupled = (weights: Readonly<Record<string, number>>): Estimator 
         advantagesG[member] = (advantagesG[member] ?? 0) + weight * ((values[index] ?? 0) - center) / scale
       })
     }
-    return Float32Array.from(advantagesG)
+    return advantagesG
   }, { ...weights }),
   components: Object.keys(weights)
 })

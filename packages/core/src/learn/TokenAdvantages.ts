@@ -12,8 +12,7 @@ export const map = (datum: TrainingDatum, change: (advantage: number, position: 
 }
 
 /** The function that gives the trained tokens' advantages mean 0 and variance 1 (divisor n − 1, 10⁻⁸ added). */
-export const whitening = (data: ReadonlyArray<TrainingDatum>): (advantage: number) => number => {
-  const trained = data.flatMap(({ inputs: { advantages, mask } }) => Array.from(advantages.filter((_, t) => mask[t])))
+export const whitening = (trained: ReadonlyArray<number>): (advantage: number) => number => {
   const mean = Statistics.mean(trained)
   const squares = Statistics.squaredDeviations(trained)
   const scale = 1 / Math.sqrt(squares / Math.max(1, trained.length - 1) + 1e-8)

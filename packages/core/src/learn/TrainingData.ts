@@ -1,4 +1,6 @@
 /** Training data: datums made of the trajectories of groups. */
+import { identity } from "effect/Function"
+import * as Option from "effect/Option"
 import type * as Trajectory from "../env/Trajectory.ts"
 import * as Datum from "../model/Datum.ts"
 import * as ModelInput from "../model/ModelInput.ts"
@@ -14,7 +16,8 @@ export interface TrainingDatum extends Datum.Datum<"PolicyTokens"> {
 /** A turn with the advantage of each token of its action. */
 export interface Step {
   readonly transition: Trajectory.Transition
-  readonly advantages: Float32Array
+  /** Rounded to float32 once, where the datum is made. */
+  readonly advantages: Float64Array
 }
 
 /** A group's advantages `[G]` and datums, in the order of members and turns. */
@@ -202,12 +205,12 @@ const stepsOf = (
   group: GroupResult.Group,
   member: number,
   { transitions }: Trajectory.Trajectory,
-  advantagesG: Float32Array,
+  advantagesG: ArrayLike<number>,
   ofTokens: TokenAdvantage | undefined
 ): ReadonlyArray<Step> => {
   const own = checked(advantagesG[member], group, member, advantagesG.length)
   return transitions.map((transition, turn) => {
-    const advantages = new Float32Array(transition.action.tokens.length).fill(own)
+    const advantages = new Float64Array(transition.action.tokens.length).fill(own)
     if (ofTokens !== undefined && transition.trainable) {
       for (let t = 0; t < advantages.length; t++) {
         advantages[t] = checked(ofTokens(member, turn, t), group, member, advantagesG.length)
@@ -217,24 +220,52 @@ const stepsOf = (
   })
 }
 
+const judge = (informative: InformativeGroup, estimator: Estimator) => {
+  const { group } = informative
+  const advantagesG = estimator.of(informative)
+  const ofTokens = estimator.ofTokens?.(informative)
+  const steps = GroupResult.survivors(group).map(([member, trajectory]) =>
+    [member, stepsOf(group, member, trajectory, advantagesG, ofTokens)] as const
+  )
+  return { group, advantagesG, steps }
+}
+
+/** The advantages of all tokens that a group's datums train on; a token before which nothing was read is no target. */
+export const trained = (informative: InformativeGroup, estimator: Estimator): ReadonlyArray<number> =>
+  judge(informative, estimator).steps.flatMap(([, steps]) =>
+    steps.flatMap(({ advantages, transition: { observation, trainable } }) =>
+      trainable ? Array.from(advantages).slice(observation.length === 0 ? 1 : 0) : []
+    )
+  )
+
 /**
  * The datums of a group, in the order of members and turns. Turns whose observation begins with everything before it share one
  * datum; one that rewrites history starts another. Advantage and mask are those of the member on action tokens and 0 elsewhere; turns
  * that are not trainable keep their log-probabilities but are 0 in both. A sequence in which nothing is left to predict gives no datum,
- * so the result may be empty. Dies where an estimator's result is not one finite number per member.
+ * so the result may be empty. `scale` changes advantages before they are rounded. Dies where an estimator's result is not one finite
+ * number per member.
  *
  * @example
  * const data = Signal.informative([group]).flatMap((group) => TrainingData.assemble(group, Advantage.centered).data)
  *
  * @see tinker-cookbook `assemble_training_data`, `trajectory_to_data`
  */
-export const assemble = (informative: InformativeGroup, estimator: Estimator): Assembled => {
-  const { group } = informative
-  const advantagesG = estimator.of(informative)
-  const ofTokens = estimator.ofTokens?.(informative)
-  const { iteration, key, samplerStep } = group
-  const data = GroupResult.survivors(group).flatMap(([member, trajectory]) =>
-    toData(stepsOf(group, member, trajectory, advantagesG, ofTokens), { iteration, group: key, member, samplerStep })
-  )
-  return { group, advantagesG, data }
+export const assemble = (
+  informative: InformativeGroup,
+  estimator: Estimator,
+  scale: (advantage: number) => number = identity
+): Assembled => {
+  const { advantagesG, group, steps } = judge(informative, estimator)
+  const { iteration, key, members, samplerStep } = group
+  return {
+    group,
+    advantagesG: Float32Array.from(
+      advantagesG,
+      (advantage, member) => Option.isSome(members[member] ?? Option.none()) ? scale(advantage) : 0
+    ),
+    data: steps.flatMap(([member, steps]) => {
+      const scaled = steps.map((step) => ({ ...step, advantages: step.advantages.map(scale) }))
+      return toData(scaled, { iteration, group: key, member, samplerStep })
+    })
+  }
 }

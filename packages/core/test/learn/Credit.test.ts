@@ -33,6 +33,42 @@ describe("Credit.batchRelative", () => {
       assert.deepStrictEqual(Array.from(datum?.inputs.advantages ?? []), [0, a, a])
     }))
 
+  it.effect("rounds once, after whitening: rewards that float32 cannot tell apart are told apart", () =>
+    Effect.gen(function*() {
+      const large = 2 ** 24
+      assert.strictEqual(Math.fround(large + 1), large)
+      const results = [Samples.group([large, large + 1]), Samples.group([large + 1, large])]
+      const a = Math.fround(0.5 / Math.sqrt(2 / 7 + 1e-8))
+      for (
+        const estimator of [
+          Advantage.reward,
+          Advantage.perToken("told apart", ({ group }) => (member) => group.rewardsG[member] ?? 0)
+        ]
+      ) {
+        const assigned = yield* Credit.batchRelative(estimator).assign(results, null)
+        assert.deepStrictEqual(verdicts(assigned), ["informative", "informative"])
+        assert.deepStrictEqual(advantages(assigned), [[-a, a], [a, -a]])
+        const data = assigned.groups.flatMap(({ data }) => data.map(({ inputs }) => Array.from(inputs.advantages)))
+        assert.deepStrictEqual(data, [[0, -a, -a], [0, a, a], [0, a, a], [0, -a, -a]])
+      }
+    }))
+
+  it.effect("compares the tokens that are trained on alone: not those of other turns, and none before which nothing was read", () =>
+    Effect.gen(function*() {
+      const members = [
+        Option.some(Samples.trajectory(Samples.turn([], [1, 2, 3]))),
+        Option.some(Samples.trajectory(
+          Samples.turn([1], [2]),
+          Samples.turn([1, 2], [3, 4, 5], undefined, { trainable: false }),
+          Samples.turn([9], [2])
+        ))
+      ]
+      const assigned = yield* Credit.batchRelative().assign([Samples.group([1, 0], { members })], null)
+      const a = Math.fround(0.5 / Math.sqrt(1 / 3 + 1e-8))
+      const data = assigned.groups.flatMap(({ data }) => data.map(({ inputs }) => Array.from(inputs.advantages)))
+      assert.deepStrictEqual(data, [[a, a], [-a, 0, 0, 0], [-a]])
+    }))
+
   it.effect("trains on nothing where all rewards of the batch are equal", () =>
     Effect.gen(function*() {
       const assigned = yield* Credit.batchRelative().assign([Samples.group([1, 1]), Samples.group([1])], null)

@@ -90,17 +90,22 @@ export const orConstant = (credit: GroupCredit): GroupCredit => {
 
 /**
  * Each result with the estimator's advantages and its datums; the source of the signal says which groups are trained on, unless the
- * estimator has one of its own.
+ * estimator has one of its own. A rescaling changes advantages, given those of all tokens that are trained on.
  */
 export const credited = (
   results: ReadonlyArray<GroupResult.GroupResult>,
   source: Signal.Source,
-  estimator: Advantage.Estimator
-): ReadonlyArray<GroupCredit> =>
-  Signal.each(results, estimator.source ?? source).map((signal) => {
+  estimator: Advantage.Estimator,
+  rescaling?: (trained: ReadonlyArray<number>) => (advantage: number) => number
+): ReadonlyArray<GroupCredit> => {
+  const signals = Signal.each(results, estimator.source ?? source)
+  const trained = () =>
+    signals.flatMap((signal) => signal._tag === "Informative" ? TrainingData.trained(signal, estimator) : [])
+  const scale = rescaling?.(trained())
+  return signals.map((signal) => {
     switch (signal._tag) {
       case "Informative": {
-        const { advantagesG, data, group } = TrainingData.assemble(signal, estimator)
+        const { advantagesG, data, group } = TrainingData.assemble(signal, estimator, scale)
         return { result: group, verdict: "informative", advantagesG, data }
       }
       case "Constant":
@@ -115,6 +120,7 @@ export const credited = (
         }
     }
   })
+}
 
 /** A group relative to which no member is better. */
 const zero = Advantage.make("zero", ({ group }) => new Float32Array(group.members.length))

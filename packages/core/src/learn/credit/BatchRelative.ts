@@ -1,9 +1,8 @@
 /** Credit relative to the batch. */
 import * as Effect from "effect/Effect"
-import * as GroupResult from "../../rollout/GroupResult.ts"
 import * as Advantage from "../Advantage.ts"
 import * as TokenAdvantages from "../TokenAdvantages.ts"
-import { type Credit, credited, type GroupCredit, orConstant, traitsOf } from "./Assigned.ts"
+import { type Credit, credited, orConstant, traitsOf } from "./Assigned.ts"
 
 /**
  * Credit relative to the batch: A = (a − mean(a)) / √(var(a) + 10⁻⁸) with a the estimator's advantage of a token, mean and variance
@@ -18,16 +17,9 @@ export const batchRelative = (estimator: Advantage.Estimator = Advantage.reward)
   config: { estimator: estimator.name, ...estimator.config },
   ...traitsOf(estimator),
   assign: (groups, memory) =>
-    Effect.sync(() => ({ groups: whiten(credited(groups, "batch", estimator)), metrics: {}, memory }))
+    Effect.sync(() => ({
+      groups: credited(groups, "batch", estimator, TokenAdvantages.whitening).map(orConstant),
+      metrics: {},
+      memory
+    }))
 })
-
-const whiten = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> => {
-  const scale = TokenAdvantages.whitening(groups.flatMap(({ data }) => data))
-  const isFinished = (result: GroupResult.GroupResult, member: number) =>
-    !GroupResult.isSkipped(result) && !Number.isNaN(result.rewardsG[member])
-  return groups.map((group) => ({
-    ...group,
-    advantagesG: group.advantagesG.map((advantage, member) => isFinished(group.result, member) ? scale(advantage) : 0),
-    data: group.data.map((datum) => TokenAdvantages.map(datum, scale))
-  })).map(orConstant)
-}

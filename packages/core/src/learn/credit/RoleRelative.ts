@@ -29,12 +29,12 @@ const compared = (
   roleOf: Role
 ) => {
   const baselines: Record<string, number> = { ...before }
-  const advantages = new Map<GroupResult.Group, Float32Array>()
+  const advantages = new Map<GroupResult.Group, Float64Array>()
   for (const group of results) {
     if (GroupResult.isSkipped(group)) continue
     advantages.set(
       group,
-      Float32Array.from(group.rewardsG, (reward, member) => {
+      group.rewardsG.map((reward, member) => {
         if (Number.isNaN(reward)) return 0
         const role = roleOf(group, member)
         const baseline = baselines[role] ?? 0
@@ -63,7 +63,7 @@ export const roleRelative = ({ decay = 0.95, roleOf = seat }: RoleOptions = {}):
     }))
     const before = Option.getOrElse(Schema.decodeUnknownOption(Baselines)(memory), () => ({}))
     const { advantages, baselines } = compared(results, before, decay, roleOf)
-    const estimator = Advantage.make("role", ({ group }) => advantages.get(group) ?? new Float32Array(0))
+    const estimator = Advantage.make("role", ({ group }) => advantages.get(group) ?? new Float64Array(0))
     return { groups: credited(results, "tokens", estimator).map(orConstant), metrics: {}, memory: baselines }
   })
 })

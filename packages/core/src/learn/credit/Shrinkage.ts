@@ -38,10 +38,7 @@ const shrunk = (results: ReadonlyArray<GroupResult.GroupResult>) => {
   return Advantage.make("shrinkage", ({ group }) => {
     const rewards = finishedRewards(group)
     const others = [...rewardsP].flatMap(([other, rewards]) => other === group || rewards.length === 0 ? [] : [rewards])
-    return Float32Array.from(
-      group.rewardsG,
-      (reward) => Number.isNaN(reward) ? 0 : reward - baseline(reward, rewards, others)
-    )
+    return group.rewardsG.map((reward) => Number.isNaN(reward) ? 0 : reward - baseline(reward, rewards, others))
   })
 }
 
