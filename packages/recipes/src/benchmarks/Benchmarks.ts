@@ -10,17 +10,18 @@ import * as Schema from "effect/Schema"
 import * as MathSets from "../datasets/MathSets.ts"
 import * as Source from "../datasets/Source.ts"
 import * as TaskSets from "../datasets/TaskSets.ts"
+import * as PythonNumber from "../grading/PythonNumber.ts"
 import * as MathEnv from "../math/MathEnv.ts"
 import * as Benchmark from "./Benchmark.ts"
 import * as Extraction from "./Extraction.ts"
 import * as InstructionChecks from "./InstructionChecks.ts"
 
-const isSameNumber = (left: string, right: string) => {
-  const [a, b] = [left.trim(), right.trim()].map((text) => text === "" ? NaN : Number(text))
-  return a === undefined || b === undefined || Number.isNaN(a) || Number.isNaN(b)
-    ? left.trim() === right.trim()
-    : Math.abs(a - b) < 1e-5
-}
+/** Within 10⁻⁵ of each other, or the same text where one of them is no number. */
+const isSameNumber = (left: string, right: string) =>
+  Option.match(Option.all([PythonNumber.parse(left), PythonNumber.parse(right)]), {
+    onNone: () => left.trim() === right.trim(),
+    onSome: ([left, right]) => Math.abs(left - right) < 1e-5
+  })
 
 export const gsm8k = Benchmark.fromSource({
   name: "gsm8k",

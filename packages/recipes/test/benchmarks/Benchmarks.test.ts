@@ -4,6 +4,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option } from "effect"
+import * as Vectors from "../fixtures/Vectors.ts"
 
 const noHub = Layer.succeed(
   Hub.Hub,
@@ -66,6 +67,17 @@ layer(files)("Benchmarks", (it) => {
       assert.isTrue(yield* verdict(question, right))
       assert.isFalse(yield* verdict(question, wrong))
     }))
+
+  it.effect.each(Vectors.checks)(
+    "gsm8k gives the verdict of tinker-cookbook: $id",
+    ({ expected, isCorrect, text }) =>
+      Effect.gen(function*() {
+        const folder = yield* folderOf([{ question: "q", answer: `#### ${expected}` }])
+        const [question] = yield* Benchmarks.gsm8k.load({ folder })
+        assert.isDefined(question)
+        assert.strictEqual(yield* verdict(question, text), isCorrect)
+      })
+  )
 
   it.effect("gpqa puts the right choice at a place of its own", () =>
     Effect.gen(function*() {

@@ -1,31 +1,21 @@
 import { Extraction } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
-
-const Value = Schema.optionalKey(Schema.Struct({ value: Schema.NullOr(Schema.String) }))
-const Vector = Schema.Struct({
-  id: Schema.String,
-  input: Schema.Struct({ text: Schema.String }),
-  expect: Schema.Struct({ eval: Value, number: Value, answer: Value })
-})
-const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Vector))
-
-const vectors = readFileSync(join(import.meta.dirname, "../fixtures/boxed.jsonl"), "utf8").trimEnd().split("\n")
-  .map((line) => decode(line))
+import * as Vectors from "../fixtures/Vectors.ts"
 
 /** Release 0.6.1 drops a full stop behind the number, which the recorded commit kept. */
 const withoutStop = (answer: string | null) => answer?.replace(/\.+$/, "")
 
 describe("Extraction", () => {
-  it.each(vectors)("finds boxes, numbers and final answers as upstream does: $id", ({ expect, input: { text } }) => {
-    if (expect.eval !== undefined) assert.strictEqual(Extraction.firstBoxed(text) ?? null, expect.eval.value)
-    if (expect.number !== undefined) assert.strictEqual(Extraction.number(text), expect.number.value)
-    if (expect.answer !== undefined) {
-      assert.strictEqual(withoutStop(Extraction.finalNumber(text)), withoutStop(expect.answer.value))
+  it.each(Vectors.vectors)(
+    "finds boxes, numbers and final answers as upstream does: $id",
+    ({ expect, input: { text } }) => {
+      if (expect.eval !== undefined) assert.strictEqual(Extraction.firstBoxed(text) ?? null, expect.eval.value)
+      if (expect.number !== undefined) assert.strictEqual(Extraction.number(text), expect.number.value)
+      if (expect.answer !== undefined) {
+        assert.strictEqual(withoutStop(Extraction.finalNumber(text)), withoutStop(expect.answer.value))
+      }
     }
-  })
+  )
 
   it.each([
     ["so \\boxed{c}", "C"],
