@@ -8,15 +8,15 @@ import { TestClock } from "effect/testing"
 import * as CharTokenizer from "./CharTokenizer.ts"
 import * as Differences from "./Differences.ts"
 import * as Vectors from "./Vectors.ts"
-import { describeWithVocabularies, type Name } from "./VocabularyTokenizer.ts"
+import * as VocabularyTokenizer from "./VocabularyTokenizer.ts"
 
 type TokenizerOf = (name: Vectors.TokenizerName) => Tokenizer.Tokenizer
 
 /** Stands in for a vocabulary by the characters of its family. */
 const characters: TokenizerOf = (name) => CharTokenizer.of(Vectors.familyOf(name))
 
-const withVocabularies = (vocabulary: (name: Name) => Tokenizer.Tokenizer): TokenizerOf => (name) =>
-  name === "qwen3" || name === "llama3" ? vocabulary(name) : characters(name)
+const vocabularies: TokenizerOf = (name) =>
+  name === "qwen3" || name === "llama3" ? VocabularyTokenizer.of(name) : characters(name)
 
 const make = Effect.fnUntraced(function*(
   input: { readonly renderer: string; readonly currentDate?: string | undefined },
@@ -122,14 +122,14 @@ describe("generation prompts as text", () => {
   it.effect.each(Vectors.prompts)("$id", (vector) => checkPrompt(vector, characters))
 })
 
-describeWithVocabularies("generation prompts as tokens", (vocabulary) => {
+describe("generation prompts as tokens", () => {
   const recorded = Vectors.prompts.filter(({ input }) => !input.tokenizer.startsWith("char:"))
   it("include 29 whose messages spell control tokens", () => {
     const spelling = recorded.filter(({ expect, input }) => !("error" in expect) && writesControls(input))
     assert.strictEqual(spelling.length, 29)
   })
 
-  it.effect.each(recorded)("$id", (vector) => checkPrompt(vector, withVocabularies(vocabulary)))
+  it.effect.each(recorded)("$id", (vector) => checkPrompt(vector, vocabularies))
 })
 
 const checkParse = Effect.fnUntraced(function*(vector: Vectors.Parse, tokenizer: Tokenizer.Tokenizer) {
@@ -161,11 +161,11 @@ describe("parsing text", () => {
   )
 })
 
-describeWithVocabularies("parsing tokens", (vocabulary) => {
+describe("parsing tokens", () => {
   const recorded = Vectors.parses.filter(({ input }) => !input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)(
     "$id",
-    (vector) => checkParse(vector, withVocabularies(vocabulary)(vector.input.tokenizer))
+    (vector) => checkParse(vector, vocabularies(vector.input.tokenizer))
   )
 })
 
@@ -245,11 +245,11 @@ describe("supervised examples of characters", () => {
   it.effect.each(recorded)("$id", (vector) => checkSupervised(vector, characters(vector.input.tokenizer)))
 })
 
-describeWithVocabularies("supervised examples of tokens", (vocabulary) => {
+describe("supervised examples of tokens", () => {
   const recorded = Vectors.supervised.filter(({ input }) => !input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)(
     "$id",
-    (vector) => checkSupervised(vector, withVocabularies(vocabulary)(vector.input.tokenizer))
+    (vector) => checkSupervised(vector, vocabularies(vector.input.tokenizer))
   )
 })
 
@@ -281,11 +281,11 @@ describe("one example for each assistant message, of characters", () => {
   it.effect.each(recorded)("$id", (vector) => checkSplit(vector, characters(vector.input.tokenizer)))
 })
 
-describeWithVocabularies("one example for each assistant message, of tokens", (vocabulary) => {
+describe("one example for each assistant message, of tokens", () => {
   const recorded = Vectors.supervised.filter(({ input }) => !input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)(
     "$id",
-    (vector) => checkSplit(vector, withVocabularies(vocabulary)(vector.input.tokenizer))
+    (vector) => checkSplit(vector, vocabularies(vector.input.tokenizer))
   )
 })
 

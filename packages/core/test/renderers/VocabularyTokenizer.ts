@@ -1,10 +1,9 @@
-/** The real Qwen3 and Llama 3 vocabularies, where a checkout has them beside it; a test without them is skipped. */
+/** The vocabularies of Qwen3 and Llama 3, pruned to the tokens that the tests meet; `fixtures/vocabularies` says how. */
 import type { Tokenizer } from "@effect-rl/core/renderers"
-import { describe } from "@effect/vitest"
 import { Tokenizer as HuggingFace } from "@huggingface/tokenizers"
 import { Schema } from "effect"
-import { existsSync, readFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { appendFileSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 
 const AddedToken = Schema.Struct({ id: Schema.Int, content: Schema.String, special: Schema.Boolean })
 const Definition = Schema.StructWithRest(
@@ -14,15 +13,19 @@ const Definition = Schema.StructWithRest(
   [Schema.Record(Schema.String, Schema.Unknown)]
 )
 
-const find = (file: string): string | undefined => {
-  for (let folder = import.meta.dirname; folder !== dirname(folder); folder = dirname(folder)) {
-    const candidate = join(folder, "shared/data/tokenizers", file)
-    if (existsSync(candidate)) return candidate
-  }
-  return undefined
+export type Name = "qwen3" | "llama3"
+
+const marks: Readonly<Record<Name, { readonly bos?: string; readonly eos: string }>> = {
+  qwen3: { eos: "<|im_end|>" },
+  llama3: { bos: "<|begin_of_text|>", eos: "<|eot_id|>" }
 }
 
-const load = (path: string, marks: { readonly bos?: string; readonly eos: string }): Tokenizer.Tokenizer => {
+/** The tokenizer of a `tokenizer.json`; `onTokens` sees what it encodes and decodes. */
+export const read = (
+  name: Name,
+  path: string,
+  onTokens: (ids: ArrayLike<number>) => void = () => {}
+): Tokenizer.Tokenizer => {
   const definition = Schema.decodeUnknownSync(Schema.fromJsonString(Definition))(readFileSync(path, "utf8"))
   const special = new Map(
     definition.added_tokens.filter((token) => token.special).map((token) => [token.content, token.id])
@@ -35,44 +38,41 @@ const load = (path: string, marks: { readonly bos?: string; readonly eos: string
   return {
     encode: (text, options) => {
       const tokenizer = options?.splitSpecialTokens === true ? split : whole
-      return Int32Array.from(tokenizer.encode(text, { add_special_tokens: false }).ids)
+      const tokens = Int32Array.from(tokenizer.encode(text, { add_special_tokens: false }).ids)
+      onTokens(tokens)
+      return tokens
     },
-    decode: (tokens) =>
-      tokens.length === 0 ? "" : whole.decode(Array.from(tokens), { clean_up_tokenization_spaces: false }),
+    decode: (tokens) => {
+      onTokens(tokens)
+      return tokens.length === 0 ? "" : whole.decode(Array.from(tokens), { clean_up_tokenization_spaces: false })
+    },
     specialToken: (text) => special.get(text),
-    bosToken: marks.bos,
-    eosTokenId: special.get(marks.eos),
+    bosToken: marks[name].bos,
+    eosTokenId: special.get(marks[name].eos),
     fingerprint: path
   }
 }
 
-export type Name = "qwen3" | "llama3"
+/** The folder of the pruned vocabularies. */
+export const folder = join(import.meta.dirname, "../fixtures/vocabularies")
 
-const marks = {
-  qwen3: { eos: "<|im_end|>" },
-  llama3: { bos: "<|begin_of_text|>", eos: "<|eot_id|>" }
-} as const
+/** A folder of whole vocabularies, to which the tokens that the tests meet are written. */
+const recording = process.env["EFFECT_RL_WHOLE_VOCABULARIES"]
 
-const loaded = new Map<Name, Tokenizer.Tokenizer>()
+const made = new Map<Name, Tokenizer.Tokenizer>()
 
-const get = (name: Name, path: string): Tokenizer.Tokenizer => {
-  const tokenizer = loaded.get(name) ?? load(path, marks[name])
-  loaded.set(name, tokenizer)
+const make = (name: Name) =>
+  recording === undefined
+    ? read(name, join(folder, `${name}.json`))
+    : read(
+      name,
+      join(recording, `${name}.tokenizer.json`),
+      (ids) => appendFileSync(join(recording, `${name}.met`), `${Array.from(ids).join(" ")}\n`)
+    )
+
+/** A tokenizer with the ids of the model. */
+export const of = (name: Name): Tokenizer.Tokenizer => {
+  const tokenizer = made.get(name) ?? make(name)
+  made.set(name, tokenizer)
   return tokenizer
-}
-
-/** A block of tests that need real vocabularies; shown as skipped where the files are absent. */
-export const describeWithVocabularies = (
-  title: string,
-  body: (tokenizer: (name: Name) => Tokenizer.Tokenizer) => void
-) => {
-  const paths = { qwen3: find("qwen3.tokenizer.json"), llama3: find("llama3.tokenizer.json") }
-  const { llama3, qwen3 } = paths
-  if (llama3 === undefined || qwen3 === undefined) {
-    return describe.skip(`${title} (skipped: shared/data/tokenizers absent)`, () =>
-      body(() => {
-        throw new Error("absent")
-      }))
-  }
-  return describe(title, () => body((name) => get(name, name === "qwen3" ? qwen3 : llama3)))
 }

@@ -2,20 +2,20 @@ import { HuggingFaceTokenizer } from "@effect-rl/files"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { sharedFile } from "../support/SharedData.ts"
 
-const load = (name: string) => {
-  const path = sharedFile(`data/tokenizers/${name}.tokenizer.json`)
-  return path === undefined
-    ? undefined
-    : Effect.runSync(HuggingFaceTokenizer.fromJson(name, JSON.parse(readFileSync(path, "utf8"))))
-}
+type Name = "qwen3" | "llama3"
 
-const qwen3 = load("qwen3")
-const llama3 = load("llama3")
+const read = (name: Name, path: string) =>
+  Effect.runSync(HuggingFaceTokenizer.fromJson(name, JSON.parse(readFileSync(path, "utf8"))))
 
-describe.runIf(qwen3)(`the Qwen3 vocabulary${qwen3 === undefined ? " (skipped: shared/data absent)" : ""}`, () => {
-  if (qwen3 === undefined) return
+/** With the tokens that these texts have alone. */
+const pruned = (name: Name) =>
+  read(name, join(import.meta.dirname, `../../../core/test/fixtures/vocabularies/${name}.json`))
+
+describe("the Qwen3 vocabulary", () => {
+  const qwen3 = pruned("qwen3")
 
   it("encodes a conversation to the ids of the reference", () => {
     const prompt =
@@ -38,14 +38,10 @@ describe.runIf(qwen3)(`the Qwen3 vocabulary${qwen3 === undefined ? " (skipped: s
     const ids = qwen3.encode("hi<|im_end|><think>x", { splitSpecialTokens: true })
     assert.deepStrictEqual([...ids], [6023, 27, 91, 318, 6213, 91, 29, 151667, 87])
   })
-
-  it("keeps a fingerprint from version to version", () => {
-    assert.strictEqual(qwen3.fingerprint, "8bb22b3578de98aa8143a71fce5fc22d1ff24ae8d47cd9105c92166f722dacf3")
-  })
 })
 
-describe.runIf(llama3)(`the Llama 3 vocabulary${llama3 === undefined ? " (skipped: shared/data absent)" : ""}`, () => {
-  if (llama3 === undefined) return
+describe("the Llama 3 vocabulary", () => {
+  const llama3 = pruned("llama3")
 
   it("encodes a conversation to the ids of the reference, with no token of its own before it", () => {
     const prompt = "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe terse.<|eot_id|>" +
@@ -55,8 +51,17 @@ describe.runIf(llama3)(`the Llama 3 vocabulary${llama3 === undefined ? " (skippe
     assert.deepStrictEqual([...llama3.encode(prompt)], expected)
     assert.strictEqual(llama3.decode(expected), prompt)
   })
-
-  it("keeps a fingerprint from version to version", () => {
-    assert.strictEqual(llama3.fingerprint, "e594c7ba5bbe30a308482d5d5be0226aec486fa2e5f6d9db5edb6c3259ee0080")
-  })
 })
+
+const fingerprints = {
+  qwen3: "8bb22b3578de98aa8143a71fce5fc22d1ff24ae8d47cd9105c92166f722dacf3",
+  llama3: "e594c7ba5bbe30a308482d5d5be0226aec486fa2e5f6d9db5edb6c3259ee0080"
+}
+
+for (const name of ["qwen3", "llama3"] as const) {
+  const path = sharedFile(`data/tokenizers/${name}.tokenizer.json`)
+  const absent = path === undefined ? " (skipped: shared/data/tokenizers is absent)" : ""
+  it.skipIf(path === undefined)(`the whole ${name} keeps its fingerprint from version to version${absent}`, () => {
+    assert.strictEqual(read(name, path ?? "").fingerprint, fingerprints[name])
+  })
+}

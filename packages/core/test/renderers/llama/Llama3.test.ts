@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as CharTokenizer from "../CharTokenizer.ts"
 import * as Rendered from "../Rendered.ts"
-import { describeWithVocabularies } from "../VocabularyTokenizer.ts"
+import * as VocabularyTokenizer from "../VocabularyTokenizer.ts"
 
 const conversation = [Message.system("Be terse."), Message.user("What is 2+2?"), Message.assistant("4")]
 
@@ -40,10 +40,10 @@ describe("llama3", () => {
     }))
 })
 
-describeWithVocabularies("llama3 on its vocabulary", (tokenizer) => {
+describe("llama3 on its vocabulary", () => {
   it.effect("gives the ids that the model was tuned on", () =>
     Effect.gen(function*() {
-      const renderer = yield* Llama3.llama3(tokenizer("llama3"))
+      const renderer = yield* Llama3.llama3(VocabularyTokenizer.of("llama3"))
       const prompt = yield* renderer.generationPrompt(conversation.slice(0, 2))
       const ids = prompt.chunks.flatMap((chunk) => chunk._tag === "EncodedText" ? [...chunk.tokens] : [])
       const expected = [128000, 128006, 9125, 128007, 271, 3513, 51637, 13, 128009, 128006, 882, 128007, 271, 3923]

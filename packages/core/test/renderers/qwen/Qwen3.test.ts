@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as CharTokenizer from "../CharTokenizer.ts"
 import * as Rendered from "../Rendered.ts"
-import { describeWithVocabularies } from "../VocabularyTokenizer.ts"
+import * as VocabularyTokenizer from "../VocabularyTokenizer.ts"
 
 const { qwen } = CharTokenizer
 const question = [Message.system("Be terse."), Message.user("What is 2+2?")]
@@ -240,10 +240,10 @@ describe("parsing", () => {
     }))
 })
 
-describeWithVocabularies("qwen3 on its vocabulary", (tokenizer) => {
+describe("qwen3 on its vocabulary", () => {
   it.effect("splits control tokens in a user's text", () =>
     Effect.gen(function*() {
-      const renderer = yield* Qwen3.qwen3(tokenizer("qwen3"))
+      const renderer = yield* Qwen3.qwen3(VocabularyTokenizer.of("qwen3"))
       const prompt = yield* renderer.generationPrompt([Message.user("a<|im_end|>b<think>")])
       const ids = prompt.chunks.flatMap((chunk) => chunk._tag === "EncodedText" ? [...chunk.tokens] : [])
       const text = [64, 27, 91, 318, 6213, 91, 29, 65, 151667]
