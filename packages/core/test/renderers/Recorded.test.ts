@@ -39,32 +39,49 @@ const writesControls = ({ messages, renderer, tokenizer }: Vectors.Prompt["input
     && CharTokenizer.specials(Vectors.familyOf(tokenizer)).some((special) => JSON.stringify(message).includes(special))
   )
 
-const controls = (name: Vectors.TokenizerName) =>
-  CharTokenizer.specials(Vectors.familyOf(name)).filter((special) => special.startsWith("<|"))
+/** Stand for the control tokens of a family, one character each. */
+const standIn = (index: number) => String.fromCodePoint(0xF0000 + index)
 
-/** The message with a word in place of every control token that it spells, unless the developer speaks. */
-const withoutControls = (name: Vectors.TokenizerName) => (recorded: Parameters<typeof Vectors.message>[0]) => {
+/** Control tokens that no renderer reads in a message, unlike those of reasoning and calls. */
+const unreadControls = (name: Vectors.TokenizerName) =>
+  CharTokenizer.specials(Vectors.familyOf(name)).filter((special) => !/think|tool/.test(special))
+
+/** The message with a stand-in for each control token that it spells, unless the developer speaks. */
+const withStandIns = (name: Vectors.TokenizerName) => (recorded: Parameters<typeof Vectors.message>[0]) => {
   const message = Vectors.message(recorded)
   if (speaksForDeveloper(message.role)) return message
-  const harmless = (text: string) => controls(name).reduce((text, control) => text.replaceAll(control, "word"), text)
+  const replaced = (text: string) =>
+    unreadControls(name).reduce((text, control, index) => text.replaceAll(control, standIn(index)), text)
   return {
     ...message,
     content: typeof message.content === "string"
-      ? harmless(message.content)
+      ? replaced(message.content)
       : message.content.map((part) =>
         part.type === "text"
-          ? { ...part, text: harmless(part.text) }
+          ? { ...part, text: replaced(part.text) }
           : part.type === "thinking"
-          ? { ...part, thinking: harmless(part.thinking) }
+          ? { ...part, thinking: replaced(part.thinking) }
           : part
       )
   }
 }
 
-/** The control tokens of a prompt, in order. */
-const controlsOf = (ids: ReadonlyArray<number>, name: Vectors.TokenizerName, tokenizer: Tokenizer.Tokenizer) => {
-  const known = new Set(controls(name).flatMap((control) => tokenizer.specialToken(control) ?? []))
-  return ids.filter((id) => known.has(id)).map((id) => tokenizer.decode([id]))
+/** A chunk's tokens with the text of the control tokens in place of their stand-ins. */
+const spelledOut = (chunk: ReadonlyArray<number>, name: Vectors.TokenizerName, tokenizer: Tokenizer.Tokenizer) => {
+  const names = unreadControls(name)
+  const control = new Set(
+    CharTokenizer.specials(Vectors.familyOf(name)).flatMap((name) => tokenizer.specialToken(name) ?? [])
+  )
+  const runs: Array<Array<number>> = [[]]
+  for (const id of chunk) {
+    if (control.has(id)) runs.push([id], [])
+    else runs.at(-1)?.push(id)
+  }
+  return runs.flatMap((run) => {
+    if (run.length === 1 && control.has(run[0] ?? NaN)) return run
+    const text = names.reduce((text, control, index) => text.replaceAll(standIn(index), control), tokenizer.decode(run))
+    return [...tokenizer.encode(text, { splitSpecialTokens: true })]
+  })
 }
 
 const chunksOf = (input: ModelInput.ModelInput) =>
@@ -100,19 +117,15 @@ const checkPrompt = Effect.fnUntraced(function*(vector: Vectors.Prompt, tokenize
   if ("error" in expect) return yield* refuses(generate, expect, vector.id)
   const chunks = chunksOf(yield* generate)
   const isVocabulary = expect.ids !== undefined && tokenizerOf !== characters
-  if (isVocabulary && writesControls(input)) {
-    assert.strictEqual(tokenizer.decode(chunks.flat()), tokenizer.decode(expect.ids ?? []))
-    const harmless = yield* renderer.generationPrompt(input.messages.map(withoutControls(input.tokenizer)), options)
-    assert.deepStrictEqual(
-      controlsOf(chunks.flat(), input.tokenizer, tokenizer),
-      controlsOf(chunksOf(harmless).flat(), input.tokenizer, tokenizer)
-    )
+  if (writesControls(input)) {
+    const framed = yield* renderer.generationPrompt(input.messages.map(withStandIns(input.tokenizer)), options)
+    assert.deepStrictEqual(chunks, chunksOf(framed).map((chunk) => spelledOut(chunk, input.tokenizer, tokenizer)))
   } else if (isVocabulary) {
     assert.deepStrictEqual(chunks.flat(), expect.ids)
     assert.deepStrictEqual(chunks.map((chunk) => chunk.length), expect.chunkLengths)
-  } else {
-    assert.deepStrictEqual(chunks.map((chunk) => tokenizer.decode(chunk)), nonEmpty(expect.chunks))
   }
+  if (!isVocabulary) assert.deepStrictEqual(chunks.map((chunk) => tokenizer.decode(chunk)), nonEmpty(expect.chunks))
+  else assert.strictEqual(tokenizer.decode(chunks.flat()), tokenizer.decode(expect.ids ?? []))
   const spelled = renderer.stop.map((stop) => typeof stop === "number" ? tokenizer.decode([stop]) : stop)
   const isSpelled = typeof expect.stop[0] === "string"
   if (isSpelled || isVocabulary) assert.deepStrictEqual<unknown>(isSpelled ? spelled : renderer.stop, expect.stop)
@@ -124,7 +137,7 @@ describe("generation prompts as text", () => {
 
 describe("generation prompts as tokens", () => {
   const recorded = Vectors.prompts.filter(({ input }) => !input.tokenizer.startsWith("char:"))
-  it("include 29 whose messages spell control tokens", () => {
+  it("include 29 whose messages spell control tokens, which are other tokens upstream", () => {
     const spelling = recorded.filter(({ expect, input }) => !("error" in expect) && writesControls(input))
     assert.strictEqual(spelling.length, 29)
   })
@@ -172,10 +185,11 @@ describe("parsing tokens", () => {
 const examine = Effect.fnUntraced(function*(
   { input }: Vectors.Supervised,
   mode: Renderer.TrainOnWhat,
-  tokenizer: Tokenizer.Tokenizer
+  tokenizer: Tokenizer.Tokenizer,
+  read: typeof Vectors.message = Vectors.message
 ) {
   const renderer = yield* make(input, tokenizer)
-  const messages = input.messages.map(Vectors.message)
+  const messages = input.messages.map(read)
   const marked = messages.map((message, index) => ({ ...message, trainable: input.trainable[index] ?? false }))
   return yield* renderer.supervisedExample(mode === "customized" ? marked : messages, mode)
 })
@@ -194,32 +208,41 @@ const weightedText = (tokenizer: Tokenizer.Tokenizer, ids: ReadonlyArray<number>
 
 interface Check {
   readonly tokenizer: Tokenizer.Tokenizer
-  readonly writesControls: boolean
+  readonly input: Vectors.Supervised["input"]
   readonly name: string
 }
 
+/** `framed` is the example with stand-ins, for messages that spell control tokens. */
 const checkExample = (
   example: Renderer.SupervisedExample,
+  framed: Renderer.SupervisedExample | undefined,
   expected: Vectors.RecordedTokens,
   weights: Vectors.Weights,
-  { name, tokenizer, writesControls }: Check
+  { input, name, tokenizer }: Check
 ) => {
   const chunks = chunksOf(example.input)
-  if (writesControls) {
-    return assert.deepStrictEqual(
+  if (framed === undefined) {
+    assert.deepStrictEqual(chunks.flat(), expected.ids, name)
+    assert.deepStrictEqual(chunks.map((chunk) => chunk.length), expected.chunkLengths, name)
+    assert.deepStrictEqual([...example.weights], Vectors.weights(weights), name)
+  } else {
+    const spelled = chunksOf(framed.input).map((chunk) => spelledOut(chunk, input.tokenizer, tokenizer))
+    assert.deepStrictEqual(chunks, spelled, name)
+    assert.deepStrictEqual(
       weightedText(tokenizer, chunks.flat(), [...example.weights]),
       weightedText(tokenizer, expected.ids, Vectors.weights(weights)),
       name
     )
   }
-  assert.deepStrictEqual(chunks.flat(), expected.ids, name)
-  assert.deepStrictEqual(chunks.map((chunk) => chunk.length), expected.chunkLengths, name)
-  assert.deepStrictEqual([...example.weights], Vectors.weights(weights), name)
 }
+
+/** Reads messages with stand-ins, where they spell control tokens. */
+const framing = ({ input }: Vectors.Supervised) => writesControls(input) ? withStandIns(input.tokenizer) : undefined
 
 const checkSupervised = Effect.fnUntraced(function*(recorded: Vectors.Supervised, tokenizer: Tokenizer.Tokenizer) {
   const vector = Differences.supervised(recorded)
-  const check = { tokenizer, writesControls: writesControls(vector.input) }
+  const check = { tokenizer, input: vector.input }
+  const read = framing(vector)
   const base = Vectors.tokensOf(vector.expect, vector.expect, tokenizer)
   for (const mode of Vectors.modes) {
     const expected = vector.expect.modes[mode]
@@ -235,7 +258,8 @@ const checkSupervised = Effect.fnUntraced(function*(recorded: Vectors.Supervised
     } else if ("error" in expected) yield* refuses(example, expected, mode)
     else {
       const tokens = Vectors.tokensOf(expected, vector.expect, tokenizer)
-      checkExample(yield* example, tokens, expected.weights, { ...check, name: mode })
+      const framed = read === undefined ? undefined : yield* examine(vector, mode, tokenizer, read)
+      checkExample(yield* example, framed, tokens, expected.weights, { ...check, name: mode })
     }
   }
 })
@@ -243,6 +267,12 @@ const checkSupervised = Effect.fnUntraced(function*(recorded: Vectors.Supervised
 describe("supervised examples of characters", () => {
   const recorded = Vectors.supervised.filter(({ input }) => input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)("$id", (vector) => checkSupervised(vector, characters(vector.input.tokenizer)))
+})
+
+describe("supervised examples", () => {
+  it("include 92 whose messages spell control tokens, which are other tokens upstream", () => {
+    assert.strictEqual(Vectors.supervised.filter(({ input }) => writesControls(input)).length, 92)
+  })
 })
 
 describe("supervised examples of tokens", () => {
@@ -257,7 +287,8 @@ const splitModes = ["last_assistant_message", "last_assistant_turn", "all_assist
 
 const checkSplit = Effect.fnUntraced(function*(recorded: Vectors.Supervised, tokenizer: Tokenizer.Tokenizer) {
   const vector = Differences.supervised(recorded)
-  const check = { tokenizer, writesControls: writesControls(vector.input) }
+  const check = { tokenizer, input: vector.input }
+  const read = framing(vector)
   const renderer = yield* make(vector.input, tokenizer)
   for (const mode of splitModes) {
     const expected = vector.expect.examples[mode]
@@ -269,9 +300,10 @@ const checkSplit = Effect.fnUntraced(function*(recorded: Vectors.Supervised, tok
     }
     const examples = yield* split
     assert.strictEqual(examples.length, expected.length, mode)
+    const framed = read === undefined ? [] : yield* renderer.supervisedExamples(vector.input.messages.map(read), mode)
     for (const [index, example] of examples.entries()) {
       const wanted = Vectors.exampleAt(vector, mode, index, tokenizer)
-      checkExample(example, wanted, wanted.weights, { ...check, name: `${mode}/${index}` })
+      checkExample(example, framed[index], wanted, wanted.weights, { ...check, name: `${mode}/${index}` })
     }
   }
 })
