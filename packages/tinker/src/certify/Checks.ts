@@ -5,12 +5,14 @@ import { type Check, Theme } from "./Check.ts"
 import * as AdapterChecks from "./checks/AdapterChecks.ts"
 import * as ArchiveChecks from "./checks/ArchiveChecks.ts"
 import * as DistributionChecks from "./checks/DistributionChecks.ts"
+import * as EndChecks from "./checks/EndChecks.ts"
 import * as ErrorChecks from "./checks/ErrorChecks.ts"
 import * as FutureChecks from "./checks/FutureChecks.ts"
 import * as GradientChecks from "./checks/GradientChecks.ts"
 import * as LimitChecks from "./checks/LimitChecks.ts"
 import * as ListingChecks from "./checks/ListingChecks.ts"
 import * as OptimizerChecks from "./checks/OptimizerChecks.ts"
+import * as OptionChecks from "./checks/OptionChecks.ts"
 import * as OrderChecks from "./checks/OrderChecks.ts"
 import * as OutputChecks from "./checks/OutputChecks.ts"
 import * as PortChecks from "./checks/PortChecks.ts"
@@ -22,6 +24,7 @@ import * as SeedChecks from "./checks/SeedChecks.ts"
 import * as ServiceChecks from "./checks/ServiceChecks.ts"
 import * as SessionChecks from "./checks/SessionChecks.ts"
 import * as StopChecks from "./checks/StopChecks.ts"
+import * as WeightChecks from "./checks/WeightChecks.ts"
 
 const byTheme = Order.mapInput(Order.Number, ({ theme }: Check) => Theme.literals.indexOf(theme))
 
@@ -33,7 +36,9 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...SeedChecks.all,
     ...AdapterChecks.all,
     ...StopChecks.all,
+    ...EndChecks.all(model),
     ...DistributionChecks.all,
+    ...OptionChecks.all,
     ...ScoreChecks.all,
     ...OptimizerChecks.all,
     ...OutputChecks.all,
@@ -46,5 +51,6 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...ErrorChecks.all,
     ...LimitChecks.all,
     ...RetentionChecks.all,
+    ...WeightChecks.all,
     ...ArchiveChecks.all
   ].toSorted(byTheme)

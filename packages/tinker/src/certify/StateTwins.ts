@@ -27,6 +27,8 @@ export interface StateTwins {
     learningRate: number,
     measure: (client: Client) => Effect.Effect<number, TinkerError.TinkerError>
   ) => Effect.Effect<number, Check.Failure, Check.Needs>
+  /** Length of the gradient of a pass before clipping, where the server reports it. */
+  readonly gradNorm: (submit: Submit) => Effect.Effect<number | undefined, Check.Failure, Check.Needs>
   /** The effect of a step of plain gradient descent with this learning rate after the pass. */
   readonly moved: (submit: Submit, learningRate: number) => Effect.Effect<Moved, Check.Failure, Check.Needs>
 }
@@ -66,13 +68,18 @@ export const make = Effect.gen(function*() {
   const tinker = yield* Tinker.Tinker
   const origin = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8, seed: 1 })
   const { path } = yield* run(origin.saveState("certify"))
-  const moved: StateTwins["moved"] = Effect.fnUntraced(function*(submit, learningRate) {
+  const logprobs = yield* logprobsOf(origin)
+  const stepped = Effect.fnUntraced(function*(submit: Submit, learningRate: number) {
     const client = yield* tinker.createTrainingClientFromState(path)
-    const before = yield* logprobsOf(client)
     const output = yield* run(submit(client))
     const { metrics } = yield* run(client.optimStep({ learningRate: learningRate * eps, eps }))
+    return { client, gradNorm: metrics["grad_norm"], output }
+  })
+  const gradNorm: StateTwins["gradNorm"] = (submit) => Effect.map(stepped(submit, 0), ({ gradNorm }) => gradNorm)
+  const moved: StateTwins["moved"] = Effect.fnUntraced(function*(submit, learningRate) {
+    const { client, ...found } = yield* stepped(submit, learningRate)
     const after = yield* logprobsOf(client)
-    return { output, gradNorm: metrics["grad_norm"], changeT: after.map((value, t) => value - (before[t] ?? NaN)) }
+    return { ...found, changeT: after.map((value, t) => value - (logprobs[t] ?? NaN)) }
   })
   const fall: StateTwins["fall"] = Effect.fnUntraced(function*(submit, learningRate, measure) {
     const client = yield* tinker.createTrainingClientFromState(path)
@@ -81,5 +88,5 @@ export const make = Effect.gen(function*() {
     yield* run(client.optimStep({ learningRate: learningRate * eps, eps }))
     return before - (yield* measure(client))
   })
-  return { fall, logprobs: yield* logprobsOf(origin), moved } satisfies StateTwins
+  return { fall, gradNorm, logprobs, moved } satisfies StateTwins
 })

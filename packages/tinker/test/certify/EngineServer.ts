@@ -1,10 +1,12 @@
-/** This project's server before the engine, over a socket. */
+/** This project's server before the engine, over a socket, and the model's tokenizer. */
 import { Tinker } from "@effect-rl/core"
+import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Engine from "@effect-rl/engine/Engine"
-import { TinkerServer } from "@effect-rl/tinker"
+import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
+import * as RawRequests from "@effect-rl/tinker/certify/RawRequests"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, FileSystem, Layer } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { Effect, FileSystem, Layer, Redacted } from "effect"
+import { FetchHttpClient, HttpServer } from "effect/http"
 import * as Sockets from "../Sockets.ts"
 import * as Fault from "./Fault.ts"
 
@@ -14,11 +16,13 @@ export const model = "effect-rl/tiny-64"
 export const layerOf = (fault: Pick<Fault.Fault, "backend" | "wire">) =>
   Layer.unwrap(Effect.gen(function*() {
     const checkpoints = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
-    return TinkerServer.layer({ checkpoints: { folder: checkpoints, scheme: "engine" } }).pipe(
+    const engine = Engine.layerOptions({ checkpoints, workers: 2 })
+    const server = TinkerServer.layer({ checkpoints: { folder: checkpoints, scheme: "engine" } }).pipe(
       Layer.provide(Layer.effect(Tinker.Tinker, Effect.map(Tinker.Tinker, fault.backend ?? ((tinker) => tinker)))),
-      Layer.provide(Engine.layerOptions({ checkpoints, workers: 2 })),
       Layer.provide(Fault.listener(fault))
     )
+    const tokenizers = Layer.effect(Tokenizer.Tokenizers, Tokenizer.Tokenizers)
+    return Layer.provide(Layer.merge(server, tokenizers), engine)
   })).pipe(
     Layer.provideMerge(Sockets.layer),
     Layer.provideMerge(FetchHttpClient.layer),
@@ -26,3 +30,9 @@ export const layerOf = (fault: Pick<Fault.Fault, "backend" | "wire">) =>
   )
 
 export const layer = layerOf({})
+
+/** What checks ask with, of the server in the context. */
+export const clients = Layer.unwrap(Effect.map(HttpServer.HttpServer, ({ address }) => {
+  const options = { baseUrl: HttpServer.formatAddress(address), apiKey: Redacted.make("tml-test") }
+  return Layer.merge(RawRequests.layer(options, model), TinkerHttp.layerOptions(options))
+}))

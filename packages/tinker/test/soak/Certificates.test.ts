@@ -7,6 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Array, Effect, Redacted, Result } from "effect"
 import { HttpServer } from "effect/http"
 import * as BackendMutants from "../certify/BackendMutants.ts"
+import * as EffectMutants from "../certify/EffectMutants.ts"
 import * as EngineServer from "../certify/EngineServer.ts"
 import * as SealedFaults from "../certify/SealedFaults.ts"
 import * as Served from "../certify/Served.ts"
@@ -14,9 +15,6 @@ import * as UnforeseenFaults from "../certify/UnforeseenFaults.ts"
 import * as WireMutants from "../certify/WireMutants.ts"
 
 const runs = 20
-
-/** Sealed faults that no check finds yet. */
-const notFound = new Set(["endNeverStops", "smallStepsLost", "samplerOneStepBehind", "newestWeightsForAll"])
 
 const checks = Checks.all({ baseModel: Script.defaultModel })
 
@@ -40,7 +38,7 @@ describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("certificates", () 
       assert.deepStrictEqual(failed, [])
     }).pipe(Effect.provide(EngineServer.layer)), 1_800_000)
 
-  for (const { fault, foundBy, ...faults } of [...WireMutants.long, ...BackendMutants.long]) {
+  for (const { fault, foundBy, ...faults } of [...WireMutants.long, ...BackendMutants.long, ...EffectMutants.long]) {
     it.live(`are refused to a server that ${fault}, found by "${foundBy}"`, () =>
       Effect.gen(function*() {
         const check = checks.find(({ name, theme }) => `${theme}: ${name}` === foundBy)
@@ -51,9 +49,19 @@ describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("certificates", () 
       }), 60_000)
   }
 
+  for (const { fault, foundBy, ...faults } of EffectMutants.engine) {
+    it.live(`are refused to an engine's server that ${fault}, found by "${foundBy}"`, () =>
+      Effect.gen(function*() {
+        const check = checks.find(({ name, theme }) => `${theme}: ${name}` === foundBy)
+        assert.isDefined(check)
+        if (check === undefined) return
+        const { detail, outcome } = yield* Effect.provide(Attempt.outcome(check), EngineServer.clients)
+        assert.strictEqual(outcome, "failed", detail)
+      }).pipe(Effect.provide(EngineServer.layerOf(faults))), 60_000)
+  }
+
   for (const fault of [...UnforeseenFaults.faults, ...SealedFaults.faults]) {
-    const refuses = notFound.has(fault.id) ? it.live.fails : it.live
-    refuses(`are refused to a server with an unforeseen fault: ${fault.sentence}`, () =>
+    it.live(`are refused to a server with an unforeseen fault: ${fault.sentence}`, () =>
       Effect.gen(function*() {
         const { address } = yield* HttpServer.HttpServer
         const options = {

@@ -1,9 +1,11 @@
-import { Tinker } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { RestClient } from "../../client/RestClient.ts"
 import * as Check from "../Check.ts"
+import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
+import * as StateTwins from "../StateTwins.ts"
 
 /** A run with one checkpoint to sample from. */
 const saved = Effect.fnUntraced(function*(name: string) {
@@ -44,6 +46,90 @@ export const downloaded: Check.Check = {
     yield* Check.expect(missing === undefined, "adapter_config.json and adapter_model in it", `no ${missing}`)
     const rank = /"r"\s*:\s*(\d+)/.exec(text)?.[1]
     yield* Check.expect(rank === "8", "an adapter_config.json of rank 8", rank)
+  })
+}
+
+/** The text before a tensor's bytes in the file of an adapter, and the bytes. */
+const adapterOf = (bytes: Uint8Array) => {
+  for (let at = 0; at + 512 <= bytes.length;) {
+    const text = (from: number, to: number) => new TextDecoder().decode(bytes.subarray(at + from, at + to))
+    const [name = ""] = text(0, 100).split("\0")
+    const size = Number.parseInt(text(124, 136), 8) || 0
+    if (name.includes("adapter_model")) {
+      const file = bytes.subarray(at + 512, at + 512 + size)
+      const header = Number(new DataView(file.buffer, file.byteOffset, 8).getBigUint64(0, true))
+      return { names: new TextDecoder().decode(file.subarray(8, 8 + header)), values: file.subarray(8 + header).join() }
+    }
+    at += 512 + Math.ceil(size / 512) * 512
+  }
+  return { names: "", values: "" }
+}
+
+const archived = Effect.fnUntraced(function*(path: string) {
+  const rest = yield* RestClient
+  const parts = yield* Stream.runCollect(rest.downloadCheckpoint(path))
+  const bytes = new Uint8Array(parts.reduce((total, part) => total + part.length, 0))
+  parts.reduce((at, part) => (bytes.set(part, at), at + part.length), 0)
+  return adapterOf(bytes)
+})
+
+export const ownWeights: Check.Check = {
+  theme: "archive",
+  name: "a download has the weights of its checkpoint, as often as it is asked for",
+  why: "Weights that leave the service are those of the run's end in place of its best, and no one can tell.",
+  run: Effect.gen(function*() {
+    const { model: baseModel } = yield* RawRequests
+    const tinker = yield* Tinker.Tinker
+    const client = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8 })
+    const save = (name: string) => StateTwins.run(client.saveWeightsForSampler(name))
+    const learn = Effect.andThen(
+      StateTwins.run(client.forwardBackward([Examples.weighted()], Loss.crossEntropy)),
+      StateTwins.run(client.optimStep({ learningRate: Examples.learningRate }))
+    )
+    const first = yield* save("certify-before")
+    const before = yield* archived(first.path)
+    yield* learn
+    const after = yield* archived((yield* save("certify-after")).path)
+    const again = yield* archived(first.path)
+    if (before.values === "") return yield* Check.absent("the archive has no adapter_model.safetensors")
+    yield* Check.expect(before.values !== after.values, "other weights after a step", "the same")
+    yield* Check.expect(before.values === again.values, "the weights of before", "others")
+  })
+}
+
+/** How the parts of models are usually named. */
+const parts = { mlp: /mlp|gate_proj|up_proj|down_proj|expert/, attn: /attn|attention|[qkvo]_proj/ }
+
+export const ownModules: Check.Check = {
+  theme: "archive",
+  name: "a download has the modules that were trained, and no others",
+  why: "Programs that merge an adapter change what it names.",
+  run: Effect.gen(function*() {
+    const { model: baseModel } = yield* RawRequests
+    const tinker = yield* Tinker.Tinker
+    const namesOf = Effect.fnUntraced(function*(train: { readonly trainMlp?: boolean; readonly trainAttn?: boolean }) {
+      const client = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 4, ...train })
+      const { path } = yield* StateTwins.run(client.saveWeightsForSampler("certify-modules"))
+      return (yield* archived(path)).names
+    })
+    const whole = yield* namesOf({})
+    if (!parts.mlp.test(whole) || !parts.attn.test(whole)) {
+      return yield* Check.absent("the adapter's tensors are not named after mlp and attention")
+    }
+    for (
+      const [train, here, gone] of [[{ trainAttn: false }, "mlp", "attn"], [
+        { trainMlp: false },
+        "attn",
+        "mlp"
+      ]] as const
+    ) {
+      const names = yield* namesOf(train)
+      yield* Check.expect(
+        parts[here].test(names) && !parts[gone].test(names),
+        `tensors of ${here} and none of ${gone}`,
+        names.slice(0, 200)
+      )
+    }
   })
 }
 
@@ -89,4 +175,4 @@ export const twoKinds: Check.Check = {
   })
 }
 
-export const all = [listed, downloaded, deleted, published, twoKinds]
+export const all = [listed, downloaded, ownWeights, ownModules, deleted, published, twoKinds]

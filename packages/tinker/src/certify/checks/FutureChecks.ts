@@ -1,3 +1,4 @@
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Answer from "../../client/Answer.ts"
@@ -20,6 +21,32 @@ export const askedTwice: Check.Check = {
     const first = yield* Blame.expectDone(promise)
     const again = JSON.stringify((yield* result(promise)).body)
     yield* Check.expect(JSON.stringify(first.body) === again, "the result of before", again.slice(0, 200))
+  })
+}
+
+/** As many as a busy client has open. */
+const others = 48
+
+export const kept: Check.Check = {
+  theme: "futures",
+  name: `a result is kept while ${others} others come and go`,
+  why: "Clients ask for hundreds of samples at once and read the results as they come.",
+  run: Effect.gen(function*() {
+    const { post, result, session } = yield* RawRequests
+    const { sampler } = yield* session
+    const id = yield* sampler
+    const brief = { num_samples: 1, sampling_params: { ...Examples.sampling, max_tokens: 1 } }
+    const ask = (sequence: number) => post("/asample", Examples.sample(id, sequence, brief))
+    const promise = yield* ask(1)
+    const unread = yield* ask(2)
+    const first = yield* Blame.expectDone(promise)
+    yield* Effect.forEach(Arr.range(3, 2 + others), (sequence) => Effect.flatMap(ask(sequence), result), {
+      concurrency: 8,
+      discard: true
+    })
+    const again = JSON.stringify((yield* result(promise)).body)
+    yield* Check.expect(JSON.stringify(first.body) === again, "the result of before", again.slice(0, 200))
+    yield* Blame.expectDone(unread)
   })
 }
 
@@ -151,4 +178,4 @@ export const named: Check.Check = {
   })
 }
 
-export const all = [askedTwice, unknown, cancelled, together, metadata, inProtobuf, named]
+export const all = [askedTwice, kept, unknown, cancelled, together, metadata, inProtobuf, named]

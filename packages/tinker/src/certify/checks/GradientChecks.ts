@@ -12,7 +12,7 @@ const descent = 0.3
 
 /** The squared length of a pass's gradient, found by a step of length zero. */
 const squaredNorm = Effect.fnUntraced(function*(twins: StateTwins.StateTwins, submit: StateTwins.Submit) {
-  const { gradNorm } = yield* twins.moved(submit, 0)
+  const gradNorm = yield* twins.gradNorm(submit)
   if (gradNorm === undefined) {
     return yield* Check.absent("optim_step does not report grad_norm, without which the length of a step is unknown")
   }
@@ -106,4 +106,61 @@ export const adds: Check.Check = {
   })
 }
 
-export const all = [importanceSampling, ppo, cispo, dro, gspo, descends, weights, adds]
+const expressions = [
+  [Loss.importanceSampling, PolicyLoss.importanceSampling],
+  [Loss.ppo(), PolicyLoss.ppo()]
+] as const
+
+const other = {
+  drifts: [-0.3, 0.2, 0.5, -0.5, 0, 0.1, 0.4],
+  advantages: Float32Array.of(-1, 0.5, 2, 1, -0.5, -2, 1)
+}
+
+export const ownInputs: Check.Check = {
+  theme: "gradients",
+  name: "each datum of a pass has its own log-probabilities and advantages, and passes of different losses add up",
+  why:
+    "Groups are trained in one pass: where one member's advantages are read for another, the wrong answers are learned.",
+  run: Effect.gen(function*() {
+    const twins = yield* StateTwins.make
+    const data = [Examples.drifted(twins.logprobs), Examples.drifted(twins.logprobs, other)] as const
+    const [[loss, expression]] = expressions
+    const evaluated = (of: LossExpression.LossExpression, datum: (typeof data)[number]) =>
+      Effect.orDie(Effect.fromResult(LossExpression.evaluate(of, datum, twins.logprobs)))
+    const [first, second] = [yield* evaluated(expression, data[0]), yield* evaluated(expression, data[1])]
+    const weightsOf = (...gradients: ReadonlyArray<ArrayLike<number>>) =>
+      Float32Array.from(
+        Examples.targetTokens,
+        (_, t) => -gradients.reduce((sum, gradient) => sum + (gradient[t] ?? NaN), 0)
+      )
+    const byGradient = (weights: Float32Array): StateTwins.Submit => (client) =>
+      client.forwardBackward([Examples.weighted(weights)], Loss.crossEntropy)
+    const both = byGradient(weightsOf(first.gradient, second.gradient))
+    const learningRate = descent / (yield* squaredNorm(twins, both))
+    const found = yield* twins.moved((client) => client.forwardBackward(data, loss), learningRate)
+    const value = first.loss + second.loss
+    yield* Check.expectClose(
+      "loss:sum",
+      [found.output.metrics["loss:sum"] ?? NaN],
+      [value],
+      0.01 + 0.01 * Math.abs(value)
+    )
+    yield* StateTwins.expectSameStep("the step of two data", found, yield* twins.moved(both, learningRate))
+    const [, [ppo, ppoExpression]] = expressions
+    const third = yield* evaluated(ppoExpression, data[1])
+    const mixed: StateTwins.Submit = (client) =>
+      client.forwardBackward([data[0]], loss).pipe(
+        Effect.andThen(client.forwardBackward([Examples.weighted()], Loss.crossEntropy)),
+        Effect.andThen(client.forwardBackward([data[1]], ppo))
+      )
+    const sum = byGradient(weightsOf(first.gradient, third.gradient, Examples.full(-1)))
+    const rate = learningRate / 2
+    yield* StateTwins.expectSameStep(
+      "the step of three losses",
+      yield* twins.moved(mixed, rate),
+      yield* twins.moved(sum, rate)
+    )
+  })
+}
+
+export const all = [ownInputs, importanceSampling, ppo, cispo, dro, gspo, descends, weights, adds]

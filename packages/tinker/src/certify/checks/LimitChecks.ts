@@ -154,7 +154,42 @@ export const noRank = refusesRank("a rank of 0 is refused", 0)
 
 export const hugeRank = refusesRank("a rank of a million is refused", 1_000_000)
 
+/** A white square of 32 × 32 pixels. */
+const image = {
+  type: "image",
+  format: "png",
+  data:
+    "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAAJklEQVR42u3NMQ0AAAwDoPo33arYsQQMkB6LQCAQCAQCgUAg+BIMi1X0ptsIcT0AAAAASUVORK5CYII=",
+  expected_tokens: 1
+}
+
+export const images: Check.Check = {
+  theme: "limits",
+  name: "an image in a prompt is read, or refused",
+  why: "A model that never sees the image answers all the same, and is rewarded for guessing.",
+  run: Effect.gen(function*() {
+    const { post, result, session } = yield* RawRequests
+    const { sampler } = yield* session
+    const id = yield* sampler
+    const { chunks } = Examples.prompt()
+    const prompt = { chunks: [...chunks, image, ...chunks] }
+    const seen = yield* Effect.flatMap(
+      post("/asample", Examples.sample(id, 1, { prompt, prompt_logprobs: true })),
+      result
+    )
+    if (seen.status !== 200 || "error" in seen.body) {
+      yield* Blame.expectRefused(seen)
+      return "images are refused"
+    }
+    const { prompt_logprobs: found } = seen.body
+    const length = Array.isArray(found) ? found.length : 0
+    const text = 2 * Examples.tokens.length
+    yield* Check.expect(length > text, `more than ${text} places of a prompt with an image`, length)
+  })
+}
+
 export const all = [
+  images,
   promptLength,
   maxTokens,
   promptToken,

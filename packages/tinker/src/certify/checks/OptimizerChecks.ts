@@ -6,16 +6,20 @@ import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
+import * as Visible from "../Visible.ts"
 
 const why = "An option that is ignored or read as another one trains something else without any error."
 
-type Step = readonly [weight: number, adam: AdamParams.AdamParams]
+/** One weight for all tokens of the examples, or no pass before the step. */
+type Step = readonly [weight: number | undefined, adam: AdamParams.AdamParams]
 
-/** The change of the examples' log-probabilities `[T]` by steps, each with one weight for all tokens of the examples. */
+/** The change of the examples' log-probabilities `[T]` by steps. */
 type Change = (...steps: ReadonlyArray<Step>) => Effect.Effect<Float32Array, Check.Failure, Check.Needs>
 
 const learn = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, [weight, adam]: Step) {
-  yield* StateTwins.run(client.forwardBackward([Examples.weighted(Examples.full(weight))], Loss.crossEntropy))
+  if (weight !== undefined) {
+    yield* client.forwardBackward([Examples.weighted(Examples.full(weight))], Loss.crossEntropy)
+  }
   return yield* StateTwins.run(client.optimStep(adam))
 })
 
@@ -36,22 +40,14 @@ const twins = Effect.gen(function*() {
   return { before, change, path }
 })
 
-const largest = (changeT: Float32Array) => Math.max(...changeT.map(Math.abs))
+const { largest, visible } = Visible
 
-/** A change far above rounding, and small enough that the model is still near the state where it began. */
-const visible = 0.3
-
-/** The first of growing learning rates whose step is visible. */
+/** A learning rate whose step is visible. */
 const rateOf = (change: Change, smallest: number, adam: Omit<AdamParams.AdamParams, "learningRate">) =>
-  Effect.gen(function*() {
-    for (const power of Arr.range(0, 12)) {
-      const learningRate = smallest * 4 ** power
-      if (largest(yield* change([1, { learningRate, ...adam }])) > visible) return learningRate
-    }
-    return yield* Check.expect(false, "a step that changes the model at some learning rate", "none").pipe(
-      Effect.as(NaN)
-    )
-  })
+  Effect.map(
+    Visible.step((learningRate) => change([1, { learningRate, ...adam }]), smallest),
+    ({ learningRate }) => learningRate
+  )
 
 /** So far above every gradient that Adam divides by it alone: steps are those of gradient descent with a mean of gradients. */
 const flat = { eps: 1e4 }
@@ -108,6 +104,16 @@ const travel = (beta1: number, beta2: number) => {
   return moved
 }
 
+/** The same where the gradient is far below `eps`, in steps of gradient descent. */
+const flatTravel = (beta1: number) => {
+  let [mean, moved] = [0, 0]
+  for (let step = 1; step <= 1 + gliding; step++) {
+    mean = beta1 * mean + (step === 1 ? 1 - beta1 : 0)
+    moved += mean / (1 - beta1 ** step)
+  }
+  return moved
+}
+
 const glides = (adam: AdamParams.AdamParams): ReadonlyArray<Step> => [
   [1, adam],
   ...Arr.makeBy(gliding, (): Step => [0, adam])
@@ -136,13 +142,118 @@ const glide = (beta1: number) => beta1 / (1 + beta1)
 export const beta1 = equals(
   "beta1 decides how much a gradient counts in the step after its own",
   flat,
-  (learningRate) =>
-    [0, 0.5, 0.9].map((beta1) => {
+  (learningRate) => [
+    ...[0, 0.9].map((beta1) => {
       const adam = { learningRate, beta1, ...flat }
       const expected = { learningRate: learningRate * (1 + glide(beta1)), ...flat }
-      return [`two steps with beta1 ${beta1}, the second without a gradient,`, [[1, adam], [0, adam]], [[1, expected]]]
+      return [
+        `two steps with beta1 ${beta1}, the second without a gradient,`,
+        [[1, adam], [0, adam]],
+        [[1, expected]]
+      ] as const
+    }),
+    [
+      `a step with beta1 0.99 and ${gliding} without a gradient`,
+      glides({ learningRate: learningRate / 4, beta1: 0.99, ...flat }),
+      [[1, { learningRate: learningRate / 4 * flatTravel(0.99), ...flat }]]
+    ],
+    [
+      "a step with beta1 0.9, and one with beta1 0",
+      [[1, { learningRate, beta1: 0.9, ...flat }], [0, { learningRate, beta1: 0, ...flat }]],
+      [[1, { learningRate, ...flat }]]
+    ],
+    [
+      "a step with beta1 0.5, and one of twice the learning rate",
+      [[1, { learningRate: learningRate / 2, beta1: 0.5, ...flat }], [0, { learningRate, beta1: 0.5, ...flat }]],
+      [[1, { learningRate: learningRate * (0.5 + glide(0.5)), ...flat }]]
+    ]
+  ]
+)
+
+/**
+ * Where squares are not remembered, a step without a gradient divides the mean of those before it by `eps` alone: gradient descent with
+ * a tiny learning rate is as fast as with a usual one if `eps` is small as well.
+ */
+export const smallSteps = equals(
+  "steps of a tiny learning rate have their length",
+  flat,
+  (usual) =>
+    [1e-5, 1e-8].map((learningRate) => {
+      const adam = { learningRate, beta1: 0.9, beta2: 0, eps: flat.eps * glide(0.9) * learningRate / usual }
+      return [
+        `a step with learning rate ${learningRate} and one without a gradient`,
+        [[1, adam], [0, adam]],
+        [[1, { learningRate: usual, ...flat }]]
+      ]
     })
 )
+
+/** Steps of gradient descent. */
+const descents = (count: number, learningRate: number): ReadonlyArray<Step> =>
+  Arr.makeBy(count, () => [1, { learningRate: learningRate / count, ...plain, ...flat }])
+
+export const manySteps: Check.Check = {
+  theme: "optimizer",
+  name: "many short steps go as far as a few long ones",
+  why: "Runs take thousands of steps: what is lost or rounded away in some of them is lost for good.",
+  run: Effect.gen(function*() {
+    const { change } = yield* twins
+    const learningRate = yield* rateOf(change, 4, flat)
+    const [many, few] = [
+      yield* change(...descents(20, learningRate / 3)),
+      yield* change(...descents(5, learningRate / 3))
+    ]
+    yield* expectVisible("a step in parts", few)
+    yield* expectSame("20 steps", many, few)
+  })
+}
+
+export const nothing = equals(
+  "a step without a pass before it has no gradient",
+  flat,
+  (learningRate) => [
+    [
+      "a step, and two without a pass,",
+      [
+        [1, { learningRate, ...plain, ...flat }],
+        [undefined, { learningRate, ...plain, ...flat }],
+        [undefined, { learningRate: 4 * learningRate, ...plain, ...flat }]
+      ],
+      [[1, { learningRate, ...flat }]]
+    ],
+    [
+      "a step with beta1 0.9, and one without a pass,",
+      [[1, { learningRate, beta1: 0.9, ...flat }], [undefined, { learningRate, beta1: 0.9, ...flat }]],
+      [[1, { learningRate: learningRate * (1 + glide(0.9)), ...flat }]]
+    ]
+  ]
+)
+
+export const between: Check.Check = {
+  theme: "optimizer",
+  name: "means of gradients stay, whatever is asked for between two steps",
+  why: "Every iteration saves, samples and scores before its step; an optimizer that forgets then has no momentum.",
+  run: Effect.gen(function*() {
+    const { model: baseModel } = yield* RawRequests
+    const tinker = yield* Tinker.Tinker
+    const { before, change, path } = yield* twins
+    const learningRate = yield* rateOf(change, 4, flat)
+    const adam = { learningRate, beta1: 0.9, ...flat }
+    const client = yield* tinker.createTrainingClientFromState(path)
+    yield* learn(client, [1, adam])
+    yield* StateTwins.run(client.saveState("certify-between"))
+    yield* StateTwins.run(client.saveWeightsForSampler("certify-between"))
+    const sampler = yield* client.saveWeightsAndGetSamplingClient
+    yield* sampler.sample({ prompt: Examples.input, params: { maxTokens: 2 } })
+    yield* StateTwins.logprobsOf(client)
+    const other = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8 })
+    yield* learn(other, [-1, adam])
+    yield* learn(client, [0, adam])
+    const after = yield* StateTwins.logprobsOf(client)
+    const expected = yield* change([1, { learningRate: learningRate * (1 + glide(0.9)), ...flat }])
+    yield* expectSame("two steps", after.map((value, t) => value - (before[t] ?? NaN)), expected)
+  })
+}
 
 export const beta2 = equals(
   "beta2 decides how long a large gradient shortens steps",
@@ -237,11 +348,16 @@ export const clipToNorm: Check.Check = {
     const learningRate = yield* rateOf(change, 4, flat)
     const clipped = yield* change([1, { learningRate, gradClipNorm: whole / 2, ...flat }])
     yield* expectSame("the clipped step", clipped, yield* change([1, { learningRate: learningRate / 2, ...flat }]))
+    const large = yield* change([100, { learningRate, gradClipNorm: 50 * whole, eps: 100 * flat.eps }])
+    yield* expectSame("the clipped step on a hundred times the loss", large, clipped)
   })
 }
 
 /** Decay by the learning rate times this is decay to nothing, where it is decoupled from the gradient. */
 const toNothing = { learningRate: 0.5, weightDecay: 2, ...plain, ...flat }
+
+/** As much, by the decay that runs use and less. */
+const slowly = { ...toNothing, learningRate: 100, weightDecay: 0.01 }
 
 export const weightDecay: Check.Check = {
   theme: "optimizer",
@@ -251,8 +367,10 @@ export const weightDecay: Check.Check = {
     const { change } = yield* twins
     const learningRate = yield* rateOf(change, 1e-4, steep)
     const trained: Step = [1, { learningRate, ...plain, ...steep }]
-    const decayed = yield* change(trained, [0, toNothing])
-    yield* Check.expectClose("the change that is left of weights without a rest", decayed, decayed.map(() => 0), 5e-3)
+    for (const adam of [toNothing, slowly]) {
+      const decayed = yield* change(trained, [0, adam])
+      yield* Check.expectClose("the change that is left of weights without a rest", decayed, decayed.map(() => 0), 5e-3)
+    }
     const without = yield* change(trained, [0, { ...toNothing, weightDecay: 0 }])
     yield* expectSame("the change without decay", without, yield* change(trained))
     const half = yield* change(trained, [0, { ...toNothing, weightDecay: 1 }])
@@ -261,4 +379,19 @@ export const weightDecay: Check.Check = {
   })
 }
 
-export const all = [learningRate, beta1, beta2, eps, tinyEps, defaults, clip, wideClip, clipToNorm, weightDecay]
+export const all = [
+  learningRate,
+  beta1,
+  beta2,
+  eps,
+  tinyEps,
+  smallSteps,
+  manySteps,
+  nothing,
+  between,
+  defaults,
+  clip,
+  wideClip,
+  clipToNorm,
+  weightDecay
+]

@@ -171,7 +171,7 @@ const configured = (
     const weights = Float32Array.from(gradient, (slope) => -slope)
     const byGradient: StateTwins.Submit = (client) =>
       client.forwardBackward([Examples.weighted(weights)], Loss.crossEntropy)
-    const { gradNorm } = yield* twins.moved(byGradient, 0)
+    const gradNorm = yield* twins.gradNorm(byGradient)
     if (gradNorm === undefined) return yield* Check.absent("optim_step does not report grad_norm")
     const learningRate = descent / (gradNorm * gradNorm)
     const found = yield* twins.moved((client) => client.forwardBackward([datum], loss), learningRate)
@@ -210,7 +210,7 @@ export const candidates: Check.Check = {
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
     const hard: StateTwins.Submit = (client) => client.forwardBackward([Examples.weighted()], Loss.crossEntropy)
-    const { gradNorm } = yield* twins.moved(hard, 0)
+    const gradNorm = yield* twins.gradNorm(hard)
     if (gradNorm === undefined) return yield* Check.absent("optim_step does not report grad_norm")
     const learningRate = descent / (gradNorm * gradNorm)
     const expected = yield* twins.moved(hard, learningRate)

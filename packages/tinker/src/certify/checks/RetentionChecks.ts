@@ -160,8 +160,8 @@ const patience = 20
 
 export const expired: Check.Check = {
   theme: "checkpoints",
-  name: "a checkpoint whose time is over is gone",
-  why: "Checkpoints that retention does not delete fill the disk or cost money.",
+  name: "a checkpoint whose time is over is gone, however it was set, and no other",
+  why: "Checkpoints that retention does not delete fill the disk or cost money, and one that it should keep is lost.",
   run: Effect.gen(function*() {
     const { client, rest, tinker } = yield* trainer
     const saved = yield* Effect.result(
@@ -171,11 +171,29 @@ export const expired: Check.Check = {
       return yield* Check.absent(`checkpoints are not kept for a second alone: ${saved.failure.message}`)
     }
     const { path } = saved.success
-    const isThere = Effect.map(listed(rest, client.info.modelId, path), (found) => found !== undefined)
-    for (let second = 0; second < patience && (yield* isThere); second++) yield* Effect.sleep("1 second")
-    yield* Check.expect(!(yield* isThere), `no such checkpoint ${patience} seconds later`, path)
-    const loaded = yield* Effect.result(Effect.scoped(tinker.createTrainingClientFromState(path)))
-    yield* Check.expect(Result.isFailure(loaded), "that it cannot be loaded", "a model")
+    const weights = yield* StateTwins.run(client.saveWeightsForSampler("certify-brief", { ttl: "1 second" }))
+    const shortened = yield* StateTwins.run(client.saveState("certify-shortened"))
+    const kept = yield* StateTwins.run(client.saveState("certify-kept", { ttl: "1 hour" }))
+    yield* rest.setCheckpointTtl(shortened.path, "1 second")
+    const gone = [path, weights.path, shortened.path]
+    const left = Effect.map(
+      rest.listCheckpoints(client.info.modelId),
+      ({ checkpoints }) => checkpoints.filter((one) => gone.includes(one.path)).map((one) => one.path).join(", ")
+    )
+    for (let second = 0; second < patience && (yield* left) !== ""; second++) yield* Effect.sleep("500 millis")
+    yield* Check.expect((yield* left) === "", `none of them ${patience / 2} seconds later`, yield* left)
+    for (const state of [path, shortened.path]) {
+      const loaded = yield* Effect.result(Effect.scoped(tinker.createTrainingClientFromState(state)))
+      yield* Check.expect(Result.isFailure(loaded), `that ${state} cannot be loaded`, "a model")
+    }
+    const sampled = yield* Effect.result(
+      Effect.scoped(Effect.flatMap(
+        tinker.createSamplingClient({ modelPath: weights.path }),
+        (sampler) => sampler.sample({ prompt: Examples.input, params: { maxTokens: 1 } })
+      ))
+    )
+    yield* Check.expect(Result.isFailure(sampled), "that its weights cannot be sampled from", "a sample")
+    yield* loadedFrom(kept.path)
   })
 }
 
@@ -291,6 +309,61 @@ export const pages: Check.Check = {
   })
 }
 
+export const newest: Check.Check = {
+  theme: "archive",
+  name: "a run names its newest state and its newest weights, and its lists have pages of their own",
+  why: "A run that was killed goes on from the state that its run names.",
+  run: Effect.gen(function*() {
+    const { client, rest } = yield* trainer
+    const run = client.info.modelId
+    const names = ["certify-first", "certify-second"]
+    const states = yield* Effect.forEach(names, (name) => StateTwins.run(client.saveState(name)))
+    const weights = yield* Effect.forEach(names, (name) => StateTwins.run(client.saveWeightsForSampler(name)))
+    const { lastCheckpoint, lastSamplerCheckpoint } = yield* rest.getTrainingRun(run)
+    for (
+      const [found, all] of [[lastCheckpoint, [...states, ...weights]], [lastSamplerCheckpoint, weights]] as const
+    ) {
+      if (found === undefined || found === null) continue
+      const isNewest = [states[1]?.path, all.at(-1)?.path].includes(found.path)
+      yield* Check.expect(isNewest, `${all.at(-1)?.path}, the newest`, found.path)
+    }
+    const page = (offset: number, limit: number) =>
+      Effect.map(
+        rest.listTrainingRuns({ limit, offset }),
+        ({ trainingRuns }) => trainingRuns.map(({ trainingRunId }) => trainingRunId)
+      )
+    yield* trainer
+    // Runs of others may come and go between two pages.
+    const pair = Effect.map(Effect.all([page(0, 2), page(1, 1)]), ([both, second]) => ({ both, second }))
+    const isConsecutive = ({ both, second }: Effect.Success<typeof pair>) =>
+      both.length === 2 && second.length === 1 && second[0] === both[1]
+    const found = yield* Effect.repeat(pair, { until: isConsecutive, times: 4 })
+    yield* Check.expect(isConsecutive(found), `${found.both[1]} as the second run`, found.second.join())
+  })
+}
+
+export const missing: Check.Check = {
+  theme: "archive",
+  name: "a checkpoint that is not there cannot be deleted, published or given another lifetime",
+  why: "A name that was written wrongly would otherwise seem to be done with.",
+  run: Effect.gen(function*() {
+    const { client, rest } = yield* trainer
+    const { path } = yield* StateTwins.run(client.saveState("certify-there"))
+    const other = path.replace("certify-there", "certify-not-there")
+    for (
+      const [what, ask] of [
+        ["deleted", rest.deleteCheckpoint(other)],
+        ["published", rest.publishCheckpoint(other)],
+        ["given a lifetime", rest.setCheckpointTtl(other, "1 hour")]
+      ] as const
+    ) {
+      const done = yield* Effect.result(ask)
+      yield* Check.expect(Result.isFailure(done), `that ${other} cannot be ${what}`, "success")
+    }
+    yield* loadedFrom(path)
+  })
+}
+
 export const metadata: Check.Check = {
   theme: "archive",
   name: "a run and its checkpoints are listed with the metadata that their client gave",
@@ -324,5 +397,7 @@ export const all = [
   withoutOptimizer,
   details,
   pages,
+  newest,
+  missing,
   metadata
 ]

@@ -186,7 +186,7 @@ export const longData: Check.Check = {
     for (const [from, to] of blocks.filter(([, to]) => to < text.length)) {
       const datum = Examples.ofText(text, (at) => at >= from && at < to ? 1 : 0)
       const submit: StateTwins.Submit = (trainer) => trainer.forwardBackward([datum], Loss.crossEntropy)
-      const { gradNorm } = yield* twins.moved(submit, 0)
+      const gradNorm = yield* twins.gradNorm(submit)
       if (gradNorm === undefined) return yield* Check.absent("optim_step does not report grad_norm")
       yield* Check.expect(gradNorm > 0, `a gradient of positions ${from} to ${to - 1}`, gradNorm)
       const fall = yield* twins.fall(submit, descent / (gradNorm * gradNorm), logprobsOf(datum))
@@ -204,7 +204,7 @@ export const manyData: Check.Check = {
     const silent = Examples.weighted(Examples.full(0))
     const others = (count: number) => Arr.makeBy(count, () => silent)
     const alone: StateTwins.Submit = (client) => client.forwardBackward([Examples.weighted()], Loss.crossEntropy)
-    const { gradNorm } = yield* twins.moved(alone, 0)
+    const gradNorm = yield* twins.gradNorm(alone)
     if (gradNorm === undefined) return yield* Check.absent("optim_step does not report grad_norm")
     const learningRate = descent / (gradNorm * gradNorm)
     const expected = yield* twins.moved(alone, learningRate)
@@ -227,7 +227,7 @@ export const manyPasses: Check.Check = {
   run: Effect.gen(function*() {
     const twins = yield* StateTwins.make
     const one: StateTwins.Submit = (client) => client.forwardBackward([Examples.weighted()], Loss.crossEntropy)
-    const { gradNorm } = yield* twins.moved(one, 0)
+    const gradNorm = yield* twins.gradNorm(one)
     if (gradNorm === undefined) return yield* Check.absent("optim_step does not report grad_norm")
     const learningRate = descent / (gradNorm * gradNorm)
     const expected = yield* twins.moved(one, learningRate)
@@ -273,7 +273,7 @@ const farFromSampler = (
     )
     const byGradient: StateTwins.Submit = (client) =>
       client.forwardBackward([Examples.weighted(Float32Array.from(gradient, (slope) => -slope))], Loss.crossEntropy)
-    const { gradNorm } = yield* twins.moved(byGradient, 0)
+    const gradNorm = yield* twins.gradNorm(byGradient)
     if (gradNorm === undefined) return yield* Check.absent("optim_step does not report grad_norm")
     const learningRate = descent / (gradNorm * gradNorm)
     const scale = Math.sqrt(gradNorm)

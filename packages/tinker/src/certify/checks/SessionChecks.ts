@@ -56,4 +56,51 @@ export const finished: Check.Check = {
   })
 }
 
-export const all = [heartbeat, unknown, key, finished]
+/** What a sampler says of a prompt of its own. */
+const scored = Effect.fnUntraced(function*(sampler: string, sequence: number, text: ReadonlyArray<number>) {
+  const { post } = yield* RawRequests
+  const request = { prompt: Examples.prompt(text), prompt_logprobs: true, num_samples: 1 }
+  const { body } = yield* Effect.flatMap(
+    post("/asample", Examples.sample(sampler, sequence, request)),
+    Blame.expectDone
+  )
+  return JSON.stringify(body["prompt_logprobs"])
+})
+
+export const apart: Check.Check = {
+  theme: "sessions",
+  name: "two sessions with the same numbers are two sessions, and the end of one leaves the other",
+  why: "Every client counts from 1: where only the numbers are compared, programs get each other's models and samples.",
+  run: Effect.gen(function*() {
+    const { post, result, session } = yield* RawRequests
+    const [one, other] = [yield* session, yield* session]
+    const models = [yield* one.model, yield* other.model]
+    const samplers = [yield* one.sampler, yield* other.sampler]
+    const [first = "", second = ""] = models
+    const [left = "", right = ""] = samplers
+    yield* Check.expect(first !== second && left !== right, "models and samplers of their own", [
+      ...models,
+      ...samplers
+    ])
+    const texts = [[3, 1, 4, 1], [2, 7, 1, 8]]
+    const asked = (sequence: number) =>
+      Effect.forEach([left, right], (sampler, at) => scored(sampler, sequence, texts[at] ?? []), { concurrency: 2 })
+    const [ofLeft, ofRight] = yield* asked(1)
+    yield* Check.expect(ofLeft !== ofRight, "log-probabilities of each prompt", ofLeft)
+    yield* Blame.expectDone(yield* post("/forward_backward", Examples.pass(first, 1)))
+    yield* Blame.expectDone(yield* post("/optim_step", Examples.step(first, 2)))
+    const forward = (model: string, sequence: number) =>
+      Effect.flatMap(
+        Effect.flatMap(post("/forward", Examples.forward(model, sequence)), result),
+        Examples.logprobsOf
+      )
+    const [trained, untrained] = [yield* forward(first, 3), yield* forward(second, 1)]
+    yield* Check.expect(Check.distance(trained, untrained) > 0.01, "a step of the first model alone", "of both")
+    yield* post(`/sessions/${one.id}/finish`, {})
+    yield* Check.expectClose("logprobs of the other session's model", yield* forward(second, 2), untrained, 0.01)
+    const again = yield* scored(right, 2, texts[1] ?? [])
+    yield* Check.expect(again === ofRight, `${ofRight} of the other session's sampler`, again)
+  })
+}
+
+export const all = [heartbeat, unknown, key, finished, apart]

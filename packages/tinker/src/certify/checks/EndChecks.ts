@@ -1,0 +1,97 @@
+/** The model's own end of sequence. */
+import { Loss, Tinker } from "@effect-rl/core"
+import {
+  Datum,
+  type ModelInput,
+  type Sampling,
+  type SamplingClient,
+  type TrainingClient
+} from "@effect-rl/core/backend"
+import type { Contract } from "@effect-rl/core/testing"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Check from "../Check.ts"
+import * as Examples from "../Examples.ts"
+import { RawRequests } from "../RawRequests.ts"
+import * as StateTwins from "../StateTwins.ts"
+
+/** In no text that a model writes. */
+const never = "\u0001certify\u0002"
+
+const sequencesOf = (
+  client: SamplingClient.SamplingClient,
+  numSamples: number,
+  params: Sampling.SamplingParams,
+  prompt: ModelInput.ModelInput = Examples.input
+) => Effect.map(client.sample({ prompt, numSamples, params }), ({ sequences }) => sequences)
+
+/** How a sample may be asked for that the end of sequence ends. */
+const ended: ReadonlyArray<readonly [what: string, more: Pick<Sampling.SamplingParams, "stop">]> = [
+  ["no stops", {}],
+  ["a stop string that never comes", { stop: [never] }]
+]
+
+/** The last token of a sample that nothing but the end of sequence can have stopped. */
+const drawn = Effect.gen(function*() {
+  const { model: baseModel } = yield* RawRequests
+  const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel }))
+  for (const [, more] of ended) {
+    const found = yield* Effect.result(sequencesOf(client, 48, { maxTokens: 64, temperature: 4, ...more }))
+    if (Result.isFailure(found)) continue
+    const end = found.success.find(({ stopReason }) => stopReason === "stop")?.tokens.at(-1)
+    if (end !== undefined) return end
+  }
+  return yield* Check.absent("the tokenizer is not known, and no sample came to its end")
+})
+
+/** So likely that it is drawn every time. */
+const certain = -0.01
+
+const mostSteps = 12
+
+/** Trains until the token follows the prompt for certain. */
+const teach = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, token: number) {
+  const datum = Datum.weightedTokens(Examples.input, {
+    targetTokens: Int32Array.from(Examples.tokens, () => token),
+    weights: Examples.full(1)
+  })
+  for (let step = 0; step < mostSteps; step++) {
+    const { logprobs: [found] } = yield* StateTwins.run(client.forwardBackward([datum], Loss.crossEntropy))
+    if ((found?.at(-1) ?? -Infinity) > certain) return
+    yield* StateTwins.run(client.optimStep({ learningRate: Examples.learningRate }))
+  }
+  return yield* Check.absent(`the model does not learn to end within ${mostSteps} steps`)
+})
+
+const end = ({ tokenizer }: Contract.Options): Check.Check => ({
+  theme: "sampling",
+  name: "the model's end of sequence ends a sample without stops and with stop strings, and not one with an empty list",
+  why:
+    "A sample that runs past its end costs all the tokens that it may have, and is graded with what the model made up there.",
+  run: Effect.gen(function*() {
+    const { model: baseModel } = yield* RawRequests
+    const token = tokenizer?.eosTokenId ?? (yield* drawn)
+    const client = yield* Tinker.Tinker.use((tinker) => tinker.createLoraTrainingClient({ baseModel, loraRank: 8 }))
+    yield* teach(client, token)
+    const sampler = yield* client.saveWeightsAndGetSamplingClient
+    for (const [what, more] of ended) {
+      const found = yield* Effect.result(sequencesOf(sampler, 4, { maxTokens: 8, temperature: 0, ...more }))
+      if (Result.isFailure(found)) {
+        if (more.stop === undefined) return yield* Effect.fail(found.failure)
+        continue
+      }
+      const shown = new Set(found.success.map(({ stopReason, tokens }) => `${tokens.join()}, ${stopReason}`))
+      yield* Check.expect(
+        [...shown].join("; ") === `${token}, stop`,
+        `the end of sequence, ${token}, alone with ${what}`,
+        [...shown].join("; ")
+      )
+    }
+    const endless = yield* Effect.result(sequencesOf(sampler, 4, { maxTokens: 8, temperature: 0, stop: [] }))
+    if (Result.isFailure(endless)) return "it refuses an empty list of stops"
+    const lengths = endless.success.map(({ tokens }) => tokens.length).join(", ")
+    yield* Check.expect(lengths === "8, 8, 8, 8", "4 samples of 8 tokens with an empty list of stops", lengths)
+  })
+})
+
+export const all = (model: Contract.Options): ReadonlyArray<Check.Check> => [end(model)]
