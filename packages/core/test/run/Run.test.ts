@@ -87,6 +87,26 @@ describe("Run.stream", () => {
       assert.deepStrictEqual(evaluated, [[0, 0], [3, 3], [6, 6]])
     }).pipe(withBackend))
 
+  it.effect("says with each update how much of a program with an end is done", () =>
+    Effect.gen(function*() {
+      const records = yield* Stream.runCollect(run())
+      const done = records.filter(RunRecord.guards.Updated).map(({ metrics }) => metrics["progress/done_frac"])
+      assert.deepStrictEqual(done, Array.from({ length }, (_, index) => (index + 1) / length))
+    }).pipe(withBackend))
+
+  it.effect("says neither a share nor a forecast for a program without an end", () =>
+    Effect.gen(function*() {
+      const endless = { ...imitate(0), length: Infinity }
+      const opened = Stream.unwrap(
+        Effect.map(Task.model, (model) => Run.stream(endless, { model, run: { evalEvery: 0 } }))
+      )
+      const records = yield* Stream.runCollect(Stream.takeUntil(opened, RunRecord.guards.Updated))
+      const updated = records.find(RunRecord.guards.Updated)
+      assert.isDefined(updated)
+      assert.notProperty(updated.metrics, "progress/done_frac")
+      assert.notProperty(updated, "forecast")
+    }).pipe(withBackend))
+
   it.effect("submits as far ahead as the program allows before it awaits", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run(1))

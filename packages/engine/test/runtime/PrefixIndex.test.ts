@@ -54,6 +54,32 @@ describe("PrefixIndex", () => {
     assert.isUndefined(longest(index, text.slice(0, 9)))
   })
 
+  it("finds the sequence that shares most of several, however they are indexed", () => {
+    const whole = cached(text)
+    const begun = cached([...text.slice(0, 20), 99])
+    for (const all of [[whole, begun], [begun, whole]]) {
+      assert.deepStrictEqual(longest(indexOf(...all), text), { cached: whole, length: 40 })
+    }
+  })
+
+  it("follows a sequence that grows, and reads no token before it is computed", () => {
+    const index = new PrefixIndex<Cached>()
+    const growing = {
+      weights: 0,
+      promptLength: 8,
+      computed: 0,
+      tokenAt: (position: number) => {
+        assert.isBelow(position, growing.computed)
+        return text[position] ?? NaN
+      }
+    }
+    for (const computed of [3, 16, 31, 40]) {
+      growing.computed = computed
+      index.update(growing)
+      assert.strictEqual(longest(index, text)?.length, computed < 16 ? undefined : computed)
+    }
+  })
+
   it("finds short prompts whole", () => {
     assert.strictEqual(longest(indexOf(cached([1, 2, 3, 4], { promptLength: 4 })), [1, 2, 3])?.length, 3)
   })

@@ -38,6 +38,37 @@ describe("A limit on minutes", () => {
     }).pipe(Effect.provide(slow)))
 })
 
+describe("Requests that might exceed a limit together", () => {
+  /** How many of two requests that read 24 tokens and sample up to 8 are under way in the first ten seconds, of the minute that each takes. */
+  const together = Effect.fnUntraced(function*(limits: Task.Overrides["run"]) {
+    const fiber = yield* Effect.forkChild(Stream.runCollect(priced(run({ groupSize: 1, run: limits }))))
+    yield* Effect.repeat(Effect.andThen(Effect.yieldNow, TestClock.adjust("1 second")), { times: 10 })
+    const calls = yield* Call.CallLog.use(({ calls }) => calls)
+    yield* Fiber.interrupt(fiber)
+    return calls.filter(({ _tag }) => _tag === "Sample").length
+  })
+
+  const slow = Task.layer({ sample: Task.answersHalf, faults: [Fault.every("Sample", Fault.slow("1 minute"))] })
+
+  it.effect.each([
+    [{ maxTokensTotal: 64 }, 2],
+    [{ maxTokensTotal: 63 }, 1],
+    [{ maxTokensTotal: 31 }, 0],
+    [{ maxDollars: 0.0801 }, 2],
+    [{ maxDollars: 0.0799 }, 1],
+    [{ maxDollars: 0.0399 }, 0]
+  ])("wait for each other: %o lets %i of two begin", ([limits, count]) =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* together(limits), count)
+    }).pipe(Effect.provide(slow)))
+
+  it.effect("end the run by the first limit that they exceed", () =>
+    Effect.gen(function*() {
+      const records = yield* Stream.runCollect(priced(run({ run: { maxTokensTotal: 10, maxDollars: 0.001 } })))
+      assert.strictEqual(reason(records), "max_tokens_total")
+    }).pipe(Effect.provide(answersHalf)))
+})
+
 describe("A limit on calls of judges", () => {
   it.effect("ends the run before they exceed it", () =>
     Effect.gen(function*() {
@@ -69,6 +100,7 @@ describe("A soft limit", () => {
       )
       const spent = lastSpent(first)
       assert.isAtLeast(Usage.total(spent), 750)
+      assert.deepInclude(first.at(-2), { spent })
       const second = yield* Stream.runCollect(run(share))
       assert.strictEqual(reason(second), "max_tokens_total")
       assert.deepStrictEqual(warnings(second), [])
