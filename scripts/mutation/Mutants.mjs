@@ -121,12 +121,16 @@ export const of = (file) => {
     const { end, start } = node.type === "IfStatement" ? node.test : node
     const probe = { start, end, beginsStatement: start === statement }
     for (const { end, start, to } of changesOf(text, node)) {
-      const line = text.slice(0, start).split("\n").length
-      mutants.push({ file, line, start, end, from: text.slice(start, end), to, probe })
+      const lines = text.slice(0, start).split("\n")
+      const place = `${file}:${lines.length}:${lines.at(-1).length + 1}`
+      mutants.push({ file, place, start, end, from: text.slice(start, end), to, probe })
     }
   })
   return mutants
 }
+
+/** Lets also threads and processes note what they execute. */
+const elsewhere = `import ${JSON.stringify(new URL("elsewhere.mjs", import.meta.url).href)};`
 
 /** A file's text with a probe at each of its mutants, which notes the mutant's number in `globalThis.reached` when it is executed. */
 export const probed = (file, numbered) => {
@@ -141,7 +145,7 @@ export const probed = (file, numbered) => {
   // At one place, what ends comes before what begins: of two ends the inner one first, of two beginnings the wider.
   const inOrder = pieces.toSorted((left, right) => left.at - right.at || left.order - right.order)
   let from = 0
-  return inOrder.map(({ at, text: piece }) => {
+  return elsewhere + inOrder.map(({ at, text: piece }) => {
     const between = text.slice(from, at)
     from = at
     return between + piece

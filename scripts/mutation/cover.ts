@@ -1,18 +1,32 @@
-/** Notes which mutants each test file executes. */
+/** Notes which mutants each test executes, one line of JSON per test: without a name, what a file executes outside its tests. */
 import { appendFileSync } from "node:fs"
-import { afterAll, expect } from "vitest"
+import { afterAll, afterEach, beforeEach, expect } from "vitest"
 
 declare global {
-  var reached: Set<number> | undefined
+  var reached: { readonly add: (mutant: number) => unknown } | undefined
 }
 
-globalThis.reached ??= new Set()
+const file = process.env["EFFECT_RL_REACHED"]
 
-afterAll(() => {
-  const file = process.env["EFFECT_RL_REACHED"]
-  if (file === undefined) return
-  appendFileSync(
-    file,
-    `${JSON.stringify({ test: expect.getState().testPath, reached: [...globalThis.reached ?? []] })}\n`
-  )
-})
+if (file !== undefined) {
+  const { testPath } = expect.getState()
+  const outside = new Set<number>()
+  globalThis.reached = outside
+  process.env["EFFECT_RL_TEST"] = testPath
+
+  const note = (reached: ReadonlySet<number>, name?: string, time = 0): void =>
+    appendFileSync(file, `${JSON.stringify({ testPath, name, time, reached: [...reached] })}\n`)
+
+  beforeEach(({ onTestFinished, task }) => {
+    const reached = new Set<number>()
+    const from = performance.now()
+    globalThis.reached = reached
+    onTestFinished(() => note(reached, task.fullTestName, performance.now() - from))
+  })
+
+  afterEach(() => {
+    globalThis.reached = outside
+  })
+
+  afterAll(() => note(outside))
+}

@@ -1,0 +1,14 @@
+// Notes the mutants that threads and processes execute for a test, which the test's own globals do not see.
+import { appendFileSync } from "node:fs"
+
+const { EFFECT_RL_REACHED: file, EFFECT_RL_TEST: testPath } = process.env
+
+const noted = new Set()
+
+const add = (mutant) => {
+  if (noted.has(mutant)) return
+  noted.add(mutant)
+  appendFileSync(file, `${JSON.stringify({ testPath, reached: [mutant] })}\n`)
+}
+
+if (file !== undefined) globalThis.reached ??= { add }
