@@ -1,5 +1,5 @@
 /** Evaluations beside training, in virtual time: each scripted token is the number of steps behind the weights that sampled it. */
-import { type Evaluator, Pace, RunRecord, type TinkerError } from "@effect-rl/core"
+import { type Evaluator, Pace, RunRecord, Tinker, type TinkerError } from "@effect-rl/core"
 import { AdaptiveLimiter, ModelInput, type Weights } from "@effect-rl/core/backend"
 import { Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
@@ -82,6 +82,42 @@ describe("An evaluation beside training", () => {
       assert.notProperty(last, "weights")
     }))
 
+  it.live("asks for the very weights that were saved for it, where the backend knows their digest", () =>
+    Effect.gen(function*() {
+      const asked: Array<unknown> = []
+      const withDigests = Effect.map(Tinker.Tinker, (tinker) =>
+        Tinker.Tinker.of({
+          ...tinker,
+          createLoraTrainingClient: (options) =>
+            Effect.map(tinker.createLoraTrainingClient(options), (client) => ({
+              ...client,
+              saveWeightsForSampler: (name, options) =>
+                Effect.map(client.saveWeightsForSampler(name, options), (pending) => ({
+                  ...pending,
+                  await: Effect.map(pending.await, (saved) => ({ ...saved, digest: `of ${saved.path}` }))
+                }))
+            })),
+          createSamplingClient: (from) => {
+            asked.push(from)
+            return tinker.createSamplingClient(from)
+          }
+        }))
+      const overrides = { run: { evalEvery: 4, saveEvery: 0, evaluators: [slow(7)] } }
+      const records = yield* Schedules.training(world, pace, { overrides }, Schedules.unseen()).pipe(
+        Effect.provideServiceEffect(Tinker.Tinker, withDigests),
+        (training) => Simulation.run(0, training, { deadline: "30 days" }),
+        Effect.andThen(Task.records),
+        Effect.provide(Schedules.backend(world, Schedules.unseen()), { local: true })
+      )
+      const weights = records.filter(RunRecord.guards.Evaluating).flatMap(({ weights }) => weights ?? [])
+      assert.lengthOf(weights, 2)
+      for (const modelPath of weights) assert.deepInclude(asked, { modelPath, digest: `of ${modelPath}` })
+      assert.deepStrictEqual(
+        records.filter(RunRecord.guards.Evaluating).flatMap(({ weightsDigest }) => weightsDigest ?? []),
+        weights.map((path) => `of ${path}`)
+      )
+    }))
+
   it.live("is waited for by synchronous training, whose weights are not saved for it", () =>
     Effect.gen(function*() {
       const { records } = yield* run(slow(7), 4, Pace.synchronous)
@@ -96,20 +132,28 @@ describe("An evaluation beside training", () => {
 
   it.live("is taken up where a run was killed or interrupted meanwhile, and measures the same", () =>
     Effect.gen(function*() {
-      for (let seed = 0; seed < 12; seed++) {
+      const takenUp = new Set<number>()
+      for (let seed = 0; seed < 16; seed++) {
         const seen = Schedules.unseen()
         const overrides = { run: { evalEvery: 4, saveEvery: 2, evaluators: [slow(9)] } }
         const training = Schedules.training(world, pace, { overrides }, seen)
-        const ended = seed % 2 === 0 ? { crashAfter: 120 + 60 * seed } : { interruptAfter: 120 + 60 * seed }
+        const ended = seed % 2 === 0 ? { crashAfter: 10 + 10 * seed } : { interruptAfter: 10 + 10 * seed }
         const again = Effect.gen(function*() {
           yield* Simulation.run(seed, training, { deadline: "30 days", ...ended })
           const { exit } = yield* Simulation.run(seed + 100, training, { deadline: "30 days" })
           assert.isTrue(Option.isSome(exit) && Exit.isSuccess(exit.value), String(exit))
-          return measured(yield* Task.records)
+          const records = yield* Task.records
+          const resumed = records.slice(records.findLastIndex(RunRecord.guards.Opened))
+          const begun = resumed.filter(RunRecord.guards.Evaluating).map(({ iteration }) => iteration)
+          for (const { iteration } of resumed.filter(RunRecord.guards.Evaluated)) {
+            if (!begun.includes(iteration)) takenUp.add(iteration)
+          }
+          return measured(records)
         })
         const found = yield* Effect.provide(again, Schedules.backend(world, seen), { local: true })
         assert.deepStrictEqual(found.toSorted((left, right) => left.step - right.step), expected, `seed ${seed}`)
       }
+      assert.deepStrictEqual(takenUp, new Set([0, 4]))
     }))
 
   it.live("fails the run where it fails", () =>

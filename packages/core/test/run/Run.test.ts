@@ -85,6 +85,7 @@ describe("Run.stream", () => {
       )
       const evaluated = records.filter(RunRecord.guards.Evaluated).map(({ iteration, step }) => [iteration, step])
       assert.deepStrictEqual(evaluated, [[0, 0], [3, 3], [6, 6]])
+      assert.deepStrictEqual(yield* Task.records, records)
     }).pipe(withBackend))
 
   it.effect("says with each update how much of a program with an end is done", () =>
