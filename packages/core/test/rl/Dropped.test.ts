@@ -102,6 +102,11 @@ describe("an iteration", () => {
         "10 of 10 members were lost, more than a share of 0.2: " +
           "6 BelowFloor (3 of 5 members finished, 4 must), 4 StepFailed (sandbox 0 broke)"
       )
+      const groups = yield* Task.current(RunRecord.guards.GroupRolledOut)
+      assert.deepStrictEqual(
+        groups.map(({ failures, outcome }) => [outcome, ...failures.map(({ member }) => member)]),
+        [["Completed"], ["Completed"], ["Skipped", 0, 1], ["Skipped", 0, 1]]
+      )
     }).pipe(answersHalf))
 
   it.effect("may lose what is said", () =>

@@ -1,9 +1,9 @@
 /** A killed run resumes inside an iteration: a group whose record was written is not sampled again. */
-import { type EnvGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
+import { type EnvGroupBuilder, Rl, RLDataset, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
 import { Metering, Usage } from "@effect-rl/core/backend"
 import { Prices } from "@effect-rl/core/program"
 import { Spent } from "@effect-rl/core/records"
-import { Call, Script } from "@effect-rl/core/testing"
+import { Call, Fault, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import * as Task from "../rl/Task.ts"
@@ -169,6 +169,29 @@ describe("a run killed after any record", () => {
         Effect.provide(backend, { local: true })
       )
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
+describe("a run that failed", () => {
+  const refused = Fault.fail(new TinkerError.Rejected({ detail: "no update" }))
+
+  it.effect("samples the groups that it completed no second time when it goes on", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(Stream.runDrain(run()))
+      assert.strictEqual(failure._tag, "TinkerError")
+      const before = yield* samples
+      assert.strictEqual((yield* Task.records).findLast(RunRecord.guards.Failed)?.iteration, 1)
+      const records = yield* Stream.runCollect(run())
+      assert.deepInclude(records.at(-1), { _tag: "Finished", iteration: 4 })
+      const groups = RunRecord.current(yield* Task.records).filter(RunRecord.guards.GroupRolledOut)
+      assert.lengthOf(groups, 8)
+      const recalled = groups.filter(({ recalled }) => recalled !== undefined)
+      assert.deepStrictEqual(recalled.map(({ key }) => key), ["sum/0", "sum/1", "sum/2", "sum/3"])
+      assert.strictEqual(before, 4 * 4)
+      assert.strictEqual(yield* samples, 8 * 4)
+    }).pipe(Effect.provide(Task.layer({
+      sample: Task.answersHalf,
+      faults: [Fault.call("OptimStep", 1, refused)]
+    }))))
 })
 
 const backend = Task.backend({ sample: Task.answersHalf })

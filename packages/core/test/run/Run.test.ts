@@ -4,7 +4,8 @@ import { Datum, ModelInput, type Weights } from "@effect-rl/core/backend"
 import { Pass, Program, Run, type RunOptions } from "@effect-rl/core/program"
 import { Call, Fault } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Fiber, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as Task from "../rl/Task.ts"
 
 const datum = (index: number) =>
@@ -94,6 +95,14 @@ describe("Run.stream", () => {
       const done = records.filter(RunRecord.guards.Updated).map(({ metrics }) => metrics["progress/done_frac"])
       assert.deepStrictEqual(done, Array.from({ length }, (_, index) => (index + 1) / length))
     }).pipe(withBackend))
+
+  it.effect("says how long each update took", () =>
+    Effect.gen(function*() {
+      const fiber = yield* Effect.forkChild(Stream.runCollect(run(0, { iterations: 2 })))
+      yield* Effect.repeat(Effect.andThen(Effect.yieldNow, TestClock.adjust("10 seconds")), { times: 30 })
+      const updated = (yield* Fiber.join(fiber)).filter(RunRecord.guards.Updated)
+      assert.deepStrictEqual(updated.map(({ updates }) => updates.map(({ seconds }) => seconds)), [[60], [60]])
+    }).pipe(Effect.provide(Task.layer({ faults: [Fault.every("OptimStep", Fault.slow("1 minute"))] }))))
 
   it.effect("says neither a share nor a forecast for a program without an end", () =>
     Effect.gen(function*() {
