@@ -16,7 +16,11 @@ const rooms = [
   { sources: "packages/core/src/learn", weight: 30, tests: ["packages/core/test/{rl,learn,run}"] },
   { sources: "packages/core/src/run", weight: 40, tests: ["packages/core/test/{rl,learn,run}"] },
   { sources: "packages/tinker/src/server", weight: 40, tests: ["packages/tinker/test/server"] },
-  { sources: "packages/engine/src/runtime", weight: 30, tests: ["packages/engine/test/runtime", "packages/engine/test/*.test.ts"] }
+  {
+    sources: "packages/engine/src/runtime",
+    weight: 30,
+    tests: ["packages/engine/test/runtime", "packages/engine/test/*.test.ts"]
+  }
 ]
 
 /** Mutants that no test can notice, each with the reason. */
@@ -62,8 +66,7 @@ const mutantsIn = (glob) =>
 
 const roomOf = ({ file }) => rooms.find(({ sources }) => file.startsWith(`${sources}/`))
 
-const nameOf = ({ from, place, to }) =>
-  `${place} ${from.replace(/\s+/g, " ").slice(0, 60)} → ${to.slice(0, 60)}`
+const nameOf = ({ from, place, to }) => `${place} ${from.replace(/\s+/g, " ").slice(0, 60)} → ${to.slice(0, 60)}`
 
 const isAsked = (mutant) =>
   (values.only === undefined || mutant.name.includes(values.only))
@@ -81,7 +84,8 @@ const isQuick = (test) => !/\/(soak|hostile|kill|damage)\/|OfficialClients|Soak/
 
 const testsOf = (mutant) => {
   const room = roomOf(mutant)?.tests ?? [`${mutant.file.split("/src/")[0]}/test`]
-  return globSync(room.map((tests) => tests.endsWith(".ts") ? tests : `${tests}/**/*.test.ts`)).filter(isQuick).toSorted()
+  return globSync(room.map((tests) => tests.endsWith(".ts") ? tests : `${tests}/**/*.test.ts`)).filter(isQuick)
+    .toSorted()
 }
 
 const suitesOf = async () => {
@@ -101,7 +105,11 @@ for (const [index, mutant] of mutants.entries()) {
   const { name } = mutant
   const judged = Object.hasOwn(equivalents, name) ? { outcome: "equivalent" } : await Tests.judge(mutant, suites[index])
   results.push({ name, ...judged })
-  console.log(`${new Date().toISOString().slice(11, 19)} ${index + 1}/${mutants.length} ${judged.outcome.padEnd(11)} ${name}${judged.by === undefined ? "" : ` (${judged.by})`}`)
+  console.log(
+    `${new Date().toISOString().slice(11, 19)} ${index + 1}/${mutants.length} ${judged.outcome.padEnd(11)} ${name}${
+      judged.by === undefined ? "" : ` (${judged.by})`
+    }`
+  )
 }
 await Tests.close()
 
@@ -110,11 +118,18 @@ const countOf = (found, ...outcomes) => found.filter(({ outcome }) => outcomes.i
 const summary = (name, found) => {
   const killed = countOf(found, "killed", "hung")
   const decided = found.length - countOf(found, "equivalent")
-  return `${name}: ${killed} of ${decided} killed (${(100 * killed / decided).toFixed(1)} %), ${countOf(found, "survived")} survived, `
+  return `${name}: ${killed} of ${decided} killed (${(100 * killed / decided).toFixed(1)} %), ${
+    countOf(found, "survived")
+  } survived, `
     + `${countOf(found, "not reached")} not reached by any test, ${countOf(found, "equivalent")} equivalent`
 }
 
-for (const [room, group] of Map.groupBy(results, ({ name }) => rooms.find(({ sources }) => name.startsWith(`${sources}/`))?.sources ?? "")) {
+for (
+  const [room, group] of Map.groupBy(
+    results,
+    ({ name }) => rooms.find(({ sources }) => name.startsWith(`${sources}/`))?.sources ?? ""
+  )
+) {
   if (room !== "") console.log(summary(room, group))
 }
 console.log(summary("all", results))

@@ -13,7 +13,7 @@ const patience = 60
 const slow = 20
 
 /** Seconds of tests, as long as they usually take, that a mutant must survive. */
-const enough = 45
+const enough = 60
 
 /** Seconds that a test file takes beside its tests. */
 const opening = 1

@@ -50,14 +50,16 @@ describe("Requests that might exceed a limit together", () => {
 
   const slow = Task.layer({ sample: Task.answersHalf, faults: [Fault.every("Sample", Fault.slow("1 minute"))] })
 
-  it.effect.each([
-    [{ maxTokensTotal: 64 }, 2],
-    [{ maxTokensTotal: 63 }, 1],
-    [{ maxTokensTotal: 31 }, 0],
-    [{ maxDollars: 0.0801 }, 2],
-    [{ maxDollars: 0.0799 }, 1],
-    [{ maxDollars: 0.0399 }, 0]
-  ] as const)("wait for each other: %o lets %i of two begin", ([limits, count]) =>
+  it.effect.each(
+    [
+      [{ maxTokensTotal: 64 }, 2],
+      [{ maxTokensTotal: 63 }, 1],
+      [{ maxTokensTotal: 31 }, 0],
+      [{ maxDollars: 0.0801 }, 2],
+      [{ maxDollars: 0.0799 }, 1],
+      [{ maxDollars: 0.0399 }, 0]
+    ] as const
+  )("wait for each other: %o lets %i of two begin", ([limits, count]) =>
     Effect.gen(function*() {
       assert.strictEqual(yield* together(limits), count)
     }).pipe(Effect.provide(slow)))
