@@ -66,7 +66,7 @@ const ofEffect = [
 
 /** The modules that an example of a package may name, the first of equal names. */
 const namesOf = (name) => {
-  const given = [...readFileSync("docs/given.ts", "utf8").matchAll(/^export declare const (\w+)/gm)]
+  const given = [...readFileSync("docs/given.ts", "utf8").matchAll(/^export const (\w+)/gm)]
   return new Map([
     ...builtOf(name).map(({ as, from }) => [as, from]),
     ...ofEffect.map((as) => [as, "effect"]),

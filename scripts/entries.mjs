@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 
 const modulesOf = (file) =>
-  [...readFileSync(file, "utf8").matchAll(/^export (?:type )?\* as (\w+) from "\.\/(.+)\.ts"$/gm)].map((
-    [, as, path]
-  ) => ({ as, path: join(dirname(file), `${path}.ts`) }))
+  [...readFileSync(file, "utf8").matchAll(/^export (type )?\* as (\w+) from "\.\/(.+)\.ts"$/gm)].map((
+    [, type, as, path]
+  ) => ({ as, path: join(dirname(file), `${path}.ts`), isType: type !== undefined }))
 
 /** The main entry point first. `path` is that of its file within `src`, without `.ts`. */
 export const entriesOf = (name) => {

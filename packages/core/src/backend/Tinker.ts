@@ -28,7 +28,7 @@ export interface StateOptions extends Pick<LoraOptions, "userMetadata">, Pick<Ch
  * @example
  * Effect.gen(function*() {
  *   const tinker = yield* Tinker.Tinker
- *   const training = yield* tinker.createLoraTrainingClient({ baseModel: "tiny-64", loraRank: 32 })
+ *   const training = yield* tinker.createLoraTrainingClient({ baseModel: "effect-rl/tiny-64", loraRank: 32 })
  *   return yield* training.saveWeightsAndGetSamplingClient
  * })
  *

@@ -2,7 +2,7 @@
  * Settings of sampling: the length of a response, and the distribution of its tokens.
  *
  * @example
- * Rl.run({ model, dataset, sampling: { maxTokens: 64, temperature: 0.8, topP: 0.95 }, update: { learningRate: 1e-4 } })
+ * Rl.run({ model, dataset, sampling: { maxTokens: 64, temperature: 0.8, topP: 0.95, allowBiased: true }, update: { learningRate: 1e-4 } })
  */
 import * as Schema from "effect/Schema"
 import * as Setting from "../settings/Setting.ts"

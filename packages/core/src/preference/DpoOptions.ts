@@ -11,7 +11,7 @@ import * as Reference from "./Reference.ts"
  * @see tinker-cookbook `preference.train_dpo.Config`
  *
  * @example
- * const options: DpoOptions.DpoOptions = { model, dataset: pairs, beta: 0.1, update: { learningRate: 1e-5 } }
+ * const run = Dpo.run({ model, dataset: pairs, beta: 0.1, update: { learningRate: 1e-5 } })
  */
 export interface DpoOptions<out E = never, out R = never, out EE = never, out ER = never> extends RunOptions<EE, ER> {
   readonly dataset: Preferences<E, R>

@@ -4,7 +4,7 @@
  * when newer weights are published.
  *
  * @example
- * Rl.run({ model, dataset, pace: Pace.async({ maxStepsOffPolicy: 3 }) })
+ * Rl.run({ model, dataset, update: { loss: Loss.ppo() }, pace: Pace.async({ maxStepsOffPolicy: 3 }) })
  */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"

@@ -2,7 +2,7 @@
  * The KL penalty of a run: its settings, and the weights that they name.
  *
  * @example
- * Rl.run({ model, dataset, update: { kl: { coefficient: 0.05, reference: model.name } } })
+ * Rl.run({ model, dataset, update: { learningRate: 1e-4, kl: { coefficient: 0.05 } } })
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -77,13 +77,13 @@ export interface UpdateOptions<out CE, out CR> {
  * evaluators (EE, ER), the hooks (HE, HR) and the credit (CE, CR).
  *
  * @example
- * const options: RlOptions.RlOptions = {
+ * const run = Rl.run({
  *   model,
  *   dataset,
  *   sampling: { maxTokens: 256, temperature: 1 },
  *   update: { learningRate: 4e-5, substeps: 2 },
  *   run: { iterations: 100 }
- * }
+ * })
  *
  * @see tinker-cookbook `rl.train.Config`
  */

@@ -1,4 +1,10 @@
-/** What passes answered, found by the datum that it is about. */
+/**
+ * The answers of passes, found by the datum that each is about.
+ *
+ * @example
+ * const shifts = (data: ReadonlyArray<Datum.Datum<"PolicyTokens">>, outputs: ReadonlyArray<Program.UpdateOutput>) =>
+ *   data.map((datum) => (Answers.logprobs(outputs)(datum)?.[0] ?? NaN) - (datum.inputs.logprobs[0] ?? NaN))
+ */
 import * as Datum from "../model/Datum.ts"
 import type { UpdateOutput } from "./Program.ts"
 

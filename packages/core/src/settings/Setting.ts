@@ -7,9 +7,9 @@
  *   maxTokens: Setting.int({ least: 1, default: 256, unit: "tokens", help: "Longest response", identity: true }),
  *   concurrency: Setting.int({ least: 1, default: 64, help: "Groups rolled out at the same time" })
  * })
- * Setting.defaults(Sampling)                                // { maxTokens: 256, concurrency: 64 }
- * Setting.decode(Sampling, { maxTokens: 0 }, "sampling")    // InvalidOption: sampling.maxTokens is 0, expected a whole number …
- * Setting.identity(Sampling, Setting.defaults(Sampling))    // { max_tokens: 256 }
+ * Setting.defaults(Sampling) // => { maxTokens: 256, concurrency: 64 }
+ * Setting.decode(Sampling, { maxTokens: 0 }, "sampling") // => InvalidOption: sampling.maxTokens is 0, expected a whole number …
+ * Setting.identity(Sampling, Setting.defaults(Sampling)) // => { max_tokens: 256 }
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

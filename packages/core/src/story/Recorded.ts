@@ -1,6 +1,10 @@
 /**
  * Records as readers have them: as they were written, or read from JSON, where a `null` stands in each gap that NaN and the infinities
  * leave. Types take what stands there: `never` for records as they were written, `null` for JSON.
+ *
+ * @example
+ * const rewards = (records: ReadonlyArray<Recorded.Recorded<null>>) =>
+ *   records.flatMap((record) => record._tag === "Updated" ? [record.reward?.mean ?? NaN] : [])
  */
 import type * as RunRecord from "../records/RunRecord.ts"
 

@@ -20,7 +20,7 @@ export interface UpdateOptions {
  * @see tinker-cookbook `supervised.train.Config`
  *
  * @example
- * const options: SupervisedOptions.SupervisedOptions = { model, dataset: examples, update: { learningRate: 2e-4 } }
+ * const run = Supervised.run({ model, dataset: examples, update: { learningRate: 2e-4 } })
  */
 export interface SupervisedOptions<out E = never, out R = never, out EE = never, out ER = never>
   extends RunOptions.RunOptions<EE, ER>

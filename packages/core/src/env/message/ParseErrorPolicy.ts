@@ -8,7 +8,7 @@ import * as Check from "../../settings/Check.ts"
  * `retryMessage`, up to `maxConsecutive` times in a row.
  *
  * @example
- * const policy: ParseErrorPolicy.ParseErrorPolicy = { maxConsecutive: 3, penaltyPerError: -0.1, maskErrorTurns: true }
+ * const policy: ParseErrorPolicy.ParseErrorPolicy = { maxConsecutive: 3, penaltyPerError: 0.1, maskErrorTurns: true }
  *
  * @see tinker-cookbook `ParseErrorPolicy`
  */
