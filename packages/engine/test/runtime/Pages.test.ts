@@ -64,6 +64,7 @@ describe("Pages", () => {
     pages.release([page])
     assert.throws(() => pages.release([page]), /nobody holds page 0 of 2/)
     assert.throws(() => pages.hold([1]), /nobody holds page 1 of 2/)
+    assert.throws(() => pages.release([2]), /nobody holds page 2 of 2/)
     assert.strictEqual(pages.free, 2)
   })
 })

@@ -82,7 +82,7 @@ describe("Futures", () => {
         yield* TestClock.adjust("9 minutes")
         assert.isTrue(Option.isSome(yield* futures.poll(id)))
       }
-      yield* TestClock.adjust("11 minutes")
+      yield* TestClock.adjust("10 minutes")
       assert.strictEqual((yield* Effect.flip(futures.poll(id))).status, 410)
       assert.strictEqual((yield* Effect.flip(futures.poll("elsewhere-1"))).status, 404)
       assert.strictEqual((yield* Effect.flip(futures.poll("here-7"))).status, 404)

@@ -52,6 +52,17 @@ describe("the thread for losses", () => {
       assert.include(yield* reason(compute("ann", order([1]))), "the thread that computes losses failed: broken")
     }))
 
+  it.effect("answers each of two callers who ask at once", () =>
+    Effect.gen(function*() {
+      const file = program(
+        "setTimeout(()=>parentPort.postMessage({_tag:'Evaluated',evaluations:order.data}),20*order.data.length)"
+      )
+      const { compute } = yield* LossThread.make({ file })
+      const asked = [compute("ann", order([1, 2])), compute("bob", order([1]))]
+      const answers = yield* Effect.all(asked, { concurrency: "unbounded" })
+      assert.deepStrictEqual(answers.map(({ length }) => length), [2, 1])
+    }))
+
   it.effect("takes the order of another caller before the second one of the same caller", () =>
     Effect.gen(function*() {
       const answered: Array<string> = []

@@ -1,3 +1,4 @@
+import { Call } from "@effect-rl/core/testing"
 import * as ApiKeys from "@effect-rl/tinker/server/ApiKeys"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -28,6 +29,43 @@ describe("TinkerServer", () => {
         assert.strictEqual((yield* load(2, path))["path"], path)
         const missing = `tinker://${model_id}/weights/b`
         assert.include(String((yield* load(3, missing))["error"]), `no checkpoint "${missing}"`)
+      }))
+
+    it.effect("a published checkpoint is loaded without a token", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        const { path } = yield* Api.saved(model_id, 1, "a")
+        const load = (seq_id: number, token: string | null) =>
+          Effect.flatMap(
+            Api.post("/load_weights", { model_id, seq_id, path, weights_access_token: token }),
+            Api.result
+          )
+        assert.include(String((yield* load(2, "secret"))["error"]), "weights_access_token is given, expected none")
+        assert.strictEqual((yield* load(3, null))["path"], path)
+      }))
+
+    it.effect("a model that begins from a checkpoint has its optimizer where that is asked for", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const { path } = yield* Api.saved(model_id, 1, "a")
+        const states = Call.CallLog.use(({ calls }) =>
+          Effect.map(calls, (all) => all.filter(({ _tag }) => _tag === "CreateTrainingClientFromState").length)
+        )
+        const before = yield* states
+        const begin = (model_seq_id: number, optimizer: boolean) =>
+          Effect.flatMap(Api.post("/load_weights", { session_id, model_seq_id, path, optimizer }), Api.result)
+        assert.strictEqual((yield* begin(1, false))["path"], path)
+        assert.strictEqual(yield* states, before)
+        assert.strictEqual((yield* begin(2, true))["path"], path)
+        assert.strictEqual(yield* states, before + 1)
+      }))
+
+    it.effect("a pass counts a token for several bytes of its body", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        const body = JSON.stringify(Api.passBody(model_id, 1, [1, 2])) + " ".repeat(6_000_000)
+        const answer = yield* Effect.flatMap(Api.postText("/forward_backward", body), Api.result)
+        assert.property(answer, "loss_fn_outputs")
       }))
 
     it.effect("a finished session takes its models with it", () =>

@@ -35,6 +35,8 @@ describe("messages of Anthropic's clients", () => {
         "message_delta",
         "message_stop"
       ])
+      const blocks = all.filter(({ type }) => type.startsWith("content_block"))
+      assert.deepStrictEqual(blocks.map(({ index }) => index), blocks.map(() => 0))
       const text = all.flatMap(({ delta }) => delta?.type === "text_delta" ? [delta.text] : [])
       assert.strictEqual(text.join(""), "Hello there, whoever you are.")
     }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello there, whoever you are.<|im_end|>") }))))

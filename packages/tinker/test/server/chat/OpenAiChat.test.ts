@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import * as Api from "../Api.ts"
 import * as Chat from "./Chat.ts"
 
@@ -36,11 +37,12 @@ const streamed = (body: object) =>
 type Logprobs = ReadonlyArray<{ readonly top_logprobs: ReadonlyArray<object> }>
 
 describe("chat completions", () => {
-  it.effect("answer with the model's own message, why it ended and what it took", () =>
+  it.effect("answer with the model's own message, when it was made, why it ended and what it took", () =>
     Effect.gen(function*() {
+      yield* TestClock.adjust("1 hour")
       const { body, status } = yield* chat({ n: 2, logprobs: true })
       assert.strictEqual(status, 200)
-      assert.deepInclude(body, { object: "chat.completion", model: Chat.model })
+      assert.deepInclude(body, { object: "chat.completion", model: Chat.model, created: 3600 })
       const choices = body["choices"] as ReadonlyArray<Api.Body>
       assert.lengthOf(choices, 2)
       assert.deepStrictEqual(choices[0]?.["message"], { role: "assistant", content: "Hello" })
@@ -48,6 +50,13 @@ describe("chat completions", () => {
       const usage = body["usage"] as { readonly completion_tokens: number; readonly total_tokens: number }
       assert.strictEqual(usage.completion_tokens, 2 * "Hello.".length)
     }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))))
+
+  it.effect("are refused, with the reason, for a model whose template nobody knows", () =>
+    Effect.gen(function*() {
+      const { body, status } = yield* chat({ model: "some/base" })
+      assert.strictEqual(status, 400)
+      assert.include(messageOf({ body }), `model "some/base" cannot chat: `)
+    }).pipe(Effect.provide(Api.server({ script: { models: { "some/base": {} } } }))))
 
   it.effect("say that they were cut", () =>
     Effect.gen(function*() {
