@@ -5,6 +5,7 @@
 // Stryker 10.1 runs with this vitest, but makes a mutant active by a global of the test's own thread: the threads that compute and that
 // check losses would run the original; and it takes every mutant of a file, not a draw of some from many.
 import { execFileSync } from "node:child_process"
+import { createHash } from "node:crypto"
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 import * as Mutants from "./mutation/Mutants.mjs"
@@ -12,15 +13,11 @@ import * as Tests from "./mutation/Tests.mjs"
 
 /** Rooms where a silent fault costs most, their share of the mutants, and the tests that have to notice one. */
 const rooms = [
-  { sources: "packages/core/src/rl", weight: 60, tests: ["packages/core/test/{rl,learn,run}"] },
-  { sources: "packages/core/src/learn", weight: 30, tests: ["packages/core/test/{rl,learn,run}"] },
-  { sources: "packages/core/src/run", weight: 40, tests: ["packages/core/test/{rl,learn,run}"] },
-  { sources: "packages/tinker/src/server", weight: 40, tests: ["packages/tinker/test/server"] },
-  {
-    sources: "packages/engine/src/runtime",
-    weight: 30,
-    tests: ["packages/engine/test/runtime", "packages/engine/test/*.test.ts"]
-  }
+  { sources: "packages/core/src/rl", weight: 60, tests: ["packages/core/test/{rl,learn,run}/**/*.test.ts"] },
+  { sources: "packages/core/src/learn", weight: 30, tests: ["packages/core/test/{rl,learn,run}/**/*.test.ts"] },
+  { sources: "packages/core/src/run", weight: 40, tests: ["packages/core/test/{rl,learn,run}/**/*.test.ts"] },
+  { sources: "packages/tinker/src/server", weight: 40, tests: ["packages/tinker/test/server/**/*.test.ts"] },
+  { sources: "packages/engine/src/runtime", weight: 30, tests: ["packages/engine/test/{*,runtime/*}.test.ts"] }
 ]
 
 /** Mutants that no test can notice, each with the reason. */
@@ -43,22 +40,12 @@ if (execFileSync("git", ["status", "--porcelain", "packages/*/src"], { encoding:
   process.exit(1)
 }
 
-/** Uniform numbers in [0, 1), the same for one seed (mulberry32). */
-const uniform = (seed) => {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
-const next = uniform(Number(values.seed))
-
+/** The mutants that come first in an order that only the seed decides, so that a change of one source leaves the others' in the draw. */
 const drawn = (mutants, count) => {
-  const left = [...mutants]
-  return Array.from({ length: Math.min(count, left.length) }, () => left.splice(Math.floor(next() * left.length), 1)[0])
+  const rank = ({ key }) => createHash("sha256").update(`${values.seed} ${key}`).digest("hex")
+  return mutants.map((mutant) => ({ ...mutant, rank: rank(mutant) }))
+    .toSorted((left, right) => left.rank < right.rank ? -1 : 1)
+    .slice(0, count)
 }
 
 const mutantsIn = (glob) =>
@@ -66,10 +53,8 @@ const mutantsIn = (glob) =>
 
 const roomOf = ({ file }) => rooms.find(({ sources }) => file.startsWith(`${sources}/`))
 
-const nameOf = ({ from, place, to }) => `${place} ${from.replace(/\s+/g, " ").slice(0, 60)} → ${to.slice(0, 60)}`
-
 const isAsked = (mutant) =>
-  (values.only === undefined || mutant.name.includes(values.only))
+  (values.only === undefined || mutant.key.includes(values.only))
   && (values.room === undefined || values.room.some((room) => mutant.file.startsWith(room)))
 
 const count = Number(values.count)
@@ -77,60 +62,53 @@ const total = rooms.reduce((sum, { weight }) => sum + weight, 0)
 const chosen = values.files === undefined
   ? rooms.flatMap(({ sources, weight }) => drawn(mutantsIn(`${sources}/**/*.ts`), Math.round(count * weight / total)))
   : drawn(values.files.flatMap(mutantsIn), count)
-const mutants = chosen.map((mutant) => ({ ...mutant, name: nameOf(mutant) })).filter(isAsked)
+const mutants = chosen.filter(isAsked)
 
 /** Tests that boot processes for long, or load a service, cost more than they would notice. */
 const isQuick = (test) => !/\/(soak|hostile|kill|damage)\/|OfficialClients|Soak/.test(test)
 
 const testsOf = (mutant) => {
-  const room = roomOf(mutant)?.tests ?? [`${mutant.file.split("/src/")[0]}/test`]
-  return globSync(room.map((tests) => tests.endsWith(".ts") ? tests : `${tests}/**/*.test.ts`)).filter(isQuick)
-    .toSorted()
+  const folders = roomOf(mutant)?.tests ?? [`${mutant.file.split("/src/")[0]}/test/**/*.test.ts`]
+  return globSync(values.tests ?? folders).filter(isQuick).toSorted().join(" ")
 }
 
-const suitesOf = async () => {
-  if (values.tests !== undefined) return mutants.map(() => Tests.all(globSync(values.tests)))
-  const byTests = Map.groupBy(mutants.entries(), ([, mutant]) => testsOf(mutant).join(" "))
-  const suites = []
-  for (const [tests, group] of byTests) {
-    const found = await Tests.reaching(group.map(([, mutant]) => mutant), tests.split(" "))
-    group.forEach(([index], at) => suites[index] = found[at])
+const judged = async (mutants, tests) => {
+  const suites = values.tests === undefined ? await Tests.reaching(mutants, tests) : mutants.map(() => Tests.all(tests))
+  const results = []
+  for (const [index, mutant] of mutants.entries()) {
+    const { by, outcome } = await Tests.judge(mutant, suites[index])
+    results.push({ ...mutant, outcome, by })
+    console.log(
+      `${index + 1}/${mutants.length} ${outcome} ${mutant.file}:${mutant.line}${mutant.key.slice(mutant.file.length)}`
+    )
   }
-  return suites
+  return results
 }
 
-const suites = await suitesOf()
-const results = []
-for (const [index, mutant] of mutants.entries()) {
-  const { name } = mutant
-  const judged = Object.hasOwn(equivalents, name) ? { outcome: "equivalent" } : await Tests.judge(mutant, suites[index])
-  results.push({ name, ...judged })
-  console.log(
-    `${new Date().toISOString().slice(11, 19)} ${index + 1}/${mutants.length} ${judged.outcome.padEnd(11)} ${name}${
-      judged.by === undefined ? "" : ` (${judged.by})`
-    }`
-  )
+const isEquivalent = ({ key }) => Object.hasOwn(equivalents, key)
+const results = mutants.filter(isEquivalent).map((mutant) => ({ ...mutant, outcome: "equivalent" }))
+for (const [tests, group] of Map.groupBy(mutants.filter((mutant) => !isEquivalent(mutant)), testsOf)) {
+  results.push(...await judged(group, tests.split(" ")))
 }
 await Tests.close()
 
-const countOf = (found, ...outcomes) => found.filter(({ outcome }) => outcomes.includes(outcome)).length
-
-const summary = (name, found) => {
-  const killed = countOf(found, "killed", "hung")
-  const decided = found.length - countOf(found, "equivalent")
+const summary = (name, results) => {
+  const countOf = (...outcomes) => results.filter(({ outcome }) => outcomes.includes(outcome)).length
+  const killed = countOf("killed", "hung")
+  const decided = results.length - countOf("equivalent")
   return `${name}: ${killed} of ${decided} killed (${(100 * killed / decided).toFixed(1)} %), ${
-    countOf(found, "survived")
+    countOf("survived")
   } survived, `
-    + `${countOf(found, "not reached")} not reached by any test, ${countOf(found, "equivalent")} equivalent`
+    + `${countOf("not reached")} not reached by any test, ${countOf("equivalent")} equivalent`
 }
 
-for (
-  const [room, group] of Map.groupBy(
-    results,
-    ({ name }) => rooms.find(({ sources }) => name.startsWith(`${sources}/`))?.sources ?? ""
-  )
-) {
-  if (room !== "") console.log(summary(room, group))
+for (const [room, group] of Map.groupBy(results, (mutant) => roomOf(mutant)?.sources ?? "other sources")) {
+  console.log(summary(room, group))
 }
 console.log(summary("all", results))
-if (values.out !== undefined) writeFileSync(values.out, JSON.stringify(results, null, 2))
+if (values.out !== undefined) {
+  writeFileSync(
+    values.out,
+    JSON.stringify(results.map(({ by, key, line, outcome }) => ({ key, line, outcome, by })), null, 2)
+  )
+}

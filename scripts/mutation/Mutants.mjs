@@ -113,7 +113,7 @@ const walk = (node, visit, statement) => {
   }
 }
 
-/** All mutants of a file. */
+/** All mutants of a file; `key` is the line before and after, which stays the same where others change. */
 export const of = (file) => {
   const text = readFileSync(file, "utf8")
   const mutants = []
@@ -121,9 +121,11 @@ export const of = (file) => {
     const { end, start } = node.type === "IfStatement" ? node.test : node
     const probe = { start, end, beginsStatement: start === statement }
     for (const { end, start, to } of changesOf(text, node)) {
-      const lines = text.slice(0, start).split("\n")
-      const place = `${file}:${lines.length}:${lines.at(-1).length + 1}`
-      mutants.push({ file, place, start, end, from: text.slice(start, end), to, probe })
+      const [first, last] = [text.lastIndexOf("\n", start - 1) + 1, text.indexOf("\n", end)]
+      const lines = [text.slice(first, last), text.slice(first, start) + to + text.slice(end, last)]
+      const [before, after] = lines.map((line) => line.trim().replace(/\s+/g, " ").slice(0, 200))
+      const line = text.slice(0, start).split("\n").length
+      mutants.push({ file, line, key: `${file}: ${before} → ${after}`, start, end, to, probe })
     }
   })
   return mutants
