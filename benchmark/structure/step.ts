@@ -1,0 +1,68 @@
+// Counts core's modules of which a function runs in one synchronous step on the scripted backend, by V8's coverage.
+//   npm run bench:structure [-- --list]
+import { ChatModel, ProblemEnv, ProblemGroupBuilder, Rl, RLDataset, RunStore } from "@effect-rl/core"
+import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
+import { Effect, Layer, Stream } from "effect"
+import { type Profiler, Session } from "node:inspector/promises"
+
+const tokenizer = TestTokenizer.characters
+
+const layer = Layer.mergeAll(
+  ScriptedTinker.layer({
+    sample: Script.reply(
+      tokenizer,
+      (_, { seed = 0 }) => Script.text(tokenizer, seed % 2 === 0 ? "2<|im_end|>" : "0<|im_end|>")
+    )
+  }),
+  TestTokenizer.layer(tokenizer),
+  RunStore.RunStore.layerMemory
+)
+
+const options = Effect.map(ChatModel.resolve(Script.defaultModel, { renderer: "qwen3_instruct" }), (model) => ({
+  model,
+  dataset: RLDataset.fromArray(["1 + 1", "0 + 2"], {
+    groupsPerBatch: 2,
+    epochs: 3,
+    group: (question) =>
+      ProblemGroupBuilder.make({
+        key: question,
+        size: 4,
+        env: () =>
+          ProblemEnv.make({ model, question, referenceAnswer: "2", checkAnswer: (text) => text.trim() === "2" })
+      })
+  }),
+  sampling: { maxTokens: 8 },
+  update: { learningRate: 1e-2 },
+  run: { evalEvery: 0 }
+}))
+
+/** Rooms that are not part of a step: what messages look like to one family of models, and the backend that the test scripts. */
+const isCounted = (url: string) =>
+  /packages\/core\/(src|dist)\//.test(url) && !/\/(testing|chat|renderers|catalog)\//.test(url)
+
+/** The first function of a script is the script itself, which runs when it is imported. */
+const ranIn = ({ functions: [, ...functions] }: Profiler.ScriptCoverage) =>
+  functions.some(({ ranges }) => ranges.some(({ count }) => count > 0))
+
+const program = Effect.gen(function*() {
+  const configuration = yield* options
+  const session = new Session()
+  session.connect()
+  /** What has run since the last call. */
+  const coverage = Effect.promise(() => session.post("Profiler.takePreciseCoverage"))
+  yield* Effect.promise(() => session.post("Profiler.enable"))
+  yield* Effect.promise(() => session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false }))
+  const steps = yield* Rl.run(configuration).pipe(
+    Stream.filter(({ _tag }) => _tag === "Updated"),
+    Stream.mapEffect(() => coverage),
+    Stream.runCollect
+  )
+  const modules = steps[1]?.result.filter((script) => isCounted(script.url) && ranIn(script))
+    .map(({ url }) => url.replace(/.*packages\/core\/(?:src|dist)\//, "")).sort() ?? []
+  if (process.argv.includes("--list")) yield* Effect.log(modules.join("\n"))
+  yield* Effect.log(
+    `${modules.length} of core's modules run in one synchronous step, renderers and the scripted backend aside`
+  )
+})
+
+Effect.runPromise(Effect.scoped(Effect.provide(program, layer)))
