@@ -26,3 +26,11 @@ export * as Recorded from "./story/Recorded.ts"
 export * as GroupVerdict from "./story/GroupVerdict.ts"
 /** The name of a group in its run, by which readers join what is recorded of it. */
 export * as GroupId from "./records/GroupId.ts"
+/** The rollouts of a recorded run with their trajectories, and what updates made of them. */
+export * as Rollouts from "./story/Rollouts.ts"
+/** What was said in a recorded episode, turn by turn as messages. */
+export * as Conversation from "./story/Conversation.ts"
+/** What a turn was shown that the turn before it was not. */
+export * as NewTokens from "./story/NewTokens.ts"
+/** Names under which environments log texts that readers know. */
+export * as LogNames from "./story/LogNames.ts"

@@ -1,5 +1,3 @@
-export * as Conversation from "./run/Conversation.ts"
-export * as Rollouts from "./run/Rollouts.ts"
 export * as RunSpans from "./run/RunSpans.ts"
 
 export * as JsonLines from "./sink/JsonLines.ts"

@@ -1,6 +1,6 @@
 /** `train --audit`: what an audit finds is told while the run goes on. */
 import { Audit } from "@effect-rl/core/records"
-import { Sink } from "@effect-rl/export"
+import type { Sink } from "@effect-rl/export"
 import * as Effect from "effect/Effect"
 import { Output } from "../terminal/Output.ts"
 import * as FindingText from "./FindingText.ts"
@@ -18,11 +18,7 @@ export const make = (hint: string): Sink.Sink<Output> => ({
         output.record({ type: "finding", ...finding })
       )
     return {
-      write: (record) =>
-        audit(record).pipe(
-          Effect.mapError(({ message }) => new Sink.SinkError({ sink: "audit", detail: message })),
-          Effect.flatMap(Effect.forEach(tell, { discard: true }))
-        )
+      write: (record) => Effect.flatMap(audit(record), (findings) => Effect.forEach(findings, tell, { discard: true }))
     }
   })
 })

@@ -1,7 +1,7 @@
 /** A file of suspected rollouts, to be read by a person or left out of what others train on. */
-import { RunRecord, type RunStore } from "@effect-rl/core"
-import type { Audit } from "@effect-rl/core/records"
-import { Conversation, Projection, Rollouts } from "@effect-rl/export"
+import type { RunStore } from "@effect-rl/core"
+import { type Audit, Conversation, Rollouts, Story, StoryReader } from "@effect-rl/core/records"
+import { Projection } from "@effect-rl/export"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as RolloutId from "../rollouts/RolloutId.ts"
@@ -28,12 +28,12 @@ export const write = Effect.fnUntraced(function*(
 ) {
   const suspected = suspicions(findings)
   const sequences = new Set(findings.flatMap(({ group }) => group === undefined ? [] : [group.sequence]))
-  const decode = yield* RunTokenizer.decoder(run)
-  const lineOf = ({ advantage, group: { record }, member, reward, trajectory }: Rollouts.Member) => {
+  const language = yield* RunTokenizer.language(run)
+  const lineOf = ({ advantage, group: { record }, member, reward, turns }: Rollouts.Told) => {
     const id = RolloutId.format({ sequence: record.sequence, member })
     const found = suspected.get(id)
     if (found === undefined) return []
-    const messages = Conversation.messages(Conversation.turns(trajectory, decode))
+    const messages = Conversation.toOpenAi(turns)
     return [{
       id,
       iteration: record.iteration,
@@ -45,17 +45,16 @@ export const write = Effect.fnUntraced(function*(
       messages
     }]
   }
-  const records = RunRecord.current(yield* Stream.runCollect(run.read))
-  const batches = Rollouts.batches(records).map((batch) => ({
+  const story = yield* StoryReader.read(run)
+  const batches = Story.batches(story).map((batch) => ({
     ...batch,
     groups: batch.groups.filter(({ sequence }) => sequences.has(sequence))
   }))
-  yield* Projection.writeLines(
-    file,
-    Stream.flatMap(
-      Stream.mapEffect(Stream.fromIterable(batches), (batch) => Rollouts.load(run, batch)),
-      (groups) => Stream.fromIterable(groups.flatMap(Rollouts.members).flatMap(lineOf))
-    )
-  )
+  const lines = Effect.fnUntraced(function*(batch: Story.Batch) {
+    const { groups } = yield* Rollouts.load(run, story, batch)
+    const members = yield* Effect.forEach(groups, (group) => Rollouts.told(group, language))
+    return members.flat().flatMap(lineOf)
+  })
+  yield* Projection.writeLines(file, Stream.flattenIterable(Stream.mapEffect(Stream.fromIterable(batches), lines)))
   return suspected.size
 })

@@ -45,7 +45,7 @@ const write = Effect.fnUntraced(function*(reader: RunStore.RunReader, name: Form
     case "Page":
       return yield* Projection.writeText(out, yield* ExportedPage.make(reader.name))
     case "Projection":
-      return yield* format.write(reader, out, { decode: yield* RunTokenizer.decoder(reader) })
+      return yield* format.write(reader, out, { language: yield* RunTokenizer.language(reader) })
     case "Sink": {
       const path = yield* Path.Path
       if (format.appends === true) yield* checkNew(out)

@@ -1,5 +1,5 @@
 /** `effect-rl regrade RUN`: what another rule of credit would have trained on, without sampling anything. */
-import { InvalidOption, RunRecord, type RunStore } from "@effect-rl/core"
+import { InvalidOption, type RunStore } from "@effect-rl/core"
 import { Statistics } from "@effect-rl/core/evaluation"
 import { Suggestion } from "@effect-rl/core/program"
 import { Regrade } from "@effect-rl/core/records"
@@ -52,14 +52,8 @@ const turned = (before: Advantages, after: Advantages) =>
     Math.sign(before[member] ?? 0) !== Math.sign(after[member] ?? 0)
   ).length
 
-const rowOf = (
-  { data, groups, iteration, reward }: Regrade.Regraded,
-  credited: RunRecord.Credited | undefined
-): Row => {
-  const before = new Map(credited?.groups.map(({ advantages, key }) => [key, advantages]))
-  const pairs = groups.map(({ advantagesG, result: { key } }) =>
-    [before.get(key) ?? [], Array.from(advantagesG)] as const
-  )
+const rowOf = ({ data, groups, iteration, recorded, reward }: Regrade.Regraded): Row => {
+  const pairs = groups.map(({ advantagesG }, index) => [recorded[index] ?? [], Array.from(advantagesG)] as const)
   const informative = (which: 0 | 1) => pairs.filter((pair) => pair[which].length > 0).length
   return {
     iteration,
@@ -99,14 +93,7 @@ const ruleOf = (name: string) => {
 const regradeRun = Effect.fnUntraced(function*(run: RunStore.RunReader, rule: string) {
   const output = yield* Output
   const credit = yield* ruleOf(rule)
-  const records = RunRecord.current(yield* Stream.runCollect(run.read))
-  const credits = new Map(records.filter(RunRecord.guards.Credited).map((record) => [record.iteration, record]))
-  const rows = yield* Stream.runCollect(
-    Stream.map(
-      Regrade.run(run, { credit }),
-      (regraded) => rowOf(regraded, credits.get(regraded.iteration))
-    )
-  )
+  const rows = yield* Stream.runCollect(Stream.map(Regrade.run(run, { credit }), rowOf))
   yield* output.lines([`as it was credited → as by "${rule}"`, ...Columns.aligned([headings, ...rows.map(cells)])])
   for (const row of rows) yield* output.record({ type: "regraded", rule, ...row })
 })

@@ -1,6 +1,5 @@
 /** What a run has come to. */
-import { RunRecord } from "@effect-rl/core"
-import { RewardCurve } from "@effect-rl/core/records"
+import { RewardCurve, Story } from "@effect-rl/core/records"
 import * as Arr from "effect/Array"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
@@ -51,9 +50,10 @@ interface MeanReward {
 }
 
 /** Mean rewards of evaluators that do not grade answers as right or wrong. */
-const meanRewards = ({ records }: RunHistory): ReadonlyArray<MeanReward> =>
-  records.filter(RunRecord.guards.Evaluated).flatMap(({ evaluator, metrics, reward, score }) => {
-    if (reward === undefined || score !== undefined) return []
+const meanRewards = ({ story }: RunHistory): ReadonlyArray<MeanReward> =>
+  Story.evaluations(story).flatMap(({ evaluated }) => {
+    if (evaluated?.reward === undefined || evaluated.score !== undefined) return []
+    const { evaluator, metrics, reward } = evaluated
     return [{
       evaluator: `${evaluator} (${metrics[`${evaluator}/episodes`] ?? "–"})`,
       mean: `${Quantity.fixed(reward.mean, 3)}${ProgressText.rewardInterval(reward)}`

@@ -1,8 +1,7 @@
 /** Rewards and evaluations of a run so far, earlier segments included. */
-import { RunRecord, type RunStore } from "@effect-rl/core"
-import type { RewardCurve } from "@effect-rl/core/records"
+import type { RunStore } from "@effect-rl/core"
+import { type RewardCurve, Story, StoryReader } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
 
 /** The share of held-out problems answered right, or of held-out preferences kept, with its 95 % interval. */
 export interface Measurement {
@@ -18,24 +17,19 @@ export interface Measurement {
 }
 
 export interface RunHistory {
-  /** The records that count. */
-  readonly records: ReadonlyArray<RunRecord.RunRecord>
+  readonly story: Story.Story
   readonly rewards: ReadonlyArray<RewardCurve.Report>
   readonly measurements: ReadonlyArray<Measurement>
 }
 
-const reportOf = (record: RunRecord.RunRecord): ReadonlyArray<RewardCurve.Report> =>
-  record._tag === "Updated" && record.reward !== undefined
-    ? [{
-      iteration: record.iteration,
-      reward: record.reward.mean,
-      rewardStandardError: record.reward.standardError
-    }]
-    : []
+const reportOf = ({ index, updated }: Story.Iteration): ReadonlyArray<RewardCurve.Report> =>
+  updated?.reward === undefined
+    ? []
+    : [{ iteration: index, reward: updated.reward.mean, rewardStandardError: updated.reward.standardError }]
 
-const measurementOf = (record: RunRecord.RunRecord): ReadonlyArray<Measurement> => {
-  if (record._tag !== "Evaluated" || record.score === undefined) return []
-  const { evaluator, iteration, metrics, reward, score } = record
+const measurementOf = ({ evaluated }: Story.Evaluation): ReadonlyArray<Measurement> => {
+  if (evaluated?.score === undefined) return []
+  const { evaluator, iteration, metrics, reward, score } = evaluated
   return [{
     evaluator,
     iteration,
@@ -45,17 +39,10 @@ const measurementOf = (record: RunRecord.RunRecord): ReadonlyArray<Measurement> 
   }]
 }
 
-/** The latest of the measurements that a resumed run repeated. */
-const latest = (
-  measurements: ReadonlyArray<Measurement>
-) => [...new Map(measurements.map((measured) => [`${measured.evaluator} ${measured.iteration}`, measured])).values()]
-
-export const read = Effect.fnUntraced(function*(run: RunStore.RunReader) {
-  const records = RunRecord.current(yield* Stream.runCollect(run.read))
-  const history: RunHistory = {
-    records,
-    rewards: records.flatMap(reportOf),
-    measurements: latest(records.flatMap(measurementOf))
-  }
-  return history
+export const of = (story: Story.Story): RunHistory => ({
+  story,
+  rewards: Story.iterations(story).flatMap(reportOf),
+  measurements: Story.evaluations(story).flatMap(measurementOf)
 })
+
+export const read = (run: RunStore.RunReader) => Effect.map(StoryReader.read(run), of)

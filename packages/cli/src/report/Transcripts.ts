@@ -1,8 +1,7 @@
 /** The same few held-out problems, answered before and after training. */
-import type { RunRecord, RunStore } from "@effect-rl/core"
+import type { RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
-import { GroupResult } from "@effect-rl/core/program"
-import { GroupPayload } from "@effect-rl/core/records"
+import { Conversation, LogNames, type Recorded, Rollouts, Story } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
@@ -32,15 +31,26 @@ const chosen = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
   )
 }
 
-const headline = new Set(["question", "reference"])
+const callLine = ({ arguments: given, name, result }: Conversation.ToolUse) =>
+  `${name}(${given})${result === undefined ? "" : ` → ${result}`}`
 
-/** The logs of a turn as lines, without empty messages, such as those beside a tool call. */
-const turnLines = (logs: Trajectory.Transition["logs"]) =>
-  Object.entries(logs).flatMap(([name, value]) => value === "" || headline.has(name) ? [] : [`${name}: ${value}`])
+/** What was said and called in a turn, and what else the environment logged, without empty messages such as those beside a call. */
+const turnLines = (transition: Trajectory.Transition, { said, tools }: Conversation.Turn): ReadonlyArray<string> =>
+  [
+    ...(Conversation.isLogged(transition) ? [Conversation.text(said)] : []),
+    ...tools.map(callLine),
+    ...Conversation.others(transition).flatMap(([name, value]) =>
+      value === "" || LogNames.given.includes(name) ? [] : [`${name}: ${value}`]
+    )
+  ].filter((line) => line !== "")
 
-/** The text of the turns. */
-const said = ({ transitions }: Trajectory.Trajectory) =>
-  transitions.flatMap(({ logs }) => Object.hasOwn(logs, "response") ? [logs["response"]] : turnLines(logs)).join("\n")
+const said = (trajectory: Trajectory.Trajectory) => {
+  const turns = Conversation.make(trajectory, [])
+  return trajectory.transitions.flatMap((transition, index) => {
+    const turn = turns[index]
+    return turn === undefined ? [] : turnLines(transition, turn)
+  }).join("\n")
+}
 
 interface Attempt {
   readonly question: string
@@ -49,38 +59,33 @@ interface Attempt {
 }
 
 /** The first attempt of a group; undefined where it has none. */
-const attempt = Effect.fnUntraced(function*(
-  run: RunStore.RunReader,
-  { iteration, key, payload }: RunRecord.GroupRolledOut
-) {
-  if (payload === undefined) return undefined
-  const result = yield* GroupPayload.decode(yield* run.payload(payload))
-  if (GroupResult.isSkipped(result)) return undefined
-  const [first] = GroupResult.survivors(result)
+const attempt = Effect.fnUntraced(function*(run: RunStore.RunReader, record: Recorded.Group) {
+  const { iteration, key } = record
+  const result = yield* Rollouts.result(run, record)
+  const [first] = result === undefined ? [] : Rollouts.members({ record, result, index: 0, advantages: [] })
   if (first === undefined) return undefined
-  const [member, trajectory] = first
-  const logs = trajectory.transitions.at(-1)?.logs ?? {}
+  const { reward, trajectory } = first
   const found: Attempt = {
-    question: String(logs["question"] ?? key),
-    reference: String(logs["reference"] ?? ""),
-    answer: { iteration, response: said(trajectory), reward: result.rewardsG[member] ?? NaN }
+    question: Conversation.question(trajectory) ?? key,
+    reference: Conversation.reference(trajectory) ?? "",
+    answer: { iteration, response: said(trajectory), reward }
   }
   return found
 })
 
-/** Problems of the run's first evaluator, with their first and last answers. */
-export const read = Effect.fnUntraced(function*(run: RunStore.RunReader, { records }: RunHistory) {
-  const groups = records.flatMap((record) =>
-    record._tag === "GroupRolledOut" && record.evaluator !== undefined ? [record] : []
+/** Problems of the run's first evaluator that rolled out groups, with their first and last answers. */
+export const read = Effect.fnUntraced(function*(run: RunStore.RunReader, { story }: RunHistory) {
+  const measured = Story.batches(story).filter(({ evaluator }) => evaluator !== undefined)
+  const groups = measured.filter(({ evaluator }) => evaluator === measured[0]?.evaluator).flatMap(({ groups }) =>
+    groups
   )
-  const own = groups.filter(({ evaluator }) => evaluator === groups[0]?.evaluator)
-  const keys = chosen([...new Set(own.map(({ key }) => key))].toSorted())
-  return yield* Effect.forEach(keys, (key) => transcript(run, own.filter((group) => group.key === key)))
+  const keys = chosen([...new Set(groups.map(({ key }) => key))].toSorted())
+  return yield* Effect.forEach(keys, (key) => transcript(run, groups.filter((group) => group.key === key)))
 })
 
 const transcript = Effect.fnUntraced(function*(
   run: RunStore.RunReader,
-  groups: ReadonlyArray<RunRecord.GroupRolledOut>
+  groups: ReadonlyArray<Recorded.Group>
 ) {
   const ends = [...new Set([...groups.slice(0, 1), ...groups.slice(-1)])]
   const attempts = (yield* Effect.forEach(ends, (group) => attempt(run, group))).filter((found) => found !== undefined)

@@ -1,6 +1,6 @@
 /** Which rollouts of a run are listed. */
-import { RunRecord } from "@effect-rl/core"
 import type { GroupResult } from "@effect-rl/core/program"
+import { type Recorded, Story } from "@effect-rl/core/records"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import * as RolloutId from "./RolloutId.ts"
@@ -54,7 +54,7 @@ export interface Line {
 const holds = <A>(wanted: Option.Option<A>, test: (wanted: A) => boolean) =>
   Option.match(wanted, { onNone: () => true, onSome: test })
 
-const isWanted = (filter: Filter) => (record: RunRecord.GroupRolledOut) =>
+const isWanted = (filter: Filter) => (record: Recorded.Group) =>
   (record.evaluator ?? "") === Option.getOrElse(filter.evaluator, () => "")
   && holds(filter.iteration, (iteration) => record.iteration === iteration)
   && holds(filter.tag, (tag) => record.tags.includes(tag))
@@ -64,21 +64,10 @@ const isIn = (filter: Filter) => ({ reward, stopReason }: Line) =>
   && holds(filter.maxReward, (most) => reward <= most)
   && holds(filter.stopReason, (wanted) => stopReason === wanted)
 
-type Advantages = ReadonlyMap<string, ReadonlyArray<number>>
-
-/** Advantages by the group's iteration, which need not be that of its update, and its key. */
-const advantagesOf = (records: ReadonlyArray<RunRecord.RunRecord>): Advantages =>
-  new Map(
-    records.filter(RunRecord.guards.Credited).flatMap(({ groups, iteration: update }) =>
-      groups.map(({ advantages, iteration = update, key }) => [`${iteration} ${key}`, advantages])
-    )
-  )
-
-const linesOf = (advantages: Advantages) => (record: RunRecord.GroupRolledOut): ReadonlyArray<Line> =>
+const linesOf = (story: Story.Story) => (record: Recorded.Group): ReadonlyArray<Line> =>
   record.members.flatMap((summary, member) => {
     if (summary === null) return []
     const { evaluator = null, iteration, key, sequence } = record
-    const credited = evaluator === null ? advantages.get(`${iteration} ${key}`)?.[member] : undefined
     return [{
       id: RolloutId.format({ sequence, member }),
       iteration,
@@ -86,7 +75,7 @@ const linesOf = (advantages: Advantages) => (record: RunRecord.GroupRolledOut): 
       group: key,
       member,
       reward: record.rewards[member] ?? NaN,
-      advantage: credited ?? null,
+      advantage: Story.advantages(story, record)[member] ?? null,
       turns: summary.turns,
       tokens: summary.sampled,
       stopReason: summary.stopReason
@@ -95,11 +84,11 @@ const linesOf = (advantages: Advantages) => (record: RunRecord.GroupRolledOut): 
 
 /** The rollouts that the filter lets through, oldest first, the newest of them where there are more than its limit. */
 export const select = (
-  records: ReadonlyArray<RunRecord.RunRecord>,
+  story: Story.Story,
   filter: Filter
 ): { readonly found: number; readonly lines: ReadonlyArray<Line> } => {
-  const groups = RunRecord.current(records).filter(RunRecord.guards.GroupRolledOut).filter(isWanted(filter))
-  const lines = groups.flatMap(linesOf(advantagesOf(records))).filter(isIn(filter))
+  const groups = story.records.filter((record) => record._tag === "GroupRolledOut").filter(isWanted(filter))
+  const lines = groups.flatMap(linesOf(story)).filter(isIn(filter))
   return { found: lines.length, lines: lines.slice(-filter.limit) }
 }
 

@@ -1,11 +1,9 @@
 /** Rollouts of a recorded run in the terminal: a list, or one as a whole. */
-import { InvalidOption, type RunRecord, type RunStore } from "@effect-rl/core"
+import { InvalidOption, Message, type RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
-import { GroupPayload } from "@effect-rl/core/records"
-import { Conversation } from "@effect-rl/export"
+import { Conversation, type Recorded, Rollouts, Story, StoryReader } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Stream from "effect/Stream"
 import * as Columns from "../terminal/Columns.ts"
 import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
@@ -33,7 +31,7 @@ const cells = (line: RolloutFilter.Line) => [
 /** Lists the rollouts that the filter lets through. */
 export const list = Effect.fnUntraced(function*(run: RunStore.RunReader, filter: RolloutFilter.Filter) {
   const output = yield* Output
-  const { found, lines } = RolloutFilter.select(yield* Stream.runCollect(run.read), filter)
+  const { found, lines } = RolloutFilter.select(yield* StoryReader.read(run), filter)
   const last = lines.at(-1)
   if (last === undefined) yield* output.lines(["no rollout matches the filters"])
   else {
@@ -43,11 +41,6 @@ export const list = Effect.fnUntraced(function*(run: RunStore.RunReader, filter:
   }
   yield* Effect.forEach(lines, (line) => output.record({ type: "rollout", ...line }), { discard: true })
 })
-
-const logLines = (logs: Trajectory.Transition["logs"]) =>
-  Object.entries(logs).flatMap(([name, value]) =>
-    name === "question" || name === "response" || name.startsWith("tool_") ? [] : [`${name}: ${value}`]
-  )
 
 const block = (text: string) => Untrusted.showLines(text.trimEnd()).split("\n").map((line) => `  ${line}`)
 
@@ -61,30 +54,40 @@ const timesText = (times: Trajectory.TurnTimes | undefined) =>
     ? ""
     : `, policy ${Quantity.duration(times.sampling)}, environment ${Quantity.duration(times.environment)}`
 
-const turnLines = (
-  { action, logs, metrics, reward, times }: Trajectory.Transition,
-  { prompt, response, tools }: Conversation.Turn,
-  index: number,
-  style: Style
-) => [
-  "",
-  style.bold(`turn ${index}`) +
-  `  reward ${Quantity.fixed(reward, 3)}, ${action.tokens.length} tokens, ${action.stopReason}${timesText(times)}`,
-  ...(prompt === "" ? [] : [style.dim("prompt"), ...block(prompt)]),
-  style.dim("response"),
-  ...block(response),
-  ...tools.flatMap(({ call, result }) => [style.dim(`tool ${Untrusted.show(call)}`), ...block(result)]),
-  ...logLines(logs).flatMap(block),
-  ...(Object.keys(metrics).length === 0 ? [] : [style.dim(Untrusted.show(metricsText(metrics)))])
+const messageLines = (title: string, text: string, style: Style) =>
+  text === "" ? [] : [style.dim(title), ...block(text)]
+
+const toolLines = ({ arguments: given, name, result = "" }: Conversation.ToolUse, style: Style) => [
+  style.dim(`tool ${Untrusted.show(`${name}(${given})`)}`),
+  ...block(result)
 ]
 
+const turnLines = (
+  transition: Trajectory.Transition,
+  { said, shown, tools }: Conversation.Turn,
+  index: number,
+  style: Style
+) => {
+  const { action, metrics, reward, times } = transition
+  // Answers of tools stand below their calls.
+  const before = shown.filter(({ role }) => role !== "tool")
+  return [
+    "",
+    style.bold(`turn ${index}`) +
+    `  reward ${Quantity.fixed(reward, 3)}, ${action.tokens.length} tokens, ${action.stopReason}${timesText(times)}`,
+    ...before.flatMap((message) => messageLines(Untrusted.show(message.role), Conversation.text(message), style)),
+    ...messageLines("reasoning", Message.thinking(said), style),
+    ...messageLines("response", Conversation.text(said), style),
+    ...tools.flatMap((tool) => toolLines(tool, style)),
+    ...Conversation.others(transition).flatMap(([name, value]) => block(`${name}: ${value}`)),
+    ...(Object.keys(metrics).length === 0 ? [] : [style.dim(Untrusted.show(metricsText(metrics)))])
+  ]
+}
+
 const groupOf = Effect.fnUntraced(function*(run: RunStore.RunReader, { sequence }: RolloutId.RolloutId) {
-  const record = Option.getOrUndefined(
-    yield* Stream.runHead(Stream.filter(run.read, (record) => record.sequence === sequence))
-  )
-  return record?._tag === "GroupRolledOut" && record.payload !== undefined
-    ? { record, result: yield* Effect.flatMap(run.payload(record.payload), GroupPayload.decode) }
-    : undefined
+  const record = Story.group(yield* StoryReader.read(run), sequence)
+  const result = record === undefined ? undefined : yield* Rollouts.result(run, record)
+  return record === undefined || result === undefined ? undefined : { record, result }
 })
 
 const noRollout = (run: RunStore.RunReader, id: RolloutId.RolloutId) =>
@@ -94,7 +97,7 @@ const noRollout = (run: RunStore.RunReader, id: RolloutId.RolloutId) =>
     expected: "one that --rollouts lists"
   })
 
-const head = (record: RunRecord.GroupRolledOut, { member }: RolloutId.RolloutId) =>
+const head = (record: Recorded.Group, { member }: RolloutId.RolloutId) =>
   `${Untrusted.show(record.key)}  member ${member}, ` +
   `${record.evaluator === undefined ? "" : `${Untrusted.show(record.evaluator)} before `}iteration ${record.iteration}`
 
@@ -105,7 +108,7 @@ export const one = Effect.fnUntraced(function*(run: RunStore.RunReader, id: Roll
   const trajectory = found === undefined ? undefined : RolloutFilter.memberOf(found.result, id.member)
   if (found === undefined || trajectory === undefined) return yield* noRollout(run, id)
   const { record } = found
-  const turns = Conversation.turns(trajectory, yield* RunTokenizer.decoder(run))
+  const turns = yield* Conversation.read(trajectory, yield* RunTokenizer.language(run))
   const reward = record.rewards[id.member] ?? NaN
   const stopReason = Option.getOrNull(trajectory.stopReason)
   yield* output.lines([
@@ -123,6 +126,6 @@ export const one = Effect.fnUntraced(function*(run: RunStore.RunReader, id: Roll
     iteration: record.iteration,
     reward,
     stopReason,
-    turns
+    messages: Conversation.toOpenAi(turns)
   })
 })

@@ -1,7 +1,7 @@
-/** The tokenizer of a recorded run, to show its tokens as text. */
+/** The tokenizer and the renderer of a recorded run, to show its tokens as messages. */
 import { RunRecord, type RunStore } from "@effect-rl/core"
-import { Tokenizer } from "@effect-rl/core/renderers"
-import type { Conversation } from "@effect-rl/export"
+import type { Conversation } from "@effect-rl/core/records"
+import { Renderers, Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
@@ -13,13 +13,22 @@ const load = Effect.fnUntraced(function*(model: string, fingerprint: unknown) {
   return yield* new Tokenizer.TokenizerError({ tokenizer: model, detail })
 }, Effect.provide(ModelTokenizers.layer))
 
-/** Reads the run's tokens as text; undefined, with a warning, where its model's tokenizer is not available. */
-export const decoder = Effect.fnUntraced(function*(run: RunStore.RunReader) {
+/** The language of a tokenizer, with the run's renderer where it is known here. */
+const languageOf = (tokenizer: Tokenizer.Tokenizer, renderer: unknown): Effect.Effect<Conversation.Language> =>
+  typeof renderer !== "string"
+    ? Effect.succeed(tokenizer)
+    : Effect.match(Renderers.byName(renderer, tokenizer), {
+      onFailure: () => tokenizer,
+      onSuccess: ({ parse }) => ({ decode: tokenizer.decode, parse })
+    })
+
+/** Reads the run's tokens; undefined, with a warning, where its model's tokenizer is not available. */
+export const language = Effect.fnUntraced(function*(run: RunStore.RunReader) {
   const records = yield* Stream.runCollect(run.read)
-  const { model, tokenizer } = records.findLast(RunRecord.guards.Opened)?.identity ?? {}
+  const { model, renderer, tokenizer } = records.findLast(RunRecord.guards.Opened)?.identity ?? {}
   if (typeof model !== "string") return undefined
   return yield* load(model, tokenizer).pipe(
-    Effect.map(({ decode }): Conversation.Decode => decode),
+    Effect.flatMap((tokenizer) => languageOf(tokenizer, renderer)),
     Effect.catch(({ message }) =>
       Effect.as(Effect.logWarning(`texts are those that environments logged: ${message}`), undefined)
     )

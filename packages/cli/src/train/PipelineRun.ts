@@ -1,5 +1,4 @@
 /** One `train` command of a pipeline: stage after stage, each a run in a folder of its own, and what each has come to. */
-import { RunRecord } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import type { Pipeline } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
@@ -33,7 +32,7 @@ export interface Trained {
 
 const read = Effect.fnUntraced(function*(stage: string, folder: string) {
   const history = yield* Effect.flatMap(RunDirectory.open(folder), RunHistory.read)
-  const { samplerPath = null, statePath = "" } = history.records.findLast(RunRecord.guards.Saved) ?? {}
+  const { samplerPath = null, statePath = "" } = history.story.saved ?? {}
   if (samplerPath === null) return yield* new StageNotSaved({ folder })
   const trained: Trained = { stage, folder, history, checkpoint: { statePath, samplerPath } }
   return trained

@@ -1,6 +1,6 @@
 /** `effect-rl show RUN`: a report on one run, a list of its rollouts, or one of them. */
-import { Health, RunRecord, RunStore } from "@effect-rl/core"
-import { Story, StoryReader } from "@effect-rl/core/records"
+import { Health, RunStore } from "@effect-rl/core"
+import { Story } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import { Runs, Status } from "@effect-rl/view"
 import * as Argument from "effect/cli/Argument"
@@ -94,8 +94,10 @@ const rewardLine = ({ rewards }: RunHistory.RunHistory): ReadonlyArray<string> =
 const shownRewards = 60
 
 /** The metrics of health that have drifted since the first iterations, with advice. */
-const drifts = ({ records }: RunHistory.RunHistory): ReadonlyArray<string> => {
-  const drift = Health.drift(records.filter(RunRecord.guards.Updated).map(({ metrics }) => metrics))
+const drifts = ({ story }: RunHistory.RunHistory): ReadonlyArray<string> => {
+  const drift = Health.drift(
+    Story.iterations(story).flatMap(({ updated }) => updated === undefined ? [] : [updated.metrics])
+  )
   return Health.concerns(drift).map(({ sign: { advice = "", title }, value }) =>
     `${title}: ${Quantity.fixed(value, 2)}. ${advice}`
   )
@@ -124,8 +126,8 @@ const report = Effect.fnUntraced(function*(reader: RunStore.RunReader) {
   const output = yield* Output
   const run = reader.name
   const isWritten = yield* RunDirectory.isHeld(run)
-  const told = summary(yield* StoryReader.read(reader), yield* Clock.currentTimeMillis, isWritten)
   const history = yield* RunHistory.read(reader)
+  const told = summary(history.story, yield* Clock.currentTimeMillis, isWritten)
   const transcripts = yield* Transcripts.read(reader, history)
   yield* output.lines([...head(run, told, history, output.style), ...FinalReport.lines(history, output.style)])
   if (transcripts.length > 0) yield* output.lines(["", ...Transcripts.lines(transcripts, output.style)])

@@ -1,4 +1,4 @@
-/** Every command that reads a run says that its files are damaged, and shows no number of them. */
+/** Every command that reads a run says that its files are damaged, and shows no number of what is. */
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
@@ -17,7 +17,7 @@ const change = (file: string, from: string | RegExp, to: string) => {
 }
 
 it.live(
-  "commands refuse a run whose records or payloads were changed, by file and place",
+  "commands refuse a run whose records were changed, and leave out groups whose payloads were, by file and place",
   () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
@@ -45,12 +45,17 @@ it.live(
         [...listed.out, ...listed.errors].join("\n"),
         /cannot be read: .*records\.jsonl, line \d+ was changed/
       )
-      for (const [command = "", ...others] of [["audit"], ["regrade"], ["export", page]]) {
-        const { errors, exit } = yield* run(command, payloads, ...others)
-        assert.isTrue(Exit.isFailure(exit), command)
-        assert.match(errors.join("\n"), /payloads\.jsonl was changed at bytes \d+ to \d+ after it was written/, command)
-      }
       assert.isFalse(yield* fs.exists(page))
+      const damage = /payloads\.jsonl was changed at bytes \d+ to \d+ after it was written/
+      const chat = join(root, "chat.jsonl")
+      for (const [command = "", ...others] of [["regrade"], ["export", page], ["export", chat, "--format", "chat"]]) {
+        const { errors, exit, out } = yield* run(command, payloads, ...others)
+        assert.isTrue(Exit.isSuccess(exit), command)
+        assert.match([...errors, ...out].join("\n"), new RegExp(`group \\S+ is left out: .*${damage.source}`), command)
+      }
+      const audited = yield* run("audit", payloads)
+      assert.isTrue(Exit.isFailure(audited.exit))
+      assert.match(audited.out.join("\n"), new RegExp(`unreadable: .*${damage.source}`))
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
   60_000
 )

@@ -1,11 +1,12 @@
 import * as CurveFiles from "@effect-rl/cli/report/CurveFiles"
 import type * as RunHistory from "@effect-rl/cli/report/RunHistory"
+import { Story } from "@effect-rl/core/records"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 
 const history: RunHistory.RunHistory = {
-  records: [],
+  story: Story.empty(),
   rewards: [{ iteration: 0, reward: 0.2 }, { iteration: 1, reward: NaN }, { iteration: 2, reward: 0.9 }],
   measurements: [{ evaluator: "held_out", iteration: 0, value: 0.3, low: 0.2, high: 0.4, reward: 0.25, episodes: 10 }]
 }
@@ -47,7 +48,7 @@ describe("CurveFiles.write", () => {
         { ...measurement, reward: NaN },
         { ...measurement, reward: NaN, iteration: 9, value: 0.8 }
       ])
-      const svg = yield* svgOf({ records: [], rewards: [], measurements })
+      const svg = yield* svgOf({ story: Story.empty(), rewards: [], measurements })
       assert.include(svg, "held out")
       assert.lengthOf(svg.match(/<polygon/g) ?? [], 2)
     }).pipe(Effect.provide(NodeServices.layer)))

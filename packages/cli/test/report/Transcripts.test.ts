@@ -96,11 +96,15 @@ describe("Transcripts", () => {
     Effect.gen(function*() {
       const problem = { question: "Which room?", reference: "237" }
       yield* evaluated(0, [
-        groupOf("0/Cara", { assistant_content: "", tool_result_0: "237" }, { assistant_content: "237", ...problem })
+        groupOf(
+          "0/Cara",
+          { assistant_content: "", tool_call_0: "search({})", tool_result_0: "237" },
+          { assistant_content: "237", ...problem }
+        )
       ])
       const [transcript] = yield* read
       assert.deepInclude(transcript, problem)
-      assert.strictEqual(transcript?.answers[0]?.response, "tool_result_0: 237\nassistant_content: 237")
+      assert.strictEqual(transcript?.answers[0]?.response, "search({}) → 237\n237")
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
   it("name a problem in one line", () => {

@@ -47,7 +47,7 @@ describe("effect-rl show --rollout", () => {
       const { out } = yield* run("show", folder, "--rollout", String(first?.["id"]))
       const text = out.join("\n")
       assert.match(text, /member 3, iteration 1\nreward [01]\.000, ended by completed\n\nturn 0 /)
-      assert.match(text, /prompt\n {2}What is \d+ \+ \d+\?.*\nresponse\n {2}\S/)
+      assert.match(text, /user\n {2}What is \d+ \+ \d+\?.*\nresponse\n {2}\S/)
     }))
 
   it.effect.each([["999.0", "which"], [

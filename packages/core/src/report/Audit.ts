@@ -3,13 +3,15 @@
  * a proof. An audit does not change a run unless `quarantine` is part of its credit.
  */
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type * as Credit from "../learn/Credit.ts"
 import { traitsOf } from "../learn/credit/Assigned.ts"
-import * as RunRecord from "../records/RunRecord.ts"
 import type { RunError, RunReader } from "../records/RunStore.ts"
 import type * as GroupResult from "../rollout/GroupResult.ts"
-import * as GroupPayload from "../rollout/payload/GroupPayload.ts"
+import type * as Recorded from "../story/Recorded.ts"
+import * as Rollouts from "../story/Rollouts.ts"
+import * as StoryReader from "../story/StoryReader.ts"
 import * as Episode from "./audit/Episode.ts"
 import * as GroupChecks from "./audit/GroupChecks.ts"
 import type { Suspicion } from "./audit/Suspicion.ts"
@@ -20,7 +22,7 @@ export type { Suspicion } from "./audit/Suspicion.ts"
 
 /** A finding and its place. */
 export interface Finding {
-  /** `duplicates`, `grader_disagreement`, `repetition`, `tampering`, or of a trend `length_drift`, `variance_collapse`, … */
+  /** `duplicates`, `grader_disagreement`, `repetition`, `tampering`, `unreadable`, or of a trend `length_drift`, `variance_collapse`, … */
   readonly check: string
   readonly detail: string
   readonly iteration: number
@@ -38,6 +40,8 @@ export const group = (result: GroupResult.GroupResult): ReadonlyArray<Suspicion>
   return groupChecks.flatMap((check) => check(episodes))
 }
 
+const unreadable = ({ message }: Rollouts.Damage): Suspicion => ({ check: "unreadable", detail: message, members: [] })
+
 const trendChecks = [
   TrendChecks.lengthDrift,
   TrendChecks.varianceCollapse,
@@ -46,25 +50,27 @@ const trendChecks = [
   TrendChecks.dominance
 ]
 
-/** The errors of reading a recorded run. */
-export type Error = RunError | GroupPayload.GroupPayloadError
-
 /**
  * Audits a run record by record, also while it goes on: a group when it is recorded, trends when its iteration is done. Groups of
- * evaluations are left out, as they are not trained on. A trend is reported when it begins.
+ * evaluations are left out, as they are not trained on. A trend is reported when it begins. A group that cannot be read is a finding.
  */
 export const make = (
-  { payload }: Pick<RunReader, "payload">
-): (record: RunRecord.RunRecord) => Effect.Effect<ReadonlyArray<Finding>, Error> => {
+  run: Pick<RunReader, "payload">
+): (record: Recorded.Recorded) => Effect.Effect<ReadonlyArray<Finding>> => {
   const checks = trendChecks.map((make) => make())
   let episodes: Array<ReadonlyArray<Episode.Episode>> = []
-  const ofGroup = Effect.fnUntraced(function*({ iteration, key, payload: range, sequence }: RunRecord.GroupRolledOut) {
-    if (range === undefined) return []
-    const result = yield* Effect.flatMap(payload(range), GroupPayload.decode)
-    episodes.push(Episode.of(result))
-    return group(result).map((suspicion): Finding => ({ ...suspicion, iteration, group: { key, sequence } }))
+  const ofGroup = Effect.fnUntraced(function*(record: Recorded.Group) {
+    const { iteration, key, sequence } = record
+    const read = yield* Effect.result(Rollouts.result(run, record))
+    const suspicions = Result.isFailure(read) ? [unreadable(read.failure)] : suspicionsOf(read.success)
+    return suspicions.map((suspicion): Finding => ({ ...suspicion, iteration, group: { key, sequence } }))
   })
-  const ofIteration = ({ iteration }: RunRecord.Updated): ReadonlyArray<Finding> => {
+  const suspicionsOf = (result: GroupResult.GroupResult | undefined) => {
+    if (result === undefined) return []
+    episodes.push(Episode.of(result))
+    return group(result)
+  }
+  const ofIteration = ({ iteration }: Recorded.Updated): ReadonlyArray<Finding> => {
     const groups = episodes
     episodes = []
     return checks.flatMap((check) => check(groups).map((trend) => ({ ...trend, iteration, members: [] })))
@@ -94,10 +100,10 @@ export const make = (
  * const reader = yield* RunDirectory.open("runs/sums")
  * yield* Stream.runForEach(Audit.run(reader), ({ check, detail, iteration }) => Console.log(iteration, check, detail))
  */
-export const run = (reader: RunReader): Stream.Stream<Finding, Error> =>
+export const run = (reader: RunReader): Stream.Stream<Finding, RunError> =>
   Stream.unwrap(
-    Effect.map(Stream.runCollect(reader.read), (records) =>
-      Stream.flattenIterable(Stream.mapEffect(Stream.fromIterable(RunRecord.current(records)), make(reader))))
+    Effect.map(StoryReader.read(reader), ({ records }) =>
+      Stream.flattenIterable(Stream.mapEffect(Stream.fromIterable(records), make(reader))))
   )
 
 /** A group of which nothing is trained on. */

@@ -6,10 +6,12 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ConfidenceSequence from "../evaluate/ConfidenceSequence.ts"
 import * as CrossedEffects from "../evaluate/CrossedEffects.ts"
-import * as RunRecord from "../records/RunRecord.ts"
+import type * as RunRecord from "../records/RunRecord.ts"
 import * as Spent from "../records/Spent.ts"
 import * as Statistics from "../records/Statistics.ts"
 import * as Usage from "../records/Usage.ts"
+import type * as Recorded from "../story/Recorded.ts"
+import * as Story from "../story/Story.ts"
 
 /** The scores of all attempts at each problem, by the problem's tags and key. */
 export type Scores = ReadonlyMap<string, ReadonlyArray<number>>
@@ -86,26 +88,24 @@ export class CompareError extends Schema.TaggedError<CompareError>()("CompareErr
 }
 
 /** Keys such as numbers mean other problems in another task, whose groups have other tags. */
-const problemOf = ({ key, tags }: RunRecord.GroupRolledOut) => [...tags, key].join(" ")
+const problemOf = ({ key, tags }: Recorded.Group) => [...tags, key].join(" ")
 
 /** What the run had paid for after so many iterations. */
-const standing = (records: ReadonlyArray<RunRecord.RunRecord>, iteration: number): Standing => {
-  const updated = records.filter(RunRecord.guards.Updated).findLast((record) => record.iteration < iteration)
-  const { seconds = NaN, ...spent } = updated?.spent ?? Spent.zero
+const standing = (story: Story.Story, iteration: number): Standing => {
+  const last = Story.iterations(story).findLast(({ index, updated }) => updated !== undefined && index < iteration)
+  const { seconds = NaN, ...spent } = last?.updated?.spent ?? Spent.zero
   return { iteration, tokens: Usage.total(spent), seconds }
 }
 
 /** All measurements that came to their end, in the order of their iterations. */
 export const measurements = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<HeldOut> => {
-  const current = RunRecord.current(records)
-  const groups = current.filter(RunRecord.guards.GroupRolledOut)
-  return current.filter(RunRecord.guards.Evaluated).flatMap(({ evaluator, iteration }) => {
-    const own = groups.filter((group) => group.evaluator === evaluator && group.iteration === iteration)
+  const story = Story.fromRecords(records)
+  return Story.evaluations(story).flatMap(({ evaluated, evaluator, groups, iteration }) => {
     const scores: Scores = new Map(
-      own.map((group) => [problemOf(group), group.rewards.filter((reward) => !Number.isNaN(reward))])
+      groups.map((group) => [problemOf(group), group.rewards.filter((reward) => !Number.isNaN(reward))])
     )
-    return own.length === 0 ? [] : [{ evaluator, ...standing(current, iteration), scores }]
-  }).toSorted((left, right) => left.iteration - right.iteration)
+    return evaluated === undefined || groups.length === 0 ? [] : [{ evaluator, ...standing(story, iteration), scores }]
+  })
 }
 
 /** The newest measurement of each evaluator, in the order in which they first measured. */

@@ -1,4 +1,5 @@
 /** Where two runs diverge: their differences in configuration, and the first record that differs. */
+import * as GroupId from "../records/GroupId.ts"
 import type { Json, JsonObject } from "../records/Json.ts"
 import * as RunRecord from "../records/RunRecord.ts"
 
@@ -85,7 +86,8 @@ const place = (record: RunRecord.RunRecord): ReadonlyArray<Placed> =>
     }]
     : []
 
-const id = ({ evaluator, iteration, key, record }: Placed) => JSON.stringify([iteration, record, evaluator, key])
+const id = ({ evaluator, iteration, key = "", record }: Placed) =>
+  `${record} ${GroupId.toString({ evaluator, iteration, key })}`
 
 /** Evaluations come before the iteration; groups of one iteration finish in any order. */
 const order = ({ evaluator, iteration, key = "", record }: Placed) =>

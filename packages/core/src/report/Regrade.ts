@@ -8,11 +8,13 @@ import * as Advantage from "../learn/Advantage.ts"
 import * as Credit from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
 import type { Json } from "../records/Json.ts"
-import * as RunRecord from "../records/RunRecord.ts"
+import type * as RunRecord from "../records/RunRecord.ts"
 import type { RunError, RunReader } from "../records/RunStore.ts"
 import * as StepMetrics from "../rl/StepMetrics.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
-import * as GroupPayload from "../rollout/payload/GroupPayload.ts"
+import * as Rollouts from "../story/Rollouts.ts"
+import * as Story from "../story/Story.ts"
+import * as StoryReader from "../story/StoryReader.ts"
 
 /** The changes to make to the recorded run. */
 export interface Options<out E = never, out R = never> {
@@ -41,36 +43,19 @@ export interface Regraded {
   readonly reward: RunRecord.Reward
   /** In the order in which the run credited them. */
   readonly groups: ReadonlyArray<Credit.GroupCredit>
+  /** The advantages that the run recorded, of each group; empty where no update used it. */
+  readonly recorded: ReadonlyArray<ReadonlyArray<number>>
   readonly data: ReadonlyArray<TrainingDatum>
 }
 
-/** The training groups of an iteration, in the order in which they were credited. */
-interface Recorded {
-  readonly iteration: number
-  readonly groups: ReadonlyArray<RunRecord.GroupRolledOut>
-}
-
-const recorded = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<Recorded> => {
-  const byIteration = new Map<number, Array<RunRecord.GroupRolledOut>>()
-  const positions = new Map<number, ReadonlyMap<string, number>>()
-  for (const record of RunRecord.current(records)) {
-    if (record._tag === "GroupRolledOut" && record.evaluator === undefined) {
-      const groups = byIteration.get(record.iteration) ?? []
-      byIteration.set(record.iteration, groups)
-      groups.push(record)
-    }
-    if (record._tag === "Credited") {
-      positions.set(record.iteration, new Map(record.groups.map(({ key }, index) => [key, index])))
-    }
-  }
-  return [...byIteration].map(([iteration, groups]) => {
-    const position = positions.get(iteration)
-    return {
-      iteration,
-      groups: groups.toSorted((left, right) => (position?.get(left.key) ?? 0) - (position?.get(right.key) ?? 0))
-    }
-  })
-}
+/** The groups that an iteration's update told of; of an iteration without one, those of its batch that no update told of. */
+const batchOf = (story: Story.Story, { credited, groups, index }: Story.Iteration): Story.Batch => ({
+  iteration: index,
+  evaluator: undefined,
+  groups: credited === undefined
+    ? groups.filter((group) => Story.credit(story, group) === undefined)
+    : Story.updateGroups(story, index)
+})
 
 const rewarded = (result: GroupResult.GroupResult, reward: Options["reward"]): GroupResult.GroupResult =>
   GroupResult.isSkipped(result) || reward === undefined
@@ -80,8 +65,32 @@ const rewarded = (result: GroupResult.GroupResult, reward: Options["reward"]): G
       rewardsG: result.rewardsG.map((total, member) => Number.isNaN(total) ? NaN : reward(result, member))
     }
 
+/** Grades batches of groups one after the other, with the memory of those before. */
+const grade = <E = never, R = never>(
+  run: Pick<RunReader, "payload">,
+  story: Story.Story,
+  { keep = () => true, reward, ...options }: Options<E, R>
+) => {
+  const credit: Credit.Credit<E, R> = options.credit ?? Credit.groupRelative(Advantage.centered)
+  return Effect.fnUntraced(function*(memory: Json, batch: Story.Batch) {
+    const groups = yield* Effect.flatMap(Rollouts.load(run, story, batch), Rollouts.readable)
+    const advantages = new Map(groups.map((group) => [rewarded(group.result, reward), group.advantages]))
+    const results = [...advantages.keys()].filter((result) => GroupResult.isSkipped(result) || keep(result))
+    const assigned = yield* credit.assign(results, memory)
+    const regraded: Regraded = {
+      iteration: batch.iteration,
+      reward: StepMetrics.reward(StepMetrics.rollouts(results)),
+      groups: assigned.groups,
+      recorded: assigned.groups.map(({ result }) => advantages.get(result) ?? []),
+      data: assigned.groups.flatMap(({ data }) => data)
+    }
+    const next: readonly [Json, ReadonlyArray<Regraded>] = [assigned.memory, [regraded]]
+    return next
+  })
+}
+
 /**
- * The iterations of a recorded run, graded anew.
+ * The iterations of a recorded run, graded anew. Groups that cannot be read are left out with a warning.
  *
  * @example
  * const reader = yield* RunDirectory.open("runs/sums")
@@ -91,30 +100,28 @@ const rewarded = (result: GroupResult.GroupResult, reward: Options["reward"]): G
  */
 export const run = <E = never, R = never>(
   reader: RunReader,
-  { keep = () => true, reward, ...options }: Options<E, R> = {}
-): Stream.Stream<Regraded, RunError | GroupPayload.GroupPayloadError | E, R> => {
-  const credit: Credit.Credit<E, R> = options.credit ?? Credit.groupRelative(Advantage.centered)
-  const load = Effect.fnUntraced(function*({ payload }: RunRecord.GroupRolledOut) {
-    if (payload === undefined) return []
-    const result = rewarded(yield* GroupPayload.decode(yield* reader.payload(payload)), reward)
-    return GroupResult.isSkipped(result) || keep(result) ? [result] : []
-  })
-  const regrade = Effect.fnUntraced(function*(memory: Json, { groups, iteration }: Recorded) {
-    const results = (yield* Effect.forEach(groups, load)).flat()
-    const assigned = yield* credit.assign(results, memory)
-    const regraded: Regraded = {
-      iteration,
-      reward: StepMetrics.reward(StepMetrics.rollouts(results)),
-      groups: assigned.groups,
-      data: assigned.groups.flatMap(({ data }) => data)
-    }
-    const next: readonly [Json, ReadonlyArray<Regraded>] = [assigned.memory, [regraded]]
-    return next
-  })
-  return Stream.unwrap(
-    Effect.map(
-      Stream.runCollect(reader.read),
-      (records) => Stream.mapAccumEffect(Stream.fromIterable(recorded(records)), (): Json => null, regrade)
-    )
+  options: Options<E, R> = {}
+): Stream.Stream<Regraded, RunError | E, R> =>
+  Stream.unwrap(
+    Effect.map(StoryReader.read(reader), (story) => {
+      const batches = Story.iterations(story).map((iteration) => batchOf(story, iteration))
+      return Stream.mapAccumEffect(
+        Stream.fromIterable(batches.filter(({ groups }) => groups.length > 0)),
+        (): Json => null,
+        grade(reader, story, options)
+      )
+    })
   )
-}
+
+/** One iteration of a run, graded anew as if it were the first; undefined where it has no groups. */
+export const iteration = Effect.fnUntraced(function*<E = never, R = never>(
+  run: Pick<RunReader, "payload">,
+  story: Story.Story,
+  index: number,
+  options: Options<E, R> = {}
+) {
+  const batch = batchOf(story, Story.iteration(story, index))
+  if (batch.groups.length === 0) return undefined
+  const [, [regraded]] = yield* grade(run, story, options)(null, batch)
+  return regraded
+})

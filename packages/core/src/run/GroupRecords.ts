@@ -4,12 +4,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Struct from "effect/Struct"
 import * as Trajectory from "../env/Trajectory.ts"
+import * as GroupId from "../records/GroupId.ts"
 import * as RunRecord from "../records/RunRecord.ts"
 import { type RunError, RunStore } from "../records/RunStore.ts"
 import * as Usage from "../records/Usage.ts"
 import type { Finished, GroupLog, Origin } from "../rollout/GroupLog.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import * as GroupPayload from "../rollout/payload/GroupPayload.ts"
+import * as Story from "../story/Story.ts"
 import type { Note } from "./Program.ts"
 import type { Budget } from "./spending/Budget.ts"
 
@@ -102,19 +104,16 @@ interface Place {
  * weights.
  */
 const id = ({ evaluator, iteration, step }: Place, key: string) =>
-  JSON.stringify(evaluator === undefined ? [iteration, key] : [evaluator, iteration, step, key])
+  GroupId.toString({ evaluator, iteration, key }) + (evaluator === undefined ? "" : ` ${step}`)
 
 /** Groups that lost members and that the failed run did not train on are sampled again: the cause may have been fixed. */
 export const isGivenUp = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   const last = records.findLast(RunRecord.isAnyOf(["Opened", "Failed", "Finished"]))
   if (last?._tag !== "Failed") return () => false
-  const credited = records.filter(RunRecord.guards.Credited).filter(({ iteration }) => iteration < last.iteration)
-  const trained = new Set(
-    credited.flatMap(({ groups, iteration: batch }) =>
-      groups.map(({ iteration = batch, key }) => JSON.stringify([iteration, key]))
-    )
-  )
-  return (record: RunRecord.GroupRolledOut) => record.outcome !== "Completed" && !trained.has(id(record, record.key))
+  const story = Story.fromRecords(records)
+  const isTrainedOn = (record: RunRecord.GroupRolledOut) =>
+    (Story.credit(story, record)?.update ?? Infinity) < last.iteration
+  return (record: RunRecord.GroupRolledOut) => record.outcome !== "Completed" && !isTrainedOn(record)
 }
 
 /**

@@ -224,8 +224,8 @@ export const add = <Gap extends null>(story: Story<Gap>, record: Recorded.Record
 }
 
 /** The story that records tell, in their order. */
-export const fromRecords = <Gap extends null = never>(records: Iterable<Recorded.Recorded<Gap>>): Story<Gap> => {
-  let story = empty<Gap>()
+export const fromRecords = (records: Iterable<Recorded.Recorded>): Story => {
+  let story = empty()
   for (const record of records) story = add(story, record)
   return story
 }

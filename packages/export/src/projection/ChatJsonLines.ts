@@ -1,14 +1,12 @@
 /** Conversations with rewards and advantages as JSON lines, in the shape of OpenAI's chat format. */
-import * as Conversation from "../run/Conversation.ts"
-import type * as Rollouts from "../run/Rollouts.ts"
+import { Conversation, type Rollouts } from "@effect-rl/core/records"
 import * as Projection from "./Projection.ts"
 
 const finite = (value: number | undefined) => value !== undefined && Number.isFinite(value) ? value : null
 
 const lineOf =
-  ({ evaluator, iteration }: Rollouts.Batch, decode: Conversation.Decode | undefined) =>
-  ({ advantage, group, member, reward, trajectory }: Rollouts.Member) => ({
-    messages: Conversation.messages(Conversation.turns(trajectory, decode)),
+  ({ evaluator, iteration }: Projection.Batch) => ({ advantage, group, member, reward, turns }: Rollouts.Told) => ({
+    messages: Conversation.toOpenAi(turns),
     reward: finite(reward),
     advantage: finite(advantage),
     iteration,
@@ -22,7 +20,7 @@ const lineOf =
  * Writes one line for each member that finished; `advantage` is null where no update used it.
  *
  * @example
- * ChatJsonLines.write(reader, "chat.jsonl", { decode: tokenizer.decode })
+ * ChatJsonLines.write(reader, "chat.jsonl", { language: tokenizer })
  */
-export const write: Projection.Projection = (run, out, { decode } = {}) =>
-  Projection.writeLines(out, Projection.eachMember(run, (batch) => lineOf(batch, decode)))
+export const write: Projection.Projection = (run, out, { language } = {}) =>
+  Projection.writeLines(out, Projection.eachMember(run, language, lineOf))

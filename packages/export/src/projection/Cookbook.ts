@@ -1,13 +1,12 @@
 /** The files that tinker-cookbook writes beside a run, for its own tools and for those that know them. */
 import { type EnvMetric, RunRecord, type RunStore } from "@effect-rl/core"
 import type { GroupResult } from "@effect-rl/core/program"
+import { Conversation, type Rollouts } from "@effect-rl/core/records"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
-import * as Conversation from "../run/Conversation.ts"
-import * as Rollouts from "../run/Rollouts.ts"
 import * as RunSpans from "../run/RunSpans.ts"
 import * as Logtree from "./Logtree.ts"
 import * as Projection from "./Projection.ts"
@@ -23,7 +22,7 @@ const groupMetrics = (result: GroupResult.GroupResult, member: number) =>
 
 /** A line of `…_rollout_summaries.jsonl`. @see tinker-cookbook `serialize_rollout_summaries` */
 const summaryOf =
-  ({ evaluator, iteration }: Rollouts.Batch) => ({ group, member, reward, trajectory }: Rollouts.Member) => ({
+  ({ evaluator, iteration }: Projection.Batch) => ({ group, member, reward, trajectory }: Rollouts.Member) => ({
     schema_version: 1,
     split: evaluator === undefined ? "train" : `eval/${evaluator}`,
     iteration,
@@ -49,28 +48,27 @@ const summaryOf =
 const baseName = (evaluator: string | undefined) =>
   evaluator === undefined ? "train" : `eval_${evaluator.replaceAll(/[^\w.-]/g, "_")}`
 
-const title = ({ evaluator, iteration }: Rollouts.Batch) =>
+const title = ({ evaluator, iteration }: Projection.Batch) =>
   evaluator === undefined ? `RL iteration ${iteration}` : `Evaluation ${evaluator} before iteration ${iteration}`
 
-const memberSection = (decode: Conversation.Decode | undefined) => (member: Rollouts.Member): Logtree.Node => {
-  const turns = Conversation.turns(member.trajectory, decode)
+const memberSection = (member: Rollouts.Told): Logtree.Node => {
   const reference = Conversation.reference(member.trajectory)
   return Logtree.section(4, `Trajectory ${member.member}`, [
-    Logtree.conversation(Conversation.messages(turns)),
+    Logtree.conversation(Conversation.toOpenAi(member.turns)),
     ...(reference === undefined ? [] : [Logtree.text(`Reference answer: ${reference}`)]),
     Logtree.text(`Total reward: ${member.reward}`),
     ...(member.advantage === undefined ? [] : [Logtree.text(`Advantage: ${member.advantage}`)])
   ])
 }
 
-const tree = (
-  batch: Rollouts.Batch,
-  groups: ReadonlyArray<Rollouts.RecordedGroup>,
-  decode: Conversation.Decode | undefined
-) => {
+const tree = (batch: Projection.Batch) => {
   const at = batch.groups[0]?.at ?? 0
-  const sections = groups.map((group) =>
-    Logtree.section(3, `Group ${group.index}: ${group.record.key}`, Rollouts.members(group).map(memberSection(decode)))
+  const sections = batch.rolledOut.map((group) =>
+    Logtree.section(
+      3,
+      `Group ${group.index}: ${group.record.key}`,
+      batch.members.filter((member) => member.group === group).map(memberSection)
+    )
   )
   return Logtree.trace(title(batch), DateTime.formatIso(DateTime.makeUnsafe(at)), [
     Logtree.section(2, "Rollouts", sections)
@@ -128,20 +126,20 @@ const recordsOf = (run: RunStore.RunReader) => Effect.map(Stream.runCollect(run.
  * run directory itself.
  *
  * @example
- * Cookbook.write(reader, "cookbook", { decode: tokenizer.decode })
+ * Cookbook.write(reader, "cookbook", { language: tokenizer })
  *
  * @see tinker-cookbook `serialize_rollout_summaries`, `logtree`
  */
-export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { decode } = {}) {
+export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { language } = {}) {
   const path = yield* Path.Path
   yield* copy(run.name, out)
   const spans = timing(yield* recordsOf(run))
   yield* Projection.writeLines(path.join(out, "timing_spans.jsonl"), Stream.fromIterable(spans))
-  yield* Stream.runForEach(Rollouts.stream(run), ([batch, groups]) =>
+  yield* Stream.runForEach(Projection.batches(run, language), (batch) =>
     Effect.gen(function*() {
       const base = path.join(out, iterationFolder(batch.iteration), baseName(batch.evaluator))
-      const summaries = groups.flatMap(Rollouts.members).map(summaryOf(batch))
+      const summaries = batch.members.map(summaryOf(batch))
       yield* Projection.writeLines(`${base}_rollout_summaries.jsonl`, Stream.fromIterable(summaries))
-      yield* Projection.writeText(`${base}_logtree.json`, Projection.line(tree(batch, groups, decode)))
+      yield* Projection.writeText(`${base}_logtree.json`, Projection.line(tree(batch)))
     }))
 })

@@ -1,28 +1,25 @@
 /** Logs of Inspect: one `.eval` for each evaluation and each iteration. */
 import { Statistics } from "@effect-rl/core/evaluation"
+import { Conversation, type Rollouts } from "@effect-rl/core/records"
+import type { OpenAi } from "@effect-rl/core/renderers"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as Conversation from "../run/Conversation.ts"
 import * as Period from "../run/Period.ts"
-import * as Rollouts from "../run/Rollouts.ts"
 import * as Projection from "./Projection.ts"
 import * as Zip from "./Zip.ts"
 
 /** The version of Inspect's log schema. @see inspect_ai `log/_recorders/eval.py` */
 const schemaVersion = 2
 
+/** A JSON object; nothing for other text. */
+const readObject = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.JsonObject))
+
 /** Name of the only score. */
 const scorer = "reward"
-
-interface Told {
-  readonly batch: Rollouts.Batch
-  readonly members: ReadonlyArray<Rollouts.Member>
-  readonly model: string
-  readonly decode: Conversation.Decode | undefined
-}
 
 const time = (milliseconds: number) => DateTime.formatIso(DateTime.makeUnsafe(milliseconds))
 
@@ -32,27 +29,29 @@ const usageOf = ({ trajectory }: Rollouts.Member) => {
   return { input_tokens: read, output_tokens: written, total_tokens: read + written }
 }
 
-const scoreOf = ({ reward, trajectory }: Rollouts.Member, said: ReadonlyArray<Conversation.Turn>) => ({
+const lastText = ([last]: ReadonlyArray<Conversation.Turn>) => last === undefined ? "" : Conversation.text(last.said)
+
+const scoreOf = ({ reward, trajectory, turns }: Rollouts.Told) => ({
   [scorer]: {
     value: Number.isFinite(reward) ? reward : "N",
-    answer: said.at(-1)?.response ?? "",
+    answer: lastText(turns.slice(-1)),
     metadata: { stop_reason: Option.getOrNull(trajectory.stopReason) }
   }
 })
 
 /** What a sample and its summary have in common: a group is a sample, its members are epochs. */
-const common = (member: Rollouts.Member, said: ReadonlyArray<Conversation.Turn>, model: string) => {
-  const { advantage, group, trajectory } = member
+const common = (member: Rollouts.Told, model: string) => {
+  const { advantage, group, trajectory, turns } = member
   const { key, tags } = group.record
   const { end, start } = Period.member(group.record, trajectory)
   return {
     id: key,
     epoch: member.member + 1,
     uuid: `${key}#${member.member}`,
-    input: said[0]?.prompt ?? "",
+    input: turns[0] === undefined ? "" : Conversation.shownText(turns[0]),
     target: Conversation.reference(trajectory) ?? "",
     metadata: { tags, advantage: advantage ?? null, sampler_step: group.record.step },
-    scores: scoreOf(member, said),
+    scores: scoreOf(member),
     model_usage: { [model]: usageOf(member) },
     started_at: time(start),
     completed_at: time(end),
@@ -60,26 +59,46 @@ const common = (member: Rollouts.Member, said: ReadonlyArray<Conversation.Turn>,
   }
 }
 
-const sampleOf = ({ decode, model }: Told) => (member: Rollouts.Member) => {
-  const said = Conversation.turns(member.trajectory, decode)
-  const messages = Conversation.messages(said).map((message, index) => ({
-    ...message,
+/** A call with its arguments as values; as a text under its own name where they are no object. */
+const callOf = ({ function: { arguments: given, name }, id }: OpenAi.ToolCall) => ({
+  id,
+  function: name,
+  arguments: Option.getOrElse(readObject(given), () => ({ arguments: given })),
+  type: "function"
+})
+
+const messageOf = ({ reasoning_content: reasoning, tool_calls: calls, ...message }: OpenAi.ChatMessage) => ({
+  ...message,
+  ...(typeof reasoning === "string"
+    ? { content: [{ type: "reasoning", reasoning }, { type: "text", text: message.content ?? "" }] }
+    : {}),
+  ...(calls === undefined || calls === null ? {} : { tool_calls: calls.map(callOf) }),
+  ...(message.role === "tool" ? { function: message.name } : {})
+})
+
+const sampleOf = ({ model }: Projection.Batch) => (member: Rollouts.Told) => {
+  const messages = Conversation.toOpenAi(member.turns).map((message, index) => ({
+    ...messageOf(message),
     id: `${member.member}-${index}`,
     ...(message.role === "assistant" ? { source: "generate", model } : { source: "input" })
   }))
-  const answer = messages.at(-1)
+  const answer = messages.findLast(({ role }) => role === "assistant")
   const cut = member.trajectory.transitions.at(-1)?.action.stopReason === "length"
   const sample = {
-    ...common(member, said, model),
+    ...common(member, model),
     messages,
     output: answer === undefined
       ? { model, choices: [] }
-      : { model, choices: [{ message: answer, stop_reason: cut ? "max_tokens" : "stop" }], completion: answer.content },
+      : {
+        model,
+        choices: [{ message: answer, stop_reason: cut ? "max_tokens" : "stop" }],
+        completion: lastText(member.turns.slice(-1))
+      },
     store: {},
     events: [],
     attachments: {}
   }
-  const summary = { ...common(member, said, model), completed: true, message_count: messages.length }
+  const summary = { ...common(member, model), completed: true, message_count: messages.length }
   return { sample, summary }
 }
 
@@ -94,8 +113,8 @@ const usageOfAll = (members: ReadonlyArray<Rollouts.Member>) => {
   return all
 }
 
-const resultsOf = ({ batch, members }: Told) => ({
-  total_samples: batch.groups.reduce((sum, { members }) => sum + members.length, 0),
+const resultsOf = ({ groups, members }: Projection.Batch) => ({
+  total_samples: groups.reduce((sum, { members }) => sum + members.length, 0),
   completed_samples: members.length,
   scores: members.length === 0 ? [] : [{
     name: scorer,
@@ -105,11 +124,11 @@ const resultsOf = ({ batch, members }: Told) => ({
   }]
 })
 
-const taskOf = ({ evaluator, iteration }: Rollouts.Batch) =>
+const taskOf = ({ evaluator, iteration }: Projection.Batch) =>
   evaluator === undefined ? `train iteration ${iteration}` : `${evaluator} before iteration ${iteration}`
 
-const headerOf = (told: Told) => {
-  const { batch, members, model } = told
+const headerOf = (batch: Projection.Batch) => {
+  const { members, model } = batch
   const began = Math.min(...batch.groups.map(({ at, milliseconds }) => at - milliseconds))
   const ended = Math.max(...batch.groups.map(({ at }) => at))
   const keys = [...new Set(batch.groups.map(({ key }) => key))]
@@ -130,14 +149,14 @@ const headerOf = (told: Told) => {
       metadata: { iteration: batch.iteration, evaluator: batch.evaluator ?? null }
     },
     plan: { name: "plan", steps: [], config: {} },
-    results: resultsOf(told),
+    results: resultsOf(batch),
     stats: { started_at: time(began), completed_at: time(ended), model_usage: { [model]: usageOfAll(members) } }
   }
 }
 
-const filesOf = (told: Told): ReadonlyArray<readonly [name: string, content: string]> => {
-  const samples = told.members.map(sampleOf(told))
-  const header = headerOf(told)
+const filesOf = (batch: Projection.Batch): ReadonlyArray<readonly [name: string, content: string]> => {
+  const samples = batch.members.map(sampleOf(batch))
+  const header = headerOf(batch)
   const { eval: spec, plan, version } = header
   return [
     ["_journal/start.json", JSON.stringify({ version, eval: spec, plan })],
@@ -150,7 +169,7 @@ const filesOf = (told: Told): ReadonlyArray<readonly [name: string, content: str
 }
 
 /** Inspect finds logs by their names: time, task and id. */
-const fileName = ({ evaluator, groups, iteration }: Rollouts.Batch) => {
+const fileName = ({ evaluator, groups, iteration }: Projection.Batch) => {
   const at = time(groups[0]?.at ?? 0).replaceAll(/[:.]/g, "-")
   const task = (evaluator ?? "train").replaceAll(/[^A-Za-z0-9-]/g, "-")
   return `${at}_${task}_${String(iteration).padStart(6, "0")}.eval`
@@ -160,14 +179,13 @@ const fileName = ({ evaluator, groups, iteration }: Rollouts.Batch) => {
  * Writes the logs into a folder. In each, a group is a sample, and its members are the sample's epochs.
  *
  * @example
- * Inspect.write(reader, "logs", { decode: tokenizer.decode })
+ * Inspect.write(reader, "logs", { language: tokenizer })
  */
-export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { decode } = {}) {
+export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { language } = {}) {
   const path = yield* Path.Path
-  const model = Rollouts.model(yield* Stream.runCollect(run.read))
-  yield* Stream.runForEach(Rollouts.stream(run), ([batch, groups]) => {
+  yield* Stream.runForEach(Projection.batches(run, language), (batch) => {
     const file = path.join(out, fileName(batch))
-    const files = filesOf({ batch, members: groups.flatMap(Rollouts.members), model, decode })
+    const files = filesOf(batch)
     if (files.length > Zip.mostFiles) {
       const detail = `${files.length} rollouts are more than one log can hold, expected up to ${Zip.mostFiles - 3}`
       return Effect.fail(new Projection.ProjectionError({ file, detail }))

@@ -1,12 +1,12 @@
 /** Nodes of tinker-cookbook's logtree, as its JSON has them. */
-import type * as Conversation from "../run/Conversation.ts"
+import type { OpenAi } from "@effect-rl/core/renderers"
 
 /** An element of the page that a logtree stands for. `data` says in values what the element shows. */
 export interface Node {
   readonly tag: string
   readonly attrs: Readonly<Record<string, string>>
   readonly children: ReadonlyArray<Node | string>
-  readonly data?: { readonly type: "conversation"; readonly messages: ReadonlyArray<Conversation.Message> }
+  readonly data?: { readonly type: "conversation"; readonly messages: ReadonlyArray<OpenAi.ChatMessage> }
 }
 
 const node = (tag: string, style: string, children: Node["children"]): Node => ({
@@ -29,7 +29,7 @@ export const section = (level: 2 | 3 | 4, title: string, children: ReadonlyArray
   ])
 
 /** @see tinker-cookbook `ConversationFormatter` */
-export const conversation = (messages: ReadonlyArray<Conversation.Message>): Node => ({
+export const conversation = (messages: ReadonlyArray<OpenAi.ChatMessage>): Node => ({
   ...node("div", "lt-formatter", []),
   data: { type: "conversation", messages }
 })

@@ -1,15 +1,14 @@
 /** Rollouts as a table in a Parquet file, for notebooks. */
 import { Trajectory } from "@effect-rl/core/environments"
+import { Conversation, type Rollouts } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { SchemaElement } from "hyparquet"
 import { ByteWriter, ParquetWriter } from "hyparquet-writer"
-import * as Conversation from "../run/Conversation.ts"
-import * as Rollouts from "../run/Rollouts.ts"
 import * as Projection from "./Projection.ts"
 
-type Row = readonly [batch: Rollouts.Batch, member: Rollouts.Member]
+type Row = readonly [batch: Projection.Batch, member: Rollouts.Told]
 
 type Cell = string | number | boolean | ReadonlyArray<string> | ReadonlyArray<number> | null
 
@@ -17,11 +16,8 @@ interface Column {
   readonly name: string
   readonly type: "STRING" | "INT32" | "DOUBLE" | "BOOLEAN" | "FLOAT"
   readonly isList?: boolean
-  readonly of: (row: Row, decode: Conversation.Decode | undefined) => Cell
+  readonly of: (row: Row) => Cell
 }
-
-const said = ({ trajectory }: Rollouts.Member, decode: Conversation.Decode | undefined) =>
-  Conversation.turns(trajectory, decode)
 
 /** The columns of the table, one row for each member that finished. */
 const columns: ReadonlyArray<Column> = [
@@ -42,13 +38,13 @@ const columns: ReadonlyArray<Column> = [
     name: "prompts",
     type: "STRING",
     isList: true,
-    of: ([, row], decode) => said(row, decode).map(({ prompt }) => prompt)
+    of: ([, { turns }]) => turns.map(Conversation.shownText)
   },
   {
     name: "responses",
     type: "STRING",
     isList: true,
-    of: ([, row], decode) => said(row, decode).map(({ response }) => response)
+    of: ([, { turns }]) => turns.map(Conversation.saidText)
   },
   {
     name: "sampled_tokens",
@@ -85,15 +81,15 @@ const settled = (write: () => void | Promise<void>) => Effect.promise(() => Prom
  * Writes one row group for each iteration and evaluation.
  *
  * @example
- * ParquetRollouts.write(reader, "rollouts.parquet", { decode: tokenizer.decode })
+ * ParquetRollouts.write(reader, "rollouts.parquet", { language: tokenizer })
  */
-export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { decode } = {}) {
+export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { language } = {}) {
   const writer = new ByteWriter()
   const table = new ParquetWriter({ writer, schema })
-  yield* Stream.runForEach(Rollouts.stream(run), ([batch, groups]) =>
+  yield* Stream.runForEach(Projection.batches(run, language), (batch) =>
     Effect.suspend(() => {
-      const rows = groups.flatMap(Rollouts.members).map((member): Row => [batch, member])
-      const columnData = columns.map(({ name, of }) => ({ name, data: rows.map((row) => of(row, decode)) }))
+      const rows = batch.members.map((member): Row => [batch, member])
+      const columnData = columns.map(({ name, of }) => ({ name, data: rows.map((row) => of(row)) }))
       return rows.length === 0 ? Effect.void : settled(() => table.write({ columnData }))
     }))
   yield* settled(() => table.finish())

@@ -1,5 +1,6 @@
 /** A whole run in the format of another tool. */
 import type { RunStore } from "@effect-rl/core"
+import { type Conversation, Rollouts, Story } from "@effect-rl/core/records"
 import { AtomicFile, FileFailure } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
@@ -7,8 +8,6 @@ import type * as Path from "effect/Path"
 import { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type * as Conversation from "../run/Conversation.ts"
-import * as Rollouts from "../run/Rollouts.ts"
 
 /** The files of another tool cannot be written. */
 export class ProjectionError extends Schema.TaggedError<ProjectionError>()("ProjectionError", {
@@ -21,8 +20,8 @@ export class ProjectionError extends Schema.TaggedError<ProjectionError>()("Proj
 }
 
 export interface Options {
-  /** Gives texts where an environment logged none; without it, only what was logged is written. */
-  readonly decode?: Conversation.Decode | undefined
+  /** Reads the run's tokens; without it, only what environments logged is written. */
+  readonly language?: Conversation.Language | undefined
 }
 
 /**
@@ -30,13 +29,13 @@ export interface Options {
  *
  * @example
  * const keys: Projection.Projection = (run, out) =>
- *   Projection.writeLines(out, Projection.eachMember(run, () => ({ group, member }) => ({ key: group.record.key, member })))
+ *   Projection.writeLines(out, Projection.eachMember(run, undefined, () => ({ group, member }) => ({ key: group.record.key, member })))
  */
 export type Projection = (
   run: RunStore.RunReader,
   out: string,
   options?: Options
-) => Effect.Effect<void, ProjectionError | Rollouts.Error, FileSystem.FileSystem | Path.Path>
+) => Effect.Effect<void, ProjectionError | RunStore.RunError, FileSystem.FileSystem | Path.Path>
 
 /** Replaces a file by the bytes. */
 export const writeFile = <E, R>(file: string, content: Stream.Stream<Uint8Array, E, R>) =>
@@ -56,12 +55,28 @@ export const line = (value: unknown): string => `${JSON.stringify(value)}\n`
 export const writeLines = <E, R>(file: string, values: Stream.Stream<unknown, E, R>) =>
   writeFile(file, Stream.encodeText(Stream.map(values, line)))
 
+/** A batch with the groups that can be read, and their members that finished. */
+export interface Batch extends Story.Batch {
+  readonly model: string
+  readonly rolledOut: ReadonlyArray<Rollouts.RecordedGroup>
+  readonly members: ReadonlyArray<Rollouts.Told>
+}
+
+const batchOf = Effect.fnUntraced(function*(loaded: Rollouts.Loaded, language: Options["language"]) {
+  const rolledOut = yield* Rollouts.readable(loaded)
+  const members = (yield* Effect.forEach(rolledOut, (group) => Rollouts.told(group, language))).flat()
+  const batch: Batch = { ...loaded.batch, model: Story.model(loaded.story), rolledOut, members }
+  return batch
+})
+
+/** The batches of a run, one after the other with what was said. Groups that cannot be read are left out with a warning. */
+export const batches = (run: RunStore.RunReader, language?: Options["language"]) =>
+  Stream.mapEffect(Rollouts.stream(run), (loaded) => batchOf(loaded, language))
+
 /** One value for each member that finished, batch by batch. */
 export const eachMember = (
   run: RunStore.RunReader,
-  of: (batch: Rollouts.Batch) => (member: Rollouts.Member) => unknown
-): Stream.Stream<unknown, Rollouts.Error> =>
-  Stream.flatMap(
-    Rollouts.stream(run),
-    ([batch, groups]) => Stream.fromIterable(groups.flatMap(Rollouts.members).map(of(batch)))
-  )
+  language: Options["language"],
+  of: (batch: Batch) => (member: Rollouts.Told) => unknown
+): Stream.Stream<unknown, RunStore.RunError> =>
+  Stream.flatMap(batches(run, language), (batch) => Stream.fromIterable(batch.members.map(of(batch))))

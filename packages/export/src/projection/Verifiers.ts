@@ -1,51 +1,61 @@
 /** Traces of verifiers and prime-rl, as JSON lines. */
-import type { ModelInput } from "@effect-rl/core/backend"
-import * as Effect from "effect/Effect"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { Conversation, GroupId, NewTokens, type Rollouts } from "@effect-rl/core/records"
+import type { OpenAi } from "@effect-rl/core/renderers"
 import * as Option from "effect/Option"
-import * as Stream from "effect/Stream"
-import * as Conversation from "../run/Conversation.ts"
 import * as Period from "../run/Period.ts"
-import * as Rollouts from "../run/Rollouts.ts"
 import * as Projection from "./Projection.ts"
 
 /** The version of verifiers' `Trace` that is written, and a release that reads it. */
 const traceVersion = 1
 const verifiersVersion = "0.4.0"
 
-const tokensOf = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<number> =>
-  chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : Array.from(chunk.tokens))
-
 const finite = (value: number) => Number.isFinite(value) ? value : 0
 
-/** The prompt's part that follows on what is known; undefined where it begins anew, as after a fork. */
-const following = (prompt: ReadonlyArray<number>, known: ReadonlyArray<number>) =>
-  known.every((token, index) => prompt[index] === token) ? prompt.slice(known.length) : undefined
+const noText: OpenAi.ChatMessage = { role: "user", content: "" }
+
+/** The turn of each node that was sampled, by the node's index, is one of these: a turn has a node for each message, or one without text. */
+const sampledNodes = (turns: ReadonlyArray<Conversation.Turn>): ReadonlyArray<number> => {
+  let nodes = -1
+  return turns.map(({ shown }) => nodes += Math.max(1, shown.length) + 1)
+}
+
+/** The prompt's tokens that are new in each turn, and whether they follow on the turn before. */
+const promptsOf = ({ transitions }: Trajectory.Trajectory) => {
+  let before: { readonly prompt: ReadonlyArray<number | null>; readonly tokens: Int32Array } | undefined
+  return transitions.map(({ action: { tokens }, observation }) => {
+    const prompt = Conversation.promptTokens(observation)
+    const from = NewTokens.from(prompt, before)
+    before = { prompt, tokens }
+    return { isContinued: from > 0, tokens: prompt.slice(from).filter((token) => token !== null) }
+  })
+}
 
 /** Nodes add tokens to those of their parents: a path from a root to a leaf is what the policy read and wrote. */
-const nodesOf = (
-  { advantage, trajectory }: Rollouts.Member,
-  said: ReadonlyArray<Conversation.Turn>,
-  timestamp: number
-) => {
-  let known: ReadonlyArray<number> = []
-  return trajectory.transitions.flatMap(({ action, observation, trainable }, turn) => {
-    const prompt = tokensOf(observation)
-    const more = following(prompt, known)
-    const shown = more ?? prompt
-    known = [...prompt, ...action.tokens]
+const nodesOf = ({ advantage, trajectory, turns }: Rollouts.Told, timestamp: number) => {
+  const messages = Conversation.toOpenAi(turns)
+  const prompts = promptsOf(trajectory)
+  const sampled = sampledNodes(turns)
+  let said = 0
+  return trajectory.transitions.flatMap(({ action, trainable }, turn) => {
+    const { isContinued = false, tokens: added = [] } = prompts[turn] ?? {}
+    const count = turns[turn]?.shown.length ?? 0
+    const shown = count === 0 ? [noText] : messages.slice(said, said + count)
+    const response = messages[said + count] ?? noText
+    said += count + 1
+    const last = sampled[turn] ?? 0
+    const first = last - shown.length
     const tokens = Array.from(action.tokens)
     return [
+      ...shown.map((message, index) => {
+        // How many of the tokens belong to each message is not recorded.
+        const own = index + 1 === shown.length ? added : []
+        const parent = index > 0 ? first + index - 1 : isContinued ? sampled[turn - 1] ?? null : null
+        return { parent, message, sampled: false, timestamp, token_ids: own, mask: own.map(() => false) }
+      }),
       {
-        parent: more === undefined || turn === 0 ? null : 2 * turn - 1,
-        message: { role: "user", content: said[turn]?.prompt ?? "" },
-        sampled: false,
-        timestamp,
-        token_ids: shown,
-        mask: shown.map(() => false)
-      },
-      {
-        parent: 2 * turn,
-        message: { role: "assistant", content: said[turn]?.response ?? "" },
+        parent: last - 1,
+        message: response,
         sampled: true,
         timestamp,
         token_ids: tokens,
@@ -60,13 +70,14 @@ const nodesOf = (
 const seconds = ({ end, start }: Period.Period) => ({ start: start / 1000, end: end / 1000 })
 
 const callsOf = (
-  { group: { record }, trajectory }: Rollouts.Member,
+  { group: { record }, trajectory, turns }: Rollouts.Told,
   model: string,
   whole: Period.Period
 ) => {
+  const nodes = sampledNodes(turns)
   const periods = Period.turns(record, trajectory)
   return trajectory.transitions.map(({ action, observation }, turn) => ({
-    node: 2 * turn + 1,
+    node: nodes[turn] ?? 0,
     model,
     finish_reason: action.stopReason,
     usage: { prompt_tokens: observation.length, completion_tokens: action.tokens.length },
@@ -83,43 +94,44 @@ const metricsOf = ({ trajectory }: Rollouts.Member) =>
     )
   )
 
-const traceOf =
-  (batch: Rollouts.Batch, model: string, decode: Conversation.Decode | undefined) => (member: Rollouts.Member) => {
-    const { group: { record }, reward, trajectory } = member
-    const whole = Period.member(record, trajectory)
-    const said = Conversation.turns(trajectory, decode)
-    const stop = Option.getOrNull(trajectory.stopReason)
-    return {
-      version: traceVersion,
-      id: [batch.evaluator ?? "train", batch.iteration, record.key, member.member].join("/"),
-      verifiers: { version: verifiersVersion },
-      task: { type: "effect-rl", data: { idx: member.group.index, prompt: said[0]?.prompt ?? "" }, key: record.key },
-      agent: { config: { model }, name: "agent", trainable: batch.evaluator === undefined },
-      nodes: nodesOf(member, said, record.at / 1000),
-      calls: callsOf(member, model, whole),
-      rewards: { reward: { score: finite(reward), weight: 1 } },
-      metrics: metricsOf(member),
-      info: {
-        iteration: batch.iteration,
-        evaluator: batch.evaluator ?? null,
-        tags: record.tags,
-        member: member.member
-      },
-      is_completed: true,
-      ok: true,
-      stop_condition: stop,
-      is_timeout: stop === "rollout_timeout",
-      timing: { start: whole.start / 1000, agent: seconds(whole) }
-    }
+const traceOf = (batch: Projection.Batch) => (member: Rollouts.Told) => {
+  const { group: { record }, reward, trajectory, turns } = member
+  const { model } = batch
+  const whole = Period.member(record, trajectory)
+  const stop = Option.getOrNull(trajectory.stopReason)
+  return {
+    version: traceVersion,
+    id: `${GroupId.toString(record)}/m${member.member}`,
+    verifiers: { version: verifiersVersion },
+    task: {
+      type: "effect-rl",
+      data: { idx: member.group.index, prompt: turns[0] === undefined ? "" : Conversation.shownText(turns[0]) },
+      key: record.key
+    },
+    agent: { config: { model }, name: "agent", trainable: batch.evaluator === undefined },
+    nodes: nodesOf(member, record.at / 1000),
+    calls: callsOf(member, model, whole),
+    rewards: { reward: { score: finite(reward), weight: 1 } },
+    metrics: metricsOf(member),
+    info: {
+      iteration: batch.iteration,
+      evaluator: batch.evaluator ?? null,
+      tags: record.tags,
+      member: member.member
+    },
+    is_completed: true,
+    ok: true,
+    stop_condition: stop,
+    is_timeout: stop === "rollout_timeout",
+    timing: { start: whole.start / 1000, agent: seconds(whole) }
   }
+}
 
 /**
  * Writes one trace for each member that finished: its message graph with exact tokens, log-probabilities and advantages.
  *
  * @example
- * Verifiers.write(reader, "traces.jsonl", { decode: tokenizer.decode })
+ * Verifiers.write(reader, "traces.jsonl", { language: tokenizer })
  */
-export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { decode } = {}) {
-  const model = Rollouts.model(yield* Stream.runCollect(run.read))
-  yield* Projection.writeLines(out, Projection.eachMember(run, (batch) => traceOf(batch, model, decode)))
-})
+export const write: Projection.Projection = (run, out, { language } = {}) =>
+  Projection.writeLines(out, Projection.eachMember(run, language, traceOf))

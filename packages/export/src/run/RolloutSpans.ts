@@ -1,30 +1,25 @@
 /** A group as spans: members, in them turns, in those tool calls, and the reward. */
 import type { RunRecord, RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
-import { GroupPayload } from "@effect-rl/core/records"
+import { Conversation, Rollouts } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Conversation from "./Conversation.ts"
 import * as Names from "./Names.ts"
 import * as Period from "./Period.ts"
-import * as Rollouts from "./Rollouts.ts"
 import * as RunSpans from "./RunSpans.ts"
-
-/** The name of a tool in a call such as `calculator({"expression":"1+1"})`. */
-const toolName = (call: string) => call.split("(", 1)[0] ?? call
 
 const toolSpans = (
   turn: RunSpans.Span,
   period: Period.Period | undefined,
   tools: ReadonlyArray<Conversation.ToolUse>
 ): ReadonlyArray<RunSpans.Span> =>
-  tools.map(({ call, result }, index) => ({
+  tools.map(({ arguments: given, name, result = "" }, index) => ({
     ...turn,
     ...period,
     id: `${turn.id} tool ${index}`,
     parent: turn.id,
-    name: `${Names.tool} ${toolName(call)}`,
-    attributes: Names.toolAttributes(toolName(call), call, result)
+    name: `${Names.tool} ${name}`,
+    attributes: Names.toolAttributes(name, `${name}(${given})`, result)
   }))
 
 const turnSpans = (
@@ -33,7 +28,7 @@ const turnSpans = (
   periods: ReadonlyArray<Period.Turn> | undefined,
   model: string
 ): ReadonlyArray<RunSpans.Span> => {
-  const said = Conversation.turns(trajectory)
+  const said = Conversation.make(trajectory, [])
   return trajectory.transitions.flatMap(({ action, observation, reward }, turn) => {
     const { length: read } = observation
     const { stopReason, tokens } = action
@@ -82,8 +77,8 @@ export const inside = Effect.fnUntraced(function*(
   record: RunRecord.GroupRolledOut,
   model: string
 ) {
-  if (record.payload === undefined) return []
-  const result = yield* Effect.flatMap(run.payload(record.payload), GroupPayload.decode)
+  const result = yield* Rollouts.result(run, record)
+  if (result === undefined) return []
   const group: Rollouts.RecordedGroup = { record, result, index: 0, advantages: [] }
   return Rollouts.members(group).flatMap(memberSpans(RunSpans.group(record), model))
 })

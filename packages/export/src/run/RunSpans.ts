@@ -1,5 +1,6 @@
 /** A run as spans of time: iterations, and in them sampling, groups, training, evaluations. Told from records as they come. */
 import type { RunRecord } from "@effect-rl/core"
+import { GroupId } from "@effect-rl/core/records"
 import * as Names from "./Names.ts"
 import * as Period from "./Period.ts"
 
@@ -36,14 +37,11 @@ const rootOf = ({ evaluator, iteration }: Pick<RunRecord.GroupRolledOut, "evalua
 export const parentOf = ({ evaluator, iteration }: Pick<RunRecord.GroupRolledOut, "evaluator" | "iteration">) =>
   evaluator === undefined ? samplingId(iteration) : evaluationId(evaluator, iteration)
 
-export const groupId = (record: Pick<RunRecord.GroupRolledOut, "evaluator" | "iteration" | "key">) =>
-  `${parentOf(record)} ${record.key}`
-
 /** The span of a group. */
 export const group = (record: RunRecord.GroupRolledOut): Span => {
   const { failures, key, outcome } = record
   return {
-    id: groupId(record),
+    id: GroupId.toString(record),
     root: rootOf(record),
     parent: parentOf(record),
     lane: "group",

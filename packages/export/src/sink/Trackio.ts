@@ -1,6 +1,6 @@
 /** The database of Trackio, as its own client writes it. */
 import type { RunRecord, RunStore } from "@effect-rl/core"
-import { GroupPayload } from "@effect-rl/core/records"
+import { Conversation, Rollouts } from "@effect-rl/core/records"
 import { FileFailure } from "@effect-rl/files"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -8,8 +8,6 @@ import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Predicate from "effect/Predicate"
 import type { DatabaseSync } from "node:sqlite"
-import * as Conversation from "../run/Conversation.ts"
-import * as Rollouts from "../run/Rollouts.ts"
 import type * as FileSink from "./FileSink.ts"
 import * as Scalars from "./Scalars.ts"
 import { type Sink, SinkError } from "./Sink.ts"
@@ -100,9 +98,9 @@ const alert = (db: DatabaseSync, run: string, at: number, level: "warn" | "error
   )
     .run(run, time(at), run, title, text, level, `${run}-${at}-${title}`)
 
-const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, member: Rollouts.Member) => {
+const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, member: Rollouts.Told) => {
   const id = `${run}:${record.sequence}:${member.member}`
-  const messages = Conversation.messages(Conversation.turns(member.trajectory))
+  const messages = Conversation.toOpenAi(member.turns)
   const metadata = { group: record.key, member: member.member, reward: member.reward, tags: record.tags }
   db.prepare(
     "INSERT OR IGNORE INTO traces (id, run_id, timestamp, run_name, step, key, trace_index, messages, metadata, search_text) " +
@@ -117,7 +115,8 @@ const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, 
     member.member,
     json(messages),
     json(metadata),
-    [id, record.key, ...messages.map(({ content }) => content)].join(" ").toLowerCase()
+    [id, record.key, ...member.turns.flatMap((turn) => [Conversation.shownText(turn), Conversation.saidText(turn)])]
+      .join(" ").toLowerCase()
   )
 }
 
@@ -128,12 +127,12 @@ const traces = Effect.fnUntraced(function*(
   reader: RunStore.RunReader,
   record: RunRecord.GroupRolledOut
 ) {
-  if (record.payload === undefined) return
   const result = yield* Effect.mapError(
-    Effect.flatMap(reader.payload(record.payload), GroupPayload.decode),
+    Rollouts.result(reader, record),
     ({ message }) => new SinkError({ sink: name, detail: message })
   )
-  const members = Rollouts.members({ record, result, index: 0, advantages: [] })
+  if (result === undefined) return
+  const members = yield* Rollouts.told({ record, result, index: 0, advantages: [] })
   yield* attempt(() => {
     db.exec("BEGIN")
     for (const member of members) trace(db, run, record, member)

@@ -1,4 +1,5 @@
 import { RunStore } from "@effect-rl/core"
+import type { OpenAi } from "@effect-rl/core/renderers"
 import { ChatJsonLines, Cookbook, Inspect, ParquetRollouts, Verifiers } from "@effect-rl/export"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path } from "effect"
@@ -24,7 +25,7 @@ const unzip = (bytes: Uint8Array) => {
 }
 
 interface Chat {
-  readonly messages: ReadonlyArray<{ readonly role: string; readonly content: string }>
+  readonly messages: ReadonlyArray<OpenAi.ChatMessage>
   readonly group: string
   readonly advantage: number | null
   readonly evaluator: string | null
@@ -48,7 +49,16 @@ describe("ChatJsonLines", () => {
       )
       assert.deepStrictEqual(lines[0]?.messages, [
         { role: "user", content: "What is 2 + 3?" },
-        { role: "assistant", content: "<tool>" },
+        {
+          role: "assistant",
+          content: "<tool>",
+          tool_calls: [{
+            id: "call_0",
+            type: "function",
+            function: { name: "calculator", arguments: "{\"expression\":\"2+3\"}" }
+          }]
+        },
+        { role: "tool", content: "5", name: "calculator", tool_call_id: "call_0" },
         { role: "assistant", content: "5" }
       ])
     }).pipe(Effect.provide(live)))
@@ -58,9 +68,9 @@ describe("ChatJsonLines", () => {
       const file = yield* Files.place("chat.jsonl")
       yield* Recorded.record
       const decode = (tokens: ArrayLike<number>) => Array.from(tokens).join(" ")
-      yield* ChatJsonLines.write(yield* RunStore.RunStore, file, { decode })
+      yield* ChatJsonLines.write(yield* RunStore.RunStore, file, { language: { decode } })
       const [first] = yield* Files.lines<Chat>(file)
-      assert.deepStrictEqual(first?.messages[2], { role: "user", content: "4" })
+      assert.deepStrictEqual(first?.messages[3], { role: "user", content: "4" })
     }).pipe(Effect.provide(live)))
 })
 
@@ -184,7 +194,7 @@ describe("ParquetRollouts", () => {
         turns: 2,
         sampled_tokens: [7, 8, 9],
         logprobs: [-0.5, -0.5, -0.5],
-        responses: ["<tool>", "5"]
+        responses: ["<tool>\ncalculator({\"expression\":\"2+3\"})", "5"]
       })
     }).pipe(Effect.provide(live)))
 })

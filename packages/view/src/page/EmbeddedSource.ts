@@ -1,8 +1,8 @@
 /** The run inside an exported page. */
+import * as NewTokens from "@effect-rl/core/story/NewTokens"
 import type { Embedded } from "../story/Embedded.ts"
 import type { GroupView, Piece } from "../story/Entry.ts"
 import * as Hits from "../story/Hits.ts"
-import * as Shown from "../story/Shown.ts"
 import type { Source } from "./Source.ts"
 
 const bytesOf = (base64: string) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
@@ -15,7 +15,7 @@ const hitsIn = ({ key, members }: GroupView, sought: string) =>
       logs: member.logs,
       turns: member.turns.map(({ logs, pieces, prompt, promptPieces }, turn) => ({
         logs,
-        prompt: () => spoken(promptPieces?.slice(Shown.from(prompt, member.turns[turn - 1]))),
+        prompt: () => spoken(promptPieces?.slice(NewTokens.from(prompt, member.turns[turn - 1]))),
         response: () => spoken(pieces)
       }))
     }, sought).map((hit) => ({ key, member: index, ...hit }))

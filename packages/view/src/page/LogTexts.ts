@@ -1,4 +1,5 @@
 /** Texts that environments logged. */
+import * as LogNames from "@effect-rl/core/story/LogNames"
 import { useState } from "preact/hooks"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, empty, h, panel, part } from "./Dom.ts"
@@ -65,14 +66,14 @@ export const ofTurn = ({ logs, said }: Entry.TurnView): Child => {
   if (parts.every(({ kind }) => kind === "text")) return all(logs)
   const response: Named = parts.map(({ kind, text }) => [kinds[kind], text])
   const entries: Named = Object.entries(logs)
-  const has = entries.some(([name]) => name === "response")
+  const has = entries.some(([name]) => name === LogNames.response)
   return list([
-    ...entries.flatMap((entry): Named => entry[0] === "response" ? response : [entry]),
+    ...entries.flatMap((entry): Named => entry[0] === LogNames.response ? response : [entry]),
     ...(has ? [] : response)
   ])
 }
 
-const asked = ["question", "reference"]
+const asked: ReadonlyArray<string> = [LogNames.question, LogNames.reference]
 
 /** What the environment asked, and the answer that it expects, where it logged them. */
 export const question = (logs: Entry.Logs): ReadonlyArray<Child> => {
@@ -86,7 +87,7 @@ const spoken = (pieces: ReadonlyArray<Entry.Piece>) => pieces.map(({ text }) => 
 export const answer = (turn: Entry.TurnView | undefined): Child => {
   if (turn === undefined) return empty("This member took no turn.")
   const { logs, pieces } = turn
-  if (typeof logs["response"] === "string") return block(logs["response"])
+  if (typeof logs[LogNames.response] === "string") return block(logs[LogNames.response])
   if (pieces !== null) return block(spoken(pieces))
   return all(Object.fromEntries(Object.entries(logs).filter(([name]) => !asked.includes(name))))
 }

@@ -2,7 +2,6 @@
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
-import * as ChatMessages from "./ChatMessages.ts"
 import { cell, type Child, copy, dotted, empty, h, numberCell, panel, table } from "./Dom.ts"
 import { tone } from "./GroupScreen.ts"
 import * as LogTexts from "./LogTexts.ts"
@@ -97,14 +96,14 @@ const summary = (
   )
 }
 
-const forms = (route: Route, { turns }: Entry.MemberView): Child =>
+const forms = (route: Route, { messages }: Entry.MemberView): Child =>
   h(
     "nav",
     { class: "filters", "aria-label": "form" },
     link({ ...route, tokens: undefined, turn: undefined, token: undefined }, "messages", route.tokens !== true),
     link({ ...route, tokens: true }, "exact tokens (t)", route.tokens === true),
     ...(route.tokens === true ? [TokenStrip.chooser(route), TokenStrip.legend(route.colour)] : []),
-    copy(() => JSON.stringify({ messages: ChatMessages.of(turns) }), "copy as OpenAI's messages")
+    copy(() => JSON.stringify({ messages }), "copy as OpenAI's messages")
   )
 
 /** What graders said: the evidence for the reward. */

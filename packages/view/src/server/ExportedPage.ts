@@ -1,9 +1,9 @@
 /** A run as one self-contained page, to send to somebody or to keep: the same page, with the run in it and no server. */
-import { RunStore } from "@effect-rl/core"
-import { GroupPayload } from "@effect-rl/core/records"
+import { type Recorded, Rollouts } from "@effect-rl/core/records"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import { createHash } from "node:crypto"
 import { gzipSync } from "node:zlib"
 import { elementId, type Embedded } from "../story/Embedded.ts"
@@ -19,30 +19,28 @@ import * as Transcript from "./Transcript.ts"
 const mostCharacters = 64e6
 
 /** Groups from both ends of the run towards its middle, as its beginning and its end say most. */
-const fromBothEnds = (groups: ReadonlyArray<Entry.Group>): ReadonlyArray<Entry.Group> =>
+const fromBothEnds = (groups: ReadonlyArray<Recorded.Group>): ReadonlyArray<Recorded.Group> =>
   groups.flatMap((_, index) => {
     const group = groups[index % 2 === 0 ? groups.length - 1 - index / 2 : (index - 1) / 2]
     return group === undefined ? [] : [group]
   })
 
 const transcriptsOf = Effect.fnUntraced(function*({ reader, story }: RunCache.Told) {
-  const { reading, texts } = yield* Effect.flatMap(Languages, (languages) => languages.of(story))
+  const { decode, reading, texts } = yield* Effect.flatMap(Languages, (languages) => languages.of(story))
   const loss = LossTerms.ofRun(story.opened?.identity ?? {}, undefined)
   const datumsOf = TrainedTurns.reader(reader, story)
   const transcripts: Record<string, Entry.GroupView> = {}
   let characters = 0
   for (const group of fromBothEnds(story.records.filter((entry) => entry._tag === "GroupRolledOut"))) {
-    if (group.payload === undefined) continue
     if (characters > mostCharacters) break
-    const payload = yield* reader.payload(group.payload)
-    const view = yield* Transcript.decode(payload, {
-      story,
-      group,
-      texts,
-      reading,
-      loss,
-      datums: yield* datumsOf(group)
-    })
+    const read = yield* Effect.result(Effect.zip(Rollouts.result(reader, group), datumsOf(group)))
+    if (Result.isFailure(read)) {
+      yield* Rollouts.leaveOut({ record: group, damage: read.failure })
+      continue
+    }
+    const [result, datums] = read.success
+    if (result === undefined) continue
+    const view = yield* Transcript.make({ story, group, texts, decode, reading, loss, datums }, result)
     transcripts[group.sequence] = view
     characters += JSON.stringify(view).length
   }
@@ -94,11 +92,5 @@ export const make = Effect.fn("ExportedPage.make")(
     const script = (yield* PageFiles.script).replaceAll("</script", "<\\/script")
     return html(script, yield* PageFiles.style, gzipSync(JSON.stringify(embedded)).toString("base64"))
   },
-  (effect, run) =>
-    Effect.catchIf(
-      effect,
-      (error) => error instanceof GroupPayload.GroupPayloadError,
-      ({ message }) => Effect.fail(new RunStore.RunError({ run, detail: message }))
-    ),
   Effect.provide(Layer.merge(RunCache.RunCache.layer, Languages.layer))
 )

@@ -11,14 +11,11 @@ import * as Option from "effect/Option"
 import * as Said from "./Said.ts"
 import * as TokenTexts from "./TokenTexts.ts"
 
-/** The text of tokens, without the images among them, which are null. */
-export type Decode = (tokens: ReadonlyArray<number | null>) => string
-
 /** The texts of a model's tokens, and what its renderer reads in its responses. */
 export interface Language {
   readonly texts: TokenTexts.TokenTexts
   /** Undefined where the model's tokenizer is not here. */
-  readonly decode: Decode | undefined
+  readonly decode: Tokenizer.Tokenizer["decode"] | undefined
   readonly reading: Said.Reading
 }
 
@@ -35,7 +32,7 @@ const load = Effect.fnUntraced(function*({ model, renderer }: Named) {
   const tokenizer = yield* tokenizers.value.load(model)
   const language: Language = {
     texts: TokenTexts.make(tokenizer),
-    decode: (tokens) => tokenizer.decode(tokens.filter((token) => token !== null)),
+    decode: tokenizer.decode,
     reading: renderer === "" ? Said.unread : yield* Said.make(renderer, tokenizer)
   }
   return language

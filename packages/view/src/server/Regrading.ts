@@ -1,9 +1,8 @@
 /** What another rule of credit would have made of an iteration. */
-import type { RunStore } from "@effect-rl/core"
 import { Regrade } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"
+import type * as RunCache from "./RunCache.ts"
 
 /** Rules that can be asked for. */
 export const names: ReadonlyArray<string> = Object.keys(Regrade.rules)
@@ -11,25 +10,20 @@ export const names: ReadonlyArray<string> = Object.keys(Regrade.rules)
 const finite = (value: number) => Number.isFinite(value) ? value : null
 
 /** The iteration's groups under the rule; undefined where there is no such rule or no such iteration. */
-export const run = Effect.fn("Regrading.run")(function*(reader: RunStore.RunReader, iteration: number, rule: string) {
-  const credit = Object.hasOwn(Regrade.rules, rule) ? Regrade.rules[rule] : undefined
-  if (credit === undefined) return undefined
-  const only: RunStore.RunReader = {
-    ...reader,
-    read: Stream.filter(
-      reader.read,
-      (record) => record._tag === "Opened" || !("iteration" in record) || record.iteration === iteration
-    )
+export const run = Effect.fn("Regrading.run")(
+  function*({ reader, story }: RunCache.Told, iteration: number, rule: string) {
+    const credit = Object.hasOwn(Regrade.rules, rule) ? Regrade.rules[rule] : undefined
+    if (credit === undefined) return undefined
+    const regraded = yield* Regrade.iteration(reader, story, iteration, { credit })
+    if (regraded === undefined) return undefined
+    const view: Entry.Regraded = {
+      rule,
+      groups: regraded.groups.map(({ advantagesG, result: { key }, verdict }) => ({
+        key,
+        verdict,
+        advantages: Array.from(advantagesG, finite)
+      }))
+    }
+    return view
   }
-  const [regraded] = yield* Stream.runCollect(Regrade.run(only, { credit }))
-  if (regraded === undefined) return undefined
-  const view: Entry.Regraded = {
-    rule,
-    groups: regraded.groups.map(({ advantagesG, result: { key }, verdict }) => ({
-      key,
-      verdict,
-      advantages: Array.from(advantagesG, finite)
-    }))
-  }
-  return view
-})
+)

@@ -1,6 +1,6 @@
 /** Answers about one run. */
 import type { RunRecord } from "@effect-rl/core"
-import { Recorded, Story } from "@effect-rl/core/records"
+import { Recorded, Rollouts, Story } from "@effect-rl/core/records"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -68,21 +68,20 @@ export const transcript = Effect.fnUntraced(
   function*({ loss, run, sequence }: OfRun & { readonly sequence: number; readonly loss?: string | undefined }) {
     const { reader, story } = yield* told(run)
     const group = Story.group(story, sequence)
-    if (group?.payload === undefined) {
-      return notFound(`record ${sequence} of ${run} has no transcript`)
-    }
-    const { reading, texts } = yield* languageOf(story)
-    const payload = yield* reader.payload(group.payload)
+    const result = group === undefined ? undefined : yield* Rollouts.result(reader, group)
+    if (group === undefined || result === undefined) return notFound(`record ${sequence} of ${run} has no transcript`)
+    const { decode, reading, texts } = yield* languageOf(story)
     const datums = yield* TrainedTurns.reader(reader, story)(group)
     return HttpServerResponse.jsonUnsafe(
-      yield* Transcript.decode(payload, {
+      yield* Transcript.make({
         story,
         group,
         texts,
+        decode,
         reading,
         datums,
         loss: LossTerms.ofRun(story.opened?.identity ?? {}, loss)
-      })
+      }, result)
     )
   }
 )
@@ -97,8 +96,7 @@ export const search = Effect.fnUntraced(function*({ run, text }: OfRun & { reado
 
 export const regrade = Effect.fnUntraced(
   function*({ iteration, rule, run }: OfRun & { readonly iteration: number; readonly rule: string }) {
-    const { reader } = yield* told(run)
-    const regraded = yield* Regrading.run(reader, iteration, rule)
+    const regraded = yield* Regrading.run(yield* told(run), iteration, rule)
     return regraded === undefined
       ? notFound(`iteration ${iteration} of ${run} has no groups`)
       : HttpServerResponse.jsonUnsafe(regraded)

@@ -1,12 +1,13 @@
 /** What a policy said in a turn, as its renderer reads it: reasoning, text and calls of tools. */
-import { OpenAi, Renderers, type ResponseStream, type Tokenizer } from "@effect-rl/core/renderers"
+import type { Message } from "@effect-rl/core"
+import { Renderers, type ResponseStream, type Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import type * as Entry from "../story/Entry.ts"
 
 /** A response part by part, and as a message. */
 export interface Read {
   readonly parts: ReadonlyArray<Entry.SaidPart>
-  readonly message: OpenAi.ChatMessage
+  readonly message: Message.Message
 }
 
 /** Reads a response; null where the model's tokenizer or its renderer is not here. */
@@ -48,7 +49,7 @@ export const make = (renderer: string, tokenizer: Tokenizer.Tokenizer): Effect.E
         const response = found.stream([])
         const first = response.push(tokens)
         const { deltas, parsed } = yield* response.end
-        const read: Read = { parts: joined([...first, ...deltas]), message: OpenAi.fromMessage(parsed.message) }
+        const read: Read = { parts: joined([...first, ...deltas]), message: parsed.message }
         return read
       }).pipe(Effect.orElseSucceed(() => null))
   })

@@ -2,27 +2,27 @@
 import type { RunRecord, RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
-import { GroupPayload, type Story } from "@effect-rl/core/records"
+import { Conversation, GroupPayload, NewTokens, type Story } from "@effect-rl/core/records"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"
 import * as Hits from "../story/Hits.ts"
-import * as Shown from "../story/Shown.ts"
-import type { Decode } from "./Languages.ts"
-import * as Transcript from "./Transcript.ts"
+
+type Decode = Tokenizer.Tokenizer["decode"]
 
 const memberOf = ({ logs = {}, transitions }: Trajectory.Trajectory, decode: Decode): Hits.Member => {
   const turns = transitions.map(({ action: { tokens }, logs, observation }) => ({
     logs,
-    prompt: Transcript.promptOf(observation),
+    prompt: Conversation.promptTokens(observation),
     tokens
   }))
   return {
     logs,
     turns: turns.map(({ logs, prompt, tokens }, index) => ({
       logs,
-      prompt: () => decode(prompt.slice(Shown.from(prompt, turns[index - 1]))),
-      response: () => decode(Array.from(tokens))
+      prompt: () => decode(prompt.slice(NewTokens.from(prompt, turns[index - 1])).filter((token) => token !== null)),
+      response: () => decode(tokens)
     }))
   }
 }

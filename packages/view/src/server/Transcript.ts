@@ -1,14 +1,14 @@
 /** The payload of a group as values that the page shows. */
 import type { EnvMetric } from "@effect-rl/core"
-import type { ModelInput } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
-import { GroupPayload, Story, type TrainedTokens } from "@effect-rl/core/records"
+import { Conversation, Story, type TrainedTokens } from "@effect-rl/core/records"
+import type { Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Entry from "../story/Entry.ts"
 import type * as LossTerms from "./LossTerms.ts"
-import type { Reading } from "./Said.ts"
+import type { Read, Reading } from "./Said.ts"
 import type { TokenTexts } from "./TokenTexts.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
 
@@ -24,16 +24,13 @@ const metricsOf = (metrics: EnvMetric.Metrics) =>
     Object.entries(metrics).map(([name, metric]) => [name, metric.kind === "rate" ? metric.hit : finite(metric.value)])
   )
 
-export const promptOf = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<number | null> =>
-  chunks.flatMap((chunk): ReadonlyArray<number | null> =>
-    chunk._tag === "Image" ? Array.from({ length: chunk.expectedTokens }, () => null) : Array.from(chunk.tokens)
-  )
-
 /** What a transcript is shown with. */
 export interface Context {
   readonly story: Story.Story
   readonly group: Entry.Group
   readonly texts: TokenTexts
+  /** Undefined where the model's tokenizer is not here. */
+  readonly decode: Tokenizer.Tokenizer["decode"] | undefined
   readonly reading: Reading
   /** What the update did with tokens of the group; empty where the run did not record it. */
   readonly datums: ReadonlyArray<TrainedTokens.Datum>
@@ -92,47 +89,49 @@ const creditOf = (
 const turnOf = (
   context: Context,
   advantage: number | null | undefined,
-  trained: ReadonlyMap<number, TrainedTurns.TrainedTurn>
+  trained: ReadonlyMap<number, TrainedTurns.TrainedTurn>,
+  readings: ReadonlyArray<Read | null>
 ) =>
-  Effect.fnUntraced(function*(transition: Trajectory.Transition, index: number) {
-    const { action, fork = null, logs, metrics, observation, reward, times = null, trainable } = transition
-    const prompt = promptOf(observation)
-    const tokens = Array.from(action.tokens)
-    const read = yield* context.reading(action.tokens)
-    const view: Entry.TurnView = {
-      prompt,
-      tokens,
-      promptPieces: context.texts(prompt),
-      pieces: context.texts(tokens),
-      said: read?.parts ?? null,
-      message: read?.message ?? null,
-      logprobs: Array.from(action.logprobs, finite),
-      stopReason: action.stopReason,
-      reward: finite(reward),
-      trainable,
-      metrics: metricsOf(metrics),
-      logs: logsOf(logs),
-      fork,
-      times,
-      credit: creditOf(context, transition, advantage, trained.get(index))
-    }
-    return view
-  })
+(transition: Trajectory.Transition, index: number): Entry.TurnView => {
+  const { action, fork = null, logs, metrics, observation, reward, times = null, trainable } = transition
+  const prompt = Conversation.promptTokens(observation)
+  const tokens = Array.from(action.tokens)
+  return {
+    prompt,
+    tokens,
+    promptPieces: context.texts(prompt),
+    pieces: context.texts(tokens),
+    said: readings[index]?.parts ?? null,
+    logprobs: Array.from(action.logprobs, finite),
+    stopReason: action.stopReason,
+    reward: finite(reward),
+    trainable,
+    metrics: metricsOf(metrics),
+    logs: logsOf(logs),
+    fork,
+    times,
+    credit: creditOf(context, transition, advantage, trained.get(index))
+  }
+}
 
 const memberOf = Effect.fnUntraced(function*(
   context: Context,
   index: number,
-  { logs = {}, stepReward, stopReason, transitions }: Trajectory.Trajectory,
+  trajectory: Trajectory.Trajectory,
   metrics: EnvMetric.Metrics,
   advantage: number | null | undefined
 ) {
+  const { logs = {}, stepReward, stopReason, transitions } = trajectory
   const trained = TrainedTurns.ofMember(context.datums, index, transitions)
+  const readings = yield* Effect.forEach(transitions, ({ action: { tokens } }) => context.reading(tokens))
+  const turns = Conversation.make(trajectory, readings.map((read) => read?.message), context.decode)
   const view: Entry.MemberView = {
     stepReward: finite(stepReward),
     stopReason: Option.getOrNull(stopReason),
     logs: logsOf(logs),
     metrics: metricsOf(metrics),
-    turns: yield* Effect.forEach(transitions, turnOf(context, advantage, trained))
+    turns: transitions.map(turnOf(context, advantage, trained, readings)),
+    messages: Conversation.toOpenAi(turns)
   }
   return view
 })
@@ -146,7 +145,8 @@ const membersOf = (context: Context, { members, metricsG }: GroupResult.Group) =
     }))
 }
 
-const viewOf = Effect.fnUntraced(function*(context: Context, result: GroupResult.GroupResult) {
+/** The transcripts of a group as the page shows them. */
+export const make = Effect.fnUntraced(function*(context: Context, result: GroupResult.GroupResult) {
   const view: Entry.GroupView = {
     key: result.key,
     outcome: result._tag,
@@ -163,10 +163,3 @@ const viewOf = Effect.fnUntraced(function*(context: Context, result: GroupResult
   }
   return view
 })
-
-/** The transcripts of a group from the payload of its record. */
-export const decode = (
-  payload: string,
-  context: Context
-): Effect.Effect<Entry.GroupView, GroupPayload.GroupPayloadError> =>
-  Effect.flatMap(GroupPayload.decode(payload), (result) => viewOf(context, result))

@@ -91,8 +91,6 @@ export interface TurnView {
   readonly pieces: ReadonlyArray<Piece> | null
   /** Null where the model's tokenizer or its renderer is not here. */
   readonly said: ReadonlyArray<SaidPart> | null
-  /** The response as a message of OpenAI's; null where it cannot be read. */
-  readonly message: OpenAi.ChatMessage | null
   readonly logprobs: ReadonlyArray<number | null>
   readonly stopReason: string
   readonly reward: number | null
@@ -111,6 +109,8 @@ export interface MemberView {
   /** What graders of the group reported of the member. */
   readonly metrics: Readonly<Record<string, number | boolean | null>>
   readonly turns: ReadonlyArray<TurnView>
+  /** What was said, as chat completions have it. */
+  readonly messages: ReadonlyArray<OpenAi.ChatMessage>
 }
 
 /** The transcripts of a group. A member that was dropped is null. */

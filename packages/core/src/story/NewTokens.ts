@@ -1,6 +1,6 @@
 /** What a turn was shown that the turn before it was not. */
 
-/** A turn's tokens, null where an image lies. */
+/** A turn's tokens; a prompt has null where an image lies. */
 interface Turn {
   readonly prompt: ReadonlyArray<number | null>
   readonly tokens: ArrayLike<number>
@@ -9,6 +9,8 @@ interface Turn {
 /** Index of the first token of the prompt that the turn before was neither shown nor said; 0 of a first turn and after a fork. */
 export const from = (prompt: Turn["prompt"], before: Turn | undefined): number => {
   if (before === undefined) return 0
-  const known = [...before.prompt, ...Array.from(before.tokens)]
-  return known.every((token, at) => token === prompt[at]) ? known.length : 0
+  const { prompt: shown, tokens } = before
+  const isContinued = shown.every((token, at) => token === prompt[at])
+    && Array.from(tokens).every((token, at) => token === prompt[shown.length + at])
+  return isContinued ? shown.length + tokens.length : 0
 }

@@ -1,0 +1,149 @@
+import { Message } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { Conversation } from "@effect-rl/core/records"
+import { Renderers } from "@effect-rl/core/renderers"
+import { TestTokenizer } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+
+const turn = (
+  prompt: ReadonlyArray<number>,
+  tokens: ReadonlyArray<number>,
+  logs: Trajectory.Transition["logs"] = {}
+): Trajectory.Transition => ({
+  observation: ModelInput.fromTokens(prompt),
+  action: { tokens: Int32Array.from(tokens), logprobs: new Float32Array(tokens.length), stopReason: "stop" },
+  reward: 0,
+  trainable: true,
+  metrics: {},
+  logs
+})
+
+const episode = (...transitions: ReadonlyArray<Trajectory.Transition>): Trajectory.Trajectory => ({
+  transitions,
+  stepReward: 0,
+  stopReason: Option.none(),
+  truncations: 0
+})
+
+const add = { function: { name: "add", arguments: "{\"a\":2}" } }
+
+const words = (tokens: ArrayLike<number>) => Array.from(tokens, (token) => `w${token}`).join(" ")
+
+const { characters } = TestTokenizer
+
+/** An episode whose prompts and responses are these texts, each prompt beginning with what was shown and said before. */
+const spoken = (
+  texts: ReadonlyArray<readonly [shown: string, said: string]>,
+  logs: Trajectory.Transition["logs"] = {}
+) => {
+  let known = ""
+  return episode(...texts.map(([shown, said]) => {
+    const prompt = known + shown
+    known = prompt + said
+    return turn([...characters.encode(prompt)], [...characters.encode(said)], logs)
+  }))
+}
+
+describe("Conversation", () => {
+  it("has the texts that an environment logged, with calls of tools and their answers", () => {
+    const turns = Conversation.make(
+      episode(
+        turn([], [], {
+          question: "2 + 3?",
+          assistant_content: "",
+          tool_call_0: "add({\"a\":2})",
+          tool_result_0: "5",
+          score: 1
+        }),
+        turn([], [], { response: "It is 5.", reference: "5" })
+      ),
+      []
+    )
+    assert.deepStrictEqual(Conversation.messages(turns), [
+      Message.user("2 + 3?"),
+      { ...Message.assistant(""), toolCalls: [add] },
+      { role: "tool", content: "5", name: "add" },
+      Message.assistant("It is 5.")
+    ])
+    assert.deepStrictEqual(turns[0]?.tools, [{ name: "add", arguments: "{\"a\":2}", result: "5" }])
+    assert.deepStrictEqual(Conversation.toOpenAi(turns)[2], {
+      role: "tool",
+      content: "5",
+      name: "add",
+      tool_call_id: "call_0"
+    })
+  })
+
+  it("has the last answers of tools, which no later turn was shown", () => {
+    const last = turn([], [], { response: "", tool_call_0: "stop({})", tool_result_0: "done" })
+    const messages = Conversation.messages(Conversation.make(episode(last), []))
+    assert.deepStrictEqual(messages.at(-1), { role: "tool", content: "done", name: "stop" })
+  })
+
+  it("has only the new part of a later prompt, and all of a prompt after a fork", () => {
+    const texts = (second: ReadonlyArray<number>) =>
+      Conversation.messages(Conversation.make(episode(turn([1], [2]), turn(second, [8])), [], words))
+        .map((message) => message.content)
+    assert.deepStrictEqual(texts([1, 2, 3]), ["w1", "w2", "w3", "w8"])
+    assert.deepStrictEqual(texts([9, 3]), ["w1", "w2", "w9 w3", "w8"])
+  })
+
+  it("counts tokens that nothing can read", () => {
+    const turns = Conversation.make(episode(turn([1], [2, 3])), [])
+    assert.deepStrictEqual(turns, [{ shown: [], said: Message.assistant("(2 tokens)"), tools: [] }])
+  })
+
+  it.effect("reads system, user, reasoning, calls and answers from the tokens of a template", () =>
+    Effect.gen(function*() {
+      const { parse } = yield* Renderers.byName("qwen3", characters)
+      const language = { decode: characters.decode, parse }
+      const call = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2}}\n</tool_call><|im_end|>"
+      const [first, second] = yield* Conversation.read(
+        spoken([
+          [
+            "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n2 + 3?<|im_end|>\n<|im_start|>assistant\n",
+            `<think>\nI add.\n</think>\n\n${call}`
+          ],
+          [
+            "\n<|im_start|>user\n<tool_response>\n5\n</tool_response><|im_end|>\n<|im_start|>assistant\n",
+            "It is 5.<|im_end|>"
+          ]
+        ]),
+        language
+      )
+      if (first === undefined || second === undefined) return assert.fail("no two turns")
+      assert.deepStrictEqual(first.shown, [Message.system("Be brief."), Message.user("2 + 3?")])
+      assert.strictEqual(Message.thinking(first.said).trim(), "I add.")
+      assert.strictEqual(first.tools[0]?.name, "add")
+      assert.strictEqual(second.shown[0]?.role, "user")
+      assert.include(Conversation.shownText(second), "<tool_response>\n5\n</tool_response>")
+      assert.strictEqual(Conversation.text(second.said), "It is 5.")
+    }))
+
+  it.effect("takes the answers of tools from the logs, with what else a later prompt shows", () =>
+    Effect.gen(function*() {
+      const { parse } = yield* Renderers.byName("qwen3", characters)
+      const call = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2}}\n</tool_call><|im_end|>"
+      const shown = "\n<|im_start|>user\n<tool_response>\n5\n</tool_response><|im_end|>\n<|im_start|>user\nGo on."
+      const turns = yield* Conversation.read(
+        spoken([["q", call], [`${shown}<|im_end|>\n<|im_start|>assistant\n`, "5<|im_end|>"]], { tool_result_0: "5" }),
+        { decode: characters.decode, parse }
+      )
+      assert.deepStrictEqual(turns[1]?.shown.map(({ content, role }) => [role, content]), [
+        ["tool", "5"],
+        ["user", "Go on."]
+      ])
+    }))
+
+  it.effect("keeps a call that cannot be read as the text that was written", () =>
+    Effect.gen(function*() {
+      const { parse } = yield* Renderers.byName("qwen3", characters)
+      const turns = yield* Conversation.read(
+        spoken([["q", "<tool_call>\n{\"name\": add}\n</tool_call><|im_end|>"]]),
+        { decode: characters.decode, parse }
+      )
+      assert.include(JSON.stringify(Conversation.toOpenAi(turns)), "{\\\"name\\\": add}")
+    }))
+})
