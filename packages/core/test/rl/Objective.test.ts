@@ -216,6 +216,35 @@ describe("Objective.proximal", () => {
 })
 
 describe("Objective.decoupled", () => {
+  /** Tokens were sampled at −0.5. Wrong answers become less likely by 1 with each optimizer step. */
+  const correcting: Script.Script = {
+    sample: Task.answersHalf,
+    forwardBackward: ({ data }, { step }) => ({
+      logprobs: data.map(({ inputs: { targetTokens } }) => {
+        const isWrong = targetTokens.includes(Task.tokenizer.encode("0")[0] ?? NaN)
+        return new Float32Array(targetTokens.length).fill(isWrong ? -1 - step : -0.5)
+      }),
+      metrics: {}
+    })
+  }
+
+  it.effect("counts the optimizer steps of an iteration's earlier minibatches", () =>
+    Effect.gen(function*() {
+      const options = yield* Task.options({
+        groupsPerBatch: 4,
+        update: { loss: Objective.decoupled(), substeps: 4 },
+        run: { iterations: 1 }
+      })
+      const records = yield* Stream.runCollect(Rl.run(options))
+      const updated = records.find(RunRecord.guards.Updated)
+      const losses = updated?.updates.flatMap(({ passes }) => passes.map(({ metrics }) => metrics["loss:sum"] ?? NaN))
+      // Half of the answers of a minibatch have the advantage 0.5, half −0.5, where ratios below 0.8 are clipped.
+      const sum = (updated?.metrics["env/all/total_ac_tokens"] ?? NaN) / 16
+      const expected = [0, 0, 1 / 2, 2 / 3].map((alpha, step) => sum * (0.8 * Math.exp(alpha * (-0.5 - step)) - 1))
+      assert.lengthOf(losses ?? [], 4)
+      expected.forEach((loss, index) => assert.closeTo(losses?.[index] ?? NaN, loss, 1e-5))
+    }).pipe(Effect.provide(Task.layer(correcting))))
+
   it("places the proximal policy by the optimizer steps of the weights that sampled a token", () => {
     const told = datum(ModelInput.fromTokens([1, 2, 3, 4, 5]), [0, -1, -1, 0, -2], [0, 1, 1, 0, 1])
     const newer = { ...told, origin: { ...told.origin, samplerStep: 3 } }

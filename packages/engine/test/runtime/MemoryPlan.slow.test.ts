@@ -144,6 +144,14 @@ describe("MemoryPlan", () => {
     assert.isFalse(shared(qwen3).fits)
   })
 
+  it("fits a model that was made for short sequences, whole, and none whose bytes are too many", () => {
+    const short = { ...tiny64, contextLength: 256 }
+    const plan = planned(short, 1)
+    assert.strictEqual(plan.contextLength, 256)
+    assert.isTrue(MemoryPlan.fits(plan, short, plan.totalBytes))
+    assert.isFalse(MemoryPlan.fits(plan, short, plan.totalBytes - 1))
+  })
+
   it("has room for both presets together with any number of processors", () => {
     for (const processors of Array.range(1, 256)) {
       const first = planned(tiny128, processors)

@@ -61,6 +61,15 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(drain(scheduler), [3])
   })
 
+  it("keeps what is cached while the free pages are just enough", () => {
+    const scheduler = new Scheduler({ sequences: 2, positions: 6, prefillRows: 16, pageSize: 1 })
+    const rows = [[1, 2, 3], [4, 5, 6], [1, 2, 3]].map((prompt, id) => {
+      scheduler.add(order(id, prompt, { maxTokens: 1 }))
+      return drain(scheduler)
+    })
+    assert.deepStrictEqual(rows, [[3], [3], [1]])
+  })
+
   it("computes of a later turn what the conversation has gained, sampled tokens included", () => {
     const scheduler = new Scheduler({ sequences: 4, positions: 200, prefillRows: 100, pageSize: 1 })
     const first = Array.from({ length: 20 }, (_, t) => 100 + t)
