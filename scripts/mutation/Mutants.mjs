@@ -117,6 +117,7 @@ const walk = (node, visit, statement) => {
 export const of = (file) => {
   const text = readFileSync(file, "utf8")
   const mutants = []
+  const seen = new Map()
   walk(parseAst(text, { lang: "ts" }), (node, statement) => {
     const { end, start } = node.type === "IfStatement" ? node.test : node
     const probe = { start, end, beginsStatement: start === statement }
@@ -125,7 +126,10 @@ export const of = (file) => {
       const lines = [text.slice(first, last), text.slice(first, start) + to + text.slice(end, last)]
       const [before, after] = lines.map((line) => line.trim().replace(/\s+/g, " ").slice(0, 200))
       const line = text.slice(0, start).split("\n").length
-      mutants.push({ file, line, key: `${file}: ${before} → ${after}`, start, end, to, probe })
+      const key = `${file}: ${before} → ${after}`
+      seen.set(key, (seen.get(key) ?? 0) + 1)
+      const count = seen.get(key)
+      mutants.push({ file, line, key: count === 1 ? key : `${key} (${count})`, start, end, to, probe })
     }
   })
   return mutants
