@@ -1,8 +1,7 @@
 /** The settings that all recipes share. */
 import { type ChatModel, LearningRate, Setting } from "@effect-rl/core"
-import { Adam, RunOptions } from "@effect-rl/core/program"
+import { RlOptions, RunOptions, SamplingSettings } from "@effect-rl/core/program"
 import * as Schema from "effect/Schema"
-import * as Struct from "effect/Struct"
 
 export interface Defaults {
   readonly model: string
@@ -14,24 +13,37 @@ export interface Defaults {
   readonly evalEvery: number
 }
 
-const updating = {
+const Program = Schema.Struct({
+  ...RunOptions.Settings.fields,
+  update: Setting.group(Schema.Struct({ adam: RlOptions.UpdateSettings.fields.adam }))
+})
+
+const common = Setting.flat(Program)
+
+/** The settings of every recipe beside those of its program. */
+export const own = (defaults: Pick<Defaults, "learningRate" | "model" | "schedule">) => ({
+  model: Setting.text({ default: defaults.model, help: "Base model to train" }),
+  learningRate: Setting.number({ above: 0, default: defaults.learningRate, help: "Adam's step size, at its peak" }),
+  schedule: Setting.choice({
+    choices: ["constant", "linear", "cosine"],
+    default: defaults.schedule ?? "constant",
+    help: "The learning rate over the run: constant, or falling to 0 linearly or along a cosine"
+  }),
   warmup: Setting.int({
     least: 0,
     default: 0,
     unit: "iterations",
     help: "Iterations over which the learning rate rises to its peak"
-  }),
-  loadCheckpointPath: Setting.text({
-    help: "Weights to start from, with a fresh optimizer; the base model unless given"
   })
-}
+})
 
-const lora = {
-  loraRank: RunOptions.LoraSettings.fields.rank,
-  trainMlp: RunOptions.LoraSettings.fields.trainMlp,
-  trainAttn: RunOptions.LoraSettings.fields.trainAttn,
-  trainUnembed: RunOptions.LoraSettings.fields.trainUnembed
-}
+/** Settings of programs with a recipe's own defaults. */
+export const replaced = (defaults: Pick<Defaults, "evalEvery" | "iterations" | "maxTokens">) => ({
+  iterations: Setting.withDefault(common.iterations, defaults.iterations),
+  evalEvery: Setting.withDefault(common.evalEvery, defaults.evalEvery),
+  saveEvery: Setting.withDefault(common.saveEvery, 10),
+  maxTokens: Setting.withDefault(SamplingSettings.SamplingSettings.fields.maxTokens, defaults.maxTokens)
+})
 
 /**
  * The fields of a recipe's settings.
@@ -45,49 +57,16 @@ const lora = {
  *   evalEvery: 5
  * }))
  */
-export const fields = (defaults: Defaults) => ({
-  model: Setting.text({ default: defaults.model, help: "Base model to train" }),
-  learningRate: Setting.number({ above: 0, default: defaults.learningRate, help: "Adam's step size, at its peak" }),
-  ...RunOptions.RunSettings.fields,
-  iterations: Setting.int({
-    default: defaults.iterations,
-    least: 0,
-    unit: "iterations",
-    help: "Length of the run; 0 only evaluates"
-  }),
-  evalEvery: Setting.int({
-    default: defaults.evalEvery,
-    least: 0,
-    unit: "iterations",
-    help: "Iterations between evaluations, the first before training and the last after; 0 for none"
-  }),
-  saveEvery: Setting.int({
-    default: 10,
-    least: 0,
-    unit: "iterations",
-    help: "Iterations between checkpoints; 0 saves only at the end"
-  }),
-  maxTokens: Setting.int({
-    default: defaults.maxTokens,
-    least: 1,
-    unit: "tokens",
-    help: "Longest response of one turn"
-  }),
-  schedule: Setting.choice({
-    choices: ["constant", "linear", "cosine"],
-    default: defaults.schedule ?? "constant",
-    help: "The learning rate over the run: constant, or falling to 0 linearly or along a cosine"
-  }),
-  ...updating,
-  ...Adam.AdamSettings.fields,
-  ...lora
-})
+export const fields = (defaults: Defaults) => ({ ...own(defaults), ...common, ...replaced(defaults) })
 
 const All = Schema.Struct(fields({ model: "", iterations: 0, learningRate: 1, maxTokens: 1, evalEvery: 0 }))
 
 export type CommonSettings = typeof All.Type
 
-const learningRateOf = ({ learningRate, schedule, warmup }: CommonSettings) => {
+/** The learning rate by its schedule. */
+export const learningRate = (
+  { learningRate, schedule, warmup }: Pick<CommonSettings, "learningRate" | "schedule" | "warmup">
+) => {
   switch (schedule) {
     case "constant":
       return LearningRate.constant(learningRate)
@@ -99,32 +78,7 @@ const learningRateOf = ({ learningRate, schedule, warmup }: CommonSettings) => {
 }
 
 /** The options of a run that these settings decide. */
-export const options = (model: ChatModel.ChatModel, settings: CommonSettings) => ({
-  model,
-  lora: {
-    rank: settings.loraRank,
-    trainMlp: settings.trainMlp,
-    trainAttn: settings.trainAttn,
-    trainUnembed: settings.trainUnembed
-  },
-  ...(settings.loadCheckpointPath === undefined ? {} : { loadCheckpointPath: settings.loadCheckpointPath }),
-  update: {
-    learningRate: learningRateOf(settings),
-    adam: Struct.pick(settings, ["beta1", "beta2", "eps", "weightDecay", "gradClipNorm"])
-  },
-  run: Struct.pick(settings, [
-    "seed",
-    "iterations",
-    "saveEvery",
-    "saveTtl",
-    "rollingSaveEvery",
-    "rollingSaveTtl",
-    "evalEvery",
-    "maxTokensTotal",
-    "maxDollars",
-    "maxMinutes",
-    "maxJudgeCalls",
-    "softShare",
-    "interruptTimeout"
-  ])
-})
+export const options = (model: ChatModel.ChatModel, settings: CommonSettings) => {
+  const { update, ...program } = Setting.nest(Program, settings)
+  return { model, ...program, update: { ...update, learningRate: learningRate(settings) } }
+}

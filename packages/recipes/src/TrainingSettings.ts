@@ -1,11 +1,9 @@
 /** The settings that all reinforcement learning recipes share, with each recipe's own defaults. */
-import { type ChatModel, type InvalidOption, Pace, Rollout, Setting } from "@effect-rl/core"
-import { KlPenalty } from "@effect-rl/core/losses"
-import { DynamicSampling, HealthWatch, RlOptions, SamplingSettings } from "@effect-rl/core/program"
+import { type ChatModel, type InvalidOption, Setting } from "@effect-rl/core"
+import { RlOptions } from "@effect-rl/core/program"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as Struct from "effect/Struct"
 import * as CommonSettings from "./CommonSettings.ts"
 import * as CreditSettings from "./CreditSettings.ts"
 import * as LossSettings from "./LossSettings.ts"
@@ -13,36 +11,6 @@ import * as LossSettings from "./LossSettings.ts"
 export interface Defaults extends CommonSettings.Defaults {
   readonly groupsPerBatch: number
   readonly groupSize: number
-}
-
-const updating = {
-  ...LossSettings.fields,
-  ...CreditSettings.fields,
-  klCoefficient: KlPenalty.KlSettings.fields.coefficient,
-  klDiscount: KlPenalty.KlSettings.fields.discount,
-  klReference: KlPenalty.KlSettings.fields.reference,
-  klPostUpdate: KlPenalty.KlSettings.fields.postUpdate,
-  substeps: Setting.int({
-    least: 1,
-    default: 1,
-    help: "Optimizer steps per iteration, each on its share of the problems"
-  })
-}
-
-const rollout = {
-  concurrency: Setting.int({
-    default: Rollout.defaultConcurrency,
-    least: 1,
-    unit: "problems",
-    help: "Problems rolled out at the same time"
-  }),
-  memberTimeout: Setting.duration({ help: "Longest time for one attempt; unbounded unless given" }),
-  groupTimeout: Setting.duration({
-    help:
-      "Longest time for all attempts at one problem; unless given, unbounded where pace is synchronous and otherwise 1 hour"
-  }),
-  ...RlOptions.LossesSettings.fields,
-  ...DynamicSampling.DynamicSettings.fields
 }
 
 /**
@@ -63,6 +31,7 @@ const rollout = {
  * })
  */
 export const fields = (defaults: Defaults) => ({
+  ...CommonSettings.own(defaults),
   groupsPerBatch: Setting.int({
     default: defaults.groupsPerBatch,
     least: 1,
@@ -75,12 +44,10 @@ export const fields = (defaults: Defaults) => ({
     unit: "attempts",
     help: "Attempts at each problem, whose rewards are compared with each other"
   }),
-  ...SamplingSettings.SamplingSettings.fields,
-  ...CommonSettings.fields(defaults),
-  ...updating,
-  ...Pace.Named.fields,
-  ...rollout,
-  ...HealthWatch.HealthSettings.fields
+  ...LossSettings.fields,
+  ...CreditSettings.fields,
+  ...Setting.flat(RlOptions.Settings),
+  ...CommonSettings.replaced(defaults)
 })
 
 /** The settings of any recipe, without its own defaults. */
@@ -121,35 +88,15 @@ export const check = (settings: unknown): Effect.Effect<void, InvalidOption.Inva
 
 /** The options of a run that these settings decide. */
 export const options = (model: ChatModel.ChatModel, settings: Settings) => {
-  const { update, ...common } = CommonSettings.options(model, settings)
+  const { update, ...program } = Setting.nest(RlOptions.Settings, settings)
   return {
-    ...common,
-    sampling: Struct.pick(settings, ["maxTokens", "temperature", "topP", "topK", "allowBiased"]),
-    rollout: {
-      ...Struct.pick(settings, ["concurrency", "memberTimeout", "groupTimeout", "maxDroppedShare"]),
-      dynamic: Struct.pick(settings, ["minInformative", "maxBatches"])
-    },
+    model,
+    ...program,
     update: {
       ...update,
+      learningRate: CommonSettings.learningRate(settings),
       ...LossSettings.of(settings),
-      credit: CreditSettings.of(settings),
-      kl: {
-        coefficient: settings.klCoefficient,
-        discount: settings.klDiscount,
-        postUpdate: settings.klPostUpdate,
-        ...(settings.klReference === undefined ? {} : { reference: settings.klReference })
-      },
-      substeps: settings.substeps
-    },
-    pace: {
-      name: settings.pace,
-      settings: Struct.pick(settings, [
-        "maxStepsOffPolicy",
-        "onStale",
-        "removeConstantRewardGroups",
-        "minibatches"
-      ])
-    },
-    health: Struct.pick(settings, ["stopOn"])
+      credit: CreditSettings.of(settings)
+    }
   }
 }

@@ -1,7 +1,40 @@
 /** Limits of an episode. What is not given is not limited. */
 import * as Duration from "effect/Duration"
-import * as Check from "../settings/Check.ts"
+import * as Schema from "effect/Schema"
 import * as Fields from "../settings/Fields.ts"
+import * as Setting from "../settings/Setting.ts"
+
+/** Those that decide what is sampled belong to a run's identity; those that only decide what fails may change. */
+export const LimitSettings = Schema.Struct({
+  maxTurns: Setting.int({ least: 1, help: "Policy calls", identity: true }),
+  maxTrajectoryTokens: Setting.int({
+    least: 1,
+    unit: "tokens",
+    help: "Tokens of a prompt, which is the whole conversation so far, and what is sampled after it",
+    identity: true
+  }),
+  maxSampledTokens: Setting.int({
+    least: 1,
+    unit: "tokens",
+    help: "Sampled tokens of all turns together",
+    identity: true
+  }),
+  maxTurnTokens: Setting.int({
+    least: 1,
+    unit: "tokens",
+    help: "Sampled tokens of one turn; being cut there does not by itself end the episode",
+    identity: true
+  }),
+  maxToolCalls: Setting.int({ least: 1, unit: "calls", help: "Tool calls of all turns together", identity: true }),
+  rolloutTimeout: Setting.duration({
+    help: "When this time is over, the episode ends and keeps the turns that it finished",
+    identity: true
+  }),
+  turnTimeout: Setting.duration({ help: "A policy call that takes longer fails the attempt" }),
+  stepTimeout: Setting.duration({
+    help: "A first prompt, step or injection of the environment that takes longer fails the attempt"
+  })
+})
 
 /**
  * @see tinker-cookbook `RolloutLimits`
@@ -9,36 +42,13 @@ import * as Fields from "../settings/Fields.ts"
  * @example
  * const limits: Limits.Limits = { maxTurns: 10, maxSampledTokens: 2048, rolloutTimeout: "2 minutes" }
  */
-export interface Limits {
-  /** Policy calls. */
-  readonly maxTurns?: number
-  /** Tokens of a prompt, which is the whole conversation so far, and what is sampled after it. */
-  readonly maxTrajectoryTokens?: number
-  /** Sampled tokens of all turns together. */
-  readonly maxSampledTokens?: number
-  /** Sampled tokens of one turn; being cut there does not by itself end the episode. */
-  readonly maxTurnTokens?: number
-  /** Tool calls of all turns together. */
-  readonly maxToolCalls?: number
-  /** When this time is over, the episode ends and keeps the turns that it finished. */
-  readonly rolloutTimeout?: Duration.Input
-  /** A policy call that takes longer fails the attempt. */
-  readonly turnTimeout?: Duration.Input
-  /** A first prompt, step or injection of the environment that takes longer fails the attempt. */
-  readonly stepTimeout?: Duration.Input
-}
+export interface Limits extends Schema.Codec.Encoded<typeof LimitSettings> {}
 
 /** No limits. */
 export const unlimited: Limits = {}
 
-const counts = ["maxTurns", "maxTrajectoryTokens", "maxSampledTokens", "maxTurnTokens", "maxToolCalls"] as const
-const times = ["rolloutTimeout", "turnTimeout", "stepTimeout"] as const
-
-/** Checks of all limits; `prefix` begins their names, such as `limits.`. */
-export const checks = (self: Limits, prefix = ""): ReadonlyArray<Check.Check> => [
-  ...counts.map((field) => Check.option(`${prefix}${field}`, self[field], Check.whole(1))),
-  ...times.map((field) => Check.option(`${prefix}${field}`, self[field], Check.time))
-]
+/** Checks of all limits; a prefix begins their names, such as `limits.`. */
+export const checks = Setting.checks(LimitSettings)
 
 const smaller = (left: number | undefined, right: number | undefined) =>
   left === undefined || right === undefined ? left ?? right : Math.min(left, right)

@@ -45,18 +45,12 @@ const needsPenalty = {
   accepts: () => false
 }
 
-/** The settings with their defaults. Fails with the first that is invalid, or that is of a penalty where there is none. */
-export const decode = Effect.fnUntraced(function*(settings: KlSettings): Effect.fn.Return<Settings, InvalidOption> {
-  const decoded = yield* Setting.decode(KlSettings, settings, "update.kl")
-  const { coefficient, discount, reference } = decoded
-  if (coefficient === 0) {
-    yield* Check.all(
-      Check.option("update.kl.reference", reference, needsPenalty),
-      Check.option("update.kl.discount", discount === 0 ? undefined : discount, needsPenalty)
-    )
-  }
-  return decoded
-})
+/** Fails with the first setting that is of a penalty where there is none. */
+export const checkSettings = ({ coefficient, discount, reference }: Settings): Effect.Effect<void, InvalidOption> =>
+  coefficient > 0 ? Effect.void : Check.all(
+    Check.option("update.kl.reference", reference, needsPenalty),
+    Check.option("update.kl.discount", discount === 0 ? undefined : discount, needsPenalty)
+  )
 
 const unsupported = new TinkerError({
   operation: "computeLogprobs",

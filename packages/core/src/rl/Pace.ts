@@ -48,16 +48,16 @@ export interface Pace {
   readonly settings: AsyncSettings
 }
 
-/** The pace of a name, with settings as flags or a file gave them. */
-export const Named = Schema.Struct({
-  pace: Setting.choice({
+/** A pace by its name, with its settings, as flags or a file gave them. */
+export const PaceSettings = Schema.Struct({
+  name: Setting.choice({
     choices: names,
     default: "synchronous",
     help:
       "Sample a batch and train on it in turn, sample ahead while training (async), or submit the passes of an update "
       + "while its batch is sampled (streaming)"
   }),
-  ...AsyncSettings.fields
+  settings: Setting.group(AsyncSettings)
 })
 
 /** Samples a batch with the newest weights, trains on it, and samples the next one with the updated weights. */

@@ -1,7 +1,7 @@
 /** Options of a reinforcement learning run. */
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { RLDataset } from "../data/RLDataset.ts"
@@ -16,8 +16,8 @@ import * as Loss from "../model/Loss.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as SamplingSettings from "../policy/SamplingSettings.ts"
 import type { JsonObject } from "../records/Json.ts"
-import type * as GroupOptions from "../rollout/GroupOptions.ts"
-import type * as Rollout from "../rollout/Rollout.ts"
+import * as GroupOptions from "../rollout/GroupOptions.ts"
+import * as Rollout from "../rollout/Rollout.ts"
 import * as RunOptions from "../run/RunOptions.ts"
 import * as Check from "../settings/Check.ts"
 import { InvalidOption } from "../settings/InvalidOption.ts"
@@ -28,25 +28,75 @@ import * as KlPenalty from "./KlPenalty.ts"
 import * as Objective from "./Objective.ts"
 import * as Pace from "./Pace.ts"
 
-/** How many members an iteration may lose. */
-export const LossesSettings = Schema.Struct({
+/** How groups are rolled out. */
+export const RolloutSettings = Schema.Struct({
+  concurrency: Setting.int({
+    default: Rollout.defaultConcurrency,
+    least: 1,
+    unit: "problems",
+    help: "Problems rolled out at the same time"
+  }),
+  memberTimeout: GroupOptions.BoundSettings.fields.memberTimeout,
+  ...GroupOptions.DeadlineSettings.fields,
   maxDroppedShare: Setting.number({
     least: 0,
     most: 1,
     default: 0.2,
     help: "An iteration that loses more than this share of its members stops the run"
+  }),
+  dynamic: Setting.group(DynamicSampling.DynamicSettings)
+})
+
+/** How the weights are updated, beside the learning rate, the loss and the credit: a KL penalty is added to the credit. */
+export const UpdateSettings = Schema.Struct({
+  adam: Setting.group(Adam.AdamSettings),
+  kl: Setting.group(KlPenalty.KlSettings, {
+    coefficient: "klCoefficient",
+    discount: "klDiscount",
+    reference: "klReference",
+    postUpdate: "klPostUpdate"
+  }),
+  substeps: Setting.int({
+    least: 1,
+    default: 1,
+    help: "Optimizer steps per iteration, each on its share of the problems",
+    identity: true
   })
 })
 
-/** How groups are rolled out. */
+/**
+ * All settings of a reinforcement learning run, in the groups of its options. Defaults, checks, the identity of a run, flags and
+ * configuration files follow from it.
+ */
+export const Settings = Schema.Struct({
+  sampling: Setting.group(SamplingSettings.SamplingSettings),
+  ...RunOptions.Settings.fields,
+  update: Setting.group(UpdateSettings),
+  pace: Setting.group(Pace.PaceSettings, { name: "pace" }),
+  rollout: Setting.group(RolloutSettings),
+  health: Setting.group(HealthWatch.HealthSettings)
+})
+
+/** Rollouts with the bounds of episodes, which a dataset's author knows and no flag sets. */
+const Bounded = Schema.Struct({
+  ...RolloutSettings.fields,
+  ...Struct.pick(GroupOptions.BoundSettings.fields, ["limits", "termination", "graderTimeout", "releaseTimeout"])
+})
+
+const Program = Schema.Struct({
+  sampling: Settings.fields.sampling,
+  update: Settings.fields.update,
+  rollout: Setting.group(Bounded)
+})
+
+type Decoded = typeof Program.Type
+
+/** How groups are rolled out, with the hooks and the failure policy of this process. */
 export interface RolloutOptions<in E, HE, HR>
   extends
     Omit<Rollout.StreamOptions<E, TinkerError, HE, HR>, "unordered" | "iteration" | "samplerStep">,
-    Schema.Codec.Encoded<typeof LossesSettings>
-{
-  /** More groups until enough are informative; one batch unless given. */
-  readonly dynamic?: DynamicSampling.DynamicSettings
-}
+    Schema.Codec.Encoded<typeof RolloutSettings>
+{}
 
 /** The learning rate unless another is given. */
 export const defaultLearningRate = 1e-4
@@ -58,18 +108,13 @@ export const defaultLearningRate = 1e-4
 export const defaultMaxTurns = 1000
 
 /** How the weights are updated. */
-export interface UpdateOptions<out CE, out CR> {
+export interface UpdateOptions<out CE, out CR> extends Schema.Codec.Encoded<typeof UpdateSettings> {
   /** A constant rate or a schedule; default 1e-4. */
   readonly learningRate?: number | LearningRate.LearningRate
-  readonly adam?: Adam.AdamSettings
   /** A loss of the backend's, an expression, or an `Objective` for what needs more; default `Loss.importanceSampling`. */
   readonly loss?: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective.Objective
   /** Default `Credit.groupRelative(Advantage.centered)`. */
   readonly credit?: Credit.Credit<CE, CR>
-  /** A KL penalty against a base model or a checkpoint, added to the credit; none unless given. */
-  readonly kl?: KlPenalty.KlSettings
-  /** Optimizer steps of an iteration, each on its share of the groups; default 1. */
-  readonly substeps?: number
 }
 
 /**
@@ -132,41 +177,23 @@ export interface Resolved<E, R, CE, CR> {
   readonly identity: JsonObject
 }
 
-type Shape =
-  & Pick<
-    RlOptions<unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown>,
-    "dataset" | "model" | "update"
-  >
-  & {
-    readonly rollout?: Pick<Rollout.StreamOptions, "limits" | typeof times[number]> & {
-      readonly concurrency?: number
-      readonly dynamic?: DynamicSampling.DynamicSettings
-    }
-  }
-
-const times = ["groupTimeout", "memberTimeout", "graderTimeout", "releaseTimeout"] as const
-
-const checks = (
-  { dataset, model, rollout = {}, update = {} }: Shape,
+const checks = <E, R, EE, ER, HE, HR, CE, CR>(
+  { dataset, model }: RlOptions<E, R, EE, ER, HE, HR, CE, CR>,
   learningRate: LearningRate.LearningRate,
-  { maxTokens }: typeof SamplingSettings.SamplingSettings.Type
+  { rollout, sampling }: Decoded
 ): ReadonlyArray<Check.Check> => {
   const { contextLength } = model.capabilities
   const rate = learningRate.at({ iteration: 0, iterations: dataset.length })
   return [
-    Check.option("sampling.maxTokens", maxTokens, {
+    Check.option("sampling.maxTokens", sampling.maxTokens, {
       expected: `less than the context of ${contextLength} tokens`,
-      accepts: (tokens: number) => tokens < contextLength
+      accepts: (tokens) => tokens < contextLength
     }),
     Check.option("update.learningRate", rate, Check.number({ least: 0 })),
-    Check.option("update.substeps", update.substeps, Check.whole(1)),
-    Check.option("rollout.dynamic.minInformative", rollout.dynamic?.minInformative, {
+    Check.option("rollout.dynamic.minInformative", rollout.dynamic.minInformative, {
       expected: "0 for a dataset whose batches depend on how earlier ones went",
-      accepts: (groups: number) => groups === 0 || dataset.readsHistory !== true
-    }),
-    Check.option("rollout.concurrency", rollout.concurrency, Check.whole(1)),
-    ...Limits.checks(rollout.limits ?? Limits.unlimited, "rollout.limits."),
-    ...times.map((field) => Check.option(`rollout.${field}`, rollout[field], Check.time))
+      accepts: (groups) => groups === 0 || dataset.readsHistory !== true
+    })
   ]
 }
 
@@ -178,33 +205,6 @@ const checkBias = (sampling: typeof SamplingSettings.SamplingSettings.Type) => {
   const expected = `${neutral}, or sampling.allowBiased: the log-probabilities trained on would be biased`
   return Effect.fail(new InvalidOption({ field: `sampling.${field}`, found: String(found), expected }))
 }
-
-/** Limits that decide what is sampled; timeouts that only decide what fails may change. */
-const limitsIdentity = ({ rolloutTimeout, ...limits }: Limits.Limits): JsonObject => ({
-  max_turns: limits.maxTurns ?? null,
-  max_trajectory_tokens: limits.maxTrajectoryTokens ?? null,
-  max_sampled_tokens: limits.maxSampledTokens ?? null,
-  max_turn_tokens: limits.maxTurnTokens ?? null,
-  max_tool_calls: limits.maxToolCalls ?? null,
-  rollout_timeout: rolloutTimeout === undefined ? null : Duration.toSeconds(Duration.fromInputUnsafe(rolloutTimeout))
-})
-
-const terminationIdentity = (termination: TerminationReward.TerminationReward): JsonObject => ({
-  zero_reward_on_limit: termination.zeroRewardOnLimit ?? false,
-  limit_stop_reasons: termination.limitStopReasons ?? TerminationReward.limitStopReasons,
-  skip_grading_on_timeout: termination.skipGradingOnTimeout ?? false
-})
-
-const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<CE, CR>) {
-  return {
-    learningRate: LearningRate.from(update.learningRate ?? defaultLearningRate),
-    adam: yield* Setting.decode(Adam.AdamSettings, update.adam ?? {}, "update.adam"),
-    loss: Objective.from(update.loss ?? Loss.importanceSampling),
-    credit: update.credit ?? Credit.groupRelative(Advantage.centered),
-    kl: yield* KlPenalty.decode(update.kl ?? {}),
-    substeps: update.substeps ?? 1
-  }
-})
 
 /** Groups that were sampled ahead are trained on after the weights have moved: without a clip, training may diverge. */
 const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
@@ -243,17 +243,23 @@ const deadlines = ({ groupTimeout = defaultGroupTimeout }: GroupOptions.Deadline
 export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>(
   options: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
 ): Effect.fn.Return<Resolved<E | HE, R | HR, CE | TinkerError | InvalidOption, CR | Tinker>, InvalidOption> {
-  const { dataset, model, rollout: { dynamic: drawn = {}, maxDroppedShare: share, ...rollout } = {} } = options
+  const { dataset, model, rollout: { dynamic: _, maxDroppedShare: __, ...rollout } = {}, update = {} } = options
   const { run: { seed } } = yield* RunOptions.resolve(options)
-  const sampling = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling ?? {}, "sampling")
-  const losses = share === undefined ? {} : { maxDroppedShare: share }
-  const { maxDroppedShare } = yield* Setting.decode(LossesSettings, losses, "rollout")
-  const dynamic = yield* DynamicSampling.resolve(drawn)
-  const update = yield* resolveUpdate<CE, CR>(options.update ?? {})
-  yield* Check.all(...checks(options, update.learningRate, sampling))
+  const settings = yield* Setting.decode(Program, {
+    sampling: options.sampling ?? {},
+    update: Setting.pick(UpdateSettings, update),
+    rollout: Setting.pick(Bounded, options.rollout ?? {})
+  })
+  const { rollout: { limits, maxDroppedShare, termination }, sampling, update: { adam, kl, substeps } } = settings
+  const dynamic = yield* DynamicSampling.resolve(settings.rollout.dynamic)
+  yield* KlPenalty.checkSettings(kl)
+  const learningRate = LearningRate.from(update.learningRate ?? defaultLearningRate)
+  const loss = Objective.from(update.loss ?? Loss.importanceSampling)
+  const own = update.credit ?? Credit.groupRelative(Advantage.centered)
+  yield* Check.all(...checks(options, learningRate, settings))
   yield* checkBias(sampling)
   const pace = yield* Pace.resolve(options.pace ?? Pace.synchronous)
-  const credit = KlPenalty.penalize(update.credit, update.kl, model)
+  const credit = KlPenalty.penalize(own, kl, model)
   yield* Check.all(...credit.checks ?? [])
   yield* checkPace(options, credit, pace)
   const stopOn = yield* HealthWatch.resolve(options.health ?? {})
@@ -273,23 +279,26 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
     dynamic,
     pace,
     stopOn,
-    ...update,
+    learningRate,
+    adam,
+    loss,
+    kl,
+    substeps,
     credit,
     identity: {
       dataset: dataset.fingerprint,
       ...Setting.identity(SamplingSettings.SamplingSettings, sampling),
-      learning_rate: LearningRate.identity(update.learningRate),
-      adam: Setting.identity(Adam.AdamSettings, update.adam),
-      loss: update.loss.name,
-      loss_config: update.loss.config,
-      credit: { name: update.credit.name, ...update.credit.config },
-      ...KlPenalty.identity(update.kl, model),
-      substeps: update.substeps,
+      learning_rate: LearningRate.identity(learningRate),
+      ...Setting.identity(UpdateSettings, settings.update),
+      loss: loss.name,
+      loss_config: loss.config,
+      credit: { name: own.name, ...own.config },
+      ...KlPenalty.identity(kl, model),
       ...(dynamic.minInformative === 0
         ? {}
         : { dynamic: Setting.identity(DynamicSampling.DynamicSettings, dynamic) }),
-      limits: limitsIdentity(rollout.limits ?? Limits.unlimited),
-      termination: terminationIdentity(rollout.termination ?? {}),
+      limits: Setting.identity(Limits.LimitSettings, limits),
+      termination: Setting.identity(TerminationReward.TerminationSettings, termination),
       ...Pace.identity(pace)
     }
   }

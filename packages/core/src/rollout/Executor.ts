@@ -6,15 +6,13 @@
  * Rollout.stream([builder], policy).pipe(Stream.provide(WorkerThreads.layer({ file: worker, threads: 8 })))
  */
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
-import type * as Limits from "../env/Limits.ts"
 import type * as Policy from "../policy/Policy.ts"
-import * as Fields from "../settings/Fields.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as Setting from "../settings/Setting.ts"
 import * as Attempts from "./Attempts.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import * as GroupOptions from "./GroupOptions.ts"
@@ -23,7 +21,6 @@ import { NotPortable, RolloutError } from "./RolloutError.ts"
 
 const Count = Schema.optionalKey(Schema.Int)
 const Consequence = Schema.Literals(["drop", "skip", "abort"])
-const Millis = Schema.optionalKey(Schema.Number)
 
 /** One group as it is sent; times are milliseconds. */
 export const Job = Schema.Struct({
@@ -39,45 +36,23 @@ export const Job = Schema.Struct({
       topK: Count
     })
   }),
-  options: Schema.Struct({
-    iteration: Count,
-    seed: Count,
-    samplerStep: Count,
-    limits: Schema.optionalKey(Schema.Struct({
-      maxTurns: Count,
-      maxTrajectoryTokens: Count,
-      maxSampledTokens: Count,
-      maxTurnTokens: Count,
-      maxToolCalls: Count,
-      rolloutTimeout: Millis,
-      turnTimeout: Millis,
-      stepTimeout: Millis
-    })),
-    termination: Schema.optionalKey(Schema.Struct({
-      zeroRewardOnLimit: Schema.optionalKey(Schema.Boolean),
-      limitStopReasons: Schema.optionalKey(Schema.Array(Schema.String)),
-      skipGradingOnTimeout: Schema.optionalKey(Schema.Boolean)
-    })),
-    onFailure: Schema.optionalKey(Schema.Struct({
-      maxRetries: Schema.Number,
-      minSuccessful: Schema.optionalKey(
-        Schema.Struct({ unit: Schema.Literals(["members", "share"]), value: Schema.Number })
-      ),
-      otherwise: Schema.Struct({
-        AcquireFailed: Consequence,
-        StepFailed: Consequence,
-        GraderFailed: Consequence,
-        Ungraded: Consequence,
-        PolicyFailed: Consequence,
-        HookFailed: Consequence,
-        TimedOut: Consequence,
-        Died: Consequence
-      })
-    })),
-    memberTimeout: Millis,
-    graderTimeout: Millis,
-    releaseTimeout: Millis
-  })
+  options: Setting.sent(GroupOptions.BoundSettings),
+  onFailure: Schema.optionalKey(Schema.Struct({
+    maxRetries: Schema.Number,
+    minSuccessful: Schema.optionalKey(
+      Schema.Struct({ unit: Schema.Literals(["members", "share"]), value: Schema.Number })
+    ),
+    otherwise: Schema.Struct({
+      AcquireFailed: Consequence,
+      StepFailed: Consequence,
+      GraderFailed: Consequence,
+      Ungraded: Consequence,
+      PolicyFailed: Consequence,
+      HookFailed: Consequence,
+      TimedOut: Consequence,
+      Died: Consequence
+    })
+  }))
 })
 export type Job = typeof Job.Type
 
@@ -99,30 +74,6 @@ interface Settings extends GroupOptions.Bounds {
   readonly hooks?: unknown
 }
 
-const millis = (duration: Duration.Input | undefined) =>
-  duration === undefined ? undefined : Duration.toMillis(Duration.fromInputUnsafe(duration))
-
-const limits = ({ rolloutTimeout, stepTimeout, turnTimeout, ...counts }: Limits.Limits): Job["options"]["limits"] =>
-  Fields.given({
-    ...counts,
-    rolloutTimeout: millis(rolloutTimeout),
-    stepTimeout: millis(stepTimeout),
-    turnTimeout: millis(turnTimeout)
-  })
-
-const settings = (options: Settings): Job["options"] =>
-  Fields.given({
-    onFailure: options.onFailure && FailurePolicy.description(options.onFailure),
-    iteration: options.iteration,
-    seed: options.seed,
-    samplerStep: options.samplerStep,
-    limits: options.limits === undefined ? undefined : limits(options.limits),
-    termination: options.termination,
-    memberTimeout: millis(options.memberTimeout),
-    graderTimeout: millis(options.graderTimeout),
-    releaseTimeout: millis(options.releaseTimeout)
-  })
-
 const notPortable = (what: string, expected: string) => Result.fail(new NotPortable({ what, expected }))
 
 /** The job to send for a group, or why it cannot be sent: an invalid option, or a part that only this process has. */
@@ -137,11 +88,18 @@ export const job = (
   if (task === undefined) return notPortable("a group's builder", "make it with a RolloutTask")
   if (Result.isFailure(task)) return Result.fail(task.failure)
   if (description === undefined) return notPortable("the policy", "make it with Policy.fromSamplingClient")
-  if (options.onFailure !== undefined && FailurePolicy.description(options.onFailure) === undefined) {
+  const onFailure = options.onFailure && FailurePolicy.description(options.onFailure)
+  if (options.onFailure !== undefined && onFailure === undefined) {
     return notPortable("onFailure", "make it with FailurePolicy.fromDescription, or give it to the RolloutTask")
   }
   if (options.hooks !== undefined) return notPortable("hooks", "give them to the RolloutTask")
-  return Result.succeed({ group: key, task: task.success, policy: description, options: settings(options) })
+  return Result.succeed({
+    group: key,
+    task: task.success,
+    policy: description,
+    options: Setting.send(GroupOptions.BoundSettings, options),
+    ...(onFailure === undefined ? {} : { onFailure })
+  })
 }
 
 /** Sends a group to an executor. */

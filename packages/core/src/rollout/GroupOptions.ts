@@ -1,44 +1,47 @@
 /** Options of rolling out a group. */
-import type * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Limits from "../env/Limits.ts"
-import type * as TerminationReward from "../env/message/TerminationReward.ts"
+import * as TerminationReward from "../env/message/TerminationReward.ts"
 import * as Check from "../settings/Check.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as Setting from "../settings/Setting.ts"
 import type * as FailurePolicy from "./FailurePolicy.ts"
 import type { Hooks } from "./Hooks.ts"
 
 /** How long the rollout of one group may take, wherever it is rolled out. */
-export interface Deadline {
-  /**
-   * Longest time for one group, from its opening to its rewards. A group that takes longer is skipped as timed out, whatever
-   * the failure policy. Unbounded unless given.
-   */
-  readonly groupTimeout?: Duration.Input
-}
+export const DeadlineSettings = Schema.Struct({
+  groupTimeout: Setting.duration({
+    help:
+      "Longest time for all attempts at one problem, from its opening to its rewards; a group that takes longer is skipped. Unless given, unbounded where pace is synchronous and otherwise 1 hour"
+  })
+})
+export interface Deadline extends Schema.Codec.Encoded<typeof DeadlineSettings> {}
 
 /** Options that can be sent to where a group is rolled out. */
-export interface Bounds {
-  /** Part of every key and seed; default 0. */
-  readonly iteration?: number
-  /** The run's seed, from which environments and graders derive theirs; default 0. The policy has a seed of its own. */
-  readonly seed?: number
-  /** Optimizer steps that led to the policy's weights; default 0. */
-  readonly samplerStep?: number
-  /** The tighter of these and an environment's own apply. */
-  readonly limits?: Limits.Limits
-  /** The reward of an episode that ended at a limit; unchanged unless given. */
-  readonly termination?: TerminationReward.TerminationReward
-  /** Longest time for opening the group, and for acquiring and playing one member; unbounded unless given. */
-  readonly memberTimeout?: Duration.Input
-  /**
-   * Longest time for the group's rewards, and for the grader of a `ProblemEnv`, a `ToolEnv` or a problem. Unless given, `memberTimeout` for
-   * the group's rewards, and 10 minutes otherwise.
-   */
-  readonly graderTimeout?: Duration.Input
-  /** Longest time to wait for a member's releases once it is over, and with a `memberTimeout` also for its acquisitions. Default 30 s. */
-  readonly releaseTimeout?: Duration.Input
-}
+export const BoundSettings = Schema.Struct({
+  iteration: Setting.int({ least: 0, help: "Part of every key and seed; 0 unless given" }),
+  seed: Setting.int({
+    least: 0,
+    help:
+      "The run's seed, from which environments and graders derive theirs; 0 unless given. The policy has a seed of its own"
+  }),
+  samplerStep: Setting.int({ least: 0, help: "Optimizer steps that led to the policy's weights; 0 unless given" }),
+  limits: Setting.group(Limits.LimitSettings),
+  termination: Setting.group(TerminationReward.TerminationSettings),
+  memberTimeout: Setting.duration({
+    help: "Longest time for opening a group, and for one attempt; unbounded unless given"
+  }),
+  graderTimeout: Setting.duration({
+    help:
+      "Longest time for a group's rewards, and for a grader; unless given, memberTimeout for the rewards, and 10 minutes otherwise"
+  }),
+  releaseTimeout: Setting.duration({
+    help:
+      "Longest time to wait for an attempt's releases once it is over, and with a memberTimeout also for its acquisitions; 30 seconds unless given"
+  })
+})
+export interface Bounds extends Schema.Codec.Encoded<typeof BoundSettings> {}
 
 /** The hooks' errors and requirements add to the environment's. */
 export interface Options<in E = unknown, in PE = unknown, HE = never, HR = never> extends Bounds {
@@ -53,6 +56,8 @@ export interface Settings<E, R, PE> extends Bounds {
   readonly hooks?: Hooks<E, R>
 }
 
+const checks = Setting.checks(BoundSettings)
+
 /** The first invalid option. */
 export const invalid = (
   { key, size }: Pick<EnvGroupBuilder<unknown, unknown>, "key" | "size">,
@@ -62,10 +67,7 @@ export const invalid = (
   const sizeIsValid = Check.option(`size of group "${key}"`, size, Check.whole(1))
   return Check.broken([
     sizeIsValid,
-    ...(options.limits === undefined ? [] : Limits.checks(options.limits, "limits.")),
-    ...(["memberTimeout", "graderTimeout", "releaseTimeout"] as const).map((field) =>
-      Check.option(field, options[field], Check.time)
-    ),
+    ...checks(options),
     Check.option("onFailure.maxRetries", maxRetries, {
       expected: "a number from 0 on",
       accepts: (value) => value >= 0

@@ -75,7 +75,7 @@ export const make = <P, E = never, R = never, HE = never, HR = never>(name: stri
       decode(job.task.payload).pipe(
         Effect.flatMap((payload) => {
           const named = { ...options.builder(payload), key: job.group }
-          const { onFailure, ...bounds } = job.options
+          const { onFailure, options: bounds } = job
           return Group.roll<E | HE, R | HR, unknown, never>(named, policy, {
             ...options.rollout,
             ...bounds,

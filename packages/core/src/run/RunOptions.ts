@@ -65,6 +65,15 @@ export const RunSettings = Schema.Struct({
 })
 export interface RunSettings extends Schema.Codec.Encoded<typeof RunSettings> {}
 
+/** The settings of every run. */
+export const Settings = Schema.Struct({
+  run: Setting.group(RunSettings),
+  loadCheckpointPath: Setting.text({
+    help: "Weights to start from, with a fresh optimizer; the base model unless given"
+  }),
+  lora: Setting.group(LoraSettings, { rank: "loraRank" })
+})
+
 /** The model of a run and its options. */
 export interface RunOptions<out EE = never, out ER = never> {
   readonly model: ChatModel

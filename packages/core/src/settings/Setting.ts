@@ -24,7 +24,7 @@ import * as Suggestion from "./Suggestion.ts"
 
 /** The description of a setting for flags, forms and pages. */
 export interface Setting {
-  readonly kind: "int" | "number" | "text" | "toggle" | "choice" | "duration"
+  readonly kind: "int" | "number" | "text" | "texts" | "toggle" | "choice" | "duration"
   /** Absent where the setting may be left out; `help` then says what that means. */
   readonly default?: unknown
   /** The values of a choice. */
@@ -116,6 +116,15 @@ export function text(options: Described & Partial<Default<string>>) {
   return field(Schema.String.annotate(annotations("text", "a text", options)), options)
 }
 
+/** A list of texts. */
+export function texts(
+  options: Described & Default<ReadonlyArray<string>>
+): Defaulted<Schema.$Array<Schema.String>>
+export function texts(options: Described): Optional<Schema.$Array<Schema.String>>
+export function texts(options: Described & Partial<Default<ReadonlyArray<string>>>) {
+  return field(Schema.Array(Schema.String).annotate(annotations("texts", "a list of texts", options)), options)
+}
+
 /** A truth value. */
 export function toggle(options: Described & Default<boolean>): Defaulted<Schema.Boolean>
 export function toggle(options: Described): Optional<Schema.Boolean>
@@ -184,9 +193,192 @@ const fieldOf = (schema: Schema.Constraint | undefined, key: PropertyKey): Schem
   return fields !== undefined && Object.hasOwn(fields, key) ? fields[key] : undefined
 }
 
-/** Settings within settings: each has its default where the group was left out. */
-export const group = <S extends Complete>(struct: S): Defaulted<S> =>
-  Schema.withDecodingDefaultKey<S>(Effect.succeed({}))(struct)
+/** Names of a group's settings where all settings are listed beside each other, as flags are; others keep their own. */
+type Names = Readonly<Record<string, string>>
+
+/** A field that is a struct of settings. */
+export interface Group<S extends Complete, N> extends Defaulted<S> {
+  readonly names: N
+}
+
+const grouped = <S extends Complete, N extends Names>(struct: S, names: N): Group<S, N> =>
+  Object.assign(Schema.withDecodingDefaultKey<S>(Effect.succeed({}))(struct), { names })
+
+/**
+ * Settings within settings: each has its default where the group was left out.
+ *
+ * @example
+ * const Update = Schema.Struct({ kl: Setting.group(KlPenalty.KlSettings, { coefficient: "klCoefficient" }) })
+ */
+export function group<S extends Complete>(struct: S): Group<S, {}>
+export function group<S extends Complete, const N extends { readonly [K in keyof S["fields"]]?: string }>(
+  struct: S,
+  names: N
+): Group<S, N>
+export function group(struct: Complete, names: Names = {}) {
+  return grouped(struct, names)
+}
+
+const isNames = (value: unknown): value is Names => Predicate.isObject(value)
+
+const namesOf = (field: Schema.Constraint): Names =>
+  Predicate.hasProperty(field, "names") && isNames(field.names) ? field.names : {}
+
+type NameOf<K, N> = K extends keyof N ? N[K] extends string ? N[K] : K : K
+
+type Leaves<F extends Schema.Struct.Fields, N> = {
+  [K in keyof F & string]: F[K] extends Group<infer S, infer M> ? Leaves<S["fields"], M>
+    : { readonly [_ in K as NameOf<K, N> & string]: F[K] }
+}[keyof F & string]
+
+type Intersection<U> = (U extends unknown ? (member: U) => void : never) extends (all: infer I) => void ? I : never
+
+/** The settings of all groups beside each other. */
+export type Flat<F extends Schema.Struct.Fields> = {
+  [K in keyof Intersection<Leaves<F, {}>>]: Intersection<Leaves<F, {}>>[K]
+}
+
+const leaves = (struct: Struct, names: Names = {}): ReadonlyArray<readonly [name: string, field: Schema.Constraint]> =>
+  Object.entries(struct.fields).flatMap(([key, field]) => {
+    const inner = structOf(field)
+    return inner === undefined ? [[names[key] ?? key, field] as const] : leaves(inner, namesOf(field))
+  })
+
+/**
+ * The settings of a struct and of its groups beside each other, as flags and configuration files name them.
+ *
+ * @example
+ * const Recipe = Schema.Struct({ ...Setting.flat(RlOptions.Settings), digits: Setting.int({ least: 1, help: "Digits" }) })
+ */
+export function flat<S extends Struct>(struct: S): Flat<S["fields"]>
+export function flat(struct: Struct): object {
+  return Object.fromEntries(leaves(struct))
+}
+
+const nested = (struct: Struct, given: object, names: Names): object =>
+  Object.fromEntries(
+    Object.entries(struct.fields).flatMap(([key, field]) => {
+      const inner = structOf(field)
+      if (inner !== undefined) return [[key, nested(inner, given, namesOf(field))]]
+      const value = valueAt(given, [names[key] ?? key])
+      return value === undefined ? [] : [[key, value]]
+    })
+  )
+
+/** The groups of a struct again, from settings beside each other. Others among them do not count. */
+export function nest<S extends Struct>(
+  struct: S,
+  flat: Schema.Struct.Type<Extract<Flat<S["fields"]>, Schema.Struct.Fields>>
+): S["Type"]
+export function nest(struct: Struct, flat: object): object {
+  return nested(struct, flat, {})
+}
+
+const isTop = (value: unknown): value is Schema.Top => Predicate.hasProperty(value, "ast")
+
+/** The schema of a setting's values; undefined for a field that was not made here. */
+const valuesOf = (field: Schema.Constraint): Schema.Top | undefined => {
+  if (Predicate.hasProperty(field, "to") && isTop(field.to)) return field.to
+  return Predicate.hasProperty(field, "schema") && isTop(field.schema) ? field.schema : undefined
+}
+
+/**
+ * A setting with another default.
+ *
+ * @example
+ * const maxTokens = Setting.withDefault(SamplingSettings.SamplingSettings.fields.maxTokens, 40)
+ */
+export function withDefault<S extends Schema.Constraint>(
+  field: Optional<S> | Defaulted<S>,
+  value: S["Encoded"]
+): Defaulted<S>
+export function withDefault(field: Schema.Constraint, value: unknown): Schema.Constraint {
+  const setting = of(field)
+  const values = valuesOf(field)
+  return setting === undefined || values === undefined
+    ? field
+    : Schema.withDecodingDefaultKey<Schema.Top>(Effect.succeed(value))(
+      values.annotate({ setting: { ...setting, default: value } })
+    )
+}
+
+/** The values among `given` that are settings of the struct, or groups of it. */
+export const pick = ({ fields }: Struct, given: object): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(given).filter(([name, value]) => Object.hasOwn(fields, name) && value !== undefined)
+  )
+
+/** Checks settings one by one; `prefix` begins the name of each, such as `limits.`. */
+export const checks = <S extends Struct>(
+  { fields }: S
+): (given: S["Encoded"], prefix?: string) => ReadonlyArray<Check.Check> => {
+  const all = Object.entries(fields).map(([key, field]) => {
+    const inner = structOf(field)
+    if (inner !== undefined) {
+      const within = checks(inner)
+      return (given: unknown, prefix: string) => {
+        const value = valueAt(given, [key])
+        return value === undefined ? [] : within(value, `${prefix}${key}.`)
+      }
+    }
+    const accepts = Schema.is(valuesOf(field) ?? Schema.Unknown)
+    const requirement = { expected: of(field)?.expected ?? "", accepts }
+    return (given: unknown, prefix: string) => [Check.option(`${prefix}${key}`, valueAt(given, [key]), requirement)]
+  })
+  return (given, prefix = "") => all.flatMap((check) => check(given, prefix))
+}
+
+/** Settings as they are sent to another process: a duration is its milliseconds. */
+export type Sent<A> = [Duration.Duration] extends [A] ? number
+  : A extends ReadonlyArray<unknown> ? A
+  : A extends object ? { readonly [K in keyof A]: Sent<A[K]> }
+  : A
+
+const sentValue = (field: Schema.Constraint): Schema.Codec<unknown> => {
+  const { choices = [], kind } = of(field) ?? { kind: "text" as const }
+  switch (kind) {
+    case "int":
+      return Schema.Int
+    case "number":
+      return Schema.Finite
+    case "text":
+      return Schema.String
+    case "texts":
+      return Schema.Array(Schema.String)
+    case "toggle":
+      return Schema.Boolean
+    case "choice":
+      return Schema.Literals(choices)
+    case "duration":
+      return Schema.Number
+  }
+}
+
+/** The schema of settings that are sent. Each may be left out. */
+export function sent<S extends Struct>(struct: S): Schema.Codec<Sent<S["Encoded"]>>
+export function sent(struct: Struct): Schema.Codec<unknown> {
+  return Schema.Struct(Object.fromEntries(
+    Object.entries(struct.fields).map(([key, field]) => {
+      const inner = structOf(field)
+      return [key, Schema.optionalKey(inner === undefined ? sentValue(field) : sent(inner))]
+    })
+  ))
+}
+
+/** The settings that were given, to be sent. */
+export function send<S extends Struct>(struct: S, given: S["Encoded"]): Sent<S["Encoded"]>
+export function send(struct: Struct, given: unknown): unknown {
+  return Object.fromEntries(
+    Object.entries(struct.fields).flatMap(([key, field]) => {
+      const value = valueAt(given, [key])
+      const inner = structOf(field)
+      if (value === undefined) return []
+      if (inner !== undefined) return [[key, send(inner, value)]]
+      const isDuration = of(field)?.kind === "duration" && isTime(value)
+      return [[key, isDuration ? Duration.toMillis(Duration.fromInputUnsafe(value)) : value]]
+    })
+  )
+}
 
 /** The first problem inside an issue, and the path that leads to it. */
 const first = (
@@ -247,6 +439,7 @@ const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${lette
 const jsonOf = (setting: Setting, value: unknown): Schema.Json => {
   if (value === undefined) return null
   if (setting.kind === "duration" && isTime(value)) return Duration.toSeconds(Duration.fromInputUnsafe(value))
+  if (Array.isArray(value)) return value.map(String)
   return typeof value === "number" || typeof value === "boolean" ? value : String(value)
 }
 

@@ -345,7 +345,7 @@ describe("A configuration", () => {
       [{ rollout: { limits: { maxTurns: 0 } } }, "rollout.limits.maxTurns is 0, expected a whole number from 1 on"],
       [{ rollout: { limits: { rolloutTimeout: 0 } } }, "rollout.limits.rolloutTimeout is 0, expected a time above 0"],
       [{ rollout: { graderTimeout: -1 } }, "rollout.graderTimeout is -1, expected a time above 0"],
-      [{ rollout: { memberTimeout: "0 seconds" } }, "rollout.memberTimeout is 0 seconds, expected a time above 0"]
+      [{ rollout: { memberTimeout: "0 seconds" } }, "rollout.memberTimeout is \"0 seconds\", expected a time above 0"]
     ] as const
   )("no run can be made of is refused: %s", ([overrides, message]) =>
     Effect.gen(function*() {

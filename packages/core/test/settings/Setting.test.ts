@@ -139,3 +139,69 @@ describe("the identity of settings", () => {
     }
   )
 })
+
+const Program = Schema.Struct({
+  sampling: Setting.group(Settings),
+  kl: Setting.group(
+    Schema.Struct({ coefficient: Setting.number({ least: 0, default: 0, help: "Weight", identity: true }) }),
+    { coefficient: "klCoefficient" }
+  ),
+  steps: Setting.int({ least: 1, help: "Steps" })
+})
+
+describe("settings of groups beside each other", () => {
+  const Beside = Schema.Struct(Setting.flat(Program))
+
+  it("have the names that their groups give them", () => {
+    assert.deepStrictEqual(Object.keys(Beside.fields), [
+      ...Object.keys(Settings.fields).filter((name) => name !== "limits"),
+      "maxTurns",
+      "turnTimeout",
+      "klCoefficient",
+      "steps"
+    ])
+  })
+
+  it("are put back into their groups, without those that were left out and those of others", () => {
+    const beside = { ...Setting.defaults(Beside), klCoefficient: 0.5, maxTurns: 3, mine: true }
+    const { limits, ...sampling } = Setting.defaults(Settings)
+    assert.deepStrictEqual(Setting.nest(Program, beside), {
+      sampling: { ...sampling, limits: { ...limits, maxTurns: 3 } },
+      kl: { coefficient: 0.5 }
+    })
+  })
+
+  it("may have another default, with the same check and help", () => {
+    const field = Setting.withDefault(Settings.fields.maxTokens, 8)
+    const { default: _, ...described } = Setting.of(field) ?? {}
+    assert.deepInclude(Setting.of(Settings.fields.maxTokens), described)
+    assert.deepStrictEqual(Setting.defaults(Schema.Struct({ field })), { field: 8 })
+    const most = Setting.withDefault(Program.fields.steps, 2)
+    assert.deepStrictEqual(Setting.defaults(Schema.Struct({ most })), { most: 2 })
+  })
+})
+
+describe("settings that are sent", () => {
+  const given = { sampling: { interruptTimeout: "2 seconds", limits: { turnTimeout: Duration.minutes(1) } } } as const
+
+  it("have their durations in milliseconds, and decode to what was sent", () => {
+    const sent = Setting.send(Program, given)
+    assert.deepStrictEqual(sent, { sampling: { interruptTimeout: 2000, limits: { turnTimeout: 60_000 } } })
+    assert.deepStrictEqual(Schema.decodeUnknownSync(Setting.sent(Program))(JSON.parse(JSON.stringify(sent))), sent)
+  })
+
+  it("are refused where one has another type", () => {
+    assert.throws(() => Schema.decodeUnknownSync(Setting.sent(Program))({ kl: { coefficient: "much" } }))
+  })
+})
+
+describe("checks of settings one by one", () => {
+  it("name the first that is invalid by its path, and pass those that were left out", () => {
+    const checks = Setting.checks(Program)
+    assert.isTrue(checks({}).every(({ holds }) => holds))
+    const broken = checks({ sampling: { limits: { maxTurns: 0 } } }, "rollout.").filter(({ holds }) => !holds)
+    assert.deepStrictEqual(broken.map(({ expected, field }) => [field, expected]), [
+      ["rollout.sampling.limits.maxTurns", "a whole number from 1 on"]
+    ])
+  })
+})

@@ -1,5 +1,6 @@
 /** Every setting of core: its default, and whether a resumed run must have the same. A changed line changes what people's runs do. */
-import { Pace, Setting } from "@effect-rl/core"
+import { Limits, Pace, Setting } from "@effect-rl/core"
+import { TerminationReward } from "@effect-rl/core/environments"
 import { KlPenalty } from "@effect-rl/core/losses"
 import {
   Adam,
@@ -10,15 +11,21 @@ import {
   RunOptions,
   SamplingSettings
 } from "@effect-rl/core/program"
+import * as GroupOptions from "@effect-rl/core/rollout/GroupOptions"
 import { expect, it } from "vitest"
 
 const structs: Readonly<Record<string, Setting.Struct>> = {
   sampling: SamplingSettings.SamplingSettings,
   "rollout.dynamic": DynamicSampling.DynamicSettings,
-  rollout: RlOptions.LossesSettings,
+  rollout: RlOptions.RolloutSettings,
   "update.adam": Adam.AdamSettings,
   "update.kl": KlPenalty.KlSettings,
-  pace: Pace.Named,
+  "rollout.bounds": GroupOptions.BoundSettings,
+  "rollout.limits": Limits.LimitSettings,
+  "rollout.termination": TerminationReward.TerminationSettings,
+  update: RlOptions.UpdateSettings,
+  pace: Pace.PaceSettings,
+  "pace.settings": Pace.AsyncSettings,
   "pace.streaming": Pace.StreamingSettings,
   stopOn: HealthWatch.HealthSettings,
   lora: RunOptions.LoraSettings,

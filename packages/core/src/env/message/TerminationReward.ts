@@ -1,6 +1,8 @@
 /** The reward of episodes that were cut short. */
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as EnvMetric from "../../records/EnvMetric.ts"
+import * as Setting from "../../settings/Setting.ts"
 import type { GroupReward } from "../EnvGroupBuilder.ts"
 import type { StopReason } from "../StopReason.ts"
 import type { Trajectory } from "../Trajectory.ts"
@@ -14,20 +16,32 @@ export const limitStopReasons: ReadonlyArray<StopReason> = [
   "rollout_timeout"
 ]
 
+/** The settings of a termination reward. */
+export const TerminationSettings = Schema.Struct({
+  zeroRewardOnLimit: Setting.toggle({
+    default: false,
+    help: "A total above 0 of an episode that ended at a limit becomes exactly 0",
+    identity: true
+  }),
+  limitStopReasons: Setting.texts({
+    default: limitStopReasons,
+    help: "The stop reasons that count as ending at a limit; a hook's own names may be among them",
+    identity: true
+  }),
+  skipGradingOnTimeout: Setting.toggle({
+    default: false,
+    help: "With zeroRewardOnLimit, do not grade a group in which every member ran out of time",
+    identity: true
+  })
+})
+
 /**
  * @see tinker-cookbook `TerminationRewardPolicy`
  *
  * @example
  * const strict: TerminationReward.TerminationReward = { zeroRewardOnLimit: true, skipGradingOnTimeout: true }
  */
-export interface TerminationReward {
-  /** A total above 0 of an episode that ended at a limit becomes exactly 0; default false. */
-  readonly zeroRewardOnLimit?: boolean
-  /** The stop reasons that count as ending at a limit; default `limitStopReasons`. A hook's own names may be among them. */
-  readonly limitStopReasons?: ReadonlyArray<string>
-  /** With `zeroRewardOnLimit`, do not grade a group in which every member ran out of time; default false. */
-  readonly skipGradingOnTimeout?: boolean
-}
+export interface TerminationReward extends Schema.Codec.Encoded<typeof TerminationSettings> {}
 
 const endedAt = (self: TerminationReward, { stopReason }: Trajectory) =>
   Option.isSome(stopReason) && (self.limitStopReasons ?? limitStopReasons).includes(stopReason.value)
