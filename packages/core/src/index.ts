@@ -69,7 +69,7 @@ export * as Evaluator from "./evaluate/Evaluator.ts"
 /** Comparison of two runs, or of two sets of seeds, on held-out problems: paired by problem, so that the difficulty of the problems does not blur the difference. */
 export * as Compare from "./report/Compare.ts"
 /** Signs of a run's health: what each number means in plain words, and where it usually lies when training goes well. */
-export * as Health from "./rl/Health.ts"
+export * as Health from "./rl/metrics/Health.ts"
 /** Records of a run: one typed, append-only history from which resuming, reports, viewers and exports read. */
 export * as RunRecord from "./records/RunRecord.ts"
 /** The store of a run's records, and their readers. */

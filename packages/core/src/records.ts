@@ -3,7 +3,7 @@
 /** A rolled out group as JSON text, losslessly: the payload of a `GroupRolledOut` record. */
 export * as GroupPayload from "./rollout/payload/GroupPayload.ts"
 /** What an iteration trained on, token by token: the payload of its `Updated` record, with a value for each trained token of each datum as base64 of little-endian 32-bit floats. */
-export * as TrainedTokens from "./rl/TrainedTokens.ts"
+export * as TrainedTokens from "./rl/metrics/TrainedTokens.ts"
 /** Everything that a run has paid for, including iterations that a resume abandoned. */
 export * as Spent from "./records/Spent.ts"
 /** JSON values. */

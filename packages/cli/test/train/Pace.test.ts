@@ -5,6 +5,7 @@ import { BoxedAddition } from "@effect-rl/recipes"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Stream } from "effect"
+import { createHash } from "node:crypto"
 
 const engine = Layer.unwrap(Effect.map(
   FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped()),
@@ -35,7 +36,16 @@ const groups = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   records.filter(RunRecord.guards.GroupRolledOut).map(({ iteration, key, rewards }) => `${iteration} ${key} ${rewards}`)
     .toSorted()
 
+const digest = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  createHash("sha256").update(JSON.stringify([groups(records), numbers(records)])).digest("hex").slice(0, 16)
+
 describe("On the engine", () => {
+  it.live("synchronous and streaming training compute, to the digit, what they did", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(digest(yield* train(Pace.synchronous)), "6684c7c54b6dfdfb")
+      assert.strictEqual(digest(yield* train(Pace.streaming({ minibatches: 2 }))), "d65bb0a80eb5ee40")
+    }).pipe(Effect.provide(engine)), 120_000)
+
   it.live(
     "asynchronous training without a step off-policy is synchronous training, bit for bit",
     () =>

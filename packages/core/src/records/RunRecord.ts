@@ -124,6 +124,9 @@ export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   /** Absent for training groups. */
   evaluator: Schema.optionalKey(Schema.String),
   iteration: Schema.Natural,
+  /** Iterations behind the weights with which it began, and those that were done when it ended; `iteration` unless given. */
+  began: Schema.optionalKey(Schema.Int),
+  ended: Schema.optionalKey(Schema.Int),
   step: Schema.Natural,
   key: Schema.String,
   tags: Schema.Array(Schema.String),

@@ -1,22 +1,18 @@
 /**
- * Dynamic sampling: an iteration samples more groups than its batch has until enough of them are informative. Synchronous training takes
- * further batches; where sampling goes on during training, each group without a signal gives its place to the next one.
+ * Dynamic sampling: an iteration samples more groups than its batch has until enough of them are informative. Each group without a signal
+ * gives its place to the next one of the dataset.
  *
  * @example
  * Rl.run({ model, dataset, rollout: { dynamic: { minInformative: 12, maxBatches: 4 } } })
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
-import * as Signal from "../learn/Signal.ts"
-import * as GroupResult from "../rollout/GroupResult.ts"
 import * as Check from "../settings/Check.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Setting from "../settings/Setting.ts"
 
 /**
- * Every group that was sampled is reported. Synchronous training trains on every informative one, also beyond `minInformative`; where
- * sampling goes on during training, an update has `minInformative` groups.
+ * An update has `minInformative` groups, and fewer only where its most batches were sampled. Every group that was sampled is reported.
  *
  * @see DAPO, arXiv:2503.14476
  */
@@ -58,21 +54,7 @@ export const resolve = Effect.fnUntraced(function*(
 /** Whether groups without a signal take no place in an update. */
 export const isOn = ({ minInformative }: Resolved) => minInformative > 0
 
-/** Whether an iteration that has sampled these groups in so many batches needs another. */
-export const needsMore = (
-  { maxBatches, minInformative }: Resolved,
-  results: ReadonlyArray<GroupResult.GroupResult>,
-  batches: number
-) => {
-  const informative = results.filter((result) => !GroupResult.isSkipped(result) && Signal.isInformative(result))
-  return batches < maxBatches && informative.length < minInformative
-}
-
-/** A builder whose key names its batch, so that keys stay unique within an iteration of several batches. */
-export const rekeyed = <E, R>(builder: EnvGroupBuilder<E, R>, batches: number): EnvGroupBuilder<E, R> =>
-  batches === 0 ? builder : { ...builder, key: `more${batches}/${builder.key}` }
-
-/** Groups of the update for a batch, where sampling goes on during training. */
+/** Groups of a whole update for a batch of so many. */
 export const groupsOf = (settings: Resolved, batch: number) =>
   isOn(settings) ? Math.min(settings.minInformative, settings.maxBatches * batch) : batch
 

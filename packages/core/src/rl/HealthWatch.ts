@@ -11,7 +11,7 @@ import type * as Program from "../run/Program.ts"
 import { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Setting from "../settings/Setting.ts"
 import * as Suggestion from "../settings/Suggestion.ts"
-import * as Health from "./Health.ts"
+import * as Health from "./metrics/Health.ts"
 
 /** When a run ends because of its health. */
 export const HealthSettings = Schema.Struct({

@@ -1,4 +1,4 @@
-/** From the groups of an iteration to its update: credit, datums and metrics. */
+/** From the groups of an iteration to its update: credit, datums, their record, and the iteration's numbers. */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -8,112 +8,159 @@ import * as Adam from "../learn/Adam.ts"
 import type { GroupCredit } from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
 import type { Json } from "../records/Json.ts"
+import type * as RunRecord from "../records/RunRecord.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Answers from "../run/Answers.ts"
 import * as Program from "../run/Program.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
-import * as Batch from "./Batch.ts"
 import * as CreditNeeds from "./CreditNeeds.ts"
-import * as Dropped from "./Dropped.ts"
-import * as PostUpdate from "./PostUpdate.ts"
+import * as PostUpdate from "./metrics/PostUpdate.ts"
+import * as StepMetrics from "./metrics/StepMetrics.ts"
+import * as TrainedTokens from "./metrics/TrainedTokens.ts"
 import type * as RlOptions from "./RlOptions.ts"
-import * as StepMetrics from "./StepMetrics.ts"
+import * as Ages from "./schedule/Ages.ts"
+import * as Dispatcher from "./schedule/Dispatcher.ts"
 import * as Substeps from "./Substeps.ts"
-import type { TooManyDropped } from "./TooManyDropped.ts"
-import * as TrainedTokens from "./TrainedTokens.ts"
+import * as TooManyDropped from "./TooManyDropped.ts"
 
-/** Groups in the order in which they are credited, and the seconds that sampling them took. */
+/** Groups in the order in which they are credited, those that were set aside, and the seconds that sampling them took. */
 export interface Sampled {
   readonly iteration: number
-  readonly results: ReadonlyArray<GroupResult>
+  readonly groups: ReadonlyArray<Dispatcher.Group>
+  readonly aside: ReadonlyArray<Dispatcher.Aside>
   readonly seconds: number
 }
 
 /** What an iteration learned from, for its report. */
 export interface Learned extends Sampled {
-  /** Groups that were sampled and not trained on. */
-  readonly aside: ReadonlyArray<GroupResult>
-  readonly groups: ReadonlyArray<GroupCredit>
-  readonly data: ReadonlyArray<TrainingDatum>
+  readonly credits: ReadonlyArray<GroupCredit>
+  /** The datums of each update. */
+  readonly updates: ReadonlyArray<ReadonlyArray<TrainingDatum>>
   readonly metrics: Readonly<Record<string, number>>
 }
 
 /** What the credit remembers from iteration to iteration. */
 export type Memory = Ref.Ref<Json>
 
-/** How a program goes on after an iteration, with what its credit remembers by then. */
-export interface Continuation<out Cursor> {
-  readonly memory: Memory
-  readonly cursor: (credit: Json) => Cursor
-}
-
 type Options<E, R, CE, CR> = RlOptions.Resolved<E, R, CE, CR>
 
-export const learningRate = <E, R, CE, CR>({ dataset, learningRate }: Options<E, R, CE, CR>, iteration: number) =>
+const rateOf = <E, R, CE, CR>({ dataset, learningRate }: Options<E, R, CE, CR>, iteration: number) =>
   learningRate.at({ iteration, iterations: dataset.length })
+
+/** The settings of the iteration's optimizer steps. */
+export const adam = <E, R, CE, CR>(options: Options<E, R, CE, CR>, iteration: number) =>
+  Adam.params(options.adam, rateOf(options, iteration))
+
+/** The results of those groups that have ended. */
+export const resultsOf = (groups: ReadonlyArray<{ readonly result?: GroupResult }>): ReadonlyArray<GroupResult> =>
+  groups.flatMap(({ result }) => result ?? [])
 
 /** Fails where more members were lost than allowed, and where the first iteration reports no metric that the credit compares. */
 export const checkResults = <E, R, CE, CR>(
   { credit, maxDroppedShare }: Options<E, R, CE, CR>,
-  { iteration, results }: Pick<Sampled, "iteration" | "results">
-): Effect.Effect<void, TooManyDropped | InvalidOption> => {
-  const tooMany = Dropped.tooMany(iteration, results, maxDroppedShare)
+  { aside, groups, iteration }: Pick<Sampled, "aside" | "groups" | "iteration">
+): Effect.Effect<void, TooManyDropped.TooManyDropped | InvalidOption> => {
+  const results = [...resultsOf(groups), ...resultsOf(aside)]
+  const tooMany = TooManyDropped.among(results, { iteration, maxDroppedShare })
   if (tooMany !== undefined) return Effect.fail(tooMany)
   if (iteration > 0) return Effect.void
   return Effect.andThen(CreditNeeds.checkMembers(credit, results), CreditNeeds.checkComponents(credit, results))
 }
 
+const isTrained = ({ inputs }: TrainingDatum) => inputs.mask.some((trained) => trained > 0)
+
+/** Groups without their data where no token of any may be trained on: a step would change nothing but the optimizer. */
+const trainable = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> =>
+  groups.some(({ data }) => data.some(isTrained))
+    ? groups
+    : groups.map((group) => ({ reason: "no token may be trained on", ...group, data: [] }))
+
+/** Credits groups together; the credit remembers them. */
+export const credit = Effect.fnUntraced(function*<E, R, CE, CR>(
+  options: Options<E, R, CE, CR>,
+  groups: ReadonlyArray<Dispatcher.Group>,
+  memory: Memory
+) {
+  const assigned = yield* options.credit.assign(resultsOf(groups), yield* Ref.get(memory))
+  yield* Ref.set(memory, assigned.memory)
+  return { credits: trainable(assigned.groups), metrics: assigned.metrics }
+})
+
+const trainedTokens = ({ inputs: { mask } }: TrainingDatum) =>
+  mask.reduce((count, trained) => trained > 0 ? count + 1 : count, 0)
+
+/** The record of what each update trains on, and of how old its groups are where they need not be of the iteration. */
+export const credited = <E, R, CE, CR>(options: Options<E, R, CE, CR>, learned: Learned): Program.Note => {
+  const { credits, iteration, updates } = learned
+  const entry: Omit<RunRecord.Credited, "at" | "segment" | "sequence" | "payload"> = {
+    _tag: "Credited",
+    iteration,
+    groups: credits.map(({ advantagesG, reason, result, verdict }) => ({
+      key: result.key,
+      verdict,
+      ...(reason === undefined ? {} : { reason }),
+      advantages: Array.from(advantagesG)
+    })),
+    datums: updates.flatMap((data, update) =>
+      data.map((datum) => ({
+        group: datum.origin.group,
+        member: datum.origin.member,
+        firstTurn: datum.origin.turn,
+        turns: datum.origin.turns,
+        length: datum.modelInput.length,
+        trained: trainedTokens(datum),
+        update
+      }))
+    )
+  }
+  return { entry: Dispatcher.isPlain(options) ? entry : Ages.annotate(entry, learned) }
+}
+
 /** The numbers of an iteration. */
 export const report = <E, R, CE, CR>(
   options: Options<E, R, CE, CR>,
-  { aside, data, groups, iteration, metrics, results, seconds }: Learned,
+  learned: Learned,
   outputs: ReadonlyArray<Program.UpdateOutput>
 ): Program.Report => {
-  const rolledOut = StepMetrics.rollouts([...results, ...aside])
+  const { aside, credits, groups, iteration, metrics, seconds, updates } = learned
+  const data = updates.flat()
+  const discarded = resultsOf(aside)
+  const rolledOut = StepMetrics.rollouts([...resultsOf(groups), ...discarded])
   const logprobsOf = Answers.logprobs(outputs)
   const payload = TrainedTokens.encode(data, logprobsOf)
   return {
     metrics: {
       "progress/batch": iteration,
-      "optim/lr": learningRate(options, iteration),
+      "optim/lr": rateOf(options, iteration),
       ...rolledOut,
-      ...StepMetrics.trained(groups, aside),
+      ...StepMetrics.trained(credits, discarded),
       ...StepMetrics.learning(data, logprobsOf, options.loss),
       ...metrics,
       ...StepMetrics.updates(outputs),
-      "time/sampling": seconds
+      "time/sampling": seconds,
+      ...(options.pace.name === "synchronous" ? {} : Ages.measure(learned, options.pace.maxStepsOffPolicy))
     },
     reward: StepMetrics.reward(rolledOut),
     ...(payload === undefined ? {} : { payload })
   }
 }
 
-/**
- * Credits a whole batch and forms its updates of the weights, with the record of what they train on. The groups `aside` were sampled but
- * are not trained on.
- */
-export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR, Cursor>(
+/** Credits a whole batch and forms its updates of the weights. */
+export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
   options: Options<E, R, CE, CR>,
   weights: Weights,
   sampled: Sampled,
-  { cursor, memory }: Continuation<Cursor>,
-  aside: ReadonlyArray<GroupResult> = []
+  memory: Memory
 ) {
-  const { iteration } = sampled
-  yield* checkResults(options, { iteration, results: [...sampled.results, ...aside] })
-  const assigned = yield* options.credit.assign(sampled.results, yield* Ref.get(memory))
-  yield* Ref.set(memory, assigned.memory)
-  const groups = Batch.trainable(assigned.groups)
-  const parts = Substeps.split(groups, options.substeps)
-  const adam = Adam.params(options.adam, learningRate(options, iteration))
-  const passes = yield* options.loss.passes(parts, weights)
-  const learned: Learned = { ...sampled, aside, groups, data: parts.flat(), metrics: assigned.metrics }
-  const update: Program.Iteration<Cursor, TinkerError> = {
-    _tag: "Iteration",
-    updates: Arr.map(passes, (pass) => Program.update([pass], adam)),
-    cursor: cursor(assigned.memory),
+  yield* checkResults(options, sampled)
+  const { credits, metrics } = yield* credit(options, sampled.groups, memory)
+  const updates = Substeps.split(credits, options.substeps)
+  const passes = yield* options.loss.passes(updates, weights)
+  const learned: Learned = { ...sampled, credits, updates, metrics }
+  const iteration: Pick<Program.Iteration<never, TinkerError>, "updates" | "report" | "measure"> = {
+    updates: Arr.map(passes, (pass) => Program.update([pass], adam(options, sampled.iteration))),
     report: (outputs) => report(options, learned, outputs),
-    measure: options.kl.postUpdate ? PostUpdate.measure(learned.data) : undefined
+    measure: options.kl.postUpdate ? PostUpdate.measure(updates.flat()) : undefined
   }
-  return { credited: Batch.credited(iteration, groups, parts), update }
+  return { learned, iteration }
 })

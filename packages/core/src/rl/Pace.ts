@@ -23,9 +23,8 @@ export const AsyncSettings = Schema.Struct({
     identity: true
   }),
   onStale: Setting.choice({
-    choices: ["train", "wait", "drop"],
-    help:
-      "Groups older than maxStepsOffPolicy: train on them (unless given), wait for them before they get so old, or drop them",
+    choices: ["wait", "drop"],
+    help: "Groups that would get older than maxStepsOffPolicy: wait for them before (unless given), or drop them",
     identity: true
   }),
   removeConstantRewardGroups: Setting.toggle({
@@ -85,8 +84,9 @@ export const async = (settings: AsyncSettings = {}): Pace => ({ name: "async", s
  */
 export const streaming = (settings: StreamingSettings): Pace => ({ name: "streaming", settings })
 
-/** The settings of asynchronous and streaming training, which is asynchronous training in which no group is begun ahead. */
+/** The settings of any pace: synchronous and streaming training is asynchronous training in which no group is begun ahead. */
 export interface Resolved {
+  readonly name: Pace["name"]
   readonly maxStepsOffPolicy: number
   readonly onStale: NonNullable<AsyncSettings["onStale"]>
   readonly removeConstantRewardGroups: boolean
@@ -107,22 +107,23 @@ const checkOwn = ({ name, settings }: Pace) =>
     )
   )
 
-const defaults = { onStale: "train", removeConstantRewardGroups: false } as const
+const defaults = { onStale: "wait", removeConstantRewardGroups: false } as const
 
-/** Undefined for the synchronous pace. Fails with the first setting that the pace does not have, or whose value is invalid. */
+/** The settings with their defaults. Fails with the first setting that the pace does not have, or whose value is invalid. */
 export const resolve = Effect.fnUntraced(function*(
   pace: Pace
-): Effect.fn.Return<Resolved | undefined, InvalidOption> {
+): Effect.fn.Return<Resolved, InvalidOption> {
   yield* checkOwn(pace)
   const { name, settings } = pace
   switch (name) {
     case "synchronous":
-      return undefined
+      return { ...defaults, name, maxStepsOffPolicy: 0 }
     case "async":
-      return { ...defaults, maxStepsOffPolicy: 1, ...(yield* Setting.decode(AsyncSettings, settings, "pace")) }
+      return { ...defaults, name, maxStepsOffPolicy: 1, ...(yield* Setting.decode(AsyncSettings, settings, "pace")) }
     case "streaming":
       return {
         ...defaults,
+        name,
         maxStepsOffPolicy: 0,
         minibatches: 1,
         ...(yield* Setting.decode(StreamingSettings, settings, "pace"))
@@ -131,5 +132,5 @@ export const resolve = Effect.fnUntraced(function*(
 })
 
 /** The settings that must be equal for a run to be resumed; none for the synchronous pace. */
-export const identity = (resolved: Resolved | undefined): JsonObject =>
-  resolved === undefined ? {} : { pace: Setting.identity(AsyncSettings, resolved) }
+export const identity = (resolved: Resolved): JsonObject =>
+  resolved.name === "synchronous" ? {} : { pace: Setting.identity(AsyncSettings, resolved) }

@@ -6,27 +6,21 @@ import type { RunRecord } from "../records/RunRecord.ts"
 import type { RunStore } from "../records/RunStore.ts"
 import * as Run from "../run/Run.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
-import * as Asynchronous from "./Asynchronous.ts"
 import * as CreditNeeds from "./CreditNeeds.ts"
 import * as HealthWatch from "./HealthWatch.ts"
 import * as KlPenalty from "./KlPenalty.ts"
-import type * as Pace from "./Pace.ts"
 import * as RlOptions from "./RlOptions.ts"
-import * as Streaming from "./Streaming.ts"
-import * as Synchronous from "./Synchronous.ts"
+import * as Training from "./Training.ts"
 
 export type { RlOptions as Options } from "./RlOptions.ts"
 
 /** What any run can fail with, beside the errors of its environments, evaluators, hooks and credit. */
-export type Error = Synchronous.Error | HealthWatch.Unhealthy | Run.Error
+export type Error = Training.Error | HealthWatch.Unhealthy | Run.Error
 
 /** Fails with the first invalid option, as `run` does before its first request. */
 export const validate = <E, R, EE, ER, HE, HR, CE, CR>(
   options: RlOptions.RlOptions<E, R, EE, ER, HE, HR, CE, CR>
 ): Effect.Effect<void, InvalidOption> => Effect.asVoid(RlOptions.resolve(options))
-
-const programOf = ({ minibatches }: Pace.Resolved) =>
-  minibatches === undefined ? Asynchronous.program : Streaming.program
 
 /**
  * Trains on-policy unless `pace` says otherwise: each iteration samples a batch of groups with the newest weights, credits them, and
@@ -51,9 +45,5 @@ export const run = <E, R, EE = never, ER = never, HE = never, HR = never, CE = n
     const resolved = yield* RlOptions.resolve(options)
     yield* KlPenalty.check(resolved.kl, options.model)
     yield* CreditNeeds.checkReaders(resolved.credit)
-    const stream: Stream.Stream<RunRecord, E | EE | HE | CE | Error, R | ER | HR | CR | Tinker | RunStore> =
-      resolved.pace === undefined
-        ? Run.stream(HealthWatch.watch(resolved.stopOn, Synchronous.program(resolved)), options)
-        : Run.stream(HealthWatch.watch(resolved.stopOn, programOf(resolved.pace)(resolved, resolved.pace)), options)
-    return stream
+    return Run.stream(HealthWatch.watch(resolved.stopOn, Training.program(resolved)), options)
   }))

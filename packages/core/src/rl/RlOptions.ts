@@ -169,8 +169,7 @@ export interface Resolved<E, R, CE, CR> {
   readonly substeps: number
   readonly maxDroppedShare: number
   readonly dynamic: DynamicSampling.Resolved
-  /** Undefined for the synchronous pace. */
-  readonly pace: Pace.Resolved | undefined
+  readonly pace: Pace.Resolved
   /** Metrics that end the run where they leave their healthy range. */
   readonly stopOn: ReadonlyArray<string>
   /** The options that must be equal for a run to be resumed. */
@@ -210,9 +209,9 @@ const checkBias = (sampling: typeof SamplingSettings.SamplingSettings.Type) => {
 const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
   { dataset, update }: RlOptions<E, R, EE, ER, HE, HR, CE, CR>,
   credit: Pick<Credit.Credit, "isByGroup" | "name">,
-  pace: Pace.Resolved | undefined
+  pace: Pace.Resolved
 ) => {
-  if (pace === undefined) return Effect.void
+  if (pace.name === "synchronous") return Effect.void
   return Check.all(
     Check.option("update.loss", update?.loss?.name ?? "importance_sampling, the default", {
       expected:
@@ -266,7 +265,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
   return {
     dataset,
     rollout: {
-      ...(pace === undefined ? {} : deadlines(rollout)),
+      ...(pace.name === "synchronous" ? {} : deadlines(rollout)),
       ...rollout,
       // An episode that fills the model's context ends there, as at any limit; where prompts do not grow, turns end it.
       limits: Limits.tighter({ maxTurns: defaultMaxTurns, ...rollout.limits }, {

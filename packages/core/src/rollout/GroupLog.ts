@@ -18,6 +18,9 @@ export interface Origin {
   readonly iteration: number
   readonly step: number
   readonly key: string
+  /** Iterations behind its weights, and those that were done when it ended; `iteration` unless given. */
+  readonly began?: number
+  readonly ended?: number
 }
 
 /** A finished group, and the tokens of all requests that were made for it. */

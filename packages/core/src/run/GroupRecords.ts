@@ -90,7 +90,7 @@ const contradiction = (record: RunRecord.GroupRolledOut, result: GroupResult.Gro
 
 const place = (purpose: Purpose, origin: Origin) =>
   purpose._tag === "Training"
-    ? { iteration: origin.iteration, step: origin.step }
+    ? Struct.omit(origin, ["key"])
     : { iteration: purpose.iteration, step: purpose.step, evaluator: purpose.evaluator }
 
 interface Place {
@@ -206,7 +206,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     if (Option.isNone(result)) return Option.none()
     const group: Finished = { result: result.value, usage: record.usage ?? Usage.zero }
     if (record.sequence > after) {
-      const sampled = { ...origin, step: record.step }
+      const sampled = { ...origin, ...Struct.pick(record, ["step", "began", "ended"]) }
       yield* write(purpose, sampled, group, record.milliseconds, record.recalled ?? record.sequence)
     }
     return Option.some(group)

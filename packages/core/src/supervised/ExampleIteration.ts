@@ -1,7 +1,7 @@
 /** An iteration that takes one optimizer step on a batch of examples. */
 import * as Adam from "../learn/Adam.ts"
 import type * as Datum from "../model/Datum.ts"
-import * as StepMetrics from "../rl/StepMetrics.ts"
+import * as StepMetrics from "../rl/metrics/StepMetrics.ts"
 import type * as Pass from "../run/Pass.ts"
 import * as Program from "../run/Program.ts"
 import type * as SupervisedOptions from "./SupervisedOptions.ts"

@@ -1,7 +1,7 @@
 import { Loss, Pace, Rl, RunRecord } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import * as Schedules from "./Schedules.ts"
+import * as Schedules from "./schedule/Schedules.ts"
 import * as Task from "./Task.ts"
 
 const run = (pace: Pace.Pace, overrides: Task.Overrides = {}) =>
@@ -21,7 +21,7 @@ const story = (records: ReadonlyArray<RunRecord.RunRecord>) =>
       case "Sampling":
         return { ...record, begun: [] }
       case "GroupRolledOut":
-        return { ...record, milliseconds: 0 }
+        return { ...record, began: record.iteration, ended: record.iteration, milliseconds: 0 }
       case "Credited":
         return {
           ...record,

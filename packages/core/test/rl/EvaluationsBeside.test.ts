@@ -4,7 +4,7 @@ import { AdaptiveLimiter, ModelInput, type Weights } from "@effect-rl/core/backe
 import { Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
-import * as Schedules from "./Schedules.ts"
+import * as Schedules from "./schedule/Schedules.ts"
 import * as Task from "./Task.ts"
 
 const iterations = 8

@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import * as TrainingVectors from "../model/TrainingVectors.ts"
 import * as RecordedLines from "../RecordedLines.ts"
-import * as Schedules from "./Schedules.ts"
+import * as Schedules from "./schedule/Schedules.ts"
 import * as Task from "./Task.ts"
 
 /** The passes and steps of a run's first iteration: the group of each datum, or a step. */

@@ -1,5 +1,5 @@
 /** The reward of each iteration, or one of its metrics. */
-import * as Signs from "@effect-rl/core/rl/Health"
+import * as Signs from "@effect-rl/core/rl/metrics/Health"
 import type { Story } from "@effect-rl/core/story/Story"
 import { type Child, h, panel } from "./Dom.ts"
 import * as MetricChart from "./MetricChart.ts"

@@ -1,5 +1,5 @@
 /** Metrics of the newest iteration with their meanings. */
-import * as Signs from "@effect-rl/core/rl/Health"
+import * as Signs from "@effect-rl/core/rl/metrics/Health"
 import * as Story from "@effect-rl/core/story/Story"
 import { type Child, empty, h, panel, table } from "./Dom.ts"
 import type * as Route from "./Route.ts"

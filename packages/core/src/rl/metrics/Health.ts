@@ -1,0 +1,263 @@
+/**
+ * Signs of a run's health: what each number means in plain words, and where it usually lies when training goes well.
+ *
+ * @example
+ * const concerns = Health.concerns({ "optim/entropy": 0.001 })
+ */
+
+import * as Statistics from "../../records/Statistics.ts"
+import * as MetricMeaning from "./MetricMeaning.ts"
+
+/** A range of values; a side that is left out has no end. */
+export interface Range {
+  readonly least?: number
+  readonly most?: number
+}
+
+/** A metric that tells whether a run is healthy. */
+export interface Sign {
+  /** The metric's name in the records of iterations; one that ends in `/*` stands for all metrics whose names begin with what precedes the `*`. */
+  readonly metric: string
+  readonly title: string
+  readonly meaning: string
+  /** Absent where no range is healthy for every task. */
+  readonly healthy?: Range
+  /** What to do outside of the range. */
+  readonly advice?: string
+}
+
+/** The signs of a run's health, in the order in which they are worth looking at. */
+export const signs: ReadonlyArray<Sign> = [
+  {
+    metric: "optim/effective_sample_size",
+    title: "effective sample size",
+    meaning:
+      "How many of the trained tokens still count after importance weighting, as a share: 1 where the policy that is " +
+      "trained is the one that sampled, near 0 where a few tokens decide the update",
+    healthy: { least: 0.5 },
+    advice: "Lower the learning rate, take fewer substeps or staler groups, or use a loss that clips"
+  },
+  {
+    metric: "optim/effective_sample_size_sequences",
+    title: "effective sample size of sequences",
+    meaning: "The same with the weight of each whole sequence, which falls earlier: collapse is announced here first",
+    healthy: { least: 0.1 },
+    advice: "Lower the learning rate or the staleness before the reward falls"
+  },
+  {
+    metric: "optim/kl_sample_train_v1",
+    title: "divergence of trainer from sampler, first estimate",
+    meaning:
+      "Mean of log q − log p over the trained tokens, q the sampler and p the trainer. Unbiased but noisy: it may be negative",
+    healthy: { least: -0.01, most: 0.01 },
+    advice:
+      "On-policy it should be no more than rounding: compare the sampler's and the trainer's precision and prompts"
+  },
+  {
+    metric: "optim/kl_sample_train_v2",
+    title: "divergence of trainer from sampler, second estimate",
+    meaning: "Half the mean of (log q − log p)²: never negative, a little biased",
+    healthy: { most: 0.01 },
+    advice: "As above; mixtures of experts lie ten times higher than dense models"
+  },
+  {
+    metric: "optim/kl_sample_train_k3",
+    title: "divergence of trainer from sampler, third estimate",
+    meaning:
+      "Mean of ρ − 1 − log ρ with ρ the importance ratio: never negative and unbiased, but one outlier can dominate it",
+    healthy: { most: 0.01 },
+    advice: "Where it is far above the second estimate a few tokens have extreme ratios: look at the largest ratio"
+  },
+  {
+    metric: "optim/kl_by_depth/*",
+    title: "divergence by depth of context",
+    meaning:
+      "The second estimate for the tokens that lie so many positions or more into their sequence. A sampler and a trainer that " +
+      "read long contexts differently come apart with depth; `optim/kl_v1_by_depth` and `optim/kl_k3_by_depth` are the others",
+    healthy: { most: 0.01 },
+    advice: "Where it grows with depth, compare the positions, the attention and the truncation of sampler and trainer"
+  },
+  {
+    metric: "optim/ratio_max",
+    title: "largest importance ratio",
+    meaning: "How many times likelier the trainer finds the token that it has moved towards most",
+    healthy: { most: 10 },
+    advice: "Use a loss that clips, such as ppo or cispo"
+  },
+  {
+    metric: "optim/clipped_share",
+    title: "share of clipped tokens",
+    meaning: "Share of the trained tokens at which the loss uses its bound in place of the ratio",
+    healthy: { most: 0.2 },
+    advice: "Lower the learning rate: updates go further than the clip allows"
+  },
+  {
+    metric: "optim/entropy",
+    title: "entropy",
+    meaning:
+      "Mean surprise of the sampled tokens, in nats: how varied the policy is. It falls as the policy becomes sure",
+    healthy: { least: 0.02 },
+    advice:
+      "Near 0 all attempts are alike and no group has a signal: raise the upper clip, or hold the policy by a KL penalty"
+  },
+  {
+    metric: "async/in_flight_max",
+    title: "staleness in flight",
+    meaning:
+      "Iterations for which the slowest group of an update was being sampled: how far the weights moved meanwhile",
+    advice: "Shorten the longest answers, give groups a time limit, or begin fewer ahead"
+  },
+  {
+    metric: "async/in_queue_max",
+    title: "staleness in queue",
+    meaning: "Iterations for which a finished group waited for its update: more is sampled than is trained on",
+    advice: "Begin fewer groups ahead: lower maxStepsOffPolicy"
+  },
+  {
+    metric: "async/excess",
+    title: "groups that are too old",
+    meaning: "Groups that were trained on although they are older than maxStepsOffPolicy",
+    healthy: { most: 0 },
+    advice: "Set onStale to wait or drop if the effective sample size falls with them"
+  },
+  {
+    metric: "grad_norm",
+    title: "gradient norm",
+    meaning: "Length of the gradient before clipping, where the backend gives it. Spikes come before collapse",
+    advice: "Set gradClipNorm where spikes are many times the median"
+  },
+  {
+    metric: "update_norm",
+    title: "length of the update",
+    meaning: "How far the optimizer step moved the weights, where the backend gives it. It should be steady"
+  },
+  {
+    metric: "env/all/by_group/frac_mixed",
+    title: "informative groups",
+    meaning: "Groups whose attempts earned different rewards, as a share: the others teach nothing",
+    healthy: { least: 0.1 },
+    advice: "Choose easier or harder problems, larger groups, or dynamic sampling"
+  },
+  {
+    metric: "env/all/duplicates",
+    title: "duplicate completions",
+    meaning:
+      "Attempts whose tokens are the same as those of an earlier attempt of their group, as a share. It rises where answers are " +
+      "short and the policy grows certain. If it is high from the start, the backend may answer different seeds with equal samples"
+  },
+  {
+    metric: "env/all/truncated",
+    title: "truncated answers",
+    meaning:
+      "Attempts that were cut at their token limit, as a share: their rewards judge the limit more than the answer",
+    healthy: { most: 0.1 },
+    advice: "Raise maxTokens, or penalise long answers with overlongBuffer"
+  },
+  {
+    metric: "env/all/response_tokens/p50",
+    title: "length of the median answer",
+    meaning: "Tokens of the median attempt. A steady rise or fall while the reward stands still is drift, not learning"
+  },
+  {
+    metric: "env/all/response_tokens/p95",
+    title: "length of long answers",
+    meaning: "Tokens that 95 % of the attempts stay below. Near the token limit, attempts are about to be cut"
+  },
+  {
+    metric: "drift/response_tokens",
+    title: "drift of length",
+    meaning: "Length of the median answer in the newest five iterations as a multiple of what it was in the first five",
+    healthy: { least: 0.5, most: 2 },
+    advice: "Check whether the reward pays for length itself: read long and short answers of one group"
+  },
+  {
+    metric: "drift/truncated",
+    title: "drift of truncation",
+    meaning: "By how much the share of cut answers has risen from the first five iterations to the newest five",
+    healthy: { most: 0.1 },
+    advice: "Answers grow into their limit: raise maxTokens, or penalise long answers with overlongBuffer"
+  },
+  {
+    metric: "teacher_forbidden",
+    title: "tokens that the teacher forbids",
+    meaning: "Share of the trained tokens that the teacher finds less likely than e⁻⁵⁰, and that count as −50 nats",
+    healthy: { most: 0 },
+    advice: "Compare the tokenizers, and the tokens that the teacher's server masks: few such tokens decide an update"
+  },
+  {
+    metric: "kl_forbidden",
+    title: "tokens that the reference forbids",
+    meaning: "Share of the trained tokens that the reference finds less likely than e⁻⁵⁰, and that count as −50 nats",
+    healthy: { most: 0 },
+    advice: "Compare the tokenizers, and the tokens that the reference's server masks: few such tokens decide an update"
+  },
+  {
+    metric: "members/lost",
+    title: "lost attempts",
+    meaning: "Attempts that failed and were left out",
+    healthy: { most: 0 },
+    advice: "Their failures are in the records: fix the environment or the grader"
+  }
+]
+
+/** Whether a sign's value lies in its healthy range, as NaN never does; undefined where the sign has no such range. */
+export const isHealthy = ({ healthy }: Sign, value: number): boolean | undefined => {
+  if (healthy === undefined) return undefined
+  const { least = -Infinity, most = Infinity } = healthy
+  return value >= least && value <= most
+}
+
+/** Whether a sign stands for a metric. */
+export const isOf = ({ metric }: Sign) => (name: string) =>
+  metric.endsWith("/*") ? name.startsWith(metric.slice(0, -1)) : name === metric
+
+const tagOf = /^env\/([^/]+)\//
+
+/** What a metric of an iteration counts, whether or not it is a sign of health; undefined for a metric that only its program knows. */
+export const meaning = (metric: string): string | undefined => {
+  const [, tag = "all"] = tagOf.exec(metric) ?? []
+  const name = metric.replace(tagOf, "env/all/")
+  const found = signs.find((sign) => isOf(sign)(name))?.meaning ?? MetricMeaning.of(name)
+  return found === undefined || tag === "all" ? found : `${found}, on problems tagged ${tag}`
+}
+
+/** A sign whose value lies outside of its healthy range. */
+export interface Concern {
+  readonly sign: Sign
+  /** The metric, one of those that the sign stands for. */
+  readonly metric: string
+  readonly value: number
+}
+
+type Metrics = Readonly<Record<string, number>>
+
+/** The signs of an iteration that need a look, in the order of the table; a metric that is absent is no concern. */
+export const concerns = (metrics: Metrics): ReadonlyArray<Concern> =>
+  signs.flatMap((sign) =>
+    Object.entries(metrics).filter(([name, value]) => isOf(sign)(name) && isHealthy(sign, value) === false).map(
+      ([metric, value]) => ({ sign, metric, value })
+    )
+  )
+
+/** Iterations whose mean is compared. */
+const compared = 5
+
+const ends = (history: ReadonlyArray<Metrics>, metric: string) => {
+  const values = history.flatMap((metrics) => metrics[metric] ?? [])
+  return values.length < 2 * compared
+    ? undefined
+    : [Statistics.mean(values.slice(0, compared)), Statistics.mean(values.slice(-compared))] as const
+}
+
+/**
+ * How the newest five iterations of a run differ from its first five: `drift/response_tokens` is the quotient of the lengths of the median
+ * answer, `drift/truncated` the difference of the shares that were cut. Nothing before the tenth iteration.
+ */
+export const drift = (history: ReadonlyArray<Metrics>): Metrics => {
+  const lengths = ends(history, "env/all/response_tokens/p50")
+  const truncated = ends(history, "env/all/truncated")
+  return {
+    ...(lengths === undefined || lengths[0] === 0 ? {} : { "drift/response_tokens": lengths[1] / lengths[0] }),
+    ...(truncated === undefined ? {} : { "drift/truncated": truncated[1] - truncated[0] })
+  }
+}

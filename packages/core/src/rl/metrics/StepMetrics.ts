@@ -1,0 +1,281 @@
+/**
+ * The metrics of one iteration. A metric that is not defined, such as a mean over nothing, is absent.
+ *
+ * @example
+ * const metrics = StepMetrics.rollouts([group])
+ */
+import * as Option from "effect/Option"
+import * as Trajectory from "../../env/Trajectory.ts"
+import type { GroupCredit } from "../../learn/Credit.ts"
+import * as Signal from "../../learn/Signal.ts"
+import * as TrainingData from "../../learn/TrainingData.ts"
+import * as EnvMetric from "../../records/EnvMetric.ts"
+import * as GroupId from "../../records/GroupId.ts"
+import type * as RunRecord from "../../records/RunRecord.ts"
+import * as Statistics from "../../records/Statistics.ts"
+import * as GroupResult from "../../rollout/GroupResult.ts"
+import type { LogprobsOf } from "../../run/Answers.ts"
+import type { UpdateOutput } from "../../run/Program.ts"
+import type { Objective } from "../Objective.ts"
+import * as TooManyDropped from "../TooManyDropped.ts"
+import * as PolicyShift from "./PolicyShift.ts"
+import * as ServiceMetrics from "./ServiceMetrics.ts"
+
+/** Metrics of an iteration by name. */
+export type Numbers = Record<string, number>
+
+interface Episode {
+  readonly trajectory: Trajectory.Trajectory
+  readonly reward: number
+  readonly metrics: ReadonlyArray<EnvMetric.Metrics>
+}
+
+const prefixed = (prefix: string, numbers: Readonly<Record<string, number | undefined>>): Numbers => {
+  const result: Numbers = {}
+  for (const [name, value] of Object.entries(numbers)) if (value !== undefined) result[prefix + name] = value
+  return result
+}
+
+const episodesOf = (group: GroupResult.Group): ReadonlyArray<Episode> =>
+  GroupResult.survivors(group).map(([member, trajectory]) => ({
+    trajectory,
+    reward: group.rewardsG[member] ?? NaN,
+    metrics: [...trajectory.transitions.map(({ metrics }) => metrics), group.metricsG[member] ?? {}]
+  }))
+
+const rewardsOf = (group: GroupResult.Group) => episodesOf(group).map(({ reward }) => reward)
+
+type Verdict = "mixed" | "all_good" | "all_bad"
+
+const verdictOf = (group: GroupResult.Group): Verdict => {
+  if (Signal.isInformative(group)) return "mixed"
+  const [first] = rewardsOf(group)
+  return first !== undefined && first >= 0.5 ? "all_good" : "all_bad"
+}
+
+const countBy = (values: Iterable<string>): Numbers => {
+  const counts = new Map<string, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return Object.fromEntries(counts)
+}
+
+const stopRates = (episodes: ReadonlyArray<Episode>) => {
+  const reasons = episodes.flatMap(({ trajectory }) => Option.toArray(trajectory.stopReason))
+  const counts = Object.entries(countBy(reasons))
+  return Object.fromEntries(counts.map(([reason, count]) => [`stop/${reason}`, count / episodes.length]))
+}
+
+/** Turns whose prompt rewrote what had been sampled, counted by the reason that their environments give. */
+const forkCounts = (episodes: ReadonlyArray<Episode>) =>
+  prefixed(
+    "forks/",
+    countBy(episodes.flatMap(({ trajectory }) => trajectory.transitions.flatMap(({ fork = [] }) => fork)))
+  )
+
+const tokenNumbers = (episodes: ReadonlyArray<Episode>) => {
+  const turns = Statistics.sum(episodes.map(({ trajectory }) => trajectory.transitions.length))
+  const actionTokens = episodes.map(({ trajectory }) => Trajectory.actionTokens(trajectory))
+  const sampled = Statistics.sum(actionTokens)
+  const observed = Statistics.sum(episodes.map(({ trajectory }) => Trajectory.observationTokens(trajectory)))
+  return {
+    ac_tokens_per_turn: Statistics.ratio(sampled, turns),
+    ob_tokens_per_turn: Statistics.ratio(observed, turns),
+    turns_per_episode: Statistics.ratio(turns, episodes.length),
+    truncations_per_episode: Statistics.ratio(
+      Statistics.sum(episodes.map(({ trajectory }) => trajectory.truncations)),
+      episodes.length
+    ),
+    total_episodes: episodes.length,
+    total_turns: turns,
+    total_ac_tokens: sampled,
+    total_ob_tokens: observed,
+    "response_tokens/p50": Statistics.quantile(actionTokens, 0.5),
+    "response_tokens/p95": Statistics.quantile(actionTokens, 0.95),
+    "response_tokens/max": Statistics.quantile(actionTokens, 1)
+  }
+}
+
+/** Attempts whose tokens are those of an earlier attempt of their group, as a share. */
+const duplicates = (groups: ReadonlyArray<GroupResult.Group>, episodes: number) => {
+  const repeated = groups.map((group) => {
+    const written = GroupResult.survivors(group).map(([, { transitions }]) =>
+      transitions.map(({ action }) => action.tokens.join(" ")).join("/")
+    )
+    return written.length - new Set(written).size
+  })
+  return Statistics.ratio(Statistics.sum(repeated), episodes)
+}
+
+/** Numbers that the environments reported, but for those named like one of our own. */
+const environmentNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
+  const episodes = groups.flatMap(episodesOf)
+  const verdicts = groups.map(verdictOf)
+  const share = (verdict: Verdict) =>
+    Statistics.ratio(verdicts.filter((other) => other === verdict).length, groups.length)
+  const truncated = episodes.filter(({ trajectory }) => Trajectory.isTruncated(trajectory)).length
+  return {
+    ...EnvMetric.aggregate(episodes.map(({ metrics }) => metrics)),
+    ...stopRates(episodes),
+    ...tokenNumbers(episodes),
+    ...forkCounts(episodes),
+    truncated: Statistics.ratio(truncated, episodes.length),
+    duplicates: duplicates(groups, episodes.length),
+    "reward/total": Statistics.ratio(Statistics.sum(episodes.map(({ reward }) => reward)), episodes.length),
+    "reward/standard_error": Statistics.clusteredStandardError(groups.map(rewardsOf)),
+    "by_group/frac_mixed": share("mixed"),
+    "by_group/frac_all_good": share("all_good"),
+    "by_group/frac_all_bad": share("all_bad")
+  }
+}
+
+/** Tags are told apart only where one of them selects some groups and not all. */
+const tagNumbers = (groups: ReadonlyArray<GroupResult.Group>): Numbers => {
+  const tagged = [...new Set(groups.flatMap(({ tags }) => tags))].map((tag) => ({
+    tag,
+    members: groups.filter(({ tags }) => tags.includes(tag))
+  }))
+  if (tagged.every(({ members }) => members.length === groups.length)) return {}
+  return Object.fromEntries(
+    tagged.flatMap(({ members, tag }) => Object.entries(prefixed(`env/${tag}/`, environmentNumbers(members))))
+  )
+}
+
+const failureNumbers = (
+  groups: ReadonlyArray<GroupResult.Completed | GroupResult.Partial>,
+  skipped: ReadonlyArray<GroupResult.Skipped>
+): Numbers => {
+  const dropped = groups.flatMap((group) => group._tag === "Partial" ? group.dropped : [])
+  const retried = groups.flatMap((group) => group.retried)
+  const failures = [...dropped, ...retried].map(({ failure }) => failure)
+  const errors = {
+    ...countBy(failures),
+    total: failures.length,
+    groups_skipped: skipped.length
+  }
+  return {
+    ...(failures.length + skipped.length > 0 ? prefixed("rollout_errors/", errors) : {}),
+    "members/dropped": dropped.length,
+    ...prefixed("members/dropped/", countBy(dropped.map(({ failure }) => failure))),
+    "groups/skipped": skipped.length,
+    ...prefixed("groups/skipped/", countBy(skipped.map(({ reason }) => reason.failure)))
+  }
+}
+
+/**
+ * What was sampled, before any filter: per episode under `env/all/…` and, where tags tell groups apart, `env/<tag>/…`; groups by
+ * outcome; members and groups lost by reason; `rollout_errors/…` where something failed, counting each failed attempt in a group
+ * that went on. `reward/total` is the mean over members that finished, its standard error takes groups as the unit, and
+ * `reward/lost_as_zero` counts every member that was dropped or skipped as 0.
+ *
+ * @see tinker-cookbook `compute_trajectory_metrics`, `RolloutErrorCounter`
+ */
+export const rollouts = (results: ReadonlyArray<GroupResult.GroupResult>): Numbers => {
+  const groups = results.filter((result) => !GroupResult.isSkipped(result))
+  const skipped = results.filter(GroupResult.isSkipped)
+  const all = environmentNumbers(groups)
+  const started = TooManyDropped.started(results)
+  const lost = results.flatMap(GroupResult.lost)
+  const verdicts = groups.map(verdictOf)
+  const count = (verdict: Verdict) => verdicts.filter((other) => other === verdict).length
+  return {
+    ...tagNumbers(groups),
+    ...prefixed("env/all/", {
+      ...all,
+      "reward/lost_as_zero": Statistics.ratio(Statistics.sum(groups.flatMap(rewardsOf)), started)
+    }),
+    "groups/total": results.length,
+    "groups/informative": count("mixed"),
+    "groups/all_good": count("all_good"),
+    "groups/all_bad": count("all_bad"),
+    "groups/partial": groups.filter(({ _tag }) => _tag === "Partial").length,
+    "members/started": started,
+    "members/lost": lost.length,
+    ...prefixed("members/lost/", countBy(lost.map(({ failure }) => failure))),
+    ...failureNumbers(groups, skipped),
+    "tokens/prefilled": all.total_ob_tokens,
+    "tokens/sampled": all.total_ac_tokens
+  }
+}
+
+/** Tokens that the members of a group sampled. */
+const sampledTokens = (group: GroupResult.Group) =>
+  Statistics.sum(GroupResult.survivors(group).map(([, trajectory]) => Trajectory.actionTokens(trajectory)))
+
+/**
+ * What was trained on, after the filter: groups, episodes and their rewards under `train/…`, and what was sampled without being trained
+ * on, `train/discarded_groups` with `train/discarded_tokens`, which have the groups `aside` as well.
+ */
+export const trained = (
+  credits: ReadonlyArray<GroupCredit>,
+  aside: ReadonlyArray<GroupResult.GroupResult> = []
+): Numbers => {
+  const groups = credits.flatMap(({ data, result }) =>
+    data.length === 0 || GroupResult.isSkipped(result) ? [] : [result]
+  )
+  const untrained = credits.flatMap(({ data, result }) => data.length > 0 ? [] : [result])
+  const discarded = [...untrained, ...aside].filter((result) => !GroupResult.isSkipped(result))
+  const rewardsG = groups.map(rewardsOf)
+  const episodes = rewardsG.flat()
+  return prefixed("train/", {
+    groups: groups.length,
+    discarded_groups: discarded.length,
+    discarded_tokens: Statistics.sum(discarded.map(sampledTokens)),
+    episodes: episodes.length,
+    "reward/total": Statistics.ratio(Statistics.sum(episodes), episodes.length),
+    "reward/standard_error": Statistics.clusteredStandardError(rewardsG)
+  })
+}
+
+const memberOf = ({ origin: { group: key, iteration, member } }: TrainingData.TrainingDatum) =>
+  `${GroupId.toString({ iteration, key })}/${member}`
+
+/** Datums that began anew because a turn's prompt differed from what had been written, and the share of members that have one. */
+const forkNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {
+  const forks = data.filter(TrainingData.isFork)
+  const members = new Set(data.map(memberOf)).size
+  return {
+    forked_datums: forks.length,
+    forked_members: Statistics.ratio(new Set(forks.map(memberOf)).size, members)
+  }
+}
+
+/**
+ * The data of the updates, and how far the policy that is trained has moved from the one that sampled; see `PolicyShift`.
+ * `optim/forked_datums` began anew because a turn's prompt rewrote what had been sampled, `optim/forked_members` is the share of members
+ * with one. `trainedLogprobsOf` gives the backend's log-probabilities of a datum. `tokens/trained` are all positions of the datums,
+ * `optim/action_tokens` those with a target that counts.
+ *
+ * @see tinker-cookbook `compute_kl_sample_train`
+ */
+export const learning = (
+  data: ReadonlyArray<TrainingData.TrainingDatum>,
+  trainedLogprobsOf: LogprobsOf,
+  loss: Pick<Objective, "isClipped">
+): Numbers => ({
+  ...prefixed("optim/", {
+    datums: data.length,
+    ...forkNumbers(data),
+    ...PolicyShift.measure(data, trainedLogprobsOf, loss)
+  }),
+  "tokens/trained": Statistics.sum(data.map(({ modelInput }) => modelInput.length))
+})
+
+/** The sum of all losses, and what the optimizer reported of its last step; absent where no step was taken. */
+export const updates = (outputs: ReadonlyArray<UpdateOutput>): Numbers =>
+  outputs.length === 0
+    ? {}
+    : {
+      "loss:sum": Statistics.sum(
+        outputs.flatMap(({ passes }) => passes.map(({ metrics }) => metrics["loss:sum"] ?? 0))
+      ),
+      ...ServiceMetrics.apart(outputs.at(-1)?.optimizer.metrics ?? {})
+    }
+
+/** The reward over everything that was sampled, as `rollouts` measured it. */
+export const reward = (numbers: Numbers): RunRecord.Reward => {
+  const standardError = numbers["env/all/reward/standard_error"]
+  return {
+    mean: numbers["env/all/reward/total"] ?? NaN,
+    ...(standardError === undefined ? {} : { standardError })
+  }
+}

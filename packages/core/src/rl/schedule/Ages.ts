@@ -1,0 +1,70 @@
+/** How old the groups of an update are, with those that it set aside. */
+import type * as RunRecord from "../../records/RunRecord.ts"
+import * as Statistics from "../../records/Statistics.ts"
+import type * as Dispatch from "./Dispatch.ts"
+
+/** Groups of an iteration, in the order of its update, and those that were set aside meanwhile. */
+export interface Aged {
+  readonly iteration: number
+  readonly groups: ReadonlyArray<Dispatch.Ended>
+  readonly aside: ReadonlyArray<Dispatch.Aside>
+}
+
+const staleness = (
+  { began, ended }: { readonly began: number; readonly ended?: number | undefined },
+  iteration: number
+): RunRecord.Staleness => ({
+  inFlight: (ended ?? iteration) - began,
+  inQueue: ended === undefined ? 0 : iteration - ended
+})
+
+const age = ({ inFlight, inQueue }: RunRecord.Staleness) => inFlight + inQueue
+
+/** The record of what is trained on with the ages of its groups, followed by those that were set aside. */
+export const annotate = <C extends Pick<RunRecord.Credited, "groups">>(
+  credited: C,
+  { aside, groups, iteration }: Aged
+): C => ({
+  ...credited,
+  groups: [
+    ...credited.groups.map((credit, index) => {
+      const group = groups[index]
+      return group === undefined
+        ? credit
+        : { ...credit, iteration: group.batch, staleness: staleness(group, iteration) }
+    }),
+    ...aside.map(({ group, verdict }) => ({
+      key: group.key,
+      verdict,
+      advantages: [],
+      iteration: group.batch,
+      staleness: staleness(group, iteration)
+    }))
+  ]
+})
+
+const spread = (name: string, values: ReadonlyArray<number>): Readonly<Record<string, number>> =>
+  values.length === 0 ? {} : {
+    [`async/${name}_min`]: Math.min(...values),
+    [`async/${name}_mean`]: Statistics.mean(values),
+    [`async/${name}_max`]: Math.max(...values)
+  }
+
+/**
+ * Ages of the update's groups in iterations: `async/staleness_…` in all, `async/in_flight_…` until they ended, `async/in_queue_…` from
+ * then on; `async/excess` groups are older than `lead`. `async/filtered` and `async/stale` groups took no place in it.
+ *
+ * @see tinker-cookbook `async/staleness_min`
+ */
+export const measure = ({ aside, groups, iteration }: Aged, lead: number): Readonly<Record<string, number>> => {
+  const all = groups.map((group) => staleness(group, iteration))
+  const count = (verdict: Dispatch.Aside["verdict"]) => aside.filter((other) => other.verdict === verdict).length
+  return {
+    ...spread("staleness", all.map(age)),
+    ...spread("in_flight", all.map(({ inFlight }) => inFlight)),
+    ...spread("in_queue", all.map(({ inQueue }) => inQueue)),
+    "async/excess": all.filter((group) => age(group) > lead).length,
+    "async/filtered": count("filtered"),
+    "async/stale": count("stale")
+  }
+}

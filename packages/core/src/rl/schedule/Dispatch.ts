@@ -1,0 +1,393 @@
+/**
+ * Which groups of a dataset begin, are given up and are trained on, and when: one state machine for every pace, without effects.
+ *
+ * Synchronous training has the lead 0, asynchronous training begins groups up to `lead` iterations ahead, and streaming trains on groups
+ * one by one instead of a whole update at once. Whatever the groups do, and wherever a run is killed and resumed:
+ *
+ * 1. No group is trained on twice and none is lost: each that begins is settled by one update, which trains on it or sets it aside.
+ * 2. Groups begin in the dataset's order.
+ * 3. While iteration `i` collects its groups, as many are on their way, waiting or trained on as the updates `i` to `i + lead` have.
+ * 4. No update trains on a group that is older than `lead` iterations: it is waited for before ("wait"), or set aside ("drop").
+ * 5. An update has the groups of a whole one, unless the dataset is used up or no more may be sampled for it.
+ * 6. The groups of a whole update are in the dataset's order, and so are those of a streamed one where the lead is 0.
+ * 7. With lead 0, all groups of an update begin with the weights that it trains.
+ * 8. What was decided and recorded is not decided again: `replay` follows it, and `step` decides only what comes after.
+ *
+ * The age of a group is the number of iterations between the weights with which it began and those that train on it.
+ */
+import * as Schema from "effect/Schema"
+import * as DynamicSampling from "../DynamicSampling.ts"
+
+/** A group's batch, and its position there. */
+export interface Place {
+  readonly batch: number
+  readonly position: number
+}
+
+/** A group that has begun, and how many iterations were behind its weights. */
+export interface Begun extends Place {
+  readonly key: string
+  readonly began: number
+}
+
+/** A group that has ended, and how many iterations were done by then. */
+export interface Ended extends Begun {
+  readonly ended: number
+}
+
+/** A group that no update trains on: it has no signal, or is too old. A stale one may not have ended. */
+export interface Aside {
+  readonly group: Begun & Partial<Ended>
+  readonly verdict: "filtered" | "stale"
+}
+
+/** What was decided: an event for the state, and a command for whoever carries it out. */
+export type Decision =
+  | { readonly _tag: "Begin"; readonly groups: ReadonlyArray<Begun> }
+  | { readonly _tag: "GiveUp"; readonly groups: ReadonlyArray<Begun & Partial<Ended>> }
+  | Train
+  /** No group is left for the iteration and those after it. */
+  | { readonly _tag: "End" }
+
+/** An update goes on with these groups; the last of it settles the groups that were set aside as well. */
+export interface Train {
+  readonly _tag: "Train"
+  readonly groups: ReadonlyArray<Ended>
+  readonly aside: ReadonlyArray<Aside>
+  readonly isLast: boolean
+}
+
+export type Event =
+  | { readonly _tag: "Loaded"; readonly batch: number; readonly keys: ReadonlyArray<string> }
+  /** Newer weights are there, for which `iteration` collects its groups. */
+  | { readonly _tag: "Published"; readonly iteration: number }
+  /** A group has ended, or has failed, which is no signal either. */
+  | { readonly _tag: "Ended"; readonly group: Place; readonly ended: number; readonly isInformative: boolean }
+  | Decision
+
+/** `Load` asks for the keys of a batch, without which nothing more is decided. */
+export type Command = { readonly _tag: "Load"; readonly batch: number } | Decision
+
+/** Where a run is in its dataset: the first group that is not settled, and the settled groups after it. */
+export const Position = Schema.Struct({
+  batch: Schema.Int,
+  position: Schema.Int,
+  done: Schema.Array(Schema.Struct({ batch: Schema.Int, position: Schema.Int }))
+})
+export interface Position extends Schema.Schema.Type<typeof Position> {}
+
+export interface State {
+  /** The iteration that collects its groups. */
+  readonly iteration: number
+  /** Keys of the batches that are known. */
+  readonly batches: ReadonlyMap<number, ReadonlyArray<string>>
+  readonly onTheirWay: ReadonlyMap<string, Begun>
+  /** In the order in which they ended. */
+  readonly waiting: ReadonlyArray<Ended>
+  readonly aside: ReadonlyArray<Aside>
+  readonly settled: Position
+  /** Groups of the iteration's update, which keep their places until newer weights are published. */
+  readonly taken: number
+  /** Groups without a signal that ended in the iteration. */
+  readonly filtered: number
+  /** The iteration's update has all its groups. */
+  readonly isComplete: boolean
+}
+
+/** The state of a run that has not begun. */
+export const start: State = {
+  iteration: 0,
+  batches: new Map(),
+  onTheirWay: new Map(),
+  waiting: [],
+  aside: [],
+  settled: { batch: 0, position: 0, done: [] },
+  taken: 0,
+  filtered: 0,
+  isComplete: false
+}
+
+export interface Settings {
+  /** Batches of the dataset. */
+  readonly length: number
+  /** Iterations of the run. */
+  readonly until: number
+  /** How many iterations ahead groups begin. */
+  readonly lead: number
+  readonly onStale: "wait" | "drop"
+  /** Groups without a signal make room for others. */
+  readonly isFiltering: boolean
+  /** An update takes its groups one by one. */
+  readonly isStreaming: boolean
+  readonly dynamic: DynamicSampling.Resolved
+  /** Most groups that are on their way. */
+  readonly concurrency: number
+}
+
+/** An iteration that collects its groups. */
+export interface Collecting {
+  readonly iteration: number
+  readonly onTheirWay: ReadonlyArray<Begun>
+  readonly waiting: ReadonlyArray<Ended>
+  /** Groups that its update still has room for. */
+  readonly places: number
+  /** Groups of a later iteration's update. */
+  readonly size: (iteration: number) => number
+}
+
+/** What tells one schedule from another. */
+export interface Rules {
+  /** While `iteration` collects its groups, those of the updates before this one may begin. */
+  readonly horizon: (iteration: number) => number
+  readonly isFiltered: (isInformative: boolean) => boolean
+  /** Whether a group is too old for the update of `iteration` and of all later ones. */
+  readonly isStale: (group: Begun, iteration: number) => boolean
+  /** The groups that fill the update's places together; undefined while it has to wait. */
+  readonly batch: (collecting: Collecting) => ReadonlyArray<Ended> | undefined
+  /** The group that takes the next of the update's places; undefined while it has to wait. */
+  readonly next: (collecting: Collecting) => Ended | undefined
+}
+
+/** Batches one after the other, and their groups as the dataset gives them. */
+export const inDatasetOrder = (left: Place, right: Place) => left.batch - right.batch || left.position - right.position
+
+/** A group's name among those of all batches. */
+export const nameOf = ({ batch, position }: Place) => `${batch}/${position}`
+
+/** The rules of a pace. */
+export const rules = ({ isFiltering, lead, onStale, until }: Settings): Rules => {
+  /** Whether each group that is left finds a place in an update that it is not too old for, `places` of which are in this iteration's. */
+  const leavesRoom = (left: ReadonlyArray<Begun>, { iteration, size }: Collecting, places: number) => {
+    let room = places
+    for (let last = iteration; last <= iteration + lead; last++) {
+      if (last > iteration) room += size(last)
+      if (left.filter(({ began }) => began + lead <= last).length > room) return false
+    }
+    return true
+  }
+
+  /** Where groups are waited for, no place may be given away that a group on its way will need. */
+  const maySpare = (collecting: Collecting, taken: ReadonlyArray<Ended>) => {
+    if (onStale === "drop") return true
+    const left = [...collecting.onTheirWay, ...collecting.waiting.filter((group) => !taken.includes(group))]
+    return leavesRoom(left, collecting, collecting.places - taken.length)
+  }
+
+  return {
+    horizon: (iteration) => Math.min(iteration + lead + 1, until),
+    isFiltered: (isInformative) => isFiltering && !isInformative,
+    isStale: ({ began }, iteration) => onStale === "drop" && iteration - began > lead,
+    batch: (collecting) => {
+      const { places, waiting } = collecting
+      if (waiting.length < places) return undefined
+      const oldest = waiting.toSorted((left, right) => left.began - right.began).slice(0, places)
+      return maySpare(collecting, oldest) ? oldest.sort(inDatasetOrder) : undefined
+    },
+    next: (collecting) => {
+      const { onTheirWay, waiting } = collecting
+      if (lead > 0) return waiting.find((group) => maySpare(collecting, [group]))
+      const [first] = waiting.toSorted(inDatasetOrder)
+      return first !== undefined && onTheirWay.every((group) => inDatasetOrder(first, group) < 0) ? first : undefined
+    }
+  }
+}
+
+/** Settles groups. The first that is not settled moves on as far as batches are known. */
+const settle = (
+  { batches, settled }: Pick<State, "batches" | "settled">,
+  groups: ReadonlyArray<Place> = []
+): Position => {
+  const done = new Map(
+    [...settled.done, ...groups].map(({ batch, position }) => [nameOf({ batch, position }), { batch, position }])
+  )
+  let { batch, position } = settled
+  for (let keys = batches.get(batch); keys !== undefined; keys = batches.get(batch)) {
+    if (position >= keys.length) {
+      batch++
+      position = 0
+    } else if (done.delete(nameOf({ batch, position }))) position++
+    else break
+  }
+  return { batch, position, done: [...done.values()] }
+}
+
+const without = <G extends Place>(groups: ReadonlyArray<G>, others: ReadonlySet<string>) =>
+  groups.filter((group) => !others.has(nameOf(group)))
+
+const outside = (groups: ReadonlyMap<string, Begun>, others: ReadonlySet<string>) =>
+  new Map([...groups].filter(([name]) => !others.has(name)))
+
+const names = (groups: ReadonlyArray<Place>) => new Set(groups.map(nameOf))
+
+/** The schedule of a pace. */
+export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, next }: Rules = rules(settings)) => {
+  const { concurrency, dynamic, isStreaming, length } = settings
+
+  const ended = (state: State, place: Place, ended: number, isInformative: boolean): State => {
+    const name = nameOf(place)
+    const begun = state.onTheirWay.get(name)
+    if (begun === undefined) return state
+    const group = { ...begun, ended }
+    const now = { ...state, onTheirWay: outside(state.onTheirWay, new Set([name])) }
+    if (!isFiltered(isInformative)) return { ...now, waiting: [...state.waiting, group] }
+    const filtered = state.filtered + (ended === state.iteration ? 1 : 0)
+    return { ...now, aside: [...state.aside, { group, verdict: "filtered" }], filtered }
+  }
+
+  const trained = (state: State, { aside, groups, isLast }: Train): State => {
+    const told = [...groups, ...aside.map(({ group }) => group)]
+    const over = names(told)
+    return {
+      ...state,
+      onTheirWay: outside(state.onTheirWay, over),
+      waiting: without(state.waiting, over),
+      aside: state.aside.filter(({ group }) => !over.has(nameOf(group))),
+      settled: settle(state, told),
+      taken: state.taken + groups.length,
+      isComplete: isLast
+    }
+  }
+
+  /** The state after an event, where all decisions are events. */
+  const replay = (state: State, event: Event): State => {
+    switch (event._tag) {
+      case "Loaded": {
+        const batches = new Map(state.batches).set(event.batch, event.keys)
+        return { ...state, batches, settled: settle({ batches, settled: state.settled }) }
+      }
+      case "Published": {
+        const { iteration } = event
+        const first = Math.min(iteration, state.settled.batch)
+        const batches = new Map([...state.batches].filter(([batch]) => batch >= first))
+        return { ...state, iteration, batches, taken: 0, filtered: 0, isComplete: false }
+      }
+      case "Ended":
+        return ended(state, event.group, event.ended, event.isInformative)
+      case "Begin": {
+        const groups = event.groups.map((group) => [nameOf(group), group] as const)
+        return { ...state, onTheirWay: new Map([...state.onTheirWay, ...groups]) }
+      }
+      case "GiveUp": {
+        const over = names(event.groups)
+        return {
+          ...state,
+          onTheirWay: outside(state.onTheirWay, over),
+          waiting: without(state.waiting, over),
+          aside: [...state.aside, ...event.groups.map((group) => ({ group, verdict: "stale" as const }))]
+        }
+      }
+      case "Train":
+        return trained(state, event)
+      case "End":
+        return { ...state, isComplete: true }
+    }
+  }
+
+  const sizeOf = ({ batches }: State, iteration: number) => batches.get(iteration)?.length ?? 0
+
+  /** Groups of a whole update. */
+  const whole = (state: State, iteration = state.iteration) =>
+    DynamicSampling.groupsOf(dynamic, sizeOf(state, iteration))
+
+  const gathering = (state: State): DynamicSampling.Gathering => ({
+    batch: sizeOf(state, state.iteration),
+    filtered: state.filtered,
+    there: state.waiting.length + state.taken
+  })
+
+  const outstanding = ({ onTheirWay, taken, waiting }: State) => onTheirWay.size + waiting.length + taken
+
+  /** The next groups that have not begun, no more than `most`; a batch that must be known first; nothing where the dataset is used up. */
+  const upcoming = (state: State, most: number): Command | undefined => {
+    const { aside, batches, iteration: began, onTheirWay, settled, waiting } = state
+    const begun = new Set([
+      ...onTheirWay.keys(),
+      ...names([...waiting, ...aside.map(({ group }) => group), ...settled.done])
+    ])
+    const groups: Array<Begun> = []
+    for (let { batch, position } = settled; batch < length; batch++, position = 0) {
+      const keys = batches.get(batch)
+      if (keys === undefined) return groups.length > 0 ? { _tag: "Begin", groups } : { _tag: "Load", batch }
+      for (; position < keys.length; position++) {
+        const key = keys[position]
+        if (key === undefined || begun.has(nameOf({ batch, position }))) continue
+        groups.push({ batch, position, key, began })
+        if (groups.length === most) return { _tag: "Begin", groups }
+      }
+    }
+    return groups.length > 0 ? { _tag: "Begin", groups } : undefined
+  }
+
+  const staleOnes = ({ iteration, onTheirWay, waiting }: State): Command | undefined => {
+    const groups = [...waiting, ...onTheirWay.values()].filter((group) => isStale(group, iteration))
+    return groups.length > 0 ? { _tag: "GiveUp", groups } : undefined
+  }
+
+  const unknown = ({ batches, iteration }: State): Command | undefined => {
+    for (let batch = iteration; batch < horizon(iteration); batch++) {
+      if (!batches.has(batch)) return { _tag: "Load", batch }
+    }
+    return undefined
+  }
+
+  const beginning = (state: State): Command | undefined => {
+    let room = -DynamicSampling.unreplaced(dynamic, gathering(state))
+    for (let other = state.iteration; other < horizon(state.iteration); other++) room += whole(state, other)
+    const most = Math.min(room - outstanding(state), concurrency - state.onTheirWay.size)
+    return most > 0 ? upcoming(state, most) : undefined
+  }
+
+  const taking = (state: State, groups: ReadonlyArray<Ended>, isLast: boolean): Command => {
+    const aside = isLast ? state.aside.toSorted((one, other) => inDatasetOrder(one.group, other.group)) : []
+    return { _tag: "Train", groups, aside, isLast }
+  }
+
+  const training = (state: State): Command | undefined => {
+    const { aside, isComplete, iteration, onTheirWay, taken, waiting } = state
+    if (isComplete) return undefined
+    const all = DynamicSampling.places(dynamic, gathering(state))
+    const left = outstanding(state) < all ? upcoming(state, 1) : undefined
+    if (left?._tag === "Load") return left
+    const places = left === undefined ? Math.min(all, outstanding(state)) : all
+    if (places === 0 && sizeOf(state, iteration) > 0 && aside.length === 0) return { _tag: "End" }
+    const collecting: Collecting = {
+      iteration,
+      onTheirWay: [...onTheirWay.values()],
+      waiting,
+      places: places - taken,
+      size: (other) => other < horizon(iteration) ? whole(state, other) : 0
+    }
+    if (!isStreaming) {
+      const groups = batch(collecting)
+      return groups && taking(state, groups, true)
+    }
+    if (taken >= whole(state) || (taken === places && batch(collecting) !== undefined)) return taking(state, [], true)
+    const group = next(collecting)
+    return group && taking(state, [group], false)
+  }
+
+  /** All that is to be done in a state, and the state in which it is done. */
+  const decide = (state: State): readonly [State, ReadonlyArray<Command>] => {
+    const commands: Array<Command> = []
+    let now = state
+    while (true) {
+      const command = staleOnes(now) ?? unknown(now) ?? beginning(now) ?? training(now)
+      if (command === undefined) return [now, commands]
+      commands.push(command)
+      if (command._tag === "Load") return [now, commands]
+      now = replay(now, command)
+    }
+  }
+
+  return {
+    replay,
+    decide,
+    /** The state after an event and what was decided on it, which is to be carried out in order. */
+    step: (state: State, event: Event) => decide(replay(state, event)),
+    whole,
+    /** Whether groups are on their way or left to begin, as far as is known. */
+    isSampling: (state: State) => state.onTheirWay.size > 0 || upcoming(state, 1) !== undefined
+  }
+}
+
+export type Dispatch = ReturnType<typeof make>

@@ -1,0 +1,364 @@
+/** Carries out a schedule: rolls groups out as it commands, each with the weights that it began with, and tells it what became of them. */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberMap from "effect/FiberMap"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as RcRef from "effect/RcRef"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import type { TinkerError } from "../../backend/TinkerError.ts"
+import type { Weights } from "../../backend/Weights.ts"
+import type { RLDataset } from "../../data/RLDataset.ts"
+import type { EnvGroupBuilder } from "../../env/EnvGroupBuilder.ts"
+import * as Signal from "../../learn/Signal.ts"
+import * as Policy from "../../policy/Policy.ts"
+import * as Tally from "../../records/Tally.ts"
+import * as Usage from "../../records/Usage.ts"
+import { type Finished, GroupLog } from "../../rollout/GroupLog.ts"
+import * as GroupResult from "../../rollout/GroupResult.ts"
+import * as Rollout from "../../rollout/Rollout.ts"
+import type { RolloutError } from "../../rollout/RolloutError.ts"
+import type * as Program from "../../run/Program.ts"
+import { InvalidOption } from "../../settings/InvalidOption.ts"
+import * as DynamicSampling from "../DynamicSampling.ts"
+import type * as RlOptions from "../RlOptions.ts"
+import * as Dispatch from "./Dispatch.ts"
+import * as Outcomes from "./Outcomes.ts"
+import * as Replay from "./Replay.ts"
+
+export type Error<E> = E | TinkerError | RolloutError | InvalidOption
+
+/** A group that an update trains on, with what became of it. */
+export type Group = Dispatch.Ended & Finished
+
+/** A group that was set aside; without a result where it was given up on its way. */
+export type Aside = Dispatch.Aside & Partial<Finished>
+
+/** Groups with which an update goes on, the groups that it sets aside, and where the run is in its dataset after it. */
+export interface Taken {
+  readonly _tag: "Taken"
+  readonly groups: ReadonlyArray<Group>
+  readonly aside: ReadonlyArray<Aside>
+  readonly isLast: boolean
+  readonly position: Dispatch.Position
+}
+
+/** A group has ended, or groups were taken. */
+export type Change = { readonly _tag: "Ended" } | Taken
+
+export interface Dispatcher<out E, out R> {
+  /** Newer weights are there, for which `iteration` collects its groups; false where none is left. */
+  readonly publish: (iteration: number) => Effect.Effect<boolean, Error<E>, R>
+  /** Records of groups that begin and were not returned before. They are asked for nothing until `begin`. */
+  readonly begun: Effect.Effect<ReadonlyArray<Program.Note>>
+  readonly begin: Effect.Effect<void, Error<E>, R>
+  /** What happens next. The tokens of groups that are taken count for the iteration under way. */
+  readonly next: Effect.Effect<Change, Error<E>>
+  /** Groups of a whole update of the iteration. */
+  readonly whole: () => number
+  /** The groups of an iteration are credited: from now on, a dataset may choose by their results. */
+  readonly remember: (iteration: number, results: ReadonlyArray<GroupResult.GroupResult>) => Effect.Effect<void>
+}
+
+export interface Options<E, R, CE, CR> {
+  readonly options: RlOptions.Resolved<E, R, CE, CR>
+  readonly weights: Weights
+  readonly from: { readonly iteration: number; readonly groups: Dispatch.Position }
+  readonly until: number
+  /** Other rules than the pace's own. */
+  readonly rules?: typeof Dispatch.rules
+}
+
+const settingsOf = <E, R, CE, CR>({ options, until }: Options<E, R, CE, CR>): Dispatch.Settings => {
+  const { dataset, dynamic, pace, rollout: { concurrency = Rollout.defaultConcurrency } } = options
+  return {
+    length: dataset.length,
+    until,
+    lead: pace.maxStepsOffPolicy,
+    onStale: pace.onStale,
+    isFiltering: pace.removeConstantRewardGroups || DynamicSampling.isOn(dynamic),
+    isStreaming: pace.minibatches !== undefined,
+    dynamic,
+    concurrency
+  }
+}
+
+/** Whether each group is trained on in the iteration that has its batch, with the weights that it began with. */
+export const isPlain = <E, R, CE, CR>({ dynamic, pace }: RlOptions.Resolved<E, R, CE, CR>) =>
+  pace.name === "synchronous" && !DynamicSampling.isOn(dynamic)
+
+const isInformative = (result: GroupResult.GroupResult) =>
+  !GroupResult.isSkipped(result) && Signal.isInformative(result)
+
+/** The builders of the dataset's batches, each loaded once while it is needed. */
+const batches = <E, R>({ batch, length }: RLDataset<E, R>, seed: number, history: Outcomes.Tracker["history"]) => {
+  const known = new Map<number, ReadonlyArray<EnvGroupBuilder<E, R>>>()
+  const load = Effect.fnUntraced(function*(index: number) {
+    const loaded = known.get(index)
+    if (loaded !== undefined) return loaded
+    const builders = index < length ? yield* batch(index, seed, yield* history) : []
+    const repeated = Rollout.repeatedKey(builders)
+    if (repeated !== undefined) return yield* repeated
+    known.set(index, builders)
+    return builders
+  })
+  return {
+    load,
+    forget: (before: number) => {
+      for (const index of known.keys()) if (index < before) known.delete(index)
+    }
+  }
+}
+
+/** The record of groups that begin; it names them where they need not be those of the iteration. */
+const note = (
+  iteration: number,
+  step: number,
+  groups: ReadonlyArray<Dispatch.Begun & Partial<Dispatch.Ended>>,
+  isPlain: boolean
+): ReadonlyArray<Program.Note> => {
+  if (groups.length === 0) return []
+  const begun = groups.map(({ batch, began, ended, key }) => ({
+    iteration: batch,
+    key,
+    began,
+    ...(ended === undefined ? {} : { ended })
+  }))
+  return [{ entry: { _tag: "Sampling", iteration, step, groups: groups.length, ...(isPlain ? {} : { begun }) } }]
+}
+
+const unknownGroup = ({ batch, key }: Dispatch.Begun) =>
+  new InvalidOption({
+    field: "dataset",
+    found: `no group "${key}" in batch ${batch}`,
+    expected: "the groups that the run recorded there"
+  })
+
+/** Counts the tokens of groups for the iteration that is done with them; those of a group that never ended count for none. */
+const count = (groups: ReadonlyArray<Partial<Finished>>) =>
+  Tally.add(groups.reduce((sum, { usage = Usage.zero }) => Usage.add(sum, usage), Usage.zero))
+
+/** Made in the scope of a run's stream, at the end of which it gives up all groups that are on their way. */
+export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, R, CE, CR>) {
+  const { from, options, weights } = given
+  const { dataset, rollout: { concurrency = Rollout.defaultConcurrency, ...rollout }, sampling, seed } = options
+  const settings = settingsOf(given)
+  const schedule = Dispatch.make(settings, (given.rules ?? Dispatch.rules)(settings))
+  const outcomes = yield* Outcomes.tracker(dataset, from.iteration)
+  const { forget, load } = batches(dataset, seed, outcomes.history)
+  const newest = yield* RcRef.make({ acquire: weights.sampler, idleTimeToLive: Duration.infinity })
+  const fibers = yield* FiberMap.make<string>()
+  const changes = yield* Queue.unbounded<Change, Error<E>>()
+  const lock = yield* Semaphore.make(1)
+  /** Groups may also begin while passes are submitted, where the program's services, such as its log of groups, are not provided. */
+  const context = yield* Effect.context<R>()
+
+  let state: Dispatch.State = { ...Dispatch.start, iteration: from.iteration, settled: from.groups }
+  let step = 0
+  let toBegin: ReadonlyArray<Dispatch.Begun> = []
+  let toRecord: ReadonlyArray<Dispatch.Begun & Partial<Dispatch.Ended>> = []
+  const finished = new Map<string, Finished>()
+
+  const replay = (event: Dispatch.Event) => {
+    state = schedule.replay(state, event)
+  }
+
+  const loaded = Effect.fnUntraced(function*(batch: number) {
+    const keys = (yield* load(batch)).map(({ key }) => key)
+    if (!state.batches.has(batch)) replay({ _tag: "Loaded", batch, keys })
+    return keys
+  })
+
+  /** What is to be done now; batches that are missing are loaded before. */
+  const decide = Effect.fnUntraced(function*() {
+    const decisions: Array<Dispatch.Decision> = []
+    while (true) {
+      const [next, commands] = schedule.decide(state)
+      state = next
+      decisions.push(...commands.filter((command) => command._tag !== "Load"))
+      const missing = commands.find((command) => command._tag === "Load")
+      if (missing === undefined) return decisions
+      yield* loaded(missing.batch)
+    }
+  })
+
+  /** Rolls a group out with the newest weights, which the scope holds, unless the log has it. */
+  const roll = Effect.fnUntraced(function*(group: Dispatch.Begun) {
+    const builder = (yield* load(group.batch))[group.position]
+    if (builder === undefined) return yield* unknownGroup(group)
+    const { client, step } = yield* RcRef.get(newest)
+    const place = { seed, iteration: group.batch, samplerStep: step }
+    const rolled = Rollout.recorded(builder, Policy.fromSamplingClient(client, sampling), { ...rollout, ...place })
+    return Effect.gen(function*() {
+      const log = yield* GroupLog
+      let ended: number | undefined
+      const write: typeof log.write = (origin, own, milliseconds) => {
+        ended = state.iteration
+        return log.write(isPlain(options) ? origin : { ...origin, began: group.began, ended }, own, milliseconds)
+      }
+      const [result, usage] = yield* Tally.measure(Effect.provideService(rolled, GroupLog, { ...log, write }))
+      return { ended: ended ?? state.iteration, own: { result, usage } }
+    })
+  })
+
+  const end = Effect.fnUntraced(function*(group: Dispatch.Begun, ended: number, own: Finished) {
+    if (!state.onTheirWay.has(Dispatch.nameOf(group))) return
+    finished.set(Dispatch.nameOf(group), own)
+    replay({ _tag: "Ended", group, ended, isInformative: isInformative(own.result) })
+    yield* Queue.offer(changes, { _tag: "Ended" })
+    yield* Effect.forEach(yield* decide(), carryOut, { discard: true })
+    if (state.isComplete || settings.isStreaming) yield* begin
+  }, lock.withPermit)
+
+  const close = (scope: Scope.Closeable, exit: Exit.Exit<void, Error<E>>) =>
+    Effect.andThen(
+      Scope.close(scope, exit),
+      Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause) ? Queue.failCause(changes, exit.cause) : Effect.void
+    )
+
+  /** A group has its weights from now on: newer ones may be published before it asks for its first token. */
+  const beginOne = (group: Dispatch.Begun) =>
+    Effect.uninterruptible(Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const rolled = yield* Scope.provide(roll(group), scope)
+      const whole = Effect.flatMap(rolled, ({ ended, own }) => end(group, ended, own))
+      yield* Effect.onExit(whole, (exit) => close(scope, exit)).pipe(
+        Effect.provideContext(context),
+        FiberMap.run(fibers, Dispatch.nameOf(group))
+      )
+    }))
+
+  const begin: Effect.Effect<void, Error<E>, R> = Effect.suspend(() => {
+    const groups = toBegin.filter((group) => state.onTheirWay.has(Dispatch.nameOf(group)))
+    toBegin = []
+    return Effect.forEach(groups, beginOne, { discard: true })
+  })
+
+  const giveUp = (group: Dispatch.Begun) =>
+    Effect.sync(() =>
+      Option.map(FiberMap.getUnsafe(fibers, Dispatch.nameOf(group)), (fiber) => fiber.interruptUnsafe())
+    )
+
+  const own = (group: Dispatch.Begun) => {
+    const own = finished.get(Dispatch.nameOf(group))
+    finished.delete(Dispatch.nameOf(group))
+    return own
+  }
+
+  const take = ({ aside, groups, isLast }: Dispatch.Train) =>
+    Queue.offer(changes, {
+      _tag: "Taken",
+      groups: groups.flatMap((group) => {
+        const result = own(group)
+        return result === undefined ? [] : [{ ...group, ...result }]
+      }),
+      aside: aside.map((one) => ({ ...one, ...own(one.group) })),
+      isLast,
+      position: state.settled
+    })
+
+  const carryOut = (decision: Dispatch.Decision): Effect.Effect<unknown> => {
+    switch (decision._tag) {
+      case "Begin":
+        toBegin = [...toBegin, ...decision.groups]
+        toRecord = [...toRecord, ...decision.groups]
+        return Effect.void
+      case "GiveUp":
+        return Effect.forEach(decision.groups, giveUp, { discard: true })
+      case "Train":
+        return take(decision)
+      case "End":
+        return Effect.void
+    }
+  }
+
+  const refresh = Effect.gen(function*() {
+    yield* RcRef.invalidate(newest)
+    step = (yield* Effect.scoped(RcRef.get(newest))).step
+  })
+
+  const placed = Effect.fnUntraced(function*({ batch, began, key }: Replay.Group) {
+    return { batch, position: (yield* loaded(batch)).indexOf(key), key, began }
+  })
+
+  /** A group begins and ends as it is recorded. */
+  const restore = (group: Dispatch.Begun, ended: number, own: Finished) => {
+    finished.set(Dispatch.nameOf(group), own)
+    toRecord = [...toRecord, { ...group, ended }]
+    replay({ _tag: "Begin", groups: [group] })
+    replay({ _tag: "Ended", group, ended, isInformative: isInformative(own.result) })
+    return { ...group, ended }
+  }
+
+  const obtain = Effect.fnUntraced(function*(group: Replay.Group, ended: number) {
+    const begun = yield* placed(group)
+    const { own } = yield* Effect.scoped(Effect.flatten(roll(begun)))
+    return restore(begun, ended, own)
+  })
+
+  const abandoned = Effect.fnUntraced(function*(group: Replay.Group) {
+    const begun = yield* placed(group)
+    toRecord = [...toRecord, begun]
+    return begun
+  })
+
+  /** Makes a recorded update again, of the same groups. */
+  const remake = Effect.fnUntraced(function*({ aside, trained }: Replay.Update) {
+    yield* loaded(state.iteration)
+    yield* refresh
+    const groups = yield* Effect.forEach(trained, (group) => obtain(group, group.ended), { concurrency })
+    const others = yield* Effect.forEach(aside, ({ ended, verdict, ...group }) =>
+      Effect.map(
+        ended === undefined ? abandoned(group) : obtain(group, ended),
+        (group) => ({ group, verdict })
+      ), { concurrency })
+    const train: Dispatch.Train = { _tag: "Train", groups, aside: others, isLast: true }
+    replay(train)
+    yield* take(train)
+  })
+
+  const recorded = yield* Replay.read
+  /** Groups that had ended when the run was left; one that the log has lost begins anew. With lead 0, all do, and are found there. */
+  let waiting = yield* Effect.forEach(settings.lead > 0 ? recorded.ended : [], (group) =>
+    Effect.gen(function*() {
+      const { recall } = yield* GroupLog
+      const own = yield* recall({ iteration: group.batch, step: 0, key: group.key })
+      return Option.toArray(Option.map(own, (own) => ({ group, own })))
+    }))
+
+  const publish = Effect.fnUntraced(function*(iteration: number) {
+    replay({ _tag: "Published", iteration })
+    forget(Math.min(iteration, state.settled.batch))
+    const update = recorded.updates.get(iteration)
+    if (update !== undefined) {
+      yield* remake(update)
+      return true
+    }
+    for (const { group, own } of waiting.flat()) restore(yield* placed(group), group.ended, own)
+    waiting = []
+    const decisions = yield* decide()
+    if (schedule.isSampling(state)) yield* refresh
+    yield* Effect.forEach(decisions, carryOut, { discard: true })
+    return decisions.every(({ _tag }) => _tag !== "End")
+  }, lock.withPermit)
+
+  const dispatcher: Dispatcher<E, R> = {
+    publish,
+    begun: Effect.sync(() => {
+      const groups = toRecord
+      toRecord = []
+      return note(state.iteration, step, groups, isPlain(options))
+    }),
+    begin: lock.withPermit(begin),
+    next: Effect.tap(
+      Queue.take(changes),
+      (change) => change._tag === "Taken" ? count([...change.groups, ...change.aside]) : Effect.void
+    ),
+    whole: () => schedule.whole(state),
+    remember: outcomes.add
+  }
+  return dispatcher
+})

@@ -1,0 +1,101 @@
+/** What a run's records tell a resumed run of its schedule: updates that it makes again, and groups that it need not sample again. */
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import * as GroupId from "../../records/GroupId.ts"
+import * as RunRecord from "../../records/RunRecord.ts"
+import { type RunError, RunStore } from "../../records/RunStore.ts"
+import * as GroupRecords from "../../run/GroupRecords.ts"
+import * as Segments from "../../run/Segments.ts"
+
+/** A group, and the iterations behind its weights. */
+export interface Group {
+  readonly batch: number
+  readonly key: string
+  readonly began: number
+}
+
+/** A group that ended, and how many iterations were done by then. */
+export interface Ended extends Group {
+  readonly ended: number
+}
+
+/** A group that was set aside; it did not end where it was given up on its way. */
+export interface Aside extends Group {
+  readonly ended: number | undefined
+  readonly verdict: "filtered" | "stale"
+}
+
+/** The groups of an update, those that it trained on in their order, and those that it set aside. */
+export interface Update {
+  readonly trained: ReadonlyArray<Ended>
+  readonly aside: ReadonlyArray<Aside>
+}
+
+export interface Replay {
+  /** Those that follow each other from the iteration on at which the run goes on. */
+  readonly updates: ReadonlyMap<number, Update>
+  /** Groups that have ended and that no update told of. */
+  readonly ended: ReadonlyArray<Ended>
+}
+
+const nameOf = ({ batch, key }: Group) => GroupId.toString({ iteration: batch, key })
+
+const told = (iteration: number, credit: RunRecord.Credited["groups"][number]): Ended => {
+  const { inFlight, inQueue } = credit.staleness ?? { inFlight: 0, inQueue: 0 }
+  const ended = iteration - inQueue
+  return { batch: credit.iteration ?? iteration, key: credit.key, began: ended - inFlight, ended }
+}
+
+const updateOf = ({ groups, iteration }: RunRecord.Credited): Update => {
+  const trained: Array<Ended> = []
+  const aside: Array<Aside> = []
+  for (const credit of groups) {
+    const group = told(iteration, credit)
+    const { verdict } = credit
+    // What became too old while it waited for its update was not set aside in the iteration in which it ended.
+    if (verdict === "stale") {
+      aside.push({ ...group, verdict, ended: group.ended === iteration ? undefined : group.ended })
+    } else if (verdict === "filtered") aside.push({ ...group, verdict })
+    else trained.push(group)
+  }
+  return { trained, aside }
+}
+
+/** What counts of a run that was opened last by `opened`: its story up to there, and what was abandoned after it. */
+const before = (records: ReadonlyArray<RunRecord.RunRecord>, opened: RunRecord.Opened) => {
+  const { continuesAfter, identity, sequence: end } = opened
+  const own = Segments.of(records, identity).filter(({ sequence }) => sequence < end)
+  const kept = RunRecord.current(own).filter(({ sequence }) => sequence <= continuesAfter)
+  return [...kept, ...own.filter(({ sequence }) => sequence > continuesAfter)]
+}
+
+/** Reads the records of a run as far as it had come when it was opened last. A group that was given up with its run is sampled again. */
+export const of = (records: ReadonlyArray<RunRecord.RunRecord>): Replay => {
+  const opened = records.findLast(RunRecord.guards.Opened)
+  const told = opened === undefined ? [] : before(records, opened)
+  const isGivenUp = GroupRecords.isGivenUp(told)
+  const ended = new Map<string, Ended>()
+  const updates = new Map<number, Update>()
+  for (const record of told) {
+    if (record._tag === "GroupRolledOut" && record.evaluator === undefined && !isGivenUp(record)) {
+      const { began = record.iteration, ended: end = record.iteration, iteration: batch, key } = record
+      const group = { batch, key, began, ended: end }
+      ended.set(nameOf(group), group)
+    }
+    if (record._tag === "Credited") updates.set(record.iteration, updateOf(record))
+  }
+  for (const { aside, trained } of updates.values()) {
+    for (const group of [...trained, ...aside]) ended.delete(nameOf(group))
+  }
+  const from = opened?.iteration ?? 0
+  const following = new Map<number, Update>()
+  for (let next = from, update = updates.get(next); update !== undefined; update = updates.get(++next)) {
+    following.set(next, update)
+  }
+  return { updates: following, ended: [...ended.values()] }
+}
+
+/** Reads the records of the run that the store holds. */
+export const read: Effect.Effect<Replay, RunError, RunStore> = Effect.gen(function*() {
+  return of(yield* Stream.runCollect((yield* RunStore).read))
+})

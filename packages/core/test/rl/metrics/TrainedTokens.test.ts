@@ -1,0 +1,39 @@
+import { Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { TrainedTokens } from "@effect-rl/core/records"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import * as Task from "../Task.ts"
+
+describe("TrainedTokens", () => {
+  it.effect("are the payload of an iteration's record, with the trainer's log-probabilities and the advantages", () =>
+    Effect.gen(function*() {
+      const options = yield* Task.options()
+      const records = yield* Stream.runCollect(Rl.run(options))
+      const updated = records.find(RunRecord.guards.Updated)
+      assert.isDefined(updated?.payload)
+      const store = yield* RunStore.RunStore
+      const { datums } = yield* Effect.flatMap(store.payload(updated.payload), TrainedTokens.decode)
+      const credited = records.find(RunRecord.guards.Credited)
+      assert.deepStrictEqual(
+        datums.map(({ firstTurn, group, logprobs, member, turns }) => ({
+          firstTurn,
+          group,
+          member,
+          trained: logprobs.length,
+          turns
+        })),
+        credited?.datums.map(({ firstTurn, group, member, trained, turns }) => ({
+          firstTurn,
+          group,
+          member,
+          trained,
+          turns
+        }))
+      )
+      const advantagesOf = new Map(credited?.groups.map(({ advantages, key }) => [key, advantages]))
+      for (const { advantages, group, logprobs, member } of datums) {
+        assert.isTrue(advantages.every((advantage) => advantage === advantagesOf.get(group)?.[member]))
+        assert.isTrue(logprobs.every((logprob) => logprob <= 0))
+      }
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})

@@ -1,0 +1,189 @@
+/** What must hold of every schedule, whatever the groups did: each rule says what is wrong, if anything is. */
+import { type Pace, RunRecord } from "@effect-rl/core"
+import type { DynamicSampling } from "@effect-rl/core/program"
+import type * as Schedules from "./Schedules.ts"
+
+/** A run by what it recorded and what was seen from outside. */
+export interface Story {
+  readonly world: Schedules.World
+  readonly pace: Required<Pace.AsyncSettings>
+  readonly dynamic: Required<DynamicSampling.DynamicSettings>
+  readonly records: ReadonlyArray<RunRecord.RunRecord>
+  readonly seen: Schedules.Seen
+  /** It came to its end. */
+  readonly isOver: boolean
+}
+
+type Rule = (story: Story) => ReadonlyArray<string>
+
+const complain = (isWrong: boolean, complaint: string): ReadonlyArray<string> => isWrong ? [complaint] : []
+
+type Credit = RunRecord.Credited["groups"][number]
+
+const credits = ({ records }: Story) =>
+  records.filter(RunRecord.guards.Credited).flatMap(({ groups, iteration }) =>
+    groups.map((group) => ({ iteration, group, age: ageOf(group) }))
+  )
+
+const ageOf = ({ staleness }: Credit) => (staleness?.inFlight ?? NaN) + (staleness?.inQueue ?? NaN)
+
+const isCounted = ({ verdict }: Credit) => verdict !== "filtered" && verdict !== "stale"
+
+/** When each group began, as the run says; the last time counts. */
+const begun = ({ records }: Story) =>
+  new Map(
+    records.filter(RunRecord.guards.Sampling).flatMap(({ begun = [] }) =>
+      begun.map(({ began, key }) => [key, began] as const)
+    )
+  )
+
+const isYoung: Rule = (story) =>
+  credits(story).flatMap(({ age, group, iteration }) =>
+    complain(
+      isCounted(group) && age > story.pace.maxStepsOffPolicy,
+      `iteration ${iteration} trains on group ${group.key}, ${age} iterations old`
+    )
+  )
+
+const agesAreTrue: Rule = (story) => {
+  const updates = story.records.filter(RunRecord.guards.Updated)
+  const stepsBefore = (iteration: number) =>
+    updates.filter((update) => update.iteration < iteration).reduce((sum, { updates }) => sum + updates.length, 0)
+  return credits(story).flatMap(({ age, group, iteration }) => {
+    const steps = story.seen.sampled.filter(({ key }) => key === group.key).map(({ step }) => step)
+    const begun = stepsBefore(iteration - age)
+    return complain(
+      steps.length > 0 && !steps.includes(begun),
+      `group ${group.key} is ${age} old in iteration ${iteration}, and was sampled at steps ${steps.join()}`
+    )
+  })
+}
+
+const excessIsCounted: Rule = (story) =>
+  story.records.filter(RunRecord.guards.Updated).flatMap(({ iteration, metrics }) => {
+    const old = credits(story).filter((credit) =>
+      credit.iteration === iteration && isCounted(credit.group) && credit.age > story.pace.maxStepsOffPolicy
+    )
+    return complain(metrics["async/excess"] !== old.length, `iteration ${iteration} says ${metrics["async/excess"]}`)
+  })
+
+/** Each group asked for is trained on, filtered or stale once, or was cancelled at the end. */
+const endsOnce: Rule = (story) => {
+  const keys = credits(story).map(({ group }) => group.key)
+  const asked = begun(story)
+  return [
+    ...complain(new Set(keys).size !== keys.length, `groups end twice: ${keys.join()}`),
+    ...keys.flatMap((key) => complain(!asked.has(key), `group ${key} was never asked for`)),
+    ...story.seen.opened.flatMap(({ key }) =>
+      complain(
+        story.isOver && !asked.has(key),
+        `group ${key} was opened and not recorded as begun`
+      )
+    )
+  ]
+}
+
+const nothingIsLeft: Rule = (story) => {
+  const ended = new Set(credits(story).map(({ group }) => group.key))
+  const keys = story.world.batches.flat().map((_, index) => String(index))
+  const isWhole = story.world.batches.every(({ length }) => placesOf(story, length) >= length)
+  return keys.flatMap((key) => complain(story.isOver && isWhole && !ended.has(key), `group ${key} was left`))
+}
+
+/** Groups of an update whose batch has so many. */
+const placesOf = ({ dynamic: { maxBatches, minInformative } }: Story, size: number) =>
+  minInformative === 0 ? size : Math.min(minInformative, maxBatches * size)
+
+/** Groups that were filtered while an iteration collected its own and trained on them. */
+const filteredDuring = (story: Story, iteration: number) =>
+  credits(story).filter((credit) =>
+    credit.group.verdict === "filtered" && credit.iteration - (credit.group.staleness?.inQueue ?? NaN) === iteration
+  ).length
+
+const updatesAreWhole: Rule = (story) => {
+  const { dynamic, records, world } = story
+  const batches = records.filter(RunRecord.guards.Credited).map(({ groups, iteration }) => {
+    const size = world.batches[iteration]?.length ?? 0
+    const counted = groups.filter(isCounted).length
+    const isSpent = dynamic.minInformative > 0 &&
+      filteredDuring(story, iteration) + counted >= dynamic.maxBatches * size
+    return { iteration, counted, isSpent, places: placesOf(story, size) }
+  })
+  return batches.slice(0, -1).flatMap(({ counted, isSpent, iteration, places }) =>
+    complain(
+      counted > places || (counted < places && !isSpent),
+      `iteration ${iteration} trains on ${counted} of ${places} groups`
+    )
+  )
+}
+
+/** An iteration replaces groups up to its most batches; those that were on their way ahead of it may be filtered as well. */
+const samplesNoMore: Rule = (story) => {
+  const { dynamic, pace, world } = story
+  if (dynamic.minInformative === 0) return []
+  return world.batches.flatMap(({ length: size }, iteration) => {
+    const ahead = world.batches.slice(iteration, iteration + pace.maxStepsOffPolicy + 1)
+    const slots = ahead.reduce((sum, { length }) => sum + placesOf(story, length), 0)
+    const most = dynamic.maxBatches * size - placesOf(story, size) + slots
+    const filtered = filteredDuring(story, iteration)
+    return complain(filtered > most, `iteration ${iteration} filters ${filtered} groups, ${most} may be`)
+  })
+}
+
+const admitsNoMore: Rule = ({ pace, records, world }) => {
+  // What is put aside makes room at once, and is recorded with the next update.
+  if (pace.removeConstantRewardGroups || pace.onStale === "drop") return []
+  const outstanding = new Set<string>()
+  return records.flatMap((record) => {
+    if (record._tag === "Credited") { for (const { key } of record.groups) outstanding.delete(key) }
+    if (record._tag !== "Sampling") return []
+    for (const { key } of record.begun ?? []) outstanding.add(key)
+    const slots = Math.max(
+      ...(record.begun ?? []).map(({ began }) =>
+        world.batches.slice(began, began + pace.maxStepsOffPolicy + 1).flat().length
+      )
+    )
+    return complain(
+      outstanding.size > slots,
+      `${outstanding.size} groups on ${slots} slots in iteration ${record.iteration}`
+    )
+  })
+}
+
+const filtersAsTold: Rule = (story) =>
+  credits(story).flatMap(({ group: { key, verdict } }) => {
+    const group = story.world.batches.flat()[Number(key)]
+    const isInformative = group?.isConstant !== true && group?.seconds !== undefined
+    return [
+      ...complain(verdict === "filtered" && isInformative, `group ${key} was filtered`),
+      ...complain(
+        story.pace.removeConstantRewardGroups && !isInformative && verdict !== "filtered" && verdict !== "stale",
+        `group ${key} takes a place`
+      )
+    ]
+  })
+
+const dropsAsTold: Rule = (story) =>
+  credits(story).flatMap(({ age, group: { key, verdict } }) =>
+    complain(
+      verdict === "stale" && (story.pace.onStale !== "drop" || age <= story.pace.maxStepsOffPolicy),
+      `group ${key} was dropped, ${age} iterations old`
+    )
+  )
+
+const rules: Readonly<Record<string, Rule>> = {
+  "nothing is trained on that is too old": isYoung,
+  "ages are what the backend saw": agesAreTrue,
+  "every excess age is counted": excessIsCounted,
+  "every group ends once": endsOnce,
+  "no group is left": nothingIsLeft,
+  "updates are whole but for the last": updatesAreWhole,
+  "no more is sampled for an update than may be": samplesNoMore,
+  "no more groups are on their way than may be": admitsNoMore,
+  "what is filtered has no signal": filtersAsTold,
+  "what is dropped is too old": dropsAsTold
+}
+
+/** Broken rules, with what is wrong. */
+export const broken = (story: Story): ReadonlyArray<string> =>
+  Object.entries(rules).flatMap(([name, rule]) => rule(story).map((complaint) => `${name}: ${complaint}`))

@@ -1,0 +1,194 @@
+/** Asynchronous runs in virtual time: groups of a given length each, updates and publications that take a given time. */
+import {
+  Env,
+  type EnvGroupBuilder,
+  FailurePolicy,
+  Loss,
+  type Pace,
+  Rl,
+  type RLDataset,
+  RunStore,
+  Tinker,
+  type TinkerError
+} from "@effect-rl/core"
+import { ModelInput, type Sampling, type TrainingClient } from "@effect-rl/core/backend"
+import { RlOptions, Run } from "@effect-rl/core/program"
+import type * as Dispatch from "@effect-rl/core/rl/schedule/Dispatch"
+import * as Training from "@effect-rl/core/rl/Training"
+import { Call, ScriptedTinker, Simulation, TestTokenizer } from "@effect-rl/core/testing"
+import { Clock, Effect, Layer, Logger, Stream } from "effect"
+import * as Scripted from "../../rollout/Scripted.ts"
+import * as Task from "../Task.ts"
+
+/** What a group does. */
+export interface Group {
+  /** How long the environments of its two members take; undefined is for ever. */
+  readonly seconds: number | undefined
+  /** How long sampling a token takes; no time unless given. */
+  readonly tokenSeconds?: number
+  /** Both members earn the same. */
+  readonly isConstant?: boolean
+}
+
+/** Groups in batches of one size. */
+export const inBatches = (groups: ReadonlyArray<Group>, size: number): ReadonlyArray<ReadonlyArray<Group>> =>
+  Array.from({ length: Math.ceil(groups.length / size) }, (_, batch) => groups.slice(batch * size, (batch + 1) * size))
+
+export interface World {
+  readonly batches: ReadonlyArray<ReadonlyArray<Group>>
+  /** Of a pass, and of a sampler of newer weights. */
+  readonly trainSeconds: number
+  readonly publishSeconds: number
+}
+
+/** What was seen from outside, by the groups' keys: when each was opened, and optimizer steps behind the weights of each request. */
+export interface Seen {
+  readonly opened: Array<{ readonly key: string; readonly seconds: number }>
+  readonly sampled: Array<{ readonly key: string; readonly step: number }>
+}
+
+export const unseen = (): Seen => ({ opened: [], sampled: [] })
+
+const now = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
+
+const builder = (
+  id: number,
+  { isConstant = false, seconds }: Group,
+  seen: Seen
+): EnvGroupBuilder.EnvGroupBuilder => {
+  const key = String(id)
+  const passing = seconds === undefined ? Effect.never : Effect.sleep(1000 * seconds)
+  const prompt = Env.prompt(ModelInput.fromTokens(Int32Array.of(id, 0, 0)), Scripted.stop)
+  return {
+    key,
+    size: 2,
+    tags: [],
+    open: Effect.map(now, (at) => {
+      seen.opened.push({ key, seconds: at })
+      return {
+        makeEnv: (member) =>
+          Effect.succeed({
+            initialObservation: Effect.succeed(prompt),
+            step: () => Effect.as(passing, Scripted.done(isConstant ? 0 : member))
+          })
+      }
+    })
+  }
+}
+
+/** Keys count the groups of all batches. */
+const dataset = ({ batches }: World, seen: Seen): RLDataset.RLDataset => ({
+  length: batches.length,
+  fingerprint: "groups that take their time",
+  batch: (index) => {
+    const before = batches.slice(0, index).flat().length
+    const groups = batches[index] ?? []
+    return Effect.succeed(groups.map((group, position) => builder(before + position, group, seen)))
+  }
+})
+
+/** Each token is the number of optimizer steps behind the weights. */
+const sequenceAt = (step: number): Sampling.SampledTokens => ({
+  tokens: Int32Array.of(step, step),
+  logprobs: Float32Array.of(-1, -1),
+  stopReason: "stop"
+})
+
+const firstToken = (prompt: ModelInput.ModelInput) => {
+  const [chunk] = prompt.chunks
+  return chunk?._tag === "EncodedText" ? chunk.tokens[0] : undefined
+}
+
+/** The time of an update's passes is that of its optimizer step, as in the recorded schedules. */
+export const backend = ({ batches, publishSeconds, trainSeconds }: World, seen: Seen) => {
+  const groups = batches.flat()
+  let passes = 0
+  const scripted = ScriptedTinker.layer({
+    sample: (request, { step }) => {
+      const id = firstToken(request.prompt) ?? NaN
+      seen.sampled.push({ key: String(id), step })
+      const sequence = sequenceAt(step)
+      const { tokenSeconds = 0 } = groups[id] ?? {}
+      const answer = { sequences: [sequence] }
+      return tokenSeconds === 0
+        ? answer
+        : Effect.delay(Effect.succeed(answer), 1000 * tokenSeconds * sequence.tokens.length)
+    },
+    forwardBackward: ({ data }) => {
+      passes++
+      const logprobs = data.map(({ inputs }) => "logprobs" in inputs ? inputs.logprobs : new Float32Array(0))
+      return { logprobs, metrics: { "loss:sum": 0 } }
+    },
+    optimStep: () => {
+      const seconds = trainSeconds * passes
+      passes = 0
+      return Effect.delay(Effect.succeed({}), 1000 * seconds)
+    }
+  })
+  const slow = (client: TrainingClient.TrainingClient) => ({
+    ...client,
+    saveWeightsAndGetSamplingClient: Effect.delay(client.saveWeightsAndGetSamplingClient, 1000 * publishSeconds)
+  })
+  const tinker = Effect.map(Tinker.Tinker, (tinker) =>
+    Tinker.Tinker.of({
+      ...tinker,
+      createLoraTrainingClient: (options) => Effect.map(tinker.createLoraTrainingClient(options), slow),
+      createTrainingClientFromState: (path) => Effect.map(tinker.createTrainingClientFromState(path), slow)
+    }))
+  return Layer.effect(Tinker.Tinker, tinker).pipe(
+    Layer.provideMerge(scripted),
+    Layer.merge(TestTokenizer.layer(Task.tokenizer)),
+    Layer.merge(Logger.layer([])),
+    Layer.merge(RunStore.RunStore.layerMemory)
+  )
+}
+
+export interface Settings {
+  readonly overrides?: Pick<Rl.Options<never, never, TinkerError.TinkerError>, "run" | "rollout" | "update">
+  /** Other rules than the pace's own. */
+  readonly rules?: typeof Dispatch.rules
+}
+
+/** Trains to the end. */
+export const training = Effect.fnUntraced(function*(
+  world: World,
+  pace: Pace.Pace,
+  { overrides = {}, rules }: Settings,
+  seen: Seen
+) {
+  const options = {
+    model: yield* Task.model,
+    dataset: dataset(world, seen),
+    sampling: { maxTokens: 8 },
+    ...overrides,
+    rollout: { maxDroppedShare: 1, onFailure: FailurePolicy.retryOnFailure(), ...overrides.rollout },
+    update: { loss: Loss.ppo(), ...overrides.update },
+    run: { evalEvery: 0, ...overrides.run },
+    pace
+  }
+  if (rules === undefined) return yield* Stream.runDrain(Rl.run(options))
+  const resolved = yield* RlOptions.resolve(options)
+  yield* Stream.runDrain(Run.stream(Training.program(resolved, rules), options))
+})
+
+/** A run of a pace through a world, and what it wrote down. */
+export const run = Effect.fnUntraced(function*(
+  world: World,
+  pace: Pace.Pace,
+  { options = {}, seed = 0, ...settings }: Settings & {
+    readonly seed?: number
+    readonly options?: Simulation.Options
+  } = {}
+) {
+  const seen = unseen()
+  return yield* Effect.gen(function*() {
+    const simulation = yield* Simulation.run(seed, training(world, pace, settings, seen), {
+      deadline: "30 days",
+      ...options
+    })
+    const calls = yield* Call.CallLog.use(({ calls }) => calls)
+    return { simulation, seen, calls, records: yield* Task.records, held: yield* Task.live }
+  }).pipe(Effect.provide(backend(world, seen), { local: true }))
+})
+
+export type Ran = Effect.Success<ReturnType<typeof run>>
