@@ -3,7 +3,7 @@
  * tools, and the tools. From the tokens, where the run's tokenizer is at hand, and from the texts that the environment logged.
  *
  * @example
- * const conversation = Effect.map(Conversation.read(trajectory, language), Conversation.toOpenAi)
+ * const conversation = Effect.map(Conversation.read(trajectory, tokenizer), Conversation.toOpenAi)
  */
 import * as Effect from "effect/Effect"
 import * as Message from "../chat/Message.ts"

@@ -1,4 +1,9 @@
-/** Names under which environments log texts that readers know. */
+/**
+ * Names under which environments log texts that readers know.
+ *
+ * @example
+ * const logs = { [LogNames.question]: "2 + 3?", [LogNames.response]: "5", [LogNames.reference]: "5" }
+ */
 
 /** The problem, as it was put to the policy. */
 export const question = "question"

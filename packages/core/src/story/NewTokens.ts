@@ -1,4 +1,9 @@
-/** What a turn was shown that the turn before it was not. */
+/**
+ * What a turn was shown that the turn before it was not.
+ *
+ * @example
+ * const added = [1, 2, 3, 4].slice(NewTokens.from([1, 2, 3, 4], { prompt: [1, 2], tokens: [3] })) // [4]
+ */
 
 /** A turn's tokens; a prompt has null where an image lies. */
 interface Turn {
