@@ -4,7 +4,7 @@
 import * as Result from "effect/Result"
 import { execFileSync, spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
-import { LossExpression } from "../../packages/core/src/index.ts"
+import { LossExpression } from "../../packages/core/src/losses.ts"
 import * as Samples from "../../packages/core/test/losses/Samples.ts"
 
 const hasTorch = (python) => spawnSync(python, ["-c", "import torch"], { stdio: "ignore" }).status === 0
@@ -22,7 +22,7 @@ const cases = Samples.expressions.flatMap((expression) =>
 const numbers = ({ data, shape }) => ({ data: shape.length === 0 ? data[0] : Array.from(data), shape })
 
 const lines = cases.map(({ example, expression, logprobs }) => {
-  const values = LossExpression.values(expression, example)
+  const values = LossExpression.values(expression)(example)
   const inputs = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, numbers(value)]))
   return JSON.stringify({
     graph: expression.graph.graph,

@@ -6,8 +6,8 @@ export * as LossExpression from "./losses/LossExpression.ts"
 export * as LossTerm from "./losses/LossTerm.ts"
 /** A loss of one datum as data: the graph of torch operations that the Tinker SDK (0.38) records from a Python function with `create_custom_loss`. */
 export * as LossGraph from "./losses/LossGraph.ts"
-/** Executes loss graphs, with the gradient. */
-export * as LossGraphInterpreter from "./losses/graph/Interpreter.ts"
+/** Computes the graphs of loss expressions, with the gradient. */
+export * as LossProgram from "./losses/LossProgram.ts"
 /** The losses that a name chooses: one table of their options and how each is made. */
 export * as NamedLoss from "./rl/NamedLoss.ts"
 /** What an update minimises over the tokens that credit was given for. */

@@ -6,7 +6,7 @@ import * as LossExpression from "../losses/LossExpression.ts"
 import * as LossGraph from "../losses/LossGraph.ts"
 import * as Datum from "../model/Datum.ts"
 import type { Pending } from "./Pending.ts"
-import { Rejected, TinkerError } from "./TinkerError.ts"
+import { Rejected, TinkerError, Unsupported } from "./TinkerError.ts"
 import type { CustomLoss, ForwardBackwardOutput, GraphDatum, TrainingClient } from "./TrainingClient.ts"
 
 /** The data of a pass with a loss graph. */
@@ -36,7 +36,7 @@ export const weighted = (data: Data): Array.NonEmptyReadonlyArray<Datum.Datum<"W
       Datum.weightedTokens(modelInput, { targetTokens, weights: new Float32Array(targetTokens.length) })
   )
 
-const rejected = (reason: Rejected) => new TinkerError({ operation: "forwardBackwardCustom", reason })
+const rejected = (reason: Rejected | Unsupported) => new TinkerError({ operation: "forwardBackwardCustom", reason })
 
 /** What a graph says of a datum, or why not with the place of the datum in the data. */
 const at = <A>(index: number, asked: Result.Result<A, LossGraph.LossGraphError>): Result.Result<A, Rejected> =>
@@ -57,35 +57,31 @@ export const customLoss = (compiled: LossGraph.Compiled, data: Data): CustomLoss
     }
   })
 
-/** Compiles a graph and refuses what can be refused without data. */
-export const compile = Effect.fnUntraced(function*(graph: LossGraph.LossGraph) {
-  const compiled = yield* Effect.mapError(
-    Effect.fromResult(LossGraph.compile(graph)),
-    ({ message }) => new Rejected({ detail: message })
-  )
-  if (graph.inputs[0]?.rank !== 1) {
-    return yield* new Rejected({
-      detail: `${graph.name} declares logprobs of rank 2, expected 1: one target per token`
-    })
-  }
-  return compiled
-})
-
 /** The refusal of a loss that has no gradient. */
 export const withoutGradient = ({ name }: LossGraph.LossGraph) =>
   new Rejected({ detail: `the loss ${name} does not depend on logprobs: it has no gradient` })
 
+const unsupported = ({ name }: LossGraph.LossGraph, { detail, node }: LossGraph.LossGraphError) =>
+  new Unsupported({
+    capability: "forwardBackwardGraph",
+    detail: `${name} is not a graph of a loss expression (${node}: ${detail})`
+  })
+
 /**
- * Checks a graph, and that each datum has its inputs in their ranks and shapes, before anything is sent. Yields to other fibers between
- * two datums that have to be evaluated for that.
+ * Checks a graph, and that each datum has its inputs in their ranks and shapes, before anything is sent. Fails as `Unsupported` where the
+ * graph has operations that loss expressions do not have.
  */
-export const check = Effect.fnUntraced(function*(data: Data, graph: LossGraph.LossGraph) {
-  const compiled = yield* compile(graph)
+export const check = Effect.fnUntraced(function*(
+  data: Data,
+  graph: LossGraph.LossGraph
+): Effect.fn.Return<LossGraph.Compiled, Rejected | Unsupported> {
+  const compiled = yield* Effect.mapError(
+    Effect.fromResult(LossGraph.compile(graph)),
+    (error) => unsupported(graph, error)
+  )
+  if (!LossGraph.hasGradient(compiled)) return yield* withoutGradient(graph)
   for (const [index, { inputs, targetTokens }] of data.entries()) {
-    const asked = at(index, LossGraph.dryRun(compiled, inputs, targetTokens.length))
-    if (Result.isFailure(asked)) return yield* asked.failure
-    if (!asked.success.hasGradient) return yield* withoutGradient(graph)
-    if (compiled.program === undefined) yield* Effect.yieldNow
+    yield* Effect.fromResult(at(index, LossGraph.check(compiled, inputs, targetTokens.length)))
   }
   return compiled
 })

@@ -84,12 +84,26 @@ const reduction = (emit: Emitter, of: Argument, weights: Argument | undefined, i
     : emit.apply(operator("truediv"), [sum, count])
 }
 
+/** A number that a condition over the sequence is computed from. */
+const numberIn = (emit: Emitter, { node }: Any): Argument | undefined => {
+  for (const operand of node._tag === "Apply" ? node.operands : []) {
+    const found = operand.type === "number" ? argument(emit, operand) : numberIn(emit, operand)
+    if (isRef(found)) return found
+  }
+  return undefined
+}
+
 /** torch takes two numbers for float32, so that one of them is given the precision of the log-probabilities. */
-const branches = (emit: Emitter, { shape }: Any, args: ReadonlyArray<Argument>): ReadonlyArray<Argument> => {
-  const [condition = null, yes = null, no = null] = args
-  return typeof yes === "number" && typeof no === "number" && shape === "token"
-    ? [condition, emit.apply(torch("full_like"), [input("logprobs"), yes]), no]
-    : args
+const where = (
+  emit: Emitter,
+  { node, shape }: Any,
+  [condition = null, yes = null, no = null]: ReadonlyArray<Argument>
+): Argument => {
+  if (typeof condition === "number") return condition === 0 ? no : yes
+  const [term] = node._tag === "Apply" ? node.operands : []
+  const like = shape === "token" || term === undefined ? input("logprobs") : numberIn(emit, term)
+  const areNumbers = typeof yes === "number" && typeof no === "number" && like !== undefined
+  return emit.apply(torch("where"), [condition, areNumbers ? emit.apply(torch("full_like"), [like, yes]) : yes, no])
 }
 
 /** `torch.exp` and its like take only tensors, so that constants are computed here. */
@@ -109,7 +123,14 @@ const evaluators: Readonly<Partial<Record<Operator, (x: number, y: number) => nu
   mul: (x, y) => x * y,
   div: (x, y) => x / y,
   minimum: Math.min,
-  maximum: Math.max
+  maximum: Math.max,
+  gt: (x, y) => Number(x > y),
+  ge: (x, y) => Number(x >= y),
+  lt: (x, y) => Number(x < y),
+  le: (x, y) => Number(x <= y),
+  and: (x, y) => Math.min(x, y),
+  or: Math.max,
+  not: (x) => 1 - x
 }
 
 /** `clamp` for the smaller or larger of a tensor and a number, which `torch.minimum` does not take. */
@@ -128,8 +149,8 @@ const applied = (emit: Emitter, term: Any, operator: Operator, args: ReadonlyArr
   if (evaluate !== undefined && typeof first === "number" && (args.length === 1 || typeof second === "number")) {
     return evaluate(first, typeof second === "number" ? second : NaN)
   }
-  return withBound(emit, operator, args)
-    ?? emit.apply(targets[operator], operator === "where" ? branches(emit, term, args) : args)
+  if (operator === "where") return where(emit, term, args)
+  return withBound(emit, operator, args) ?? emit.apply(targets[operator], args)
 }
 
 const argument = (emit: Emitter, term: Any): Argument => {

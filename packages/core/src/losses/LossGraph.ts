@@ -1,13 +1,13 @@
 /**
- * A loss of one datum as data: the graph of torch operations that the Tinker SDK (0.38) records from a Python function with
- * `create_custom_loss`. It is executed here with its gradient (reverse mode, in float64), so that every backend with
- * `forwardBackwardCustom` can train with it. The operations are those of `graph/Whitelist`; a graph with any other is refused.
+ * A loss of one datum as data: a graph of torch operations, as the Tinker SDK (0.38) records it from a Python function with
+ * `create_custom_loss`. The graphs of loss expressions are computed here with their gradient (reverse mode, in float64), so that every
+ * backend with `forwardBackwardCustom` can train with them; those of other clients are computed by the server that receives them.
  *
  * @see tinker `CustomLossGraph`
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Interpreter from "./graph/Interpreter.ts"
+import * as LossProgram from "./LossProgram.ts"
 
 /** Why a graph is refused, and at which node; `graph` stands for the graph as a whole. */
 export class LossGraphError extends Schema.TaggedError<LossGraphError>()("LossGraphError", {
@@ -41,40 +41,42 @@ export type Input = typeof Input.Type
 export const LossGraph = Schema.Struct({ name: Schema.String, inputs: Schema.Array(Input), graph: Graph })
 export type LossGraph = typeof LossGraph.Type
 
-/** A checked graph. */
-export type Compiled = Interpreter.Compiled
+/** A graph that can be computed. */
+export type Compiled = LossProgram.Compiled
 
 /** One input of a datum, row-major. */
-export type Values = Interpreter.Values
+export type Values = LossProgram.Values
 
 /** Value, gradient and metrics of one datum. */
-export type Evaluation = Interpreter.Evaluation
+export type Evaluation = LossProgram.Evaluation
 
-const named = ({ detail, node }: Interpreter.Refusal) => new LossGraphError({ node, detail })
+const named = ({ detail, node }: LossProgram.Refusal) => new LossGraphError({ node, detail })
 
 /**
- * Checks everything about a graph that does not depend on a datum.
+ * Prepares a graph, or names the first of its operations that loss expressions do not have.
  *
  * @example
  * Result.map(LossGraph.compile(lossGraph), (compiled) =>
  *   LossGraph.evaluate(compiled, { logprobs: { data: [-0.5, -0.1], shape: [2] } }))
  */
 export const compile = (graph: LossGraph): Result.Result<Compiled, LossGraphError> =>
-  Result.mapError(Interpreter.compile(graph), named)
+  Result.mapError(LossProgram.compile(graph), named)
 
 /** Value, gradient and metrics for the inputs of one datum, which may be more than the graph reads. */
 export const evaluate = (
   compiled: Compiled,
   inputs: Readonly<Record<string, Values>>
-): Result.Result<Evaluation, LossGraphError> => Result.mapError(Interpreter.evaluate(compiled, inputs), named)
+): Result.Result<Evaluation, LossGraphError> => Result.mapError(LossProgram.evaluate(compiled, inputs), named)
 
-/** Whether the loss of a datum has a gradient and how many numbers it computes, whatever the log-probabilities of its tokens are. */
-export const dryRun = (
+/** Fails where a datum of `tokens` tokens lacks an input that the graph reads, or has one of another shape. */
+export const check = (
   compiled: Compiled,
   inputs: Readonly<Record<string, Values>>,
   tokens: number
-): Result.Result<Pick<Evaluation, "cost" | "hasGradient">, LossGraphError> =>
-  Result.mapError(Interpreter.dryRun(compiled, inputs, tokens), named)
+): Result.Result<void, LossGraphError> => Result.mapError(LossProgram.check(compiled, inputs, tokens), named)
+
+/** Whether a loss depends on the log-probabilities, other than through a stopped gradient. */
+export const hasGradient = ({ loss }: Compiled): boolean => loss.isTracked
 
 /** Metrics of all datums: those named `:mean` are averaged over datums, all others added up. */
 export const combineMetrics = (

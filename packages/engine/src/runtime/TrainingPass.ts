@@ -2,7 +2,7 @@
 import type { Loss } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
 import type { LossGraph } from "@effect-rl/core/losses"
-import * as Interpreter from "@effect-rl/core/losses/graph/Interpreter"
+import * as LossProgram from "@effect-rl/core/losses/LossProgram"
 import * as Record from "effect/Record"
 import * as Result from "effect/Result"
 import type { PackedAdapter } from "../model/Adapter.ts"
@@ -70,12 +70,12 @@ const refused = (logprobs: Float32Array, refusal: string): Evaluated => ({
 })
 
 /** Graphs by their JSON, the longest unused first. */
-const compiledGraphs = new Map<string, ReturnType<typeof Interpreter.compile>>()
+const compiledGraphs = new Map<string, ReturnType<typeof LossProgram.compile>>()
 const mostGraphs = 16
 
 const parse = (json: string) => {
   const graph: LossGraph.LossGraph = JSON.parse(json)
-  return Interpreter.compile(graph)
+  return LossProgram.compile(graph)
 }
 
 const compile = (json: string) => {
@@ -104,13 +104,13 @@ const vector = (data: Float32Array) => ({ data, shape: [data.length] })
 
 /** The inputs of a graph for one datum. */
 const graphInputs = ({ values }: GraphInputs, logprobs: Float32Array) => {
-  const given: Record<string, Interpreter.Values> = { logprobs: vector(logprobs) }
+  const given: Record<string, LossProgram.Values> = { logprobs: vector(logprobs) }
   for (const [name, one] of Object.entries(values)) given[name] = one instanceof Float32Array ? vector(one) : one
   return given
 }
 
-const trained = (evaluation: Interpreter.Evaluation, { counted }: GraphInputs, logprobs: Float32Array): Evaluated => {
-  const problem = Interpreter.problem(evaluation)
+const trained = (evaluation: LossProgram.Evaluation, { counted }: GraphInputs, logprobs: Float32Array): Evaluated => {
+  const problem = LossProgram.problem(evaluation)
   if (problem !== undefined) return refused(logprobs, problem)
   const { gradient, loss, metrics } = evaluation
   for (let t = 0; t < gradient.length; t++) {
@@ -131,13 +131,12 @@ const graphLosses = (
   if (Result.isFailure(compiled)) return logprobsI.map((logprobs) => refused(logprobs, compiled.failure.message))
   const presentAt = present(inputsI, logprobsI)
   const data = inputsI.map((inputs, index) => graphInputs(inputs, presentAt(index)))
-  return Interpreter.evaluateAll(compiled.success, data).map((evaluated, index) => {
-    const logprobs = logprobsI[index] ?? new Float32Array()
+  const evaluated = LossProgram.evaluateAll(compiled.success, data)
+  if (Result.isFailure(evaluated)) return logprobsI.map((logprobs) => refused(logprobs, evaluated.failure.message))
+  return evaluated.success.map((evaluation, index) => {
     const inputs = inputsI[index]
     if (inputs === undefined) throw new RangeError(`a graph of ${inputsI.length} data has no datum ${index}`)
-    return Result.isFailure(evaluated)
-      ? refused(logprobs, evaluated.failure.message)
-      : trained(evaluated.success, inputs, logprobs)
+    return trained(evaluation, inputs, logprobsI[index] ?? new Float32Array())
   })
 }
 

@@ -8,7 +8,7 @@ import {
   RequestRules,
   type TrainingClient
 } from "@effect-rl/core/backend"
-import type { LossGraph } from "@effect-rl/core/losses"
+import { LossGraph } from "@effect-rl/core/losses"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -232,7 +232,10 @@ export const submit = (
   )
 }
 
-/** Checks the data and sends them forward and backward through a loss that the service computes. */
+/**
+ * Checks the data and sends them forward and backward through a loss that the service computes. What a graph reads is checked here if it is
+ * that of a loss expression, otherwise by the service alone.
+ */
 export const submitGraph = Effect.fnUntraced(function*(
   parts: Parts,
   data: LossGraphPass.Data,
@@ -241,7 +244,7 @@ export const submitGraph = Effect.fnUntraced(function*(
   const { limits, losses, modelId, queue } = parts
   const operation = "forwardBackwardGraph"
   yield* named(operation)(RequestRules.pass(LossGraphPass.weighted(data), Loss.crossEntropy, limits))
-  yield* named(operation)(LossGraphPass.check(data, graph))
+  if (Result.isSuccess(LossGraph.compile(graph))) yield* named(operation)(LossGraphPass.check(data, graph))
   const posts = (lossId: string) =>
     split(parts, PassRequest.fromGraphPass(data, lossId, modelId), data.map(sentGraphDatum))
   const change = posts("").length === 1 ? "whole" : "piecewise"

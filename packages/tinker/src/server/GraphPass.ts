@@ -1,10 +1,10 @@
 /**
- * Passes whose loss is a graph, in front of any backend. The backend computes losses that are functions of each token, and small ones; all
- * others are computed by the thread for losses, between a pass forward and a pass of their gradients.
+ * Passes whose loss is a graph, in front of any backend. The backend computes those of loss expressions and their like; all others are
+ * computed by the thread for losses, between a pass forward and a pass of their gradients.
  */
 import { Loss, TinkerError } from "@effect-rl/core"
 import { LossGraphPass, type Pending, type TrainingClient } from "@effect-rl/core/backend"
-import { LossGraph, LossGraphInterpreter } from "@effect-rl/core/losses"
+import { LossGraph, LossProgram } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { LossThread } from "./LossThread.ts"
@@ -17,44 +17,28 @@ type Client = TrainingClient.TrainingClient
 /** Numbers that the graph of one request may read and make: 50 operations for each of 670,000 tokens. */
 const mostCost = 2 ** 25
 
-/** Most operations of a loss that a backend computes for many data at once, whose values it keeps. */
-const mostInstructions = 256
-
-/** What the server's own thread computes of one datum, and of one request, takes a few milliseconds. */
-const smallDatum = 2 ** 19
-const smallRequest = 2 ** 21
+/** Most nodes of a loss that a backend computes for many data at once, whose values it keeps. */
+const mostNodes = 256
 
 const named = Effect.mapError((reason: TinkerError.Reason) =>
   new TinkerError.TinkerError({ operation: "forwardBackwardGraph", reason })
 )
 
-/** The cost of all datums in the backend's program; undefined if it cannot compute one of them. */
-const programCost = (client: Client, data: LossGraphPass.Data, compiled: LossGraph.Compiled): number | undefined => {
-  if (client.forwardBackwardGraph === undefined || (compiled.program?.instructions.length ?? 0) > mostInstructions) {
-    return undefined
-  }
+/** The loss as a program, where the backend computes it. */
+const programOf = ({ client, forwardOnly }: Context, graph: LossGraph.LossGraph): LossProgram.Compiled | undefined =>
+  client.forwardBackwardGraph === undefined || forwardOnly || graph.graph.nodes.length > mostNodes
+    ? undefined
+    : Result.getOrUndefined(LossProgram.compile(graph))
+
+/** The numbers that the program computes for all datums; undefined if it does not fit one of them. */
+const costOf = (program: LossProgram.Compiled, data: LossGraphPass.Data): number | undefined => {
   let total = 0
-  for (const { inputs, targetTokens } of data) {
-    const found = LossGraphInterpreter.programCost(compiled, inputs, targetTokens.length)
-    if (found === undefined) return undefined
-    total += found.cost
+  for (const { inputs, targetTokens: { length } } of data) {
+    if (Result.isFailure(LossProgram.check(program, inputs, length))) return undefined
+    total += LossProgram.costOf(program, length)
   }
   return total
 }
-
-/** Whether the cost of all datums is small in every place. A refused datum adds no cost. */
-const isSmall = Effect.fnUntraced(function*(data: LossGraphPass.Data, compiled: LossGraph.Compiled) {
-  let total = 0
-  for (const { inputs, targetTokens: { length } } of data) {
-    const logprobs = { data: new Float32Array(length).fill(-1), shape: [length] }
-    const evaluated = LossGraphInterpreter.evaluate(compiled, { ...inputs, logprobs }, smallDatum)
-    if (Result.isFailure(evaluated)) return !evaluated.failure.isTooCostly
-    total += evaluated.success.cost
-    if (total > smallRequest) return false
-    yield* Effect.yieldNow
-  }
-  return true
-})
 
 const reported = (metrics: Readonly<Record<string, number>>, loss: number) => ({ ...metrics, "loss:sum": loss })
 
@@ -122,17 +106,17 @@ export const submit = Effect.fnUntraced(function*(
   data: LossGraphPass.Data,
   graph: LossGraph.LossGraph
 ): Effect.fn.Return<Effect.Success<Submitted>, TinkerError.TinkerError> {
-  const { client, forwardOnly } = context
-  const compiled = yield* named(LossGraphPass.compile(graph))
-  const total = forwardOnly ? undefined : programCost(client, data, compiled)
-  if (total === undefined) {
-    if (!(yield* isSmall(data, compiled))) return yield* inThread(context, data, graph)
-  } else if (total > mostCost) {
+  if (graph.inputs[0]?.rank !== 1) {
+    const detail = `${graph.name} declares logprobs of rank 2, expected 1: one target per token`
+    return yield* named(Effect.fail(new TinkerError.Rejected({ detail })))
+  }
+  const program = programOf(context, graph)
+  const total = program === undefined ? undefined : costOf(program, data)
+  if (total === undefined) return yield* inThread(context, data, graph)
+  if (total > mostCost) {
     const detail = `the loss ${graph.name} computes ${total} numbers for ${data.length} data, ` +
       `expected at most ${mostCost} in one pass: send fewer datums`
     return yield* named(Effect.fail(new TinkerError.Rejected({ detail })))
   }
-  if (!forwardOnly) return yield* LossGraphPass.submit(client, data, graph)
-  yield* named(LossGraphPass.check(data, graph))
-  return yield* forward(client, data, LossGraphPass.customLoss(compiled, data))
+  return yield* LossGraphPass.submit(context.client, data, graph)
 })

@@ -1,13 +1,16 @@
 /** Losses that clients send as graphs, and that passes name by their ids. */
 import { TinkerError } from "@effect-rl/core"
-import { LossGraph } from "@effect-rl/core/losses"
+import type { LossGraph } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Wire from "../wire/CustomLoss.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
+import * as Interpreter from "./graph/Interpreter.ts"
+import type { LossThread } from "./LossThread.ts"
 import type { Parts } from "./Parts.ts"
 import { invalid } from "./Refusal.ts"
 import type { Session } from "./Session.ts"
@@ -21,15 +24,27 @@ const mostCharactersOfTenant = 64 * mostCharacters
 
 const rejected = (detail: string) => new TinkerError.Rejected({ detail })
 
+/** Most nodes that are checked while other requests wait. */
+const fewNodes = 256
+
+/** Checks everything about a loss that does not depend on data. */
+const check = ({ compute }: LossThread, caller: string, graph: LossGraph.LossGraph) => {
+  if (graph.graph.nodes.length > fewNodes) return compute(caller, { graph, data: [], mostCost: 0 })
+  const compiled = Interpreter.compile(graph)
+  return Result.isSuccess(compiled)
+    ? Effect.void
+    : Effect.fail(rejected(`loss graph, ${compiled.failure.message}`))
+}
+
 /** Keeps a loss of `characters` for its session, where there is room. */
-const keeper = () => {
+const keeper = (thread: LossThread) => {
   const heldBy = new Map<string | undefined, number>()
   const hold = (tenant: string | undefined, characters: number) =>
     Effect.sync(() => heldBy.set(tenant, (heldBy.get(tenant) ?? 0) + characters))
 
   return Effect.fnUntraced(function*(session: Session, id: string, graph: LossGraph.LossGraph, characters: number) {
     const { losses, scope, tenant } = session
-    yield* Effect.mapError(Effect.fromResult(LossGraph.compile(graph)), ({ message }) => rejected(message))
+    yield* check(thread, tenant ?? "", graph)
     if (losses.size >= mostLosses) {
       return yield* rejected(`the session has ${mostLosses} custom losses: begin another`)
     }
@@ -63,4 +78,6 @@ const create = (parts: Parts, keep: ReturnType<typeof keeper>) =>
     return Accept.promised({ request_id })
   })
 
-export const routes = (parts: Parts) => [HttpRouter.route("POST", "/create_custom_loss", create(parts, keeper()))]
+export const routes = (parts: Parts) => [
+  HttpRouter.route("POST", "/create_custom_loss", create(parts, keeper(parts.lossThread)))
+]

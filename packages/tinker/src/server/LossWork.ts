@@ -1,6 +1,7 @@
-/** Losses of data by a graph, as the thread for large losses computes them. */
-import { type LossGraph, LossGraphInterpreter } from "@effect-rl/core/losses"
+/** Losses of data by a graph, as the thread for losses computes them. */
+import type { LossGraph } from "@effect-rl/core/losses"
 import * as Result from "effect/Result"
+import * as Interpreter from "./graph/Interpreter.ts"
 
 /** The inputs of one datum, and its log-probabilities where they are known. */
 export interface Inputs {
@@ -38,14 +39,14 @@ const refused = (detail: string): Reply => ({ _tag: "Refused", detail })
 
 /** Computes an order; log-probabilities that are not known are taken to be −1. */
 export const compute = ({ data, graph, mostCost }: Order): Reply => {
-  const compiled = LossGraphInterpreter.compile(graph)
+  const compiled = Interpreter.compile(graph)
   if (Result.isFailure(compiled)) return refused(`loss graph, ${compiled.failure.message}`)
   const evaluations: Array<Evaluated> = []
   let left = mostCost
   for (const [index, { logprobs, tokens, values }] of data.entries()) {
     const inputs = { ...values, logprobs: { data: logprobs ?? likely(tokens), shape: [tokens] } }
-    const most = Math.min(left, LossGraphInterpreter.maximumCost)
-    const evaluated = LossGraphInterpreter.evaluate(compiled.success, inputs, most)
+    const most = Math.min(left, Interpreter.maximumCost)
+    const evaluated = Interpreter.evaluate(compiled.success, inputs, most)
     if (Result.isFailure(evaluated)) {
       return evaluated.failure.isTooCostly && most === left
         ? refused(

@@ -19,7 +19,7 @@ export interface Parts {
   readonly audit: Audit
   /** Sequences that the backend samples at once, shared between callers. */
   readonly sampling: Fair
-  /** Computes losses that take long. */
+  /** Computes and checks the losses that clients send, but for those that the backend computes. */
   readonly lossThread: LossThread
   /** Reads large training passes. */
   readonly passThread: PassThread

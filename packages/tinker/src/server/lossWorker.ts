@@ -1,4 +1,4 @@
-/** Program of the thread that computes large losses for `LossThread`. */
+/** Program of the thread that computes losses for `LossThread`. */
 import { parentPort } from "node:worker_threads"
 import * as LossWork from "./LossWork.ts"
 

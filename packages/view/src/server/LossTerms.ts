@@ -1,5 +1,5 @@
 /** The loss of a run token by token, from core's loss expressions. */
-import { LossGraph, LossGraphInterpreter, NamedLoss } from "@effect-rl/core/losses"
+import { type LossGraph, LossProgram, NamedLoss } from "@effect-rl/core/losses"
 import * as Result from "effect/Result"
 import type * as Entry from "../story/Entry.ts"
 
@@ -30,14 +30,14 @@ export type TokenLoss = (tokens: ReadonlyArray<Token>) => Entry.LossTerms
 /** The loss of that name; undefined unless each of its tokens counts by itself. */
 export const make = (name: string, config: Config): TokenLoss | undefined => {
   const expression = NamedLoss.perToken(name, config)
-  const compiled = expression === undefined ? undefined : Result.getOrUndefined(LossGraph.compile(expression.graph))
+  const compiled = expression === undefined ? undefined : Result.getOrUndefined(LossProgram.compile(expression.graph))
   return compiled === undefined ? undefined : (tokens) => {
-    const terms = LossGraphInterpreter.evaluateAll(compiled, tokens.map(datum)).map(Result.getOrUndefined)
-    const gradients = terms.map((term) => finite(term?.gradient[0]))
+    const terms = Result.getOrElse(LossProgram.evaluateAll(compiled, tokens.map(datum)), () => [])
+    const gradients = tokens.map((_, at) => finite(terms[at]?.gradient[0]))
     return {
       name,
       ratios: tokens.map(({ sampler, trainer }) => finite(Math.exp(trainer - sampler))),
-      values: terms.map((term) => finite(term?.loss)),
+      values: tokens.map((_, at) => finite(terms[at]?.loss)),
       gradients,
       clipped: tokens.map(({ advantage }, at) => advantage !== 0 && gradients[at] === 0)
     }

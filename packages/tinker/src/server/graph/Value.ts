@@ -1,5 +1,4 @@
 /** What an argument of a node stands for, and how operations read it. */
-import type { Pointwise } from "./Pointwise.ts"
 import { InvalidOperation, refuse } from "./Tensor.ts"
 import * as Variable from "./Variable.ts"
 
@@ -119,8 +118,6 @@ export class Arguments {
 export interface Operation {
   readonly parameters: ReadonlyArray<string>
   readonly rest?: boolean
-  /** What it does to each element, where that is all it does to its positional arguments. */
-  readonly pointwise?: Pointwise | undefined
   readonly run: (args: Arguments) => Value
 }
 

@@ -13,15 +13,23 @@ const isNumber = ({ data, shape }: Values) => shape.length === 0 && data.length 
 export const tokensOf = ({ logprobs }: Inputs): number | undefined =>
   logprobs !== undefined && isVector(logprobs, logprobs.data.length) ? logprobs.data.length : undefined
 
-/** Whether a datum has every input but the log-probabilities, one value for each of its tokens or one in all. */
-export const fits = (program: TokenProgram, datum: Inputs, tokens: number): boolean => {
+/** What is wrong with the inputs of a datum of `tokens` tokens, apart from its log-probabilities: the input, and why. */
+export const misfit = (
+  program: TokenProgram,
+  datum: Inputs,
+  tokens: number
+): readonly [input: string, detail: string] | undefined => {
   for (const [name, register] of program.inputs) {
     if (register === program.logprobs) continue
     const values = datum[name]
-    if (values === undefined) return false
-    if (!(register.extent === "datum" ? isNumber(values) : isVector(values, tokens))) return false
+    if (values === undefined) return [name, "the datum has no such input"]
+    const rank = register.extent === "datum" ? 0 : 1
+    if (values.shape.length !== rank) return [name, `has rank ${values.shape.length}, declared with rank ${rank}`]
+    if (!(register.extent === "datum" ? isNumber(values) : isVector(values, tokens))) {
+      return [name, `has ${values.data.length} values, expected ${rank === 0 ? 1 : tokens}`]
+    }
   }
-  return true
+  return undefined
 }
 
 /** Numbers of the values of a datum, each of which is computed wherever it counts. */
@@ -34,6 +42,16 @@ interface Layout extends Register.Layout {
   readonly starts: Int32Array
   /** The place of each token in its datum. */
   readonly placeOf: Int32Array
+}
+
+/** The result of evaluating a graph on one datum. */
+export interface Evaluation {
+  readonly loss: number
+  /** ∂loss/∂logprobs, in the shape of `logprobs`. */
+  readonly gradient: Float64Array
+  /** Whether the loss is computed from `logprobs` at all, other than through a stopped gradient. */
+  readonly hasGradient: boolean
+  readonly metrics: Readonly<Record<string, number>>
 }
 
 const isNot0 = (weights: ReadonlyArray<ArrayLike<number>>, place: number): boolean => {
@@ -97,16 +115,19 @@ const gradientsOf = ({ slopes }: Register, data: ReadonlyArray<Inputs>, { placeO
   })
 }
 
-/** Evaluates a program on data whose inputs all fit it. */
-export const evaluate = (program: TokenProgram, data: ReadonlyArray<Inputs>) => {
+/** Evaluates a program on data whose inputs all fit it: the result by the number of the datum. */
+export const evaluate = (program: TokenProgram, data: ReadonlyArray<Inputs>): (datum: number) => Evaluation => {
   const layout = layoutOf(program, data)
   compute(program, data, layout)
   const { logprobs, loss, metrics } = program
-  return gradientsOf(logprobs, data, layout).map((gradient, datum) => ({
-    loss: loss.values[datum] ?? NaN,
-    gradient,
+  const valuesOf = ({ values }: Register) => values.slice(0, data.length)
+  const gradients = gradientsOf(logprobs, data, layout)
+  const losses = valuesOf(loss)
+  const named = metrics.map(([name, register]) => [name, valuesOf(register)] as const)
+  return (datum) => ({
+    loss: losses[datum] ?? NaN,
+    gradient: gradients[datum] ?? new Float64Array(),
     hasGradient: loss.isTracked,
-    cost: costOf(program, gradient.length),
-    metrics: Object.fromEntries(metrics.map(([name, { values }]) => [name, values[datum] ?? NaN]))
-  }))
+    metrics: Object.fromEntries(named.map(([name, values]) => [name, values[datum] ?? NaN]))
+  })
 }

@@ -17,7 +17,6 @@ const power = binary((a, b) => b === 2 ? a * a : a ** b, [
 
 const plus = (sign: number): Operation => ({
   parameters: ["input", "other", "alpha"],
-  pointwise: sign === 1 ? add.pointwise : subtract.pointwise,
   run: (args) => {
     const [x, y] = [args.get("input"), args.get("other")]
     if (typeof x === "number" && typeof y === "number") return x + sign * y
@@ -30,7 +29,6 @@ const plus = (sign: number): Operation => ({
 
 const divideOperation: Operation = {
   parameters: ["input", "other", "rounding_mode"],
-  pointwise: divide.pointwise,
   run: (args) => {
     const [x, y] = [args.get("input"), args.get("other")]
     if (typeof x === "number" && typeof y === "number") return x / y
@@ -48,7 +46,6 @@ const floorDivide: Operation = pair(
 
 const negateOperation: Operation = {
   parameters: ["input"],
-  pointwise: negate.pointwise,
   run: (args) => {
     const x = args.get("input")
     return typeof x === "number" ? -x : negate(args.tensor("input"))

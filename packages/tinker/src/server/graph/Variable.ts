@@ -1,7 +1,9 @@
 /** Tensors that remember how they were computed, for the gradient of a loss (reverse-mode differentiation). */
 import { spend } from "./Cost.ts"
-import type { Slope } from "./Pointwise.ts"
 import * as Tensor from "./Tensor.ts"
+
+/** ∂output/∂operand of one element. */
+export type Slope = (x: number, y: number, output: number) => number
 
 /** `parents` and, from the gradient of this value, the gradient of each; absent where there is no gradient. */
 interface Origin {

@@ -1,7 +1,6 @@
 /** Checks a loss graph as a whole and prepares its nodes for execution. */
-import type { LossGraph, Node } from "../LossGraph.ts"
+import type { LossGraph } from "@effect-rl/core/losses"
 import { Refusal } from "./Refusal.ts"
-import * as TokenProgram from "./TokenProgram.ts"
 import type { Operation, Value } from "./Value.ts"
 import * as Whitelist from "./Whitelist.ts"
 
@@ -23,13 +22,11 @@ export interface Step {
 }
 
 export interface Compiled {
-  readonly source: LossGraph
+  readonly source: LossGraph.LossGraph
   readonly steps: ReadonlyArray<Step>
   readonly loss: string
   /** Metrics by the node that computes them. */
   readonly metrics: ReadonlyArray<readonly [name: string, node: string]>
-  /** Computes many data at once, where the graph has one. */
-  readonly program: TokenProgram.TokenProgram | undefined
 }
 
 const inputName = /^[a-z_][a-z0-9_]{0,63}$/
@@ -107,7 +104,7 @@ const argument = (scope: Scope, value: unknown, depth: number): Argument => {
     : fail(scope.node, "an argument is an object that is not part of the format")
 }
 
-const checkInputs = ({ graph, inputs }: LossGraph) => {
+const checkInputs = ({ graph, inputs }: LossGraph.LossGraph) => {
   if (graph.nodes.length > maximumNodes) fail("graph", `${graph.nodes.length} nodes, expected at most ${maximumNodes}`)
   if (inputs.length > maximumInputs) fail("graph", `${inputs.length} inputs, expected at most ${maximumInputs}`)
   const [first] = inputs
@@ -120,12 +117,12 @@ const checkInputs = ({ graph, inputs }: LossGraph) => {
 }
 
 /** `x[[0, 2]]` chooses two elements, where `x[0, 2]` chooses one of two dimensions. */
-const argumentsOf = ({ args, target }: Node): Node["args"] => {
+const argumentsOf = ({ args, target }: LossGraph.Node): LossGraph.Node["args"] => {
   const [x = null, index] = args
   return target === "operator.getitem" && Array.isArray(index) ? [x, { tuple: [index] }] : args
 }
 
-const step = (node: Node, scope: Scope, title: string): Step => {
+const step = (node: LossGraph.Node, scope: Scope, title: string): Step => {
   if (node.op !== "call_function" && node.op !== "call_method") return fail(node.name, `a node cannot be a ${node.op}`)
   const operation = Whitelist.find(node.op, node.target)
   if (operation === undefined) return fail(node.name, `${title} is not among the operations that this server computes`)
@@ -142,7 +139,7 @@ const nodeRef = (value: unknown): string | undefined =>
   isObject(value) && typeof value["ref"] === "string" ? value["ref"] : undefined
 
 /** The parts of `(loss, {metric: value})`. */
-const outputOf = ({ args, name }: Node, defined: ReadonlySet<string>) => {
+const outputOf = ({ args, name }: LossGraph.Node, defined: ReadonlySet<string>) => {
   const [output] = args
   const pair = Array.isArray(output)
     ? output
@@ -166,7 +163,7 @@ const outputOf = ({ args, name }: Node, defined: ReadonlySet<string>) => {
 }
 
 /** Throws a `Refusal`. */
-export const compile = (source: LossGraph): Compiled => {
+export const compile = (source: LossGraph.LossGraph): Compiled => {
   checkInputs(source)
   const defined = new Set<string>()
   const changed = new Map<string, string>()
@@ -197,5 +194,5 @@ export const compile = (source: LossGraph): Compiled => {
   }
   if (placeholders.length !== source.inputs.length) fail("graph", "not every declared input has a placeholder")
   if (output === undefined) return fail("graph", "has no output")
-  return { source, steps, ...output, program: TokenProgram.make(source, output) }
+  return { source, steps, ...output }
 }

@@ -1,12 +1,11 @@
 /**
- * Loss graphs in which every value is a number per token or one per datum, as most are: `Execution` computes them for the tokens of many
- * data at once. The meaning of each operation is that of the interpreter, which computes all other graphs.
+ * Loss graphs in which every value is a number per token or one per datum, as those of all loss expressions: `Execution` computes them for
+ * the tokens of many data at once.
  */
 import type { LossGraph, Node } from "../LossGraph.ts"
-import { bounds } from "./Elementwise.ts"
-import type { Binary } from "./Pointwise.ts"
+import * as Pointwise from "./Pointwise.ts"
+import { Refusal } from "./Refusal.ts"
 import * as Register from "./Register.ts"
-import * as Whitelist from "./Whitelist.ts"
 
 type Register = Register.Register
 
@@ -48,10 +47,16 @@ interface Building {
 
 type Argument = Node["args"][number]
 
+const isObject = (value: Argument | undefined): value is Readonly<Record<string, Argument>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const floats: ReadonlyMap<Argument, number> = new Map([["inf", Infinity], ["-inf", -Infinity], ["nan", NaN]])
+
 const operandOf = ({ values }: Building, argument: Argument | undefined): Operand | undefined => {
   if (typeof argument === "number") return argument
-  if (typeof argument !== "object" || argument === null || !("ref" in argument)) return undefined
-  return typeof argument.ref === "string" ? values.get(argument.ref) : undefined
+  if (!isObject(argument)) return undefined
+  const { float = null, ref } = argument
+  return typeof ref === "string" ? values.get(ref) : floats.get(float)
 }
 
 const add = ({ instructions }: Building, instruction: Register.Instruction): Register => {
@@ -77,7 +82,7 @@ const extended = (building: Building, operand: Operand, extent: Register.Extent)
 const extentOf = (operands: ReadonlyArray<Operand>): Register.Extent =>
   operands.some((operand) => typeof operand !== "number" && operand.extent === "token") ? "token" : "datum"
 
-const binary = (building: Building, x: Operand, y: Operand, pointwise: Binary): Register => {
+const binary = (building: Building, x: Operand, y: Operand, pointwise: Pointwise.Binary): Register => {
   const extent = extentOf([x, y])
   return add(building, Register.binary(extended(building, x, extent), extended(building, y, extent), pointwise))
 }
@@ -100,7 +105,7 @@ const detach: Special = (building, operands, named) => {
   return isAlone(operands, named, 1) && typeof x === "object" ? add(building, Register.detach(x)) : undefined
 }
 
-/** A value is 0 where the one is that it is computed from. */
+/** Notes that `output` is 0 wherever `from` is. */
 const keepZeros = ({ zeros }: Building, from: Operand, output: Register) => {
   const input = typeof from === "object" ? zeros.get(from) : undefined
   if (input !== undefined) zeros.set(output, input)
@@ -122,8 +127,8 @@ const clamp: Special = (building, [x, ...others], named) => {
   let bounded = x
   for (const name of ["min", "max"] as const) {
     const limit = operandOf(building, named[name])
-    const side = bounds[name][typeof limit === "number" ? "number" : "tensor"]
-    if (limit !== undefined) bounded = binary(building, bounded, limit, side.pointwise)
+    const side = Pointwise.bounds[name][typeof limit === "number" ? "number" : "tensor"]
+    if (limit !== undefined) bounded = binary(building, bounded, limit, side)
     else if (name in named) return undefined
   }
   const isKnown = Object.keys(named).every((name) => name === "min" || name === "max")
@@ -149,8 +154,7 @@ const specials: ReadonlyMap<string, Special> = new Map([
 ])
 
 const pointwise = (building: Building, node: Node, operands: ReadonlyArray<Operand>): Register | undefined => {
-  if (node.op !== "call_function" && node.op !== "call_method") return undefined
-  const known = Whitelist.find(node.op, node.target)?.pointwise
+  const known = Pointwise.find(node.op, node.target)
   const [x, y] = operands
   if (known === undefined || !isAlone(operands, node.kwargs, known.arity) || x === undefined) return undefined
   if (known.arity === 1) return typeof x === "object" ? add(building, Register.unary(x, known)) : undefined
@@ -168,15 +172,27 @@ const valueOf = (building: Building, node: Node): Register | undefined => {
   return special === undefined ? pointwise(building, node, known) : special(building, known, node.kwargs)
 }
 
-/** What a checked graph computes. */
-interface Output {
-  readonly loss: string
-  readonly metrics: ReadonlyArray<readonly [name: string, node: string]>
+const refuse = (node: string, detail: string): never => {
+  throw new Refusal(node, detail)
 }
 
-/** The program of a checked graph, or undefined where a graph has other values or operations. */
-export const make = ({ graph, inputs }: LossGraph, output: Output): TokenProgram | undefined => {
-  if (inputs.some(({ rank }) => rank === 2)) return undefined
+const refOf = (value: Argument | undefined) =>
+  isObject(value) && typeof value["ref"] === "string" ? value["ref"] : undefined
+
+/** The parts of `(loss, {metric: value})`. */
+const outputOf = ({ args: [output], name }: Node) => {
+  const pair = isObject(output) ? output["tuple"] : output
+  const [value, metrics] = Array.isArray(pair) ? pair : []
+  const [loss, dict] = [refOf(value), isObject(metrics) ? metrics["dict"] : undefined]
+  return loss === undefined || !isObject(dict)
+    ? refuse(name, "the output is not (loss, metrics)")
+    : { loss, metrics: Object.entries(dict).map(([metric, value]) => [metric, refOf(value) ?? ""] as const) }
+}
+
+/** The program of a graph. Throws a `Refusal` where a graph has other values or operations. */
+export const make = ({ graph, inputs, name }: LossGraph): TokenProgram => {
+  const wide = inputs.find(({ rank }) => rank === 2)
+  if (wide !== undefined) return refuse(wide.name, "has rank 2, expected 0 or 1: one target per token")
   const registers = inputs.map(({ name, rank }) =>
     [name, Register.make(rank === 1 ? "token" : "datum", name === "logprobs")] as const
   )
@@ -193,15 +209,18 @@ export const make = ({ graph, inputs }: LossGraph, output: Output): TokenProgram
   for (const node of graph.nodes) {
     if (node.op === "placeholder" || node.op === "output") continue
     const value = valueOf(building, node)
-    if (value === undefined) return undefined
+    if (value === undefined) return refuse(node.name, `${node.target} is not computed here as it is used`)
     values.set(node.name, value)
   }
-  const [logprobs, loss] = [values.get("logprobs"), values.get(output.loss)]
-  const metrics = output.metrics.flatMap(([name, node]) => {
-    const register = values.get(node)
-    return register?.extent === "datum" ? [[name, register] as const] : []
-  })
-  if (logprobs === undefined || loss?.extent !== "datum" || metrics.length < output.metrics.length) return undefined
+  const last = graph.nodes.find(({ op }) => op === "output") ?? refuse("graph", "has no output")
+  const output = outputOf(last)
+  const scalarOf = (node: string, what: string) => {
+    const value = values.get(node)
+    return value?.extent === "datum"
+      ? value
+      : refuse(last.name, `${what} of ${name} is not one value of the datum`)
+  }
+  const logprobs = registers.find(([name]) => name === "logprobs")?.[1] ?? refuse("graph", "has no logprobs")
   const counting = Array.from(building.counting).flatMap((input) => input ?? [])
   return {
     inputs: registers,
@@ -210,7 +229,7 @@ export const make = ({ graph, inputs }: LossGraph, output: Output): TokenProgram
     perToken: instructions.filter(({ output }) => output.extent === "token").length,
     counting: building.counting.has(undefined) ? undefined : counting,
     logprobs,
-    loss,
-    metrics
+    loss: scalarOf(output.loss, "the loss"),
+    metrics: output.metrics.map(([metric, node]) => [metric, scalarOf(node, `metric ${metric}`)])
   }
 }

@@ -1,6 +1,5 @@
 /** Operations made of functions of one or two elements. */
-import type { Loops } from "./Loops.ts"
-import { binary, type OfOne, type OfTwo, type Unary, unary } from "./Pointwise.ts"
+import { binary, type OfOne, type OfTwo, type Unary, unary, type UnarySlope } from "./Pointwise.ts"
 import * as Tensor from "./Tensor.ts"
 import type { Arguments, Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"
@@ -9,21 +8,19 @@ type Variable = Variable.Variable
 
 export const of = (f: OfOne): Operation => ({
   parameters: ["input"],
-  pointwise: f.pointwise,
   run: (args) => f(args.tensor("input"))
 })
 
-export const one = (f: Unary["f"], slope: Unary["slope"], kind?: Tensor.Kind): Operation => of(unary(f, slope, kind))
+export const one = (f: Unary, slope: UnarySlope, kind?: Tensor.Kind): Operation => of(unary(f, slope, kind))
 
 /** A step function, whose slope is 0 wherever it has one. */
-export const step = (f: Unary["f"]): Operation => of(unary(f, undefined, "same"))
+export const step = (f: Unary): Operation => of(unary(f, undefined, "same"))
 
 export const isTrue = (f: (x: number) => boolean): Operation => of(unary((x) => Number(f(x)), undefined, "bool"))
 
 /** Numbers of Python, such as lengths, stay numbers. */
 export const pair = (f: OfTwo, ofNumbers?: (x: number, y: number) => number | boolean): Operation => ({
   parameters: ["input", "other"],
-  pointwise: f.pointwise,
   run: (args) => {
     const [x, y] = [args.get("input"), args.get("other")]
     return typeof x === "number" && typeof y === "number" && ofNumbers !== undefined
@@ -32,11 +29,11 @@ export const pair = (f: OfTwo, ofNumbers?: (x: number, y: number) => number | bo
   }
 })
 
-export const compare = (f: (x: number, y: number) => boolean, loops?: Loops): Operation =>
-  pair(binary((a, b) => Number(f(a, b)), undefined, "bool", loops), f)
+export const compare = (f: (x: number, y: number) => boolean): Operation =>
+  pair(binary((a, b) => Number(f(a, b)), undefined, "bool"), f)
 
-export const logical = (f: (x: boolean, y: boolean) => boolean, loops?: Loops): Operation =>
-  pair(binary((a, b) => Number(f(a !== 0, b !== 0)), undefined, "bool", loops))
+export const logical = (f: (x: boolean, y: boolean) => boolean): Operation =>
+  pair(binary((a, b) => Number(f(a !== 0, b !== 0)), undefined, "bool"))
 
 export const bitwise = (f: (x: number, y: number) => number): Operation =>
   pair((x, y) =>

@@ -28,10 +28,7 @@ const activation = (parameters: ReadonlyArray<string>, run: (args: Arguments) =>
   run: (args) => args.flag("inplace", false) ? Tensor.refuse("argument inplace is true, expected false") : run(args)
 })
 
-const ofElement = (f: OfOne): Operation => ({
-  ...activation([], (args) => f(args.tensor("input"))),
-  pointwise: f.pointwise
-})
+const ofElement = (f: OfOne): Operation => activation([], (args) => f(args.tensor("input")))
 
 const leakyRelu = activation(["negative_slope"], (args) => {
   const slope = args.number("negative_slope", 0.01)
@@ -67,7 +64,6 @@ const geluByTanh = unary((x) => x / 2 * (1 + tanhOfCubic(x)), (x) => {
 
 const geluOperation: Operation = {
   parameters: ["input", "approximate"],
-  pointwise: gelu.pointwise,
   run: (args) => {
     const approximate = args.text("approximate", "none")
     if (approximate !== "none" && approximate !== "tanh") {

@@ -1,0 +1,85 @@
+/**
+ * Computes the graphs of loss expressions, with the gradient. Apart from `LossGraph`, so that compute threads load nothing else.
+ *
+ * @example
+ * const loss = Result.map(LossProgram.compile(lossGraph), (compiled) =>
+ *   LossProgram.evaluate(compiled, { logprobs: { data: [-0.5, -0.1], shape: [2] } }))
+ */
+import * as Result from "effect/Result"
+import type { LossGraph } from "./LossGraph.ts"
+import * as Execution from "./program/Execution.ts"
+import { Refusal } from "./program/Refusal.ts"
+import * as TokenProgram from "./program/TokenProgram.ts"
+
+export { Refusal } from "./program/Refusal.ts"
+
+/** A graph that can be computed. */
+export type Compiled = TokenProgram.TokenProgram
+
+/** One input of a datum, row-major. */
+export type Values = TokenProgram.Values
+
+/** The inputs of one datum by name. */
+export type Inputs = TokenProgram.Inputs
+
+/** The result of evaluating a graph on one datum. */
+export type Evaluation = Execution.Evaluation
+
+const refusal = (cause: unknown) =>
+  cause instanceof Refusal ? cause : new Refusal("graph", `cannot be read: ${String(cause)}`)
+
+/** The graph as a program, or the first of its operations that loss expressions do not have. */
+export const compile = (graph: LossGraph): Result.Result<Compiled, Refusal> =>
+  Result.try({ try: () => TokenProgram.make(graph), catch: refusal })
+
+/** Most numbers in the values of one datum. */
+const mostCost = 2 ** 25
+
+/** Numbers in the values of a datum of so many tokens. */
+export const costOf: (compiled: Compiled, tokens: number) => number = Execution.costOf
+
+/** Fails where a datum of `tokens` tokens lacks an input, or has one of another shape. */
+export const check = (compiled: Compiled, inputs: Inputs, tokens: number): Result.Result<void, Refusal> => {
+  const misfit = Execution.misfit(compiled, inputs, tokens)
+  if (misfit !== undefined) return Result.fail(new Refusal(...misfit))
+  const cost = costOf(compiled, tokens)
+  return cost <= mostCost
+    ? Result.void
+    : Result.fail(
+      new Refusal("graph", `${tokens} tokens take ${cost} numbers to compute, expected at most ${mostCost}`)
+    )
+}
+
+const checked = (compiled: Compiled, inputs: Inputs): Result.Result<void, Refusal> => {
+  const tokens = Execution.tokensOf(inputs)
+  return tokens === undefined
+    ? Result.fail(new Refusal("logprobs", "is not a vector, expected one value per token"))
+    : check(compiled, inputs, tokens)
+}
+
+const evaluated = (compiled: Compiled, data: ReadonlyArray<Inputs>) =>
+  Result.map(
+    Result.all(data.map((inputs) => checked(compiled, inputs))),
+    () => Execution.evaluate(compiled, data)
+  )
+
+/** Value, gradient and metrics of each datum, all at once. Inputs that the graph does not read are ignored. */
+export const evaluateAll = (
+  compiled: Compiled,
+  data: ReadonlyArray<Inputs>
+): Result.Result<ReadonlyArray<Evaluation>, Refusal> =>
+  Result.map(evaluated(compiled, data), (evaluationOf) => data.map((_, datum) => evaluationOf(datum)))
+
+/** Value, gradient and metrics for the inputs of one datum. */
+export const evaluate = (compiled: Compiled, inputs: Inputs): Result.Result<Evaluation, Refusal> =>
+  Result.map(evaluated(compiled, [inputs]), (evaluationOf) => evaluationOf(0))
+
+/** Why an evaluation cannot be trained with, in words. */
+export const problem = ({ gradient, hasGradient }: Evaluation): string | undefined => {
+  if (!hasGradient) return "the loss does not depend on logprobs: it has no gradient"
+  for (let at = 0; at < gradient.length; at++) {
+    const slope = gradient[at] ?? NaN
+    if (!Number.isFinite(slope)) return `the gradient at token ${at} is ${slope}, expected a finite number`
+  }
+  return undefined
+}
