@@ -21,11 +21,11 @@ export interface Moved {
 
 export interface StateTwins {
   readonly logprobs: Float32Array
-  /** By how much a step of plain gradient descent with this learning rate lowers what `measure` finds. */
+  /** By how much a step of plain gradient descent with this learning rate lowers the loss of the pass, which `loss` finds again. */
   readonly fall: (
     submit: Submit,
     learningRate: number,
-    measure: (client: Client) => Effect.Effect<number, TinkerError.TinkerError>
+    loss: Submit
   ) => Effect.Effect<number, Check.Failure, Check.Needs>
   /** Length of the gradient of a pass before clipping, where the server reports it. */
   readonly gradNorm: (submit: Submit) => Effect.Effect<number | undefined, Check.Failure, Check.Needs>
@@ -81,12 +81,10 @@ export const make = Effect.gen(function*() {
     const after = yield* logprobsOf(client)
     return { ...found, changeT: after.map((value, t) => value - (logprobs[t] ?? NaN)) }
   })
-  const fall: StateTwins["fall"] = Effect.fnUntraced(function*(submit, learningRate, measure) {
-    const client = yield* tinker.createTrainingClientFromState(path)
-    const before = yield* measure(client)
-    yield* run(submit(client))
-    yield* run(client.optimStep({ learningRate: learningRate * eps, eps }))
-    return before - (yield* measure(client))
+  const fall: StateTwins["fall"] = Effect.fnUntraced(function*(submit, learningRate, loss) {
+    const { client, output } = yield* stepped(submit, learningRate)
+    const after = yield* run(loss(client))
+    return (output.metrics["loss:sum"] ?? NaN) - (after.metrics["loss:sum"] ?? NaN)
   })
   return { fall, gradNorm, logprobs, moved } satisfies StateTwins
 })

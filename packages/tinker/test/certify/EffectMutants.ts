@@ -152,6 +152,25 @@ const weights: ReadonlyArray<Mutant> = [
   }
 ]
 
+const places: ReadonlyArray<Mutant> = [
+  {
+    fault: "has room for four models, of which the fifth takes the place of the first",
+    foundBy: "training: six models that are alive at once each keep what they learned",
+    backend: (tinker) => {
+      const all: Array<Client> = []
+      return training((client) => {
+        const place = all.push(client) - 1
+        return { forward: (data, loss) => (all[place + 4] ?? client).forward(data, loss) }
+      })(tinker)
+    }
+  },
+  {
+    fault: "does not tell capital letters in names",
+    foundBy: "checkpoints: names that differ in the case of a letter or after 100 letters are two names",
+    backend: training((client) => ({ saveState: (name, options) => client.saveState(name.toLowerCase(), options) }))
+  }
+]
+
 const optimizer: ReadonlyArray<Mutant> = [
   {
     fault: "loses steps with a learning rate below 1e-7",
@@ -250,7 +269,8 @@ const options: ReadonlyArray<Mutant> = [
   },
   {
     fault: "ends samples after 100 tokens",
-    foundBy: "sampling: max_tokens of 600 gives 600 tokens, and stop tokens end samples late in them",
+    foundBy:
+      "sampling: max_tokens of 600 gives 600 tokens and their log-probabilities, and stop tokens end samples late in them",
     backend: Fault.params((params) => ({ ...params, maxTokens: Math.min(params.maxTokens, 100) }))
   },
   {
@@ -354,6 +374,14 @@ const service: ReadonlyArray<Mutant> = [
     rawWire: Wire.received("/asample", (body) => ({ ...body, prompt: withoutImages(body["prompt"]) }))
   },
   {
+    fault: "reads token ids without their sign",
+    foundBy: "limits: a prompt with a negative token id is refused",
+    rawWire: Wire.received(
+      "/asample",
+      (body) => ({ ...body, prompt: JSON.parse(JSON.stringify(body["prompt"]).replaceAll("-", "")) })
+    )
+  },
+  {
     fault: "lists runs from the first, whatever the offset",
     foundBy: "archive: a run names its newest state and its newest weights, and its lists have pages of their own",
     wire: (client) =>
@@ -371,7 +399,7 @@ const service: ReadonlyArray<Mutant> = [
 ]
 
 /** Beside the scripted backend. */
-export const all: ReadonlyArray<Mutant> = [...weights, ...optimizer, ...options, ...service]
+export const all: ReadonlyArray<Mutant> = [...weights, ...places, ...optimizer, ...options, ...service]
 
 /** Those that take seconds to find. */
 export const long: ReadonlyArray<Mutant> = [

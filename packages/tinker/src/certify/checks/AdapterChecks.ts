@@ -118,10 +118,15 @@ export const described: Check.Check = {
     const options = { loraRank: 4, trainMlp: true, trainAttn: false, trainUnembed: true }
     const client = yield* tinker.createLoraTrainingClient({ baseModel, ...options })
     const { path } = yield* StateTwins.run(client.saveState("certify-described"))
+    const weights = yield* StateTwins.run(client.saveWeightsForSampler("certify-described"))
     const found = yield* rest.getWeightsInfo(path)
-    const shown = JSON.stringify([found.baseModel, found.isLora, found.loraRank])
     const expected = JSON.stringify([baseModel, true, 4])
-    yield* Check.expect(shown === expected, `weights of ${expected}`, shown)
+    for (const { baseModel, isLora, loraRank } of [found, yield* rest.getWeightsInfo(weights.path)]) {
+      const shown = JSON.stringify([baseModel, isLora, loraRank])
+      yield* Check.expect(shown === expected, `weights of ${expected}`, shown)
+    }
+    const { info } = yield* tinker.createTrainingClientFromState(path)
+    yield* Check.expect(info.loraRank === 4, "a model of rank 4 from the state", info.loraRank)
     const trains = [found.trainMlp, found.trainAttn, found.trainUnembed]
     if (trains.every((flag) => flag === undefined || flag === null)) {
       return "it does not say which parts are trained"

@@ -9,6 +9,9 @@ import { RawRequests } from "../RawRequests.ts"
 /** Enough to tell a temperature from one that is a tenth higher. */
 const many = 2048
 
+/** Enough where many tokens are almost equally likely as well. */
+const most = 4096
+
 /** Enough to meet every common token. */
 const some = 512
 
@@ -41,7 +44,7 @@ const asReported = (what: string, pool: ReadonlyArray<Draws.Draw>, draws: Readon
         count,
         probability: Math.exp(tokens[at]?.logprob ?? NaN) / Math.max(known, 1)
       })),
-      { count: others.length, probability: Math.max(1 - known, rounding / many) }
+      { count: others.length, probability: Math.max(1 - known, rounding / most) }
     ]])
   ).pipe(
     Effect.andThen(Draws.expectDistributions(what, [Draws.counted(Draws.distinct(pool), draws, Math.exp)]))
@@ -56,7 +59,7 @@ export const frequencies: Check.Check = {
   run: Effect.gen(function*() {
     const { capabilities: { seeds }, client, prompt } = yield* sampler
     const pool = yield* Draws.first(client, prompt, some, { temperature: 1 })
-    yield* asReported("tokens", pool, yield* Draws.first(client, prompt, many, { temperature: 1 }))
+    yield* asReported("tokens", pool, yield* Draws.first(client, prompt, most, { temperature: 1 }))
     if (!Capabilities.promise(seeds, "request")) return
     yield* asReported(
       "tokens of seeds",

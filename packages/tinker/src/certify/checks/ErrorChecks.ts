@@ -1,13 +1,13 @@
 import * as Effect from "effect/Effect"
 import * as Blame from "../Blame.ts"
-import type { Check } from "../Check.ts"
+import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 
 const why =
   "Clients resend a request for minutes where the server blames itself; a wrong request then looks like a hang."
 
-export const unknownModel: Check = {
+export const unknownModel: Check.Check = {
   theme: "errors",
   name: "a base model that is not served is the client's fault",
   why,
@@ -18,7 +18,7 @@ export const unknownModel: Check = {
   })
 }
 
-export const unknownId: Check = {
+export const unknownId: Check.Check = {
   theme: "errors",
   name: "an unknown model id is a 404",
   why,
@@ -28,7 +28,7 @@ export const unknownId: Check = {
   })
 }
 
-export const unknownSampler: Check = {
+export const unknownSampler: Check.Check = {
   theme: "errors",
   name: "an unknown sampling session is the client's fault",
   why,
@@ -38,7 +38,7 @@ export const unknownSampler: Check = {
   })
 }
 
-export const unknownLoss: Check = {
+export const unknownLoss: Check.Check = {
   theme: "errors",
   name: "a loss that the server does not have is the client's fault",
   why,
@@ -50,7 +50,7 @@ export const unknownLoss: Check = {
   })
 }
 
-export const missingField: Check = {
+export const missingField: Check.Check = {
   theme: "errors",
   name: "a request without a field that it needs is the client's fault",
   why,
@@ -60,7 +60,7 @@ export const missingField: Check = {
   })
 }
 
-export const shape: Check = {
+export const shape: Check.Check = {
   theme: "errors",
   name: "a tensor that does not fill its shape is the client's fault",
   why: "A server that fills in missing values trains on numbers that no client sent.",
@@ -74,17 +74,24 @@ export const shape: Check = {
   })
 }
 
-export const goesOn: Check = {
+export const goesOn: Check.Check = {
   theme: "errors",
   name: "a model goes on after a pass that was refused, without its gradient",
   why: "A run skips what is wrong and trains on; half a batch in the gradient would bias its next step.",
   run: Effect.gen(function*() {
-    const { post, session } = yield* RawRequests
+    const { post, result, session } = yield* RawRequests
     const { model } = yield* session
     const model_id = yield* model
     const wrong = Examples.datum({ targets: [1, 2, 3] })
     yield* Blame.expectRefused(yield* post("/forward_backward", Examples.pass(model_id, 1, [Examples.datum(), wrong])))
-    yield* Blame.expectDone(yield* post("/forward", Examples.forward(model_id, 2)))
+    const forward = (sequence: number) =>
+      Effect.flatMap(
+        Effect.flatMap(post("/forward", Examples.forward(model_id, sequence)), Blame.expectDone),
+        (body) => Examples.logprobsOf(body)
+      )
+    const before = yield* forward(2)
+    yield* Effect.flatMap(post("/optim_step", Examples.step(model_id, 3)), result)
+    yield* Check.expectClose("logprobs after a step", yield* forward(4), before, 1e-3)
   })
 }
 

@@ -150,6 +150,37 @@ export const noData = refusesPass(
   Effect.succeed([])
 )
 
+export const negativePromptToken = refusesSample(
+  "a prompt with a negative token id is refused",
+  "A mask of training data that went into a prompt is read as another token.",
+  Effect.succeed({ prompt: Examples.prompt([1, -100, 2]) })
+)
+
+export const negativeMaxTokens = refusesSample(
+  "a negative max_tokens is refused",
+  "It is a mistake of the client, which samples of any length hide.",
+  Effect.succeed({ sampling_params: { ...Examples.sampling, max_tokens: -1 } })
+)
+
+export const negativeTarget = refusesPass(
+  "a negative target is refused",
+  "Other trainers skip such targets, and this one would learn some token in their place.",
+  Effect.succeed([Examples.datum({ tokens: [1, 2], targets: [2, -100] })])
+)
+
+export const negativeRate: Check.Check = {
+  theme: "limits",
+  name: "a step with a negative learning rate is refused",
+  why: "A schedule that ran past its end would unlearn what the run has learned.",
+  run: Effect.gen(function*() {
+    const { post, session } = yield* RawRequests
+    const { model } = yield* session
+    const model_id = yield* model
+    yield* Blame.expectDone(yield* post("/forward_backward", Examples.pass(model_id, 1)))
+    yield* Blame.expectRefused(yield* post("/optim_step", Examples.step(model_id, 2, { learning_rate: -1e-3 })))
+  })
+}
+
 export const noRank = refusesRank("a rank of 0 is refused", 0)
 
 export const hugeRank = refusesRank("a rank of a million is refused", 1_000_000)
@@ -201,6 +232,10 @@ export const all = [
   passLength,
   targetToken,
   noData,
+  negativePromptToken,
+  negativeMaxTokens,
+  negativeTarget,
+  negativeRate,
   noRank,
   hugeRank
 ]

@@ -297,11 +297,22 @@ export const tinyEps = equals(
 export const defaults = equals(
   "a step that names the learning rate alone has beta1 0.9 and beta2 0.95, without decay and clip",
   steep,
-  (learningRate) => [[
-    `a step with defaults and ${gliding} without a gradient`,
-    glides({ learningRate }),
-    [[1, { learningRate: learningRate * travel(0.9, 0.95), ...steep }]]
-  ]]
+  (learningRate) => [
+    [
+      `a step with defaults and ${gliding} without a gradient`,
+      glides({ learningRate }),
+      [[1, { learningRate: learningRate * travel(0.9, 0.95), ...steep }]]
+    ],
+    ["a step with defaults on a ten-millionth of the loss", [[1e-7, { learningRate }]], [[1, {
+      learningRate,
+      ...steep
+    }]]],
+    [
+      "a step with defaults, and one that would decay,",
+      [[1, { learningRate }], [0, { learningRate: 100, ...plain, ...flat }]],
+      [[1, { learningRate, ...steep }]]
+    ]
+  ]
 )
 
 /** Far below every gradient. */

@@ -138,13 +138,15 @@ export const many: Check.Check = {
 
 export const long: Check.Check = {
   theme: "sampling",
-  name: "max_tokens of 600 gives 600 tokens, and stop tokens end samples late in them",
+  name: "max_tokens of 600 gives 600 tokens and their log-probabilities, and stop tokens end samples late in them",
   why:
     "A limit that nobody asked for cuts the longest answers, which count as truncated, and stops that come late are missed.",
   run: Effect.gen(function*() {
     const { capabilities: { contextLength }, client } = yield* sampler
-    const maxTokens = Math.min(600, contextLength - Examples.input.length)
-    const { stopReason, tokens } = yield* one(client, { maxTokens, temperature: 1.5, stop: [] })
+    const maxTokens = Math.min(600, contextLength - Examples.input.length - 1)
+    const { logprobs, stopReason, tokens } = yield* one(client, { maxTokens, temperature: 1.5, stop: [] })
+    const scored = yield* client.computeLogprobs(ModelInput.append(Examples.input, tokens))
+    yield* Check.expectClose("logprobs", logprobs, scored.subarray(Examples.input.length), tolerance)
     yield* Check.expect(
       stopReason === "length" && tokens.length === maxTokens,
       `${maxTokens} tokens, length`,

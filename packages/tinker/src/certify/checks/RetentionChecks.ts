@@ -1,5 +1,6 @@
 import { Loss, Tinker } from "@effect-rl/core"
 import type { TrainingClient } from "@effect-rl/core/backend"
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -99,6 +100,32 @@ export const ofRuns: Check.Check = {
     const untrained = yield* StateTwins.run(other.client.saveState("certify-run"))
     yield* Check.expect(path !== untrained.path, "two paths", path)
     yield* Check.expectClose("logprobs of the first state", yield* loadedFrom(path), trained, same)
+  })
+}
+
+/** Alike where only the beginning or the letters of names are compared. */
+const likeNames = ["certify-a", "certify-A", `certify-${"long-".repeat(20)}1`, `certify-${"long-".repeat(20)}2`]
+
+export const ownNames: Check.Check = {
+  theme: "checkpoints",
+  name: "names that differ in the case of a letter or after 100 letters are two names",
+  why: "Runs name their states by hand and by machine; two that are taken for one destroy each other.",
+  run: Effect.gen(function*() {
+    const { client } = yield* trainer
+    const saved: Array<readonly [path: string, logprobs: Float32Array]> = []
+    for (const [at, name] of likeNames.entries()) {
+      yield* StateTwins.run(
+        client.forwardBackward([Examples.weighted(Examples.full(at % 2 === 0 ? 1 : -2))], Loss.crossEntropy)
+      )
+      yield* StateTwins.run(client.optimStep({ learningRate: Examples.learningRate, beta1: 0 }))
+      const logprobs = yield* StateTwins.logprobsOf(client)
+      const { path } = yield* StateTwins.run(client.saveState(name))
+      saved.push([path, logprobs])
+    }
+    for (const [path, logprobs] of saved.filter((_, at) => at % 2 === 0)) {
+      const tolerance = same + 0.006 * Math.max(...logprobs.map(Math.abs))
+      yield* Check.expectClose(`logprobs of ${path}`, yield* loadedFrom(path), logprobs, tolerance)
+    }
   })
 }
 
@@ -316,15 +343,17 @@ export const newest: Check.Check = {
   run: Effect.gen(function*() {
     const { client, rest } = yield* trainer
     const run = client.info.modelId
-    const names = ["certify-first", "certify-second"]
+    const names = Arr.makeBy(6, (at) => `certify-${at}`)
     const states = yield* Effect.forEach(names, (name) => StateTwins.run(client.saveState(name)))
     const weights = yield* Effect.forEach(names, (name) => StateTwins.run(client.saveWeightsForSampler(name)))
+    const { checkpoints } = yield* rest.listCheckpoints(run)
+    yield* Check.expect(checkpoints.length === 12, "12 checkpoints of the run", checkpoints.length)
     const { lastCheckpoint, lastSamplerCheckpoint } = yield* rest.getTrainingRun(run)
     for (
       const [found, all] of [[lastCheckpoint, [...states, ...weights]], [lastSamplerCheckpoint, weights]] as const
     ) {
       if (found === undefined || found === null) continue
-      const isNewest = [states[1]?.path, all.at(-1)?.path].includes(found.path)
+      const isNewest = [states.at(-1)?.path, all.at(-1)?.path].includes(found.path)
       yield* Check.expect(isNewest, `${all.at(-1)?.path}, the newest`, found.path)
     }
     const page = (offset: number, limit: number) =>
@@ -372,13 +401,13 @@ export const metadata: Check.Check = {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
     const rest = yield* RestClient
-    const userMetadata = { purpose: "certify", note: "ü" }
+    const userMetadata = { purpose: "certify", note: "ü", long: "metadata ".repeat(20) }
     const client = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8, userMetadata })
     const { path } = yield* StateTwins.run(client.saveState("certify-metadata", { userMetadata: { kept: "best" } }))
     const found = yield* rest.getTrainingRun(client.info.modelId)
     yield* Check.expect(found.baseModel === baseModel, baseModel, found.baseModel)
-    const shown = [found.userMetadata?.["purpose"], found.userMetadata?.["note"]].join()
-    yield* Check.expect(shown === "certify,ü", "user_metadata as it was given", JSON.stringify(found.userMetadata))
+    const shown = Object.entries(userMetadata).filter(([name, value]) => found.userMetadata?.[name] !== value)
+    yield* Check.expect(shown.length === 0, "user_metadata as it was given", JSON.stringify(found.userMetadata))
     const checkpoint = yield* listed(rest, client.info.modelId, path)
     const kept = checkpoint?.userMetadata?.["kept"]
     yield* Check.expect(kept === "best", "user_metadata of the checkpoint as it was given", kept)
@@ -388,6 +417,7 @@ export const metadata: Check.Check = {
 export const all = [
   kept,
   overwritten,
+  ownNames,
   ofRuns,
   ttl,
   changedTtl,

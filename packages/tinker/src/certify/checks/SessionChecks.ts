@@ -103,4 +103,21 @@ export const apart: Check.Check = {
   })
 }
 
-export const all = [heartbeat, unknown, key, finished, apart]
+export const metadata: Check.Check = {
+  theme: "sessions",
+  name: "a session is described with the metadata that its client gave",
+  why: "Programs that share a server tell their sessions apart by it.",
+  run: Effect.gen(function*() {
+    const { get, post } = yield* RawRequests
+    const given = { purpose: "certify", note: "ü" }
+    const { body } = yield* post("/create_session", { ...Examples.session, user_metadata: given })
+    const found = yield* get(`/sessions/${body["session_id"]}`)
+    yield* post(`/sessions/${body["session_id"]}/finish`, {})
+    if (found.status === 404) return yield* Check.absent("sessions are not described")
+    const shown = JSON.stringify(found.body["user_metadata"])
+    if (found.body["user_metadata"] === undefined) return "it does not say its metadata"
+    yield* Check.expect(shown.includes("certify") && shown.includes("ü"), JSON.stringify(given), shown)
+  })
+}
+
+export const all = [heartbeat, metadata, unknown, key, finished, apart]

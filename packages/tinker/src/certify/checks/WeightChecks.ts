@@ -17,7 +17,14 @@ const expectLogprobs = (what: string, found: ArrayLike<number>, expected: Float3
 const text = ModelInput.append(Examples.input, Examples.targetTokens.subarray(-1))
 
 /** Directions of steps whose effects are not alike. */
-const directions = [[1, 1, 1, 1, 1, 1, 1], [-1, 1, -1, 1, -1, 1, -1], [1, -1, -1, 1, 1, -1, -1]]
+const directions = [
+  [1, 1, 1, 1, 1, 1, 1],
+  [-1, 1, -1, 1, -1, 1, -1],
+  [1, -1, -1, 1, 1, -1, -1],
+  [-1, -1, -1, -1, -1, -1, -1],
+  [1, -1, 1, -1, 1, 1, 1],
+  [-1, 1, 1, 1, -1, -1, 1]
+]
 
 const pass = (client: TrainingClient.TrainingClient, weights: Float32Array) =>
   StateTwins.run(client.forwardBackward([Examples.weighted(weights)], Loss.crossEntropy))
@@ -111,7 +118,7 @@ export const alive: Check.Check = {
     const { client } = yield* trainer
     const samplers: Array<Known<SamplingClient.SamplingClient>> = []
     const firsts: Array<Effect.Success<ReturnType<typeof greedy>>> = []
-    for (const round of [0, 1, 2]) {
+    for (const round of [0, 1, 2, 4, 0]) {
       yield* push(client, round)
       const logprobs = yield* StateTwins.logprobsOf(client)
       const of = yield* client.saveWeightsAndGetSamplingClient
@@ -285,4 +292,27 @@ export const apart: Check.Check = {
   })
 }
 
-export const all = [named, alive, loaded, states, takenName, outlive, apart]
+export const slots: Check.Check = {
+  theme: "training",
+  name: "six models that are alive at once each keep what they learned",
+  why: "A server that makes room for a model at the cost of another trains a run from its beginning, and says nothing.",
+  run: Effect.gen(function*() {
+    const { model: baseModel } = yield* RawRequests
+    const tinker = yield* Tinker.Tinker
+    const known = yield* Effect.forEach([...directions.keys()], (round) =>
+      Effect.gen(function*() {
+        const of = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8, seed: 1 })
+        yield* push(of, round)
+        return { what: `model ${round}`, of, logprobs: yield* StateTwins.logprobsOf(of) }
+      }))
+    yield* expectApart(known)
+    yield* Effect.forEach(
+      known,
+      ({ logprobs, of, what }) =>
+        Effect.flatMap(StateTwins.logprobsOf(of), (found) => expectLogprobs(what, found, logprobs)),
+      { discard: true }
+    )
+  })
+}
+
+export const all = [named, alive, loaded, states, takenName, outlive, apart, slots]
