@@ -13,9 +13,9 @@ import * as Tests from "./mutation/Tests.mjs"
 
 /** Rooms where a silent fault costs most, their share of the mutants, and the tests that have to notice one. */
 const rooms = [
-  { sources: "packages/core/src/run", weight: 40, tests: ["packages/core/test/{rl,learn,run}/**/*.test.ts"] },
-  { sources: "packages/core/src/learn", weight: 30, tests: ["packages/core/test/{rl,learn,run}/**/*.test.ts"] },
-  { sources: "packages/core/src/rl", weight: 60, tests: ["packages/core/test/{rl,learn,run}/**/*.test.ts"] },
+  { sources: "packages/core/src/run", weight: 40, tests: ["packages/core/test/{rl,learn,run,settings}/**/*.test.ts"] },
+  { sources: "packages/core/src/learn", weight: 30, tests: ["packages/core/test/{rl,learn,run,settings}/**/*.test.ts"] },
+  { sources: "packages/core/src/rl", weight: 60, tests: ["packages/core/test/{rl,learn,run,settings}/**/*.test.ts"] },
   { sources: "packages/tinker/src/server", weight: 40, tests: ["packages/tinker/test/server/**/*.test.ts"] },
   { sources: "packages/engine/src/runtime", weight: 30, tests: ["packages/engine/test/{*,runtime/*}.test.ts"] }
 ]
