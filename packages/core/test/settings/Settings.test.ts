@@ -1,7 +1,10 @@
-/** Every setting of core: its default, and whether a resumed run must have the same. A changed line changes what people's runs do. */
+/**
+ * Every setting of core: its default, the values it may have, and whether a resumed run must have the same. A changed line changes what
+ * people's runs do.
+ */
 import { Limits, Pace, Setting } from "@effect-rl/core"
 import { TerminationReward } from "@effect-rl/core/environments"
-import { KlPenalty } from "@effect-rl/core/losses"
+import { KlPenalty, NamedLoss } from "@effect-rl/core/losses"
 import {
   Adam,
   Caps,
@@ -12,12 +15,14 @@ import {
   SamplingSettings
 } from "@effect-rl/core/program"
 import * as GroupOptions from "@effect-rl/core/rollout/GroupOptions"
+import { Schema } from "effect"
 import { expect, it } from "vitest"
 
 const structs: Readonly<Record<string, Setting.Struct>> = {
   sampling: SamplingSettings.SamplingSettings,
   "rollout.dynamic": DynamicSampling.DynamicSettings,
   rollout: RlOptions.RolloutSettings,
+  "update.loss": Schema.Struct(NamedLoss.options),
   "update.adam": Adam.AdamSettings,
   "update.kl": KlPenalty.KlSettings,
   "rollout.bounds": GroupOptions.BoundSettings,
@@ -37,9 +42,11 @@ const described = ([name, { fields }]: readonly [string, Setting.Struct]) =>
   Object.entries(fields).map(([key, field]) => {
     const setting = Setting.of(field)
     const value = setting?.default === undefined ? "left out" : JSON.stringify(setting.default)
-    return `${name}.${key}: ${value}${setting?.identity === true ? ", identity" : ""}`
+    return `${name}.${key}: ${value}, ${setting?.expected ?? "settings of their own"}${
+      setting?.identity === true ? ", identity" : ""
+    }`
   })
 
-it("settings keep their defaults and their part in a run's identity", async () => {
+it("settings keep their defaults, their bounds and their part in a run's identity", async () => {
   await expect(`${Object.entries(structs).flatMap(described).join("\n")}\n`).toMatchFileSnapshot("./settings.txt")
 })
