@@ -58,6 +58,8 @@ describe("a tenant", () => {
         assert.strictEqual(run?.["model_owner"], "alice")
         const checkpoints = list(yield* get("/checkpoints"), "checkpoints")
         assert.include(checkpoints.map(({ tinker_path }) => tinker_path), path)
+        const usage = list(yield* get("/billing/usage/checkpoints/current"), "data")
+        assert.include(usage.map(({ user_name }) => user_name), "alice")
         const found = yield* alice.post("/sessions/search", { display_name: "SUM" })
         assert.include(list(found.body, "sessions").map(({ session_id }) => session_id), session_id)
       }))

@@ -1,4 +1,6 @@
 /** Conversations that end with the assistant's message, in each of the three dialects. */
+import { Message } from "@effect-rl/core"
+import * as Continued from "@effect-rl/tinker/server/chat/Continued"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Api from "../Api.ts"
@@ -93,5 +95,17 @@ describe("a conversation that ends with the beginning of the reply", () => {
       const response = yield* Effect.provide(ask(chat, [user, begun], model), thinking)
       assert.strictEqual(response.status, 422)
       assert.match(refusal(response), /the renderer \S+ cannot go on from the assistant's last message/)
+    }))
+})
+
+describe("A conversation that ends with the assistant's message", () => {
+  it.effect("is divided into all that comes before it, and its text", () =>
+    Effect.gen(function*() {
+      const before = [Message.system("Be brief."), Message.user("Hi")]
+      assert.deepStrictEqual(
+        yield* Continued.divide([...before, Message.assistant("It is a")]),
+        { before, prefill: "It is a" }
+      )
+      assert.deepStrictEqual(yield* Continued.divide(before), { before, prefill: "" })
     }))
 })
