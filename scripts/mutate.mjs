@@ -14,7 +14,11 @@ import * as Tests from "./mutation/Tests.mjs"
 /** Rooms where a silent fault costs most, their share of the mutants, and the tests that have to notice one. */
 const rooms = [
   { sources: "packages/core/src/run", weight: 40, tests: ["packages/core/test/{rl,learn,run,settings}/**/*.test.ts"] },
-  { sources: "packages/core/src/learn", weight: 30, tests: ["packages/core/test/{rl,learn,run,settings}/**/*.test.ts"] },
+  {
+    sources: "packages/core/src/learn",
+    weight: 30,
+    tests: ["packages/core/test/{rl,learn,run,settings}/**/*.test.ts"]
+  },
   { sources: "packages/core/src/rl", weight: 60, tests: ["packages/core/test/{rl,learn,run,settings}/**/*.test.ts"] },
   { sources: "packages/tinker/src/server", weight: 40, tests: ["packages/tinker/test/server/**/*.test.ts"] },
   { sources: "packages/engine/src/runtime", weight: 30, tests: ["packages/engine/test/{*,runtime/*}.test.ts"] }
@@ -64,8 +68,8 @@ const chosen = values.files === undefined
   : drawn(values.files.flatMap(mutantsIn), count)
 const mutants = chosen.filter(isAsked)
 
-/** Tests that boot processes for long, or load a service, cost more than they would notice. */
-const isQuick = (test) => !/\/(soak|hostile|kill|damage)\/|OfficialClients|Soak/.test(test)
+/** Tests that start processes or train for long cost more than they would notice; the plan of the memory has no others. */
+const isQuick = (test) => !test.endsWith(".slow.test.ts") || test.includes("MemoryPlan")
 
 const testsOf = (mutant) => {
   const folders = roomOf(mutant)?.tests ?? [`${mutant.file.split("/src/")[0]}/test/**/*.test.ts`]
