@@ -42,6 +42,8 @@ export * as FailurePolicy from "./rollout/FailurePolicy.ts"
 export * as Limits from "./env/Limits.ts"
 /** Reinforcement learning from groups of attempts. */
 export * as Rl from "./rl/Rl.ts"
+/** Algorithms of the literature by name: each sets credit, loss, clip, KL penalty and filters of groups as its paper does. */
+export * as Algorithm from "./rl/Algorithm.ts"
 /** How sampling and training take turns. */
 export * as Pace from "./rl/Pace.ts"
 /** Credit: what an update trains on, made of the groups that were rolled out. */

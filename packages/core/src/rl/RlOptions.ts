@@ -22,6 +22,7 @@ import * as RunOptions from "../run/RunOptions.ts"
 import * as Check from "../settings/Check.ts"
 import { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Setting from "../settings/Setting.ts"
+import type * as Algorithm from "./Algorithm.ts"
 import * as DynamicSampling from "./DynamicSampling.ts"
 import * as HealthWatch from "./HealthWatch.ts"
 import * as KlPenalty from "./KlPenalty.ts"
@@ -145,6 +146,8 @@ export interface RlOptions<
   readonly dataset: RLDataset<E, R>
   readonly sampling?: SamplingSettings.SamplingSettings
   readonly rollout?: RolloutOptions<NoInfer<E>, HE, HR>
+  /** Credit, loss, KL penalty and filters of an algorithm by name, where `update` and `rollout` do not give their own. */
+  readonly algorithm?: Algorithm.Algorithm<CE, CR>
   readonly update?: UpdateOptions<CE, CR>
   /** How sampling and training take turns; default `Pace.synchronous`. */
   readonly pace?: Pace.Pace
@@ -238,10 +241,20 @@ const deadlines = ({ groupTimeout = defaultGroupTimeout }: GroupOptions.Deadline
   memberTimeout: groupTimeout
 })
 
+/** The options with those of the algorithm where the run gives none of its own. */
+const withAlgorithm = <E, R, EE, ER, HE, HR, CE, CR>(
+  { algorithm, rollout, update, ...options }: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
+): RlOptions<E, R, EE, ER, HE, HR, CE, CR> => ({
+  ...options,
+  rollout: { ...algorithm?.rollout, ...rollout },
+  update: { ...algorithm?.update, ...update }
+})
+
 /** Fills in the defaults; fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>(
-  options: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
+  given: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
 ): Effect.fn.Return<Resolved<E | HE, R | HR, CE | TinkerError | InvalidOption, CR | Tinker>, InvalidOption> {
+  const options = withAlgorithm(given)
   const { dataset, model, rollout: { dynamic: _, maxDroppedShare: __, ...rollout } = {}, update = {} } = options
   const { run: { seed } } = yield* RunOptions.resolve(options)
   const settings = yield* Setting.decode(Program, {

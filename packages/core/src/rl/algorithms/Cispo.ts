@@ -1,0 +1,18 @@
+/** Clipped importance sampling weights (CISPO): MiniMax-M1, 2025, arXiv:2506.13585. */
+import * as Advantage from "../../learn/Advantage.ts"
+import * as Credit from "../../learn/Credit.ts"
+import * as Loss from "../../model/Loss.ts"
+import type { Algorithm } from "../Algorithm.ts"
+
+/**
+ * GRPO's advantages; the ratio weighs the gradient of each token and is clipped from above alone, so that no token loses its gradient.
+ *
+ * @example
+ * Rl.run({ model, dataset, algorithm: Algorithm.cispo() })
+ */
+export const cispo = (): Algorithm => ({
+  update: {
+    credit: Credit.groupRelative(Advantage.normalized("sample")),
+    loss: Loss.cispo({ clipLow: 0, clipHigh: 4 })
+  }
+})

@@ -1,0 +1,19 @@
+/** GRPO without its biases (Dr. GRPO): Liu et al. 2025, arXiv:2503.20783. */
+import * as Advantage from "../../learn/Advantage.ts"
+import * as Credit from "../../learn/Credit.ts"
+import * as Loss from "../../model/Loss.ts"
+import type { Algorithm } from "../Algorithm.ts"
+
+/**
+ * Aᵢ = rᵢ − mean(r): no division by the standard deviation, which weighs groups that are nearly all right or all wrong more, and none by
+ * the length of a response, which favours long wrong ones. PPO's clipped ratio, no KL penalty.
+ *
+ * @example
+ * Rl.run({ model, dataset, algorithm: Algorithm.drGrpo() })
+ */
+export const drGrpo = (): Algorithm => ({
+  update: {
+    credit: Credit.groupRelative(Advantage.centered),
+    loss: Loss.ppo({ clipLow: 0.8, clipHigh: 1.2 })
+  }
+})
