@@ -32,7 +32,7 @@ const computation = /\d\s*\+\s*\d.*=\s*\d[\s\S]*\\boxed\{/
 
 const responses = (groups: ReadonlyArray<GroupResult.GroupResult>) =>
   groups.flatMap((group) => GroupResult.isSkipped(group) ? [] : GroupResult.survivors(group)).map(([, trajectory]) =>
-    String(trajectory.transitions.at(-1)?.logs["response"] ?? "")
+    trajectory.transitions.at(-1)?.score?.answer ?? ""
   )
 
 const maxTokens = 40

@@ -28,6 +28,8 @@ export * as PairwisePreferenceGroupBuilder from "./env/judge/PairwisePreferenceG
 export * as Grader from "./env/Grader.ts"
 /** Metrics that carry how they are aggregated. */
 export * as EnvMetric from "./records/EnvMetric.ts"
+/** Judgements of environments and graders: a value, and optionally whether the task was solved, the answer, an explanation and parts. */
+export * as Score from "./records/Score.ts"
 /** Batches of groups to roll out. */
 export * as RLDataset from "./data/RLDataset.ts"
 /** Chooses the next tokens. */

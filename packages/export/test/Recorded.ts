@@ -1,5 +1,5 @@
 /** A short run, recorded: one evaluation and two iterations of a task with a tool, and a group that lost a member. */
-import { type RunRecord, RunStore } from "@effect-rl/core"
+import { type RunRecord, RunStore, Score } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
 import type { GroupResult } from "@effect-rl/core/program"
@@ -13,11 +13,13 @@ const turn = (
   prompt: ReadonlyArray<number>,
   tokens: ReadonlyArray<number>,
   reward: number,
-  logs: Record<string, string | number>
+  answer: string,
+  logs: Record<string, string | number> = {}
 ): Trajectory.Transition => ({
   observation: ModelInput.fromTokens(prompt),
   action: { tokens: Int32Array.from(tokens), logprobs: Float32Array.from(tokens, () => -0.5), stopReason: "stop" },
   reward,
+  score: Score.correct(reward === 1, { answer }),
   trainable: true,
   metrics: { correct: { kind: "rate", hit: reward === 1 } },
   logs
@@ -26,17 +28,16 @@ const turn = (
 /** Calls a calculator, then answers. */
 const member = (answer: string, reward: number): Trajectory.Trajectory => ({
   transitions: [
-    turn([1, 2, 3], [7, 8], 0, {
-      question: "What is 2 + 3?",
-      response: "<tool>",
+    turn([1, 2, 3], [7, 8], 0, "<tool>", {
       tool_call_0: "calculator({\"expression\":\"2+3\"})",
       tool_result_0: "5"
     }),
-    turn([1, 2, 3, 7, 8, 4], [9], reward, { response: answer, reference: "5" })
+    turn([1, 2, 3, 7, 8, 4], [9], reward, answer)
   ],
   stepReward: reward,
   stopReason: Option.some("completed"),
-  truncations: 0
+  truncations: 0,
+  task: { question: "What is 2 + 3?", reference: "5" }
 })
 
 const completed = (key: string, rewards: ReadonlyArray<number>): GroupResult.Completed => ({

@@ -1,5 +1,5 @@
 /** A short run that was recorded, with transcripts that try to be more than text. */
-import { type RunRecord, RunStore } from "@effect-rl/core"
+import { type RunRecord, RunStore, Score } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
 import type { GroupResult } from "@effect-rl/core/program"
@@ -28,9 +28,10 @@ const turn = ({ response, reward, times, tokens = [7, 8] }: Said): Trajectory.Tr
     stopReason: "stop"
   },
   reward,
+  score: Score.correct(reward === 1, { answer: response }),
   trainable: true,
   metrics: { correct: { kind: "rate", hit: reward === 1 } },
-  logs: { question: "What is 2 + 3?", response, reference: "5" },
+  logs: {},
   ...(times === undefined ? {} : { times })
 })
 
@@ -38,7 +39,8 @@ const member = (...turns: ReadonlyArray<Said>): Trajectory.Trajectory => ({
   transitions: turns.map((said, index) => index === 0 ? turn(said) : { ...turn(said), fork: "history" as const }),
   stepReward: turns.at(-1)?.reward ?? 0,
   stopReason: Option.some(turns.length > 1 ? "max_turns" : "completed"),
-  truncations: 0
+  truncations: 0,
+  task: { question: "What is 2 + 3?", reference: "5" }
 })
 
 const group = (

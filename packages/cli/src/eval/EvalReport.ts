@@ -11,21 +11,19 @@ export interface Answer {
   /** Counted from 0. */
   readonly question: number
   readonly attempt: number
-  readonly prompt: string | number
-  readonly reference: string | number
-  readonly response: string | number
+  readonly prompt: string
+  readonly reference: string
+  readonly response: string
   readonly correct: boolean
 }
 
 export const answers = ({ groups, name }: Evaluator.Evaluation): ReadonlyArray<Answer> =>
   groups.flatMap((group, question) =>
-    GroupResult.isSkipped(group) ? [] : GroupResult.survivors(group).flatMap(([attempt, { transitions }]) => {
-      const last = transitions.at(-1)
-      const { question: prompt = "", reference = "", response } = last?.logs ?? {}
-      const correct = last?.metrics["correct"]
-      return response === undefined || correct?.kind !== "rate"
-        ? []
-        : [{ evaluation: name, question, attempt, prompt, reference, response, correct: correct.hit }]
+    GroupResult.isSkipped(group) ? [] : GroupResult.survivors(group).flatMap(([attempt, { task, transitions }]) => {
+      const { answer: response, success: correct } = transitions.at(-1)?.score ?? {}
+      if (response === undefined || correct === undefined) return []
+      const { question: prompt = "", reference = "" } = task ?? {}
+      return [{ evaluation: name, question, attempt, prompt, reference, response, correct }]
     })
   )
 

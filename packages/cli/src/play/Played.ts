@@ -1,6 +1,6 @@
 /** What became of an episode that a person played. */
 import { EnvMetric } from "@effect-rl/core"
-import type { Trajectory } from "@effect-rl/core/environments"
+import { Trajectory } from "@effect-rl/core/environments"
 import { Statistics } from "@effect-rl/core/evaluation"
 import { GroupResult } from "@effect-rl/core/program"
 import * as Option from "effect/Option"
@@ -12,9 +12,11 @@ const paint = (style: Style, reward: number) => (reward > 0 ? style.good : rewar
 
 const count = ({ length }: ReadonlyArray<Trajectory.Transition>) => length === 1 ? "1 turn" : `${length} turns`
 
-const turnLines = ({ logs, reward }: Trajectory.Transition, turn: number, style: Style) => [
+type Played = Pick<Trajectory.Trajectory, "task" | "transitions">
+
+const turnLines = (played: Played, { reward }: Trajectory.Transition, turn: number, style: Style) => [
   `  turn ${turn + 1}, reward ${paint(style, reward)(Quantity.fixed(reward, 2))}`,
-  ...Object.entries(logs).flatMap(([name, value]) =>
+  ...Object.entries(Trajectory.texts(played, turn)).flatMap(([name, value]) =>
     Untrusted.showLines(`${name}: ${value}`).split("\n").map((line) => style.dim(`    ${line}`))
   )
 ]
@@ -33,19 +35,20 @@ export const turn = ({ reward }: Trajectory.Transition, style: Style): string =>
 /** Every turn of an episode that was left. */
 export const left = (transitions: ReadonlyArray<Trajectory.Transition>, style: Style): ReadonlyArray<string> => [
   `left after ${count(transitions)}: the input has ended`,
-  ...transitions.flatMap((transition, turn) => turnLines(transition, turn, style))
+  ...transitions.flatMap((transition, turn) => turnLines({ transitions }, transition, turn, style))
 ]
 
 /** Reward, metrics and every turn of what was played. */
 export const lines = (result: GroupResult.GroupResult, style: Style): ReadonlyArray<string> => {
   if (GroupResult.isSkipped(result)) return [style.warn(`not finished: ${Untrusted.show(result.reason.message)}`)]
-  return GroupResult.survivors(result).flatMap(([member, { stopReason, transitions }]) => {
+  return GroupResult.survivors(result).flatMap(([member, trajectory]) => {
+    const { stopReason, transitions } = trajectory
     const reward = result.rewardsG[member] ?? NaN
     const reason = Option.match(stopReason, { onNone: () => "", onSome: (name) => `, ${Untrusted.show(name)}` })
     return [
       `reward ${paint(style, reward)(Quantity.fixed(reward, 2))} after ${count(transitions)}${reason}`,
       ...metricLine([...transitions.map(({ metrics }) => metrics), result.metricsG[member] ?? {}]),
-      ...transitions.flatMap((transition, turn) => turnLines(transition, turn, style))
+      ...transitions.flatMap((transition, turn) => turnLines(trajectory, transition, turn, style))
     ]
   })
 }

@@ -1,7 +1,7 @@
 /** The same few held-out problems, answered before and after training. */
 import type { RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
-import { Conversation, LogNames, type Recorded, Rollouts, Story } from "@effect-rl/core/records"
+import { Conversation, type Recorded, Rollouts, Story } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
@@ -39,9 +39,7 @@ const turnLines = (transition: Trajectory.Transition, { said, tools }: Conversat
   [
     ...(Conversation.isLogged(transition) ? [Conversation.text(said)] : []),
     ...tools.map(callLine),
-    ...Conversation.others(transition).flatMap(([name, value]) =>
-      value === "" || LogNames.given.includes(name) ? [] : [`${name}: ${value}`]
-    )
+    ...Conversation.others(transition).flatMap(([name, value]) => value === "" ? [] : [`${name}: ${value}`])
   ].filter((line) => line !== "")
 
 const said = (trajectory: Trajectory.Trajectory) => {
@@ -66,8 +64,8 @@ const attempt = Effect.fnUntraced(function*(run: RunStore.RunReader, record: Rec
   if (first === undefined) return undefined
   const { reward, trajectory } = first
   const found: Attempt = {
-    question: Conversation.question(trajectory) ?? key,
-    reference: Conversation.reference(trajectory) ?? "",
+    question: trajectory.task?.question ?? key,
+    reference: trajectory.task?.reference ?? "",
     answer: { iteration, response: said(trajectory), reward }
   }
   return found

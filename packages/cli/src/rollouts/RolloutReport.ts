@@ -114,6 +114,7 @@ export const one = Effect.fnUntraced(function*(run: RunStore.RunReader, id: Roll
   yield* output.lines([
     output.style.bold(head(record, id)),
     `reward ${Quantity.fixed(reward, 3)}, ended by ${stopReason ?? "its environment"}`,
+    ...(trajectory.task?.reference === undefined ? [] : [`reference ${Untrusted.show(trajectory.task.reference)}`]),
     ...trajectory.transitions.flatMap((transition, index) => {
       const turn = turns[index]
       return turn === undefined ? [] : turnLines(transition, turn, index, output.style)

@@ -68,7 +68,7 @@ describe("effect-rl play", () => {
       assert.include(out, "3276")
       assert.include(out, "call calculator({\"expression\": \"91 * 36\"})")
       assert.include(out, "reward 1.00 after 2 turns, completed")
-      assert.include(out, "  correct 1.00, used_calculator 1.00")
+      assert.include(out, "  used_calculator 1.00, correct 1.00")
     }))
 
   it.effect("saves episodes as OpenAI's messages, one per line, with calls, the tools' answers and the reward", () =>

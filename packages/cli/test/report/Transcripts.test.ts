@@ -1,7 +1,7 @@
 import * as RunHistory from "@effect-rl/cli/report/RunHistory"
 import * as Transcripts from "@effect-rl/cli/report/Transcripts"
 import * as Style from "@effect-rl/cli/terminal/Style"
-import { RunStore } from "@effect-rl/core"
+import { type Env, RunStore } from "@effect-rl/core"
 import { ModelInput, Usage } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
 import type { GroupResult } from "@effect-rl/core/program"
@@ -9,22 +9,35 @@ import { GroupPayload } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 
-const turn = (logs: Trajectory.Transition["logs"]): Trajectory.Transition => ({
+type Said = Partial<Pick<Trajectory.Transition, "logs" | "score">>
+
+const turn = (said: Said): Trajectory.Transition => ({
   observation: ModelInput.empty,
   action: { tokens: new Int32Array(), logprobs: new Float32Array(), stopReason: "stop" },
   reward: 0,
   trainable: true,
   metrics: {},
-  logs
+  logs: {},
+  ...said
 })
 
-const groupOf = (key: string, ...logs: ReadonlyArray<Trajectory.Transition["logs"]>): GroupResult.GroupResult => ({
+const groupOf = (
+  key: string,
+  task: Env.Task | undefined,
+  ...turns: ReadonlyArray<Said>
+): GroupResult.GroupResult => ({
   _tag: "Completed",
   iteration: 0,
   key,
   tags: [],
   samplerStep: 0,
-  members: [Option.some({ transitions: logs.map(turn), stepReward: 1, stopReason: Option.none(), truncations: 0 })],
+  members: [Option.some({
+    transitions: turns.map(turn),
+    stepReward: 1,
+    stopReason: Option.none(),
+    truncations: 0,
+    ...(task !== undefined && { task })
+  })],
   rewardsG: Float64Array.of(1),
   metricsG: [{}],
   retried: []
@@ -58,7 +71,9 @@ const read = Effect.gen(function*() {
 })
 
 const answered = (response: string) =>
-  ["a", "b", "c", "d", "e"].map((key) => groupOf(key, { question: key, response, reference: "yes" }))
+  ["a", "b", "c", "d", "e"].map((key) =>
+    groupOf(key, { question: key, reference: "yes" }, { score: { value: 1, answer: response } })
+  )
 
 describe("Transcripts", () => {
   it.effect("are of three problems, with their first and last answers", () =>
@@ -79,7 +94,12 @@ describe("Transcripts", () => {
   it.effect("tell what was said turn by turn, where an environment has several", () =>
     Effect.gen(function*() {
       yield* evaluated(3, [
-        groupOf("7", { guess: "Guess: 5", feedback: "Too low" }, { guess: "Guess: 7", feedback: "Correct" })
+        groupOf(
+          "7",
+          undefined,
+          { logs: { guess: "Guess: 5", feedback: "Too low" } },
+          { logs: { guess: "Guess: 7", feedback: "Correct" } }
+        )
       ])
       assert.deepStrictEqual(yield* read, [{
         question: "7",
@@ -98,8 +118,9 @@ describe("Transcripts", () => {
       yield* evaluated(0, [
         groupOf(
           "0/Cara",
-          { assistant_content: "", tool_call_0: "search({})", tool_result_0: "237" },
-          { assistant_content: "237", ...problem }
+          problem,
+          { logs: { assistant_content: "", tool_call_0: "search({})", tool_result_0: "237" } },
+          { logs: { assistant_content: "237" } }
         )
       ])
       const [transcript] = yield* read

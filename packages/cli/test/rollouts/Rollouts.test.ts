@@ -46,7 +46,7 @@ describe("effect-rl show --rollout", () => {
       const [first] = json((yield* run("show", folder, "--rollouts", "--json", "--limit", "1")).out).slice(-1)
       const { out } = yield* run("show", folder, "--rollout", String(first?.["id"]))
       const text = out.join("\n")
-      assert.match(text, /member 3, iteration 1\nreward [01]\.000, ended by completed\n\nturn 0 /)
+      assert.match(text, /member 3, iteration 1\nreward [01]\.000, ended by completed\nreference \d+\n\nturn 0 /)
       assert.match(text, /user\n {2}What is \d+ \+ \d+\?.*\nresponse\n {2}\S/)
     }))
 

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
+import type * as Env from "../env/Env.ts"
 import * as EnvGroupBuilder from "../env/EnvGroupBuilder.ts"
 import * as Grader from "../env/Grader.ts"
 import * as ProblemEnv from "../env/ProblemEnv.ts"
@@ -39,20 +40,24 @@ const rewarded = <E, R>(
   { model: { renderer }, prefix = [] }: Options,
   { answer, question }: Problem<E, R>,
   { name, of }: Reward<E, R>
-) =>
-  SingleTurn.make(
+): Env.Env<E | Renderer.RendererError, R> => ({
+  task: { question, reference: answer },
+  ...SingleTurn.make(
     renderer,
     [...prefix, Message.user(question)],
     Effect.fnUntraced(function*({ message }, { stopReason }) {
       const text = Message.text(message)
+      const reward = yield* Grader.verdict(() => of(text))
       return {
         _tag: "Done",
-        reward: yield* Grader.verdict(() => of(text)),
-        logs: { question, response: text, reference: answer, reward: name },
+        reward,
+        score: { value: reward, answer: text },
+        logs: { reward: name },
         stopReason: stopReason === "length" ? "max_tokens" : "completed"
       }
     })
   )
+})
 
 const checked = <E, R>({ model, prefix = [] }: Options, { answer, check, question }: Problem<E, R>) =>
   ProblemEnv.make<E, R>({

@@ -4,6 +4,7 @@ import type * as Message from "../chat/Message.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
+import type { Score } from "../records/Score.ts"
 import type { EnvGroupBuilder } from "./EnvGroupBuilder.ts"
 import type { Limits } from "./Limits.ts"
 import type { StopReason } from "./StopReason.ts"
@@ -41,9 +42,17 @@ export interface Overflow {
   readonly stopReason?: StopReason
 }
 
-/** What a step reports besides its reward: aggregated metrics, and texts for display alone. */
+/** What is asked, where that is one question, and the answer that is expected. */
+export interface Task {
+  readonly question?: string
+  readonly reference?: string
+}
+
+/** What a step reports besides its reward: its score, aggregated metrics, and texts for display alone. */
 export interface Reported {
   readonly reward: number
+  /** The judgement behind the reward; a reward alone is the value of its score. */
+  readonly score?: Score
   readonly metrics?: EnvMetric.Metrics
   readonly logs?: Readonly<Record<string, string | number>>
   /** False keeps this turn's tokens out of training; true unless given. */
@@ -86,6 +95,8 @@ export interface Env<out E = never, out R = never> {
   readonly inject?: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<Prompt, E, R>
   /** Whether it reports its tool calls and makes no more than `toolCallsLeft`. */
   readonly countsToolCalls?: boolean
+  /** What it asks, for readers of transcripts. */
+  readonly task?: Task
   /** Limits of its own; the tighter of these and the caller's apply. */
   readonly limits?: Limits
   /** Called once the episode is over, however it ends: no step follows that another member could wait for. */

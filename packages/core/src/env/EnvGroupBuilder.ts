@@ -5,6 +5,7 @@ import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { Attempt } from "../records/Attempt.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
+import type { Score } from "../records/Score.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import type * as Env from "./Env.ts"
 import type { Trajectory } from "./Trajectory.ts"
@@ -12,6 +13,8 @@ import type { Trajectory } from "./Trajectory.ts"
 /** A member's reward from the whole group, added to what its steps gave. */
 export interface GroupReward {
   readonly reward: number
+  /** The judgement behind the reward; a reward alone is the value of its score. */
+  readonly score?: Score
   readonly metrics?: EnvMetric.Metrics
 }
 

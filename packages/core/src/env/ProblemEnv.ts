@@ -14,6 +14,7 @@ import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import * as EnvMetric from "../records/EnvMetric.ts"
+import * as Score from "../records/Score.ts"
 import type * as Env from "./Env.ts"
 import * as Grader from "./Grader.ts"
 import * as SingleTurn from "./SingleTurn.ts"
@@ -38,7 +39,7 @@ export interface Options<E = never, R = never> {
 
 /**
  * Reward = correct + formatCoef·(format − 1), where format needs a well-ended response that passes `checkFormat`: 1, 0.9, 0 and −0.1. A
- * response that is cut at its token limit is graded as well; its stop reason tells.
+ * response that is cut at its token limit is graded as well; its stop reason tells. Its score is 1 or 0, and says whether it is correct.
  *
  * @see tinker-cookbook `ProblemEnv`
  */
@@ -56,6 +57,7 @@ export const make = <E = never, R = never>(options: Options<E, R>): ProblemEnv<E
   return {
     question: options.question,
     referenceAnswer: options.referenceAnswer,
+    task: { question: options.question, reference: options.referenceAnswer },
     ...SingleTurn.make(
       renderer,
       messages,
@@ -66,8 +68,8 @@ export const make = <E = never, R = never>(options: Options<E, R>): ProblemEnv<E
         return {
           _tag: "Done",
           reward: Number(correct) + (options.formatCoef ?? 0.1) * (Number(format) - 1),
-          metrics: { format: EnvMetric.rate(format), correct: EnvMetric.rate(correct) },
-          logs: { question: options.question, response: text, reference: options.referenceAnswer },
+          score: Score.correct(correct, { answer: text }),
+          metrics: { format: EnvMetric.rate(format) },
           stopReason: stopReason === "length" ? "max_tokens" : "completed"
         } satisfies Env.Done
       })

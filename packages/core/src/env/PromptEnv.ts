@@ -23,7 +23,7 @@ export const make = (
     Effect.succeed({
       _tag: "Done",
       reward: 0,
-      logs: { response: Message.text(message) },
+      score: { value: 0, answer: Message.text(message) },
       stopReason: stopReason === "length" ? "max_tokens" : "completed"
     }))
 

@@ -3,6 +3,7 @@ import type * as Option from "effect/Option"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
+import type { Score } from "../records/Score.ts"
 import type * as Env from "./Env.ts"
 import type * as StopReason from "./StopReason.ts"
 
@@ -21,8 +22,11 @@ export interface Transition {
   readonly observation: ModelInput.ModelInput
   readonly action: Sampling.SampledTokens
   readonly reward: number
+  /** The judgement behind the reward; absent where the environment gave a reward alone. */
+  readonly score?: Score
   /** Whether this turn's tokens may be trained on. */
   readonly trainable: boolean
+  /** What the environment reported, with the rate `correct` of a score that says whether the task was solved. */
   readonly metrics: EnvMetric.Metrics
   readonly logs: Readonly<Record<string, string | number>>
   /** Why the observation does not begin with the last one and its action, where the environment says so. */
@@ -47,8 +51,31 @@ export interface Trajectory {
   readonly stopReason: Option.Option<StopReason.Name>
   /** Turns that were cut at their token limit and after which the episode went on. */
   readonly truncations: number
+  /** What the environment asked, where it says so. */
+  readonly task?: Env.Task
   /** What the environment logged about a first prompt that exceeded the budget. */
   readonly logs?: Readonly<Record<string, string | number>>
+}
+
+/** What a person is shown of a turn by name: the task, before the first turn, the answer that was judged, and what was logged. */
+export const texts = (
+  { task, transitions }: Pick<Trajectory, "task" | "transitions">,
+  index: number
+): Transition["logs"] => {
+  const { logs = {}, score: { answer, explanation } = {} } = transitions[index] ?? {}
+  return {
+    ...(index === 0 && task?.question !== undefined && { question: task.question }),
+    ...(answer !== undefined && { response: answer }),
+    ...(index === 0 && task?.reference !== undefined && { reference: task.reference }),
+    ...(explanation !== undefined && { explanation }),
+    ...logs
+  }
+}
+
+/** Whether one of its turns solved the task; undefined where no score says. */
+export const isCorrect = ({ transitions }: Trajectory): boolean | undefined => {
+  const verdicts = transitions.flatMap(({ score }) => score?.success ?? [])
+  return verdicts.length === 0 ? undefined : verdicts.includes(true)
 }
 
 /** Whether the last turn was cut at its token limit. */

@@ -23,7 +23,7 @@ export interface Evaluation {
   /** Named `<evaluator>/…`. */
   readonly metrics: Readonly<Record<string, number>>
   /** The share of correct answers; absent where answers are not graded as correct or not. */
-  readonly score?: RunRecord.Score
+  readonly score?: RunRecord.Share
   /** Absent where there are no rewards. */
   readonly reward?: RunRecord.Reward
   /** The episodes themselves; empty where there are none. */
@@ -67,18 +67,15 @@ const dropMembers = FailurePolicy.fromDescription({
   }
 })
 
-/** For each member that finished, whether it was correct; undefined where its environment does not report it. */
+/** For each member that finished, whether it was correct; undefined where no score says. */
 const correctOf = (group: GroupResult.Group) =>
-  GroupResult.survivors(group).map(([, { transitions }]) => {
-    const reports = transitions.flatMap(({ metrics: { correct } }) => correct?.kind === "rate" ? [correct] : [])
-    return reports.length === 0 ? undefined : reports.some(({ hit }) => hit)
-  })
+  GroupResult.survivors(group).map(([, trajectory]) => Trajectory.isCorrect(trajectory))
 
 const share = (verdicts: ReadonlyArray<boolean>) => verdicts.filter(Boolean).length / verdicts.length
 
 /**
- * Share of correct episodes, and of groups with at least one. Where some episodes report correctness, one that does not counts as
- * incorrect.
+ * Share of correct episodes, and of groups with at least one. Where some episodes have a score that says whether they are correct, one without counts
+ * as incorrect.
  */
 const correctNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   const reportedG = groups.map(correctOf).filter((reports) => reports.length > 0)

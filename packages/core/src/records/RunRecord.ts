@@ -228,8 +228,8 @@ export const Evaluating = Schema.TaggedStruct("Evaluating", {
 })
 
 /** A share of correct answers with the ends of its 95 % interval. */
-export const Score = Schema.Struct({ value: Schema.Number, low: Schema.Number, high: Schema.Number })
-export interface Score extends Schema.Schema.Type<typeof Score> {}
+export const Share = Schema.Struct({ value: Schema.Number, low: Schema.Number, high: Schema.Number })
+export interface Share extends Schema.Schema.Type<typeof Share> {}
 
 /** An evaluator measured the weights before `iteration`. */
 export const Evaluated = Schema.TaggedStruct("Evaluated", {
@@ -239,7 +239,7 @@ export const Evaluated = Schema.TaggedStruct("Evaluated", {
   evaluator: Schema.String,
   metrics: Numbers,
   /** Absent where the evaluator does not grade answers as correct or not. */
-  score: Schema.optionalKey(Score),
+  score: Schema.optionalKey(Share),
   reward: Schema.optionalKey(Reward),
   seconds: Schema.Finite,
   spent: Spent

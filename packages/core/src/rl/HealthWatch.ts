@@ -71,14 +71,14 @@ export const watch = <Cursor, E, R>(
   program: Program.Program<Cursor, E, R>
 ): Program.Program<Cursor, E | Unhealthy, R> => {
   if (stopOn.length === 0) return program
-  const watched = (iteration: Program.Iteration<Cursor, E, R>): Program.Iteration<Cursor, E | Unhealthy, R> => ({
-    ...iteration,
+  const watched = (made: Program.Iteration<Cursor, E, R>): Program.Iteration<Cursor, E | Unhealthy, R> => ({
+    ...made,
     get cursor() {
-      return iteration.cursor
+      return made.cursor
     },
-    report: (outputs) => {
-      const report = iteration.report(outputs)
-      const failure = verdict(stopOn, report.metrics["progress/batch"] ?? 0, report.metrics)
+    report: (outputs, iteration) => {
+      const report = made.report(outputs, iteration)
+      const failure = verdict(stopOn, iteration, report.metrics)
       if (failure === undefined) return report
       const message = `stopOn ends the run: ${failure.message}`
       return { ...report, failure, notes: [...report.notes ?? [], { entry: { _tag: "Warning", message } }] }

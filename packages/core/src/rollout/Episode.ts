@@ -11,6 +11,7 @@ import type * as Trajectory from "../env/Trajectory.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Key from "../records/Key.ts"
+import * as Score from "../records/Score.ts"
 import type { Failure } from "./FailurePolicy.ts"
 import * as Given from "./Given.ts"
 import type { Hooks, State } from "./Hooks.ts"
@@ -134,9 +135,10 @@ const record = (
     action,
     reward: step.reward,
     trainable: step.trainable ?? true,
-    metrics: step.metrics ?? nothing,
+    metrics: Score.withCorrect(step.score, step.metrics ?? nothing),
     logs: step.logs ?? nothing
   }
+  if (step.score !== undefined) transition.score = step.score
   if (observation.fork !== undefined) transition.fork = observation.fork
   if (times !== undefined) transition.times = times
   progress.transitions.push(transition)
@@ -208,11 +210,15 @@ const play = Effect.fnUntraced(function*<E, R, PE, PR>(
   }
 })
 
-const trajectory = ({ stepReward, transitions, truncations }: Progress, ending: Ending): Trajectory.Trajectory => ({
+const trajectory = <E, R, PE, PR>(
+  { env: { task }, progress: { stepReward, transitions, truncations } }: Episode<E, R, PE, PR>,
+  ending: Ending
+): Trajectory.Trajectory => ({
   transitions,
   stepReward,
   stopReason: Option.fromUndefinedOr(ending.reason),
   truncations,
+  ...(task !== undefined && { task }),
   ...(ending.logs !== undefined && { logs: ending.logs })
 })
 
@@ -221,7 +227,7 @@ const afterwards = Effect.fnUntraced(function*<E, R, PE, PR>(episode: Episode<E,
   const { onArtifacts, onGrade } = episode.hooks ?? {}
   if (ending.graded && onGrade !== undefined) yield* Effect.mapError(onGrade(at), hookFailed)
   if (onArtifacts !== undefined) yield* Effect.mapError(onArtifacts(at), hookFailed)
-  return trajectory(episode.progress, ending)
+  return trajectory(episode, ending)
 })
 
 const bounds = <E, R>(env: Env.Env<E, R>, { limits }: Options<E, R>) => {
@@ -284,5 +290,5 @@ export const run = <E, R, PE, PR>(
       return Effect.flatMap(Clock.currentTimeMillis, (now) => runTimed(make(env, policy, key, { hooks, limits }, now)))
     }
     const episode = make(env, policy, key, { hooks, limits }, 0)
-    return Effect.map(playToEnd(episode), (ending) => trajectory(episode.progress, ending))
+    return Effect.map(playToEnd(episode), (ending) => trajectory(episode, ending))
   })

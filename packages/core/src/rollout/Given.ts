@@ -4,6 +4,7 @@ import type * as Env from "../env/Env.ts"
 import * as Limits from "../env/Limits.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as Key from "../records/Key.ts"
+import type { Score } from "../records/Score.ts"
 import * as Check from "../settings/Check.ts"
 import { RolloutError, Violation } from "./RolloutError.ts"
 
@@ -34,6 +35,16 @@ const wrongReward = (key: Key.MemberKey, field: string, { reward }: Env.Overflow
   return expected === undefined ? undefined : violation(key, `${field}.reward`, reward, expected)
 }
 
+/** The first number of a score that is not one; undefined for a valid score. */
+export const wrongNumber = ({ parts = {}, value }: Score): readonly [field: string, found: number] | undefined =>
+  [["value", value] as const, ...Object.entries(parts).map(([name, part]) => [`parts.${name}`, part] as const)]
+    .find(([, found]) => !Number.isFinite(found))
+
+const wrongScore = (key: Key.MemberKey, { score }: Env.Step) => {
+  const [field, found] = score === undefined ? [] : wrongNumber(score) ?? []
+  return field === undefined ? undefined : violation(key, `step.score.${field}`, found, "a finite number")
+}
+
 const noTokens = (key: Key.MemberKey, field: string, { input }: Env.Prompt) =>
   input.length > 0 ? undefined : violation(key, `${field}.input`, "0 tokens", "at least 1")
 
@@ -59,6 +70,7 @@ const wrongToolCalls = (key: Key.MemberKey, { toolCalls }: Env.Step, left: numbe
 export const wrongStep = (key: Key.MemberKey, given: Env.Step, toolCallsLeft: number | undefined) =>
   wrongTag(key, "step", given, "Continue", "Done")
     ?? wrongReward(key, "step", given)
+    ?? wrongScore(key, given)
     ?? wrongToolCalls(key, given, toolCallsLeft)
     ?? (given._tag === "Continue" ? wrongPrompt(key, "step.observation", given.observation) : undefined)
 

@@ -17,10 +17,13 @@ const rewardsViolation = (rewards: ReadonlyArray<GroupReward>, count: number) =>
     const found = `${rewards.length} rewards`
     return new Violation({ field: "groupRewards", found, expected: `one per trajectory (${count})` })
   }
-  for (const [index, { reward }] of rewards.entries()) {
+  for (const [index, { reward, score }] of rewards.entries()) {
+    const at = `groupRewards[${index}]`
     const expected = Given.expectedReward(reward)
-    if (expected === undefined) continue
-    return new Violation({ field: `groupRewards[${index}].reward`, found: String(reward), expected })
+    if (expected !== undefined) return new Violation({ field: `${at}.reward`, found: String(reward), expected })
+    const [field, found] = score === undefined ? [] : Given.wrongNumber(score) ?? []
+    if (field === undefined) continue
+    return new Violation({ field: `${at}.score.${field}`, found: String(found), expected: "a finite number" })
   }
   return undefined
 }

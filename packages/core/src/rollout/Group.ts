@@ -11,6 +11,7 @@ import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Attempt from "../records/Attempt.ts"
 import type { MemberKey } from "../records/Key.ts"
+import * as Score from "../records/Score.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Attempts from "./Attempts.ts"
 import * as Episode from "./Episode.ts"
@@ -206,12 +207,14 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { grading, members, reward
   if (firstDropped !== undefined && members.every(Option.isNone)) return skipped(run, firstDropped)
   const rewardsG = new Float64Array(members.length).fill(NaN)
   const metricsG = members.map((): Group["metricsG"][number] => ({}))
+  const scoresG = members.map((): Score.Score | undefined => undefined)
   let survivor = 0
   for (const [index, member] of members.entries()) {
     if (Option.isNone(member)) continue
     const given = rewards[survivor++]
     rewardsG[index] = member.value.stepReward + (given?.reward ?? 0)
-    metricsG[index] = given?.metrics ?? {}
+    scoresG[index] = given?.score
+    metricsG[index] = Score.withCorrect(given?.score, given?.metrics ?? {})
   }
   const { key, tags } = run.builder
   const group: Group = {
@@ -222,6 +225,7 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { grading, members, reward
     members,
     rewardsG,
     metricsG,
+    ...(scoresG.some((score) => score !== undefined) && { scoresG }),
     retried: inOrder(run.retried),
     ...(grading.milliseconds > 0 && { grading })
   }

@@ -2,6 +2,7 @@
 import * as Option from "effect/Option"
 import type * as Trajectory from "../env/Trajectory.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
+import type { Score } from "../records/Score.ts"
 
 /** The kinds of failure of a member; see `FailurePolicy`. */
 export type FailureTag =
@@ -46,6 +47,8 @@ export interface Group {
   readonly samplerStep: number
   readonly members: ReadonlyArray<Option.Option<Trajectory.Trajectory>>
   readonly rewardsG: Float64Array
+  /** The judgement behind the group's reward of each member; absent where it gave none. */
+  readonly scoresG?: ReadonlyArray<Score | undefined>
   /** What the group's rewards reported, per member. */
   readonly metricsG: ReadonlyArray<EnvMetric.Metrics>
   /** Attempts that failed and were made good by a retry, in the order of members and attempts. */

@@ -68,7 +68,7 @@ const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
 ) {
   const outputs = yield* submission.settle
   const { position: { iteration, optimizerSteps, usage: before } } = yield* Ref.get(run.status)
-  const { failure, metrics, notes = [], payload, reward } = report(outputs)
+  const { failure, metrics, notes = [], payload, reward } = report(outputs, iteration)
   const [measured, measuring] = measure === undefined
     ? [{}, Usage.zero]
     : yield* Tally.measure(Effect.raceFirst(measure(run.weights("training")), Effect.as(run.halted, {})))

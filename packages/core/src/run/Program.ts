@@ -83,8 +83,8 @@ export interface Iteration<out Cursor, out E = never, out R = never> {
   readonly updates: ReadonlyArray<Update<E, R>>
   /** Read when the results of the iteration have arrived. */
   readonly cursor: Cursor
-  /** Called with one output for each update that took an optimizer step, in order. */
-  readonly report: (outputs: ReadonlyArray<UpdateOutput>) => Report<E>
+  /** Called with one output for each update that took an optimizer step, in order, and the index of the iteration in the run. */
+  readonly report: (outputs: ReadonlyArray<UpdateOutput>, iteration: number) => Report<E>
   /** More metrics, measured with the weights after the iteration's updates; abandoned where the budget is exhausted. */
   readonly measure?: ((weights: Weights) => Effect.Effect<Report["metrics"], E, R>) | undefined
 }

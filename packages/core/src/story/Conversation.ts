@@ -76,15 +76,16 @@ const answers = ({ said: { toolCalls = [] }, tools }: Turn): ReadonlyArray<Messa
       : [{ role: "tool", content: result, name, ...(id === undefined ? {} : { toolCallId: id }) }]
   })
 
-const loggedResponse = (logs: Logs) => logged(logs, LogNames.response) ?? logged(logs, LogNames.besideCalls)
+const loggedResponse = ({ logs, score }: Trajectory.Transition) => score?.answer ?? logged(logs, LogNames.besideCalls)
 
-/** Whether the environment logged what was said in the turn. */
-export const isLogged = ({ logs }: Trajectory.Transition): boolean => loggedResponse(logs) !== undefined
+/** Whether the environment told what was said in the turn, as the answer that it judged or in its logs. */
+export const isLogged = (transition: Trajectory.Transition): boolean => loggedResponse(transition) !== undefined
 
 /** The response as it was logged, or from its tokens. */
-const saidIn = ({ action: { tokens }, logs }: Trajectory.Transition, decode: Language["decode"] | undefined) => {
+const saidIn = (transition: Trajectory.Transition, decode: Language["decode"] | undefined) => {
+  const { action: { tokens }, logs } = transition
   const toolCalls = loggedCalls(logs)
-  const text = loggedResponse(logs)
+  const text = loggedResponse(transition)
     ?? (decode === undefined ? `(${tokens.length} tokens)` : PromptText.response(decode(tokens)))
   return { ...Message.assistant(text), ...(toolCalls.length === 0 ? {} : { toolCalls }) }
 }
@@ -105,10 +106,13 @@ const addedIn = ({ before, transition }: Shown, decode: Language["decode"] | und
 }
 
 /** The question and answers of tools as they were logged, where they were; what stands in the tokens beside the answers comes after them. */
-const shownIn = (shown: Shown, decode: Language["decode"] | undefined): ReadonlyArray<Message.Message> => {
-  const { before, transition, turn } = shown
-  const question = before === undefined ? logged(transition.logs, LogNames.question) : undefined
-  if (question !== undefined) return [Message.user(question)]
+const shownIn = (
+  shown: Shown,
+  question: string | undefined,
+  decode: Language["decode"] | undefined
+): ReadonlyArray<Message.Message> => {
+  const { before, turn } = shown
+  if (before === undefined && question !== undefined) return [Message.user(question)]
   const answered = turn === undefined ? [] : answers(turn)
   const added = addedIn(shown, decode)
   const isAnswer = (message: Message.Message) =>
@@ -121,13 +125,13 @@ const shownIn = (shown: Shown, decode: Language["decode"] | undefined): Readonly
  * Without `decode`, only what the environment logged is known.
  */
 export const make = (
-  { transitions }: Trajectory.Trajectory,
+  { task, transitions }: Trajectory.Trajectory,
   responses: ReadonlyArray<Message.Message | undefined>,
   decode?: Language["decode"]
 ): ReadonlyArray<Turn> => {
   const turns: Array<Turn> = []
   for (const [index, transition] of transitions.entries()) {
-    const shown = shownIn({ transition, before: transitions[index - 1], turn: turns.at(-1) }, decode)
+    const shown = shownIn({ transition, before: transitions[index - 1], turn: turns.at(-1) }, task?.question, decode)
     const said = responses[index] ?? saidIn(transition, decode)
     turns.push({ shown, said, tools: toolsOf(said, transition.logs) })
   }
@@ -178,14 +182,6 @@ export const toOpenAi = (turns: ReadonlyArray<Turn>): ReadonlyArray<OpenAi.ChatM
       return { ...read, content: [...Message.parts(message), ...written] }
     })
   )
-
-/** The first question, where the environment logged one. */
-export const question = ({ transitions }: Trajectory.Trajectory): string | undefined =>
-  transitions.map(({ logs }) => logged(logs, LogNames.question)).find((found) => found !== undefined)
-
-/** The right answer, where the environment logged one. */
-export const reference = ({ transitions }: Trajectory.Trajectory): string | undefined =>
-  transitions.map(({ logs }) => logged(logs, LogNames.reference)).findLast((found) => found !== undefined)
 
 /** What a turn logged beside the conversation. */
 export const others = (

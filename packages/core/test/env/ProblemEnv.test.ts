@@ -88,8 +88,7 @@ describe("an episode", () => {
     Effect.gen(function*() {
       const done = yield* step(`2${end}`)
       assert.strictEqual(done._tag, "Done")
-      assert.deepStrictEqual(done.logs, { question: "What is 1 + 1?", response: "2", reference: "2" })
-      assert.deepStrictEqual(done.metrics?.["correct"], { kind: "rate", hit: true })
+      assert.deepStrictEqual(done.score, { value: 1, success: true, answer: "2" })
       assert.propertyVal(done, "stopReason", "completed")
     }))
 

@@ -19,7 +19,7 @@ describe("one prompt, one answer", () => {
       const { stepReward, stopReason, transitions } = yield* play(Talk.said("Hello"))
       assert.strictEqual(stepReward, 0)
       assert.deepStrictEqual(stopReason, Option.some("completed"))
-      assert.deepStrictEqual(transitions.map(({ logs }) => logs), [{ response: "Hello" }])
+      assert.deepStrictEqual(transitions.map(({ score }) => score), [{ value: 0, answer: "Hello" }])
     }))
 
   it.effect("says that an answer was cut", () =>

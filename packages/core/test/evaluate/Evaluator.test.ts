@@ -1,12 +1,4 @@
-import {
-  Env,
-  type EnvGroupBuilder,
-  EnvMetric,
-  Evaluator,
-  ProblemEnv,
-  ProblemGroupBuilder,
-  Tinker
-} from "@effect-rl/core"
+import { Env, type EnvGroupBuilder, Evaluator, ProblemEnv, ProblemGroupBuilder, Score, Tinker } from "@effect-rl/core"
 import { ModelInput, Weights } from "@effect-rl/core/backend"
 import { Proportion } from "@effect-rl/core/evaluation"
 import type { Renderer } from "@effect-rl/core/renderers"
@@ -109,7 +101,7 @@ describe("A test set", () => {
             step: () => Effect.succeed(step)
           })
         )
-      const right = answers("right", { _tag: "Done", reward: 1, metrics: { correct: EnvMetric.rate(true) } })
+      const right = answers("right", { _tag: "Done", reward: 1, score: Score.correct(true) })
       const cut = answers("cut", { _tag: "Done", reward: -0.1, stopReason: "max_tokens" })
       const overflow = broken(
         "overflow",
@@ -146,7 +138,7 @@ describe("A test set", () => {
             initialObservation: Effect.succeed(Env.prompt(ModelInput.fromTokens([40]), [])),
             step: () => {
               const reward = rewards[member] ?? NaN
-              return Effect.succeed({ _tag: "Done", reward, metrics: { correct: EnvMetric.rate(reward > 0) } })
+              return Effect.succeed({ _tag: "Done", reward, score: Score.correct(reward > 0) })
             }
           })
       })

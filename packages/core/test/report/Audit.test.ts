@@ -11,13 +11,14 @@ interface Said {
   readonly tokens: ReadonlyArray<number>
   readonly text?: string
   readonly metrics?: EnvMetric.Metrics
+  readonly isCorrect?: boolean
   readonly isCut?: boolean
   /** Of each token; −1 unless given. */
   readonly logprob?: number
 }
 
 const member = (
-  { isCut = false, logprob = -1, metrics = {}, reward, text = "", tokens }: Said
+  { isCorrect, isCut = false, logprob = -1, metrics = {}, reward, text = "", tokens }: Said
 ): Trajectory.Trajectory => ({
   transitions: [{
     observation: ModelInput.fromTokens([1]),
@@ -29,8 +30,10 @@ const member = (
     reward,
     trainable: true,
     metrics,
-    logs: { question: "Print the score.", response: text }
+    score: { value: reward, answer: text, ...(isCorrect !== undefined && { success: isCorrect }) },
+    logs: {}
   }],
+  task: { question: "Print the score." },
   stepReward: reward,
   stopReason: Option.some("completed"),
   truncations: 0
@@ -66,7 +69,7 @@ const healthy = (index: number): ReadonlyArray<Said> =>
         "def score(x):\n  return x == 5",
         "I give up; ignore my previous line."
       ][drawn(3, index, member)] ?? "",
-      metrics: { correct: { kind: "rate", hit: right } }
+      isCorrect: right
     }
   })
 
@@ -82,9 +85,7 @@ const broken: Readonly<Record<string, (said: ReadonlyArray<Said>, index: number)
   duplicates: (said, index) =>
     said.map((one, member) => member < 4 ? { ...one, tokens: tokens(20, "same", index) } : one),
   grader_disagreement: (said) =>
-    said.map((one, member) =>
-      member > 1 ? one : { ...one, reward: 1, metrics: { correct: { kind: "rate", hit: member === 0 } } }
-    ),
+    said.map((one, member) => member > 1 ? one : { ...one, reward: 1, isCorrect: member === 0 }),
   repetition: (said, index) =>
     said.map((one, member) =>
       member === 2 ? { ...one, tokens: Array.from({ length: 90 }, (_, at) => drawn(1000, "loop", index, at % 6)) } : one
@@ -121,10 +122,7 @@ describe("Audit.group", () => {
     const asked = group("g", healthy(1))
     const quoted: GroupResult.Completed = {
       ...asked,
-      members: asked.members.map(Option.map(({ transitions, ...rest }) => ({
-        ...rest,
-        transitions: transitions.map((one) => ({ ...one, logs: { question: "Explain sys.exit(0)." } }))
-      })))
+      members: asked.members.map(Option.map((member) => ({ ...member, task: { question: "Explain sys.exit(0)." } })))
     }
     assert.deepStrictEqual(Audit.group(quoted), [])
   })

@@ -1,4 +1,4 @@
-import { type Env, EnvMetric, type Policy, Rollout } from "@effect-rl/core"
+import { type Env, EnvMetric, type Policy, Rollout, Score } from "@effect-rl/core"
 import { Trajectory } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
@@ -35,9 +35,14 @@ describe("turn by turn", () => {
 
   it.effect("a transition keeps the prompt, the action and what the step reported", () =>
     Effect.gen(function*() {
-      const metrics = { correct: EnvMetric.rate(true) }
+      const score = Score.correct(true, { answer: "7" })
       const { trajectory } = yield* play(
-        Scripted.env({ ...next(0.25), trainable: false }, { ...done(1), metrics, logs: { answer: "7" } }),
+        Scripted.env({ ...next(0.25), trainable: false }, {
+          ...done(1),
+          score,
+          metrics: { depth: EnvMetric.max(2) },
+          logs: { said: "7" }
+        }),
         [4, 1]
       )
       assert.deepStrictEqual(trajectory.transitions, [
@@ -53,9 +58,10 @@ describe("turn by turn", () => {
           observation: prompt(3).input,
           action: tokens(1),
           reward: 1,
+          score,
           trainable: true,
-          metrics,
-          logs: { answer: "7" }
+          metrics: { depth: EnvMetric.max(2), correct: EnvMetric.rate(true) },
+          logs: { said: "7" }
         }
       ])
       assert.strictEqual(trajectory.stepReward, 1.25)
@@ -146,6 +152,14 @@ describe("an invalid value is named", () => {
         initialObservation: Effect.succeed<Env.Overflow>({ _tag: "Overflow", reward })
       }
       assert.strictEqual(yield* message(overflow), expected.replace("step", "initialObservation"))
+    }))
+
+  it.effect("a score, or a part of it, that is not finite", () =>
+    Effect.gen(function*() {
+      const scored = (score: Score.Score) => message(Scripted.env({ ...done(1), score }))
+      assert.include(yield* scored({ value: NaN }), "step.score.value is NaN, expected a finite number")
+      const parts = { form: Infinity }
+      assert.include(yield* scored({ value: 1, parts }), "step.score.parts.form is Infinity, expected a finite number")
     }))
 
   it.effect("a step that is none", () =>

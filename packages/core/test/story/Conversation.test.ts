@@ -47,20 +47,11 @@ const spoken = (
 }
 
 describe("Conversation", () => {
-  it("has the texts that an environment logged, with calls of tools and their answers", () => {
-    const turns = Conversation.make(
-      episode(
-        turn([], [], {
-          question: "2 + 3?",
-          assistant_content: "",
-          tool_call_0: "add({\"a\":2})",
-          tool_result_0: "5",
-          score: 1
-        }),
-        turn([], [], { response: "It is 5.", reference: "5" })
-      ),
-      []
-    )
+  it("has the question, the texts that an environment logged and the judged answer, with calls of tools and their answers", () => {
+    const called = { assistant_content: "", tool_call_0: "add({\"a\":2})", tool_result_0: "5", score: 1 }
+    const answered = { ...turn([], []), score: { value: 1, answer: "It is 5." } }
+    const asked = { ...episode(turn([], [], called), answered), task: { question: "2 + 3?", reference: "5" } }
+    const turns = Conversation.make(asked, [])
     assert.deepStrictEqual(Conversation.messages(turns), [
       Message.user("2 + 3?"),
       { ...Message.assistant(""), toolCalls: [add] },
@@ -77,7 +68,7 @@ describe("Conversation", () => {
   })
 
   it("has the last answers of tools, which no later turn was shown", () => {
-    const last = turn([], [], { response: "", tool_call_0: "stop({})", tool_result_0: "done" })
+    const last = turn([], [], { assistant_content: "", tool_call_0: "stop({})", tool_result_0: "done" })
     const messages = Conversation.messages(Conversation.make(episode(last), []))
     assert.deepStrictEqual(messages.at(-1), { role: "tool", content: "done", name: "stop" })
   })

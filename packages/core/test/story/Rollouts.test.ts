@@ -18,8 +18,10 @@ const group = (key: string): GroupResult.Completed => ({
       reward: 1,
       trainable: true,
       metrics: {},
-      logs: { question: key, response: `answer to ${key}` }
+      score: { value: 1, answer: `answer to ${key}` },
+      logs: {}
     }],
+    task: { question: key },
     stepReward: 1,
     stopReason: Option.none(),
     truncations: 0

@@ -52,7 +52,7 @@ const title = ({ evaluator, iteration }: Projection.Batch) =>
   evaluator === undefined ? `RL iteration ${iteration}` : `Evaluation ${evaluator} before iteration ${iteration}`
 
 const memberSection = (member: Rollouts.Told): Logtree.Node => {
-  const reference = Conversation.reference(member.trajectory)
+  const reference = member.trajectory.task?.reference
   return Logtree.section(4, `Trajectory ${member.member}`, [
     Logtree.conversation(Conversation.toOpenAi(member.turns)),
     ...(reference === undefined ? [] : [Logtree.text(`Reference answer: ${reference}`)]),

@@ -49,7 +49,7 @@ const common = (member: Rollouts.Told, model: string) => {
     epoch: member.member + 1,
     uuid: `${key}#${member.member}`,
     input: turns[0] === undefined ? "" : Conversation.shownText(turns[0]),
-    target: Conversation.reference(trajectory) ?? "",
+    target: trajectory.task?.reference ?? "",
     metadata: { tags, advantage: advantage ?? null, sampler_step: group.record.step },
     scores: scoreOf(member),
     model_usage: { [model]: usageOf(member) },

@@ -14,7 +14,7 @@ const rewardOf = (name: string, reward: RunRecord.Reward | undefined) => ({
   ...(reward?.standardError === undefined ? {} : { [`${name}/standard_error`]: reward.standardError })
 })
 
-const scoreOf = (evaluator: string, score: RunRecord.Score | undefined) =>
+const scoreOf = (evaluator: string, score: RunRecord.Share | undefined) =>
   score === undefined
     ? {}
     : {

@@ -1,5 +1,5 @@
 /** A long calculation, with a calculator as a tool. */
-import { type ChatModel, EnvMetric, FunctionTool, Message, ToolEnv } from "@effect-rl/core"
+import { type ChatModel, EnvMetric, FunctionTool, Message, Score, ToolEnv } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -51,6 +51,7 @@ export const make = ({ answer, expression, model }: Options) =>
     model,
     tools: [calculator],
     messages: [Message.user(question(expression))],
+    reference: answer,
     maxTurns,
     grade: (messages) => {
       const last = messages.at(-1)
@@ -58,7 +59,8 @@ export const make = ({ answer, expression, model }: Options) =>
       const called = messages.some(({ role }) => role === "tool")
       return Effect.succeed({
         reward: Number(correct),
-        metrics: { correct: EnvMetric.rate(correct), used_calculator: EnvMetric.rate(called) }
+        score: Score.correct(correct),
+        metrics: { used_calculator: EnvMetric.rate(called) }
       })
     }
   })

@@ -1,5 +1,5 @@
 /** A number is guessed in a few turns, each answered with too low or too high. */
-import { type ChatModel, Env, EnvMetric, Message } from "@effect-rl/core"
+import { type ChatModel, Env, Message, Score } from "@effect-rl/core"
 import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 
@@ -70,6 +70,7 @@ export const make = (
   let isOver = false
   const show = Effect.suspend(() => renderer.generationPrompt([rules(range), ...turns]))
   return {
+    task: { reference: String(answer) },
     initialObservation: Effect.map(show, (input) => Env.prompt(input, renderer.stop)),
     step: Effect.fnUntraced(function*({ tokens }) {
       if (isOver) return yield* Effect.die(new Error("the episode is over"))
@@ -79,8 +80,8 @@ export const make = (
       isOver = reward === 1 || turns.length / 2 >= maxTurns
       const reported = {
         reward,
-        metrics: { correct: EnvMetric.rate(reward === 1) },
-        logs: { guess: said, feedback: Message.text(reply), target: answer }
+        score: Score.correct(reward === 1),
+        logs: { guess: said, feedback: Message.text(reply) }
       }
       if (isOver) return { ...reported, _tag: "Done", stopReason: reward === 1 ? "completed" : "max_turns" }
       const observation = { ...Env.prompt(yield* show, renderer.stop), fork: "history" } as const

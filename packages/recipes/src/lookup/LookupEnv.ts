@@ -1,5 +1,5 @@
 /** A question about a fact that only the search tool knows. */
-import { type ChatModel, EnvMetric, FunctionTool, Message, ToolEnv } from "@effect-rl/core"
+import { type ChatModel, EnvMetric, FunctionTool, Message, Score, ToolEnv } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Directory from "./Directory.ts"
@@ -47,6 +47,7 @@ export const make = ({ model, name, seed }: Options) => {
     model,
     tools: [searchIn(directory, seed)],
     messages: [Message.user(question(name))],
+    ...(room !== undefined && { reference: room }),
     maxTurns,
     grade: (messages) => {
       const last = messages.at(-1)
@@ -54,7 +55,8 @@ export const make = ({ model, name, seed }: Options) => {
       const searched = messages.some(({ role }) => role === "tool")
       return Effect.succeed({
         reward: Number(correct),
-        metrics: { correct: EnvMetric.rate(correct), searched: EnvMetric.rate(searched) }
+        score: Score.correct(correct),
+        metrics: { searched: EnvMetric.rate(searched) }
       })
     }
   })

@@ -1,6 +1,6 @@
 /** Full-text search over the prompts and answers of a run, and everything that its environments logged. */
 import type { RunRecord, RunStore } from "@effect-rl/core"
-import type { Trajectory } from "@effect-rl/core/environments"
+import { Trajectory } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
 import { Conversation, GroupPayload, NewTokens, type Story } from "@effect-rl/core/records"
 import type { Tokenizer } from "@effect-rl/core/renderers"
@@ -11,9 +11,10 @@ import * as Hits from "../story/Hits.ts"
 
 type Decode = Tokenizer.Tokenizer["decode"]
 
-const memberOf = ({ logs = {}, transitions }: Trajectory.Trajectory, decode: Decode): Hits.Member => {
-  const turns = transitions.map(({ action: { tokens }, logs, observation }) => ({
-    logs,
+const memberOf = (trajectory: Trajectory.Trajectory, decode: Decode): Hits.Member => {
+  const { logs = {}, transitions } = trajectory
+  const turns = transitions.map(({ action: { tokens }, observation }, index) => ({
+    logs: Trajectory.texts(trajectory, index),
     prompt: Conversation.promptTokens(observation),
     tokens
   }))

@@ -1,6 +1,6 @@
 /** The payload of a group as values that the page shows. */
 import type { EnvMetric } from "@effect-rl/core"
-import type { Trajectory } from "@effect-rl/core/environments"
+import { Trajectory } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
 import { Conversation, Story, type TrainedTokens } from "@effect-rl/core/records"
 import type { Tokenizer } from "@effect-rl/core/renderers"
@@ -88,12 +88,13 @@ const creditOf = (
 
 const turnOf = (
   context: Context,
+  trajectory: Trajectory.Trajectory,
   advantage: number | null | undefined,
   trained: ReadonlyMap<number, TrainedTurns.TrainedTurn>,
   readings: ReadonlyArray<Read | null>
 ) =>
 (transition: Trajectory.Transition, index: number): Entry.TurnView => {
-  const { action, fork = null, logs, metrics, observation, reward, times = null, trainable } = transition
+  const { action, fork = null, metrics, observation, reward, times = null, trainable } = transition
   const prompt = Conversation.promptTokens(observation)
   const tokens = Array.from(action.tokens)
   return {
@@ -107,7 +108,7 @@ const turnOf = (
     reward: finite(reward),
     trainable,
     metrics: metricsOf(metrics),
-    logs: logsOf(logs),
+    logs: logsOf(Trajectory.texts(trajectory, index)),
     fork,
     times,
     credit: creditOf(context, transition, advantage, trained.get(index))
@@ -130,7 +131,7 @@ const memberOf = Effect.fnUntraced(function*(
     stopReason: Option.getOrNull(stopReason),
     logs: logsOf(logs),
     metrics: metricsOf(metrics),
-    turns: transitions.map(turnOf(context, advantage, trained, readings)),
+    turns: transitions.map(turnOf(context, trajectory, advantage, trained, readings)),
     messages: Conversation.toOpenAi(turns)
   }
   return view

@@ -47,8 +47,10 @@ const member = (name: string, text: string): Trajectory.Trajectory => ({
     reward: 0,
     trainable: true,
     metrics: {},
-    logs: { question: name, response: text, [text.slice(0, 100)]: "a name" }
+    score: { value: 0, answer: text },
+    logs: { [text.slice(0, 100)]: "a name" }
   }],
+  task: { question: name },
   stepReward: 0,
   stopReason: Option.some("completed"),
   truncations: 0

@@ -60,6 +60,7 @@ const grade = Effect.fnUntraced(function*<E, R>(
     const difference = winsMinusLosses[member] ?? 0
     return {
       reward: difference + Number(format) - 1,
+      score: { value: difference },
       metrics: { win_minus_loss: EnvMetric.mean(difference), format: EnvMetric.rate(format) }
     }
   })

@@ -49,11 +49,13 @@ const grade = Effect.fnUntraced(function*<E, R>(
   )
   const scores = yield* Effect.forEach(requests, (request) => Rubric.grade(judge, request), { concurrency })
   return answers.map(({ termination }, member): GroupReward => {
-    const score = Statistics.mean(scores.slice(member * rubrics.length, (member + 1) * rubrics.length))
+    const own = scores.slice(member * rubrics.length, (member + 1) * rubrics.length)
+    const value = Statistics.mean(own)
     const format = termination === "stop_sequence"
     return {
-      reward: score + formatCoef * (Number(format) - 1),
-      metrics: { rubric_score: EnvMetric.mean(score), format: EnvMetric.rate(format) }
+      reward: value + formatCoef * (Number(format) - 1),
+      score: { value, parts: Object.fromEntries(own.map((score, index) => [`rubric ${index + 1}`, score])) },
+      metrics: { rubric_score: EnvMetric.mean(value), format: EnvMetric.rate(format) }
     }
   })
 })

@@ -194,7 +194,7 @@ const checks = (options: Model & Settings): ReadonlyArray<Check.Check> => [
 ]
 
 const optional = <E, R>(self: Playing<E, R>): Partial<Env.Env<E | Renderer.RendererError, R>> => {
-  const { addMessages, countsToolCalls, leave, limits } = self.env
+  const { addMessages, countsToolCalls, leave, limits, task } = self.env
   return {
     ...(addMessages !== undefined && {
       inject: (messages) =>
@@ -205,7 +205,8 @@ const optional = <E, R>(self: Playing<E, R>): Partial<Env.Env<E | Renderer.Rende
     }),
     ...(countsToolCalls !== undefined && { countsToolCalls }),
     ...(leave !== undefined && { leave }),
-    ...(limits !== undefined && { limits })
+    ...(limits !== undefined && { limits }),
+    ...(task !== undefined && { task })
   }
 }
 

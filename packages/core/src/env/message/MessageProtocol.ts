@@ -48,6 +48,8 @@ export interface MessageEnv<out E = never, out R = never> {
   readonly addMessages?: (messages: Conversation) => Effect.Effect<Conversation, E, R>
   /** Whether it reports its tool calls and makes no more than `toolCallsLeft`. */
   readonly countsToolCalls?: boolean
+  /** What it asks, for readers of transcripts. */
+  readonly task?: Env.Task
   /** Limits of its own. */
   readonly limits?: Limits
   /** Called once the episode is over, however it ends. */

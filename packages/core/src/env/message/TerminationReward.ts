@@ -57,5 +57,9 @@ export const skipsGrading = (self: TerminationReward, trajectories: ReadonlyArra
 /** The group's reward of one member; the metric `zero_reward_on_limit` tells where it was clamped. */
 export const apply = (self: TerminationReward, trajectory: Trajectory, given: GroupReward): GroupReward =>
   self.zeroRewardOnLimit === true && endedAt(self, trajectory) && trajectory.stepReward + given.reward > 0
-    ? { reward: -trajectory.stepReward, metrics: { ...given.metrics, zero_reward_on_limit: EnvMetric.rate(true) } }
+    ? {
+      ...given,
+      reward: -trajectory.stepReward,
+      metrics: { ...given.metrics, zero_reward_on_limit: EnvMetric.rate(true) }
+    }
     : given

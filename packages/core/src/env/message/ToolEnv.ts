@@ -36,6 +36,8 @@ export interface Options<T extends FunctionTool.FunctionTool<unknown, unknown>, 
   readonly systemPrompt?: string
   /** The task. */
   readonly messages: ReadonlyArray<Message.Message>
+  /** The answer that is expected, for readers of transcripts. */
+  readonly reference?: string
   /** Called once, when the episode is completed or out of turns or tool calls. */
   readonly grade: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<GroupReward, E, R>
 }
@@ -88,8 +90,8 @@ const step = Effect.fnUntraced(function*<E, R>(
   }
   const stopReason = stopReasonOf(talk, asked.length, answered.stop, dropped)
   if (stopReason === undefined) return { ...reported, _tag: "Continue", messages: talk.messages }
-  const { metrics = {}, reward } = yield* grade(talk)
-  return { ...reported, _tag: "Done", stopReason, reward, metrics: EnvMetric.merge(answered.metrics, metrics) }
+  const { metrics = {}, ...graded } = yield* grade(talk)
+  return { ...reported, _tag: "Done", stopReason, ...graded, metrics: EnvMetric.merge(answered.metrics, metrics) }
 })
 
 /** The first reason that applies, in this order. */
@@ -175,7 +177,7 @@ export function make<E, R>(
 ): Effect.Effect<MessageEnv.TokenEnv<E, R>, InvalidOption | RendererError> {
   return Effect.gen(function*() {
     yield* Check.all(...checks(options, options.tools))
-    const { limits, maxTurns = limits?.maxTurns ?? defaultMaxTurns, model, tools } = options
+    const { limits, maxTurns = limits?.maxTurns ?? defaultMaxTurns, model, reference, tools } = options
     const isBudgeted = [limits?.maxTrajectoryTokens, limits?.maxSampledTokens, limits?.maxTurnTokens].some(
       Number.isFinite
     )
@@ -189,7 +191,7 @@ export function make<E, R>(
       turns: 0,
       toolCalls: 0
     }
-    return yield* MessageEnv.toEnv(conversation(talk), {
+    return yield* MessageEnv.toEnv({ ...conversation(talk), ...(reference !== undefined && { task: { reference } }) }, {
       failedParseReward: -0.1,
       onLength: isBudgeted ? "continue" : "stop",
       ...options

@@ -1,4 +1,5 @@
 /** A member as the checks of an audit see it. */
+import * as Trajectory from "../../env/Trajectory.ts"
 import * as EnvMetric from "../../records/EnvMetric.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 
@@ -10,7 +11,9 @@ export interface Episode {
   /** Log-probability of all of them; NaN where the backend gave none. */
   readonly logprob: number
   readonly isTruncated: boolean
-  /** Everything that its turns logged, by name. */
+  /** Whether it solved its task; undefined where no score says. */
+  readonly isCorrect: boolean | undefined
+  /** The answers that were judged, and everything that its turns logged, by name. */
   readonly texts: ReadonlyArray<readonly [name: string, text: string]>
   /** What its turns and its group's graders reported. */
   readonly metrics: Readonly<Record<string, number>>
@@ -32,14 +35,19 @@ const sum = (values: Float32Array) => values.reduce((total, value) => total + va
 export const of = (result: GroupResult.GroupResult): ReadonlyArray<Episode> =>
   GroupResult.isSkipped(result)
     ? []
-    : GroupResult.survivors(result).map(([member, { transitions }]) => ({
+    : GroupResult.survivors(result).map(([member, trajectory]) => ({
       member,
       reward: result.rewardsG[member] ?? NaN,
-      tokens: joined(transitions.map(({ action }) => action.tokens)),
-      logprob: transitions.reduce((total, { action }) => total + sum(action.logprobs), 0),
-      isTruncated: transitions.at(-1)?.action.stopReason === "length",
-      texts: transitions.flatMap(({ logs }) =>
-        Object.entries(logs).map(([name, value]) => [name, String(value)] as const)
-      ),
-      metrics: EnvMetric.aggregate([[...transitions.map(({ metrics }) => metrics), result.metricsG[member] ?? {}]])
+      tokens: joined(trajectory.transitions.map(({ action }) => action.tokens)),
+      logprob: trajectory.transitions.reduce((total, { action }) => total + sum(action.logprobs), 0),
+      isTruncated: Trajectory.isTruncated(trajectory),
+      isCorrect: Trajectory.isCorrect(trajectory),
+      texts: trajectory.transitions.flatMap(({ logs, score }) => [
+        ...(score?.answer === undefined ? [] : [["answer", score.answer] as const]),
+        ...Object.entries(logs).map(([name, value]) => [name, String(value)] as const)
+      ]),
+      metrics: EnvMetric.aggregate([[
+        ...trajectory.transitions.map(({ metrics }) => metrics),
+        result.metricsG[member] ?? {}
+      ]])
     }))

@@ -41,24 +41,19 @@ export const duplicates = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Susp
   })
 }
 
-/** Names under which environments report that an answer is right. */
-const verdicts = ["correct", "success", "solved", "passed"]
-
 /** A wrong answer earned at least as much as a right one of the same group: reward and verdict contradict each other. */
-export const disagreements = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> =>
-  verdicts.flatMap((name) => {
-    const judged = episodes.filter(({ metrics }) => Object.hasOwn(metrics, name))
-    const right = judged.filter(({ metrics }) => (metrics[name] ?? 0) >= 0.5)
-    const least = Math.min(...right.map(({ reward }) => reward))
-    const wrong = judged.filter(({ metrics, reward }) => (metrics[name] ?? 0) < 0.5 && reward >= least)
-    if (right.length === 0 || wrong.length === 0) return []
-    const paid = Math.max(...wrong.map(({ reward }) => reward))
-    return [{
-      check: "grader_disagreement",
-      detail: `a member without "${name}" earned ${paid}, one with it earned ${least}`,
-      members: indices(wrong)
-    }]
-  })
+export const disagreements = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> => {
+  const right = episodes.filter(({ isCorrect }) => isCorrect === true)
+  const least = Math.min(...right.map(({ reward }) => reward))
+  const wrong = episodes.filter(({ isCorrect, reward }) => isCorrect === false && reward >= least)
+  if (right.length === 0 || wrong.length === 0) return []
+  const paid = Math.max(...wrong.map(({ reward }) => reward))
+  return [{
+    check: "grader_disagreement",
+    detail: `a wrong answer earned ${paid}, a right one ${least}`,
+    members: indices(wrong)
+  }]
+}
 
 /** Length of the pieces that are looked for again. */
 const pieceLength = 4

@@ -1,5 +1,4 @@
 /** Finds texts that address the grader instead of the problem, or that tamper with the tests of a program. */
-import * as LogNames from "../../story/LogNames.ts"
 import type { Episode } from "./Episode.ts"
 import type { Suspicion } from "./Suspicion.ts"
 
@@ -22,13 +21,11 @@ const marks: ReadonlyArray<readonly [pattern: RegExp, purpose: string]> = [
 ]
 
 const found = ({ texts }: Episode) =>
-  texts.flatMap(([name, text]) =>
-    LogNames.given.includes(name)
-      ? []
-      : marks.flatMap(([pattern, purpose]) => {
-        const [match] = pattern.exec(text) ?? []
-        return match === undefined ? [] : [{ match, purpose }]
-      })
+  texts.flatMap(([, text]) =>
+    marks.flatMap(([pattern, purpose]) => {
+      const [match] = pattern.exec(text) ?? []
+      return match === undefined ? [] : [{ match, purpose }]
+    })
   )
 
 const shown = 80

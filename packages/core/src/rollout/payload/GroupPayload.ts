@@ -3,7 +3,7 @@
  *
  * Every turn has its prompt as a difference from the turn before it (a member's first prompt from the group's first prompt), and
  * its sampled tokens (32-bit integers) and their log-probabilities (32-bit floats) as base64 of little-endian bytes. A turn
- * leaves out `trainable` where it is true, and `weights`, `metrics`, `logs`, `fork` and `times` where it has none.
+ * leaves out `trainable` where it is true, and `score`, `metrics`, `logs`, `fork` and `times` where it has none.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -13,8 +13,10 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import type { Trajectory, Transition } from "../../env/Trajectory.ts"
 import type * as EnvMetric from "../../records/EnvMetric.ts"
+import * as Score from "../../records/Score.ts"
 import type * as GroupResult from "../GroupResult.ts"
 import * as Base64Array from "./Base64Array.ts"
+import * as EarlierLogs from "./EarlierLogs.ts"
 import * as PromptDelta from "./PromptDelta.ts"
 
 /** The text is not a rolled out group: it was cut or changed, or another version wrote it. */
@@ -62,6 +64,28 @@ const Logs = Schema.Record(
   Schema.Union([Schema.String, Schema.Finite, Schema.Struct({ number: Unspeakable })])
 )
 
+const ScoreJson = Schema.Struct({
+  value: Real,
+  success: Schema.optionalKey(Schema.Boolean),
+  answer: Schema.optionalKey(Schema.String),
+  explanation: Schema.optionalKey(Schema.String),
+  parts: Schema.optionalKey(Schema.Record(Schema.String, Real)),
+  verdict: Schema.optionalKey(Schema.Struct({
+    provider: Schema.String,
+    outcome: Schema.String,
+    tests: Schema.optionalKey(Schema.Array(Schema.Struct({
+      name: Schema.String,
+      passed: Schema.Boolean,
+      detail: Schema.optionalKey(Schema.String)
+    })))
+  }))
+})
+
+const Task = Schema.Struct({
+  question: Schema.optionalKey(Schema.String),
+  reference: Schema.optionalKey(Schema.String)
+})
+
 const Turn = Schema.Struct({
   prompt: PromptDelta.PromptDelta,
   tokens: Base64Array.int32,
@@ -69,6 +93,7 @@ const Turn = Schema.Struct({
   stopReason: Schema.Literals(["stop", "length"]),
   sequenceId: Schema.optionalKey(Schema.String),
   reward: Real,
+  score: Schema.optionalKey(ScoreJson),
   trainable: Schema.optionalKey(Schema.Boolean),
   metrics: Schema.optionalKey(Metrics),
   logs: Schema.optionalKey(Logs),
@@ -82,6 +107,8 @@ const Member = Schema.Struct({
   stepReward: Real,
   stopReason: Schema.NullOr(Schema.String),
   truncations: Schema.Int,
+  /** Absent where it is that of the member before, null where there is none. */
+  task: Schema.optionalKey(Schema.NullOr(Task)),
   logs: Schema.optionalKey(Logs),
   turns: Schema.Array(Turn)
 })
@@ -111,8 +138,8 @@ const BelowFloor = Schema.Struct({
   message: Schema.String
 })
 
-/** Groups that were written before they said it belong to no batch. */
-const iteration = Schema.Int.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
+/** Absent in groups of formats up to 3, which are read as of no batch. */
+const iteration = Schema.optionalKey(Schema.Int)
 
 const played = {
   iteration,
@@ -122,6 +149,8 @@ const played = {
   /** Null where a member was dropped. */
   members: Schema.Array(Schema.NullOr(Member)),
   rewards: Schema.Array(Real),
+  /** Absent where the group gave none, null for members without one. */
+  scores: Schema.optionalKey(Schema.Array(Schema.NullOr(ScoreJson))),
   metrics: Schema.Array(Metrics),
   retried: Schema.Array(FailureReport),
   grading: Schema.optionalKey(Schema.Struct({ began: Schema.Finite, milliseconds: Schema.Finite }))
@@ -175,8 +204,23 @@ const encodeLogs = (logs: Transition["logs"]) =>
       (value) => typeof value === "string" || isSpeakable(value) ? value : { number: unspeakable(value) }
     )
 
+const isPlainScore = ({ parts = {}, value }: Score.Score) => isSpeakable(value) && areAll(parts, isSpeakable)
+
+const encodeScore = (score: Score.Score) =>
+  isPlainScore(score) ? score : {
+    ...score,
+    value: encodeReal(score.value),
+    ...(score.parts !== undefined && { parts: mapValues(score.parts, encodeReal) })
+  }
+
+/** The rate that is derived from a score is derived anew where it is read. */
+const encodeReported = (score: Score.Score | undefined, metrics: EnvMetric.Metrics) => {
+  const own = Score.withoutCorrect(score, metrics)
+  return isEmpty(own) ? undefined : encodeMetrics(own)
+}
+
 const encodeTurn = (
-  { action, fork, logs, metrics, observation, reward, times, trainable }: Transition,
+  { action, fork, logs, metrics, observation, reward, score, times, trainable }: Transition,
   base: PromptDelta.Base
 ) => ({
   prompt: PromptDelta.encode(base, observation),
@@ -187,15 +231,20 @@ const encodeTurn = (
   reward: encodeReal(reward),
   // JSON leaves out what is undefined.
   trainable: trainable ? undefined : false,
-  metrics: isEmpty(metrics) ? undefined : encodeMetrics(metrics),
+  score: score === undefined ? undefined : encodeScore(score),
+  metrics: encodeReported(score, metrics),
   logs: isEmpty(logs) ? undefined : encodeLogs(logs),
   fork,
   times
 })
 
+const isSameTask = (left: Trajectory["task"], right: Trajectory["task"]) =>
+  left?.question === right?.question && left?.reference === right?.reference
+
 const encodeMember = (
-  { logs, stepReward, stopReason, transitions, truncations }: Trajectory,
-  first: PromptDelta.Base
+  { logs, stepReward, stopReason, task, transitions, truncations }: Trajectory,
+  first: PromptDelta.Base,
+  taskBefore: Trajectory["task"]
 ) => {
   let base = first
   const turns = transitions.map((transition, index) => {
@@ -207,6 +256,7 @@ const encodeMember = (
     stepReward: encodeReal(stepReward),
     stopReason: Option.getOrNull(stopReason),
     truncations,
+    task: isSameTask(task, taskBefore) ? undefined : task ?? null,
     logs: logs === undefined ? undefined : encodeLogs(logs),
     turns
   }
@@ -218,21 +268,24 @@ const firstPrompt = (before: PromptDelta.Base, { transitions: [turn] }: Trajecto
 
 const encodeMembers = (members: GroupResult.Group["members"]) => {
   let first = PromptDelta.empty
+  let task: Trajectory["task"]
   return members.map((member) => {
     if (Option.isNone(member)) return null
-    const encoded = encodeMember(member.value, first)
+    const encoded = encodeMember(member.value, first, task)
     first = firstPrompt(first, member.value)
+    task = member.value.task
     return encoded
   })
 }
 
 const toPayload = (result: GroupResult.GroupResult) => {
   if (result._tag === "Skipped") return result
-  const { members, metricsG, rewardsG, ...group } = result
+  const { members, metricsG, rewardsG, scoresG, ...group } = result
   return {
     ...group,
     rewards: Array.from(rewardsG, encodeReal),
-    metrics: metricsG.map(encodeMetrics),
+    scores: scoresG?.map((score) => score === undefined ? null : encodeScore(score)),
+    metrics: metricsG.map((metrics, member) => encodeMetrics(Score.withoutCorrect(scoresG?.[member], metrics))),
     members: encodeMembers(members)
   }
 }
@@ -249,7 +302,7 @@ const decodeLogs = (logs: typeof Logs.Type): Transition["logs"] =>
   mapValues(logs, (value) => typeof value === "object" ? Number(value.number) : value)
 
 const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base): Transition | undefined => {
-  const { logprobs, logs = {}, metrics = {}, prompt, reward, sequenceId, stopReason, tokens } = turn
+  const { logprobs, logs = {}, metrics = {}, prompt, reward, score, sequenceId, stopReason, tokens } = turn
   const { fork, times, trainable = true } = turn
   const observation = PromptDelta.decode(base, prompt)
   if (observation === undefined) return undefined
@@ -263,8 +316,9 @@ const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base): Transition 
     observation,
     action,
     reward,
+    ...(score === undefined ? {} : { score }),
     trainable,
-    metrics,
+    metrics: Score.withCorrect(score, metrics),
     logs: decodeLogs(logs),
     ...(fork === undefined ? {} : { fork }),
     ...(times === undefined ? {} : { times })
@@ -272,7 +326,11 @@ const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base): Transition 
 }
 
 /** The trajectory, or the index of the turn whose prompt refers to more than the sequence before it has. */
-const decodeMember = (member: typeof Member.Type, first: PromptDelta.Base): Trajectory | number => {
+const decodeMember = (
+  member: typeof Member.Type,
+  first: PromptDelta.Base,
+  task: Trajectory["task"] | null
+): Trajectory | number => {
   const { logs, stepReward, stopReason, truncations, turns } = member
   const transitions: Array<Transition> = []
   let base = first
@@ -282,15 +340,23 @@ const decodeMember = (member: typeof Member.Type, first: PromptDelta.Base): Traj
     transitions.push(transition)
     base = PromptDelta.base(transition.observation, transition.action.tokens)
   }
-  const trajectory = { transitions, stepReward, stopReason: Option.fromNullOr(stopReason), truncations }
+  const trajectory = {
+    transitions,
+    stepReward,
+    stopReason: Option.fromNullOr(stopReason),
+    truncations,
+    ...(task === undefined || task === null ? {} : { task })
+  }
   return logs === undefined ? trajectory : { ...trajectory, logs: decodeLogs(logs) }
 }
 
 const decodeMembers = Effect.fnUntraced(function*(members: ReadonlyArray<typeof Member.Type | null>) {
   const decoded: Array<Option.Option<Trajectory>> = []
   let first = PromptDelta.empty
+  let task: Trajectory["task"] | null
   for (const [index, member] of members.entries()) {
-    const trajectory = member === null ? undefined : decodeMember(member, first)
+    if (member?.task !== undefined) task = member.task
+    const trajectory = member === null ? undefined : decodeMember(member, first, task)
     if (typeof trajectory === "number") {
       const detail = `member ${index}, turn ${trajectory}: its prompt keeps more than the sequence before it has`
       return yield* new GroupPayloadError({ detail })
@@ -302,15 +368,24 @@ const decodeMembers = Effect.fnUntraced(function*(members: ReadonlyArray<typeof 
 })
 
 const fromPayload = Effect.fnUntraced(function*(payload: typeof Payload.Type) {
-  if (payload._tag === "Skipped") return payload
-  const { members, metrics, rewards, ...group } = payload
+  const { iteration = 0 } = payload
+  if (payload._tag === "Skipped") return { ...payload, iteration }
+  const { members, metrics, rewards, scores, ...group } = payload
   if (rewards.length !== members.length || metrics.length !== members.length) {
     const detail =
       `${members.length} members with ${rewards.length} rewards and ${metrics.length} metrics, expected as many`
     return yield* new GroupPayloadError({ detail })
   }
   const decoded = yield* decodeMembers(members)
-  return { ...group, members: decoded, rewardsG: Float64Array.from(rewards), metricsG: metrics }
+  const isEarlier = payload.iteration === undefined
+  return {
+    ...group,
+    iteration,
+    members: isEarlier ? decoded.map(Option.map(EarlierLogs.typed)) : decoded,
+    rewardsG: Float64Array.from(rewards),
+    ...(scores === undefined ? {} : { scoresG: scores.map((score) => score ?? undefined) }),
+    metricsG: metrics.map((metrics, member) => Score.withCorrect(scores?.[member] ?? undefined, metrics))
+  }
 })
 
 const decodePayload = Schema.decodeUnknownEffect(Schema.fromJsonString(Payload))

@@ -1,6 +1,7 @@
+import { EnvMetric, Score } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
-import type { GroupResult } from "@effect-rl/core/program"
+import { GroupResult } from "@effect-rl/core/program"
 import { GroupPayload } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
@@ -59,10 +60,24 @@ const trajectory = ({ stop, turns }: typeof Member.Type): Trajectory.Trajectory 
       logs: { [turn.text]: turn.text, number: turn.number }
     }
     const times = { began: 1000 * turn.chunks, sampling: turn.added.length, environment: turn.sampled.length }
-    const timed = turn.hasImage ? { ...transition, times } : transition
+    const score: Score.Score = {
+      value: turn.number,
+      success: turn.rewrites,
+      answer: turn.text,
+      parts: { [turn.text]: turn.number },
+      verdict: { provider: "wasi", outcome: turn.text, tests: [{ name: turn.text, passed: turn.rewrites }] }
+    }
+    const timed = turn.hasImage ? { ...transition, times, score } : transition
     return turn.rewrites ? { ...timed, fork: "history" } : timed
   })
-  return { transitions, stepReward: turns.length / 3, stopReason: stop, truncations: turns.length }
+  const [first] = turns
+  return {
+    transitions,
+    stepReward: turns.length / 3,
+    stopReason: stop,
+    truncations: turns.length,
+    ...(first !== undefined && { task: first.hasImage ? { reference: first.text } : { question: first.text } })
+  }
 }
 
 const report: GroupResult.FailureReport = { member: 1, attempt: 0, failure: "StepFailed", message: "broke" }
@@ -77,6 +92,7 @@ const completed = (members: ReadonlyArray<typeof Member.Type>): GroupResult.Comp
   rewardsG: Float64Array.from(members, (_, index) => odd[index] ?? index / 3),
   metricsG: members.map((_, index) => ({ judged: { kind: "sum", value: odd[index] ?? index } })),
   retried: [report],
+  ...(members.length > 2 && { scoresG: members.map(({ dropped }) => dropped ? undefined : { value: -0 }) }),
   ...(members.length > 1 && { grading: { began: 5000, milliseconds: members.length } })
 })
 
@@ -192,6 +208,40 @@ describe("a group as text", () => {
     const bytes = 4 * (prompt.length + 4 * 2 * sampled.length)
     assert.isBelow(text.length, bytes * 4 / 3 + 1500)
   })
+
+  it("holds a task that members share once", () => {
+    const task = { question: "What is 2 + 2?", reference: "4" }
+    const asked = { ...member(turnOf(Int32Array.of(1), Int32Array.of(2))), task }
+    assert.lengthOf(GroupPayload.encode(groupOf(asked, asked, asked)).split(task.question), 2)
+  })
+
+  it.effect("gives a turn the rate of correct answers that its score tells", () =>
+    Effect.gen(function*() {
+      const turn = turnOf(Int32Array.of(1), Int32Array.of(2))
+      const score = Score.correct(true)
+      const told = { ...turn, score, metrics: Score.withCorrect(score, {}) }
+      const text = GroupPayload.encode(groupOf(member(told)))
+      assert.notInclude(text, "metrics\":{")
+      assert.deepStrictEqual(yield* GroupPayload.decode(text), groupOf(member(told)))
+    }))
+
+  it.effect("of an earlier format has the task, the answer and its score in their fields", () =>
+    Effect.gen(function*() {
+      const turn = {
+        ...turnOf(Int32Array.of(1), Int32Array.of(2)),
+        reward: 0.9,
+        metrics: { correct: EnvMetric.rate(true) },
+        logs: { question: "2 + 2?", response: "4", reference: "four", took: 3 }
+      }
+      const { iteration: _, ...earlier } = JSON.parse(GroupPayload.encode(groupOf(member(turn))))
+      const read = yield* GroupPayload.decode(JSON.stringify(earlier))
+      const [found] = GroupResult.isSkipped(read) ? [] : GroupResult.survivors(read).map(([, trajectory]) => trajectory)
+      assert.deepStrictEqual(found?.task, { question: "2 + 2?", reference: "four" })
+      assert.deepStrictEqual(found?.transitions.map(({ logs, score }) => ({ logs, score })), [
+        { logs: { took: 3 }, score: { value: 0.9, success: true, answer: "4" } }
+      ])
+      assert.strictEqual(read.iteration, 0)
+    }))
 
   it("is one line", () => {
     const turn = { ...turnOf(Int32Array.of(1), Int32Array.of(2)), logs: { answer: "a\nb\r\u2028\ud800" } }

@@ -1,0 +1,28 @@
+import { EnvMetric, Score } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+
+describe("Score.correct", () => {
+  it("is 1 for a right answer and 0 for a wrong one, and says which it is", () => {
+    assert.deepStrictEqual(Score.correct(true, { answer: "4" }), { value: 1, success: true, answer: "4" })
+    assert.deepStrictEqual(Score.correct(false), { value: 0, success: false })
+  })
+})
+
+describe("the metric of a score", () => {
+  const metrics = { format: EnvMetric.rate(true) }
+
+  it("is a rate of correct answers, for scores that say whether the task was solved", () => {
+    assert.deepStrictEqual(Score.withCorrect(Score.correct(false), metrics), {
+      format: EnvMetric.rate(true),
+      correct: EnvMetric.rate(false)
+    })
+    assert.strictEqual(Score.withCorrect({ value: 0.7 }, metrics), metrics)
+    assert.strictEqual(Score.withCorrect(undefined, metrics), metrics)
+  })
+
+  it("can be taken away again", () => {
+    for (const score of [Score.correct(true), { value: 0.7 }, undefined]) {
+      assert.deepStrictEqual(Score.withoutCorrect(score, Score.withCorrect(score, metrics)), metrics)
+    }
+  })
+})
