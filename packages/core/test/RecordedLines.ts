@@ -1,4 +1,5 @@
 /** The lines of recorded files in `test/fixtures`, of which those that end in `.gz` are compressed. */
+import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { gunzipSync } from "node:zlib"
@@ -8,6 +9,28 @@ export const read = (file: string): ReadonlyArray<string> => {
   const text = (file.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("utf8")
   return text.trimEnd().split("\n")
 }
+
+const Account = Schema.Struct({
+  vectors: Schema.String,
+  rows: Schema.FiniteFromString,
+  test: Schema.String,
+  outcome: Schema.String
+})
+
+/** What `scripts/conformance/VECTORS.md` says of recorded rows: their file and test, and that they are compared or why not. */
+export const accounts = readFileSync(join(import.meta.dirname, "../../../scripts/conformance/VECTORS.md"), "utf8")
+  .split("\n")
+  .filter((line) => line.startsWith("| ") && !line.startsWith("| vectors") && !line.startsWith("| ---"))
+  .map((line) => {
+    const [, vectors, rows, test, outcome] = line.split("|").map((cell) => cell.trim())
+    return Schema.decodeUnknownSync(Account)({ vectors, rows, test, outcome })
+  })
+
+/** How many rows of a file are compared, and how many are left out for each reason. */
+export const accountOf = (vectors: string): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    accounts.filter((account) => account.vectors === vectors).map(({ outcome, rows }) => [outcome, rows])
+  )
 
 /** How many rows are compared, and how many are left out for each reason. */
 export const counted = <A>(

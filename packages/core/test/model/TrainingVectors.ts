@@ -1,4 +1,5 @@
 /** Vectors recorded by executing the code of other projects; `test/fixtures/training` describes them. */
+import { Schema } from "effect"
 import * as RecordedLines from "../RecordedLines.ts"
 
 const beyondJson = new Map([["NaN", NaN], ["Infinity", Infinity], ["-Infinity", -Infinity]])
@@ -12,3 +13,16 @@ export const lines = (file: string): ReadonlyArray<unknown> => RecordedLines.rea
 /** Equal within `tolerance`, relative where the expected number is above 1. */
 export const isClose = (actual: number, expected: number, tolerance: number): boolean =>
   Object.is(actual, expected) || Math.abs(actual - expected) <= tolerance * Math.max(1, Math.abs(expected))
+
+const Row = Schema.Struct({
+  id: Schema.String,
+  input: Schema.StructWithRest(Schema.Struct({ kind: Schema.String }), [Schema.Record(Schema.String, Schema.Unknown)]),
+  expect: Schema.Unknown
+})
+
+/** The rows of a file of tinker-cookbook at commit `9dfcc3a`, in the form of the others. */
+export const cookbookRows = (file: string) =>
+  RecordedLines.read(`rl/${file}.gz`).map((line) => {
+    const { expect, id, input } = Schema.decodeUnknownSync(Row)(parse(line))
+    return { id, kind: input.kind, input, output: expect }
+  })
