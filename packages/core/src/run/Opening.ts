@@ -180,7 +180,6 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
     measured: Evaluations.measuredIn(kept),
     unfinished: EvaluationsBeside.saved(unfinished),
     groups,
-    executor: yield* Executor.Executor,
     halted: Effect.raceFirst(budget.exhausted, Deferred.await(failure)),
     status
   }

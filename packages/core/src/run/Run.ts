@@ -13,7 +13,6 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import type { RunRecord } from "../records/RunRecord.ts"
 import type { RunError, RunStore } from "../records/RunStore.ts"
 import * as Tally from "../records/Tally.ts"
-import { Executor } from "../rollout/Executor.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Evaluations from "./Evaluations.ts"
@@ -70,7 +69,6 @@ export const stream = <Cursor, E, R, EE = never, ER = never>(
       Stream.concat(train(running, cursor)),
       Stream.concat(finish(running)),
       Stream.catchCause((cause) => fail(run, saveLast, cause)),
-      Stream.provideService(Executor, run.executor),
       Stream.provideService(Metering, run.budget)
     )
     return run.ledger.records(stages)

@@ -11,7 +11,6 @@ import type { Sampler, Weights } from "../backend/Weights.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
 import type { RunError } from "../records/RunStore.ts"
 import type { Spent } from "../records/Spent.ts"
-import type { Executor } from "../rollout/Executor.ts"
 import type { GroupLog } from "../rollout/GroupLog.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import type { Position } from "./Checkpoints.ts"
@@ -69,8 +68,6 @@ export interface RunState<EE, ER> {
   /** Evaluations beside training that were not over when it was opened. */
   readonly unfinished: ReadonlyArray<SavedEvaluation>
   readonly groups: (purpose: Purpose) => GroupLog
-  /** The executor that rolls groups out elsewhere; undefined where there is none. */
-  readonly executor: Executor | undefined
   /** Completes when the budget is exhausted; fails when a group could not be recorded, or where dollars are limited and unknown. */
   readonly halted: Effect.Effect<unknown, RunError | InvalidOption>
   readonly status: Ref.Ref<Status>
