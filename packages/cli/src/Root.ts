@@ -51,7 +51,7 @@ const verbs = {
   ),
   play: verb(
     "Be the policy of a recipe's task yourself, at the terminal",
-    () => import("./play/PlayCommand.ts").then(({ play }) => Effect.succeed(play))
+    (args) => import("./play/PlayCommand.ts").then(({ make }) => make(args))
   ),
   eval: verb(
     "Measure a model or a checkpoint on a benchmark, or on a recipe's held-out problems",

@@ -267,6 +267,17 @@ describe("effect-rl train", () => {
       has(missing.errors, "./nowhere.ts is not a recipe: ")
     }))
 
+  it.effect("plays and evaluates the recipe of a module of one's own", () =>
+    Effect.gen(function*() {
+      const recipe = new URL("./train/own-recipe.ts", import.meta.url).pathname
+      const pipeline = new URL("./train/own-pipeline.ts", import.meta.url).pathname
+      const played = yield* run("play", recipe, "--problem", "1000")
+      has(played.errors, "capitals has ")
+      has((yield* run("eval", recipe, "--backend", "mock")).errors, "\"capitals\" holds out no problems")
+      has((yield* run("play", "./nowhere.ts")).errors, "./nowhere.ts is not a recipe: ")
+      has((yield* run("eval", pipeline, "--backend", "mock")).errors, "is not a recipe: it is a pipeline")
+    }))
+
   it.effect("does not resume a recipe with another value of its own setting that is marked as identity", () =>
     Effect.gen(function*() {
       const recipe = new URL("./train/own-recipe.ts", import.meta.url).pathname

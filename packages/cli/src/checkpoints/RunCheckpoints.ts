@@ -22,7 +22,7 @@ const saved = Effect.fnUntraced(function*(run: string) {
 })
 
 /** Where the engine keeps the checkpoint; undefined for one that lies on a service. */
-const folderOf = Effect.fnUntraced(function*(run: string, address: string) {
+export const folderOf = Effect.fnUntraced(function*(run: string, address: string) {
   const path = yield* Path.Path
   const [, place] = /^engine:\/\/([\w./-]+)$/.exec(address) ?? []
   if (place === undefined || place.includes("..")) return undefined

@@ -19,7 +19,11 @@ const names = (all: ReadonlyArray<{ readonly name: string }>) => all.map(({ name
 
 const flags = {
   name: Argument.String("name").pipe(
-    Argument.withDescription(`A benchmark: ${names(Benchmarks.all)}; or a recipe: ${names(Recipes.all)}`)
+    Argument.withDescription(
+      `A benchmark: ${names(Benchmarks.all)}; or a recipe: ${
+        names(Recipes.all)
+      }; or a module of your own, such as ./my-recipe.ts`
+    )
   ),
   ...SubjectFlags.flags,
   model: SubjectFlags.model("that of the checkpoint or of the recipe, or effect-rl/tiny-128"),
@@ -66,4 +70,10 @@ export const evaluate = Command.make("eval", flags, (flags) =>
       Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), RunLog.layerNone)),
       Hub.Hub.layer
     ])
-  ))
+  )).pipe(Command.withExamples([
+    { command: "effect-rl eval gsm8k --limit 50 --k 4", description: "Fifty questions, four answers to each" },
+    {
+      command: "effect-rl eval arithmetic --checkpoint runs/arithmetic-0@10",
+      description: "A run after its tenth iteration"
+    }
+  ]))

@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Output } from "../terminal/Output.ts"
 import { AnswerKey } from "../train/AnswerKey.ts"
+import * as OwnRecipe from "../train/OwnRecipe.ts"
 
 export interface Options {
   readonly limit: Option.Option<number>
@@ -94,20 +95,22 @@ const ofRecipe = Effect.fnUntraced(function*(
   return task.evaluators
 })
 
-/** A benchmark goes before a recipe of the same name. */
-const recipeOf = (name: string) =>
-  Option.isSome(Benchmarks.byName(name)) ? undefined : Recipes.all.find((recipe) => recipe.name === name)
+/** The recipe of a name or of a module. A benchmark goes before a recipe of the same name. */
+const recipeOf = Effect.fnUntraced(function*(name: string) {
+  if (OwnRecipe.isFile(name)) return yield* OwnRecipe.loadRecipe(name)
+  return Option.isSome(Benchmarks.byName(name)) ? undefined : Recipes.all.find((recipe) => recipe.name === name)
+})
 
 /** The model that a recipe trains on the engine unless another is named. */
 export const usualModel = Effect.fnUntraced(function*(name: string) {
-  const recipe = recipeOf(name)
+  const recipe = yield* recipeOf(name)
   return recipe === undefined || recipe.onEngine !== undefined ? undefined : (yield* recipe.configure({})).model
 })
 
 export const of = Effect.fnUntraced(function*(name: string, model: ChatModel.ChatModel, options: Options) {
   const benchmark = Benchmarks.byName(name)
   if (Option.isSome(benchmark)) return yield* ofBenchmark(benchmark.value, model, options)
-  const recipe = recipeOf(name)
+  const recipe = yield* recipeOf(name)
   if (recipe !== undefined) return yield* ofRecipe(recipe, model, options)
   const known = new Set([...Benchmarks.all, ...Recipes.all].map(({ name }) => name))
   const detail = `is neither a benchmark nor a recipe; ${Suggestion.describe(name, [...known])}`

@@ -1,13 +1,9 @@
 /** What is measured: a model as it is, or with the weights of a checkpoint. */
-import { RunRecord, Tinker } from "@effect-rl/core"
-import { RunDirectory } from "@effect-rl/files"
+import { Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
-import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
-import * as RunFolder from "../train/RunFolder.ts"
+import * as NamedCheckpoint from "../checkpoints/NamedCheckpoint.ts"
 
 export interface Subject {
   readonly model: string
@@ -17,50 +13,35 @@ export interface Subject {
   readonly checkpoints: string
 }
 
-/** There are no weights to measure, or a run does not say of which model they are. */
-export class NoCheckpoint extends Schema.TaggedError<NoCheckpoint>()("NoCheckpoint", {
-  run: Schema.String,
-  detail: Schema.String
-}) {
-  override get message() {
-    return `--checkpoint ${this.run}: ${this.detail}`
-  }
-}
-
-const ofRun = Effect.fnUntraced(function*(run: string, model: Option.Option<string>) {
-  const { read } = yield* RunDirectory.open(run)
-  const records = RunRecord.current(yield* Stream.runCollect(read))
-  const saved = records.findLast(RunRecord.guards.Saved)
-  if (saved === undefined) return yield* new NoCheckpoint({ run, detail: "the run has no checkpoint" })
-  const trained = records.findLast(RunRecord.guards.Opened)?.identity["model"]
-  const name = Option.getOrElse(model, () => trained)
-  if (typeof name !== "string") return yield* new NoCheckpoint({ run, detail: "the run names no model; give --model" })
-  const subject: Subject = {
-    model: name,
-    checkpoint: saved.samplerPath ?? saved.statePath,
-    checkpoints: yield* RunFolder.checkpoints(run)
-  }
-  return subject
-})
-
-/** A checkpoint that is a folder of a run stands for its newest one. */
+/** The model or the checkpoint that is meant; a checkpoint may be named by its run. */
 export const resolve = Effect.fnUntraced(function*(
   model: Option.Option<string>,
   checkpoint: Option.Option<string>,
   usual = "effect-rl/tiny-128"
 ) {
-  const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const run = Option.getOrUndefined(checkpoint)
-  if (run !== undefined && (yield* Effect.orElseSucceed(fs.exists(run), () => false))) return yield* ofRun(run, model)
-  if (run !== undefined && !run.includes("://")) {
-    const detail =
-      "neither the folder of a run nor the path of a checkpoint, such as tinker://run/sampler_weights/final"
-    return yield* new NoCheckpoint({ run, detail })
+  const text = Option.getOrUndefined(checkpoint)
+  const named = text === undefined ? undefined : yield* NamedCheckpoint.find(text)
+  if (named !== undefined) {
+    const { checkpoints, run, saved } = named
+    const name = Option.getOrElse(model, () => named.model)
+    if (name === undefined) {
+      return yield* new NamedCheckpoint.NoCheckpoint({ run, detail: "the run names no model; give --model" })
+    }
+    const subject: Subject = { model: name, checkpoint: saved.samplerPath ?? saved.statePath, checkpoints }
+    return subject
+  }
+  if (text !== undefined && !text.includes("://")) {
+    return yield* new NamedCheckpoint.NoCheckpoint({
+      run: text,
+      detail:
+        "neither the folder of a run, such as runs/arithmetic-0 or runs/arithmetic-0@10 for the tenth iteration, " +
+        "nor the path of a checkpoint, such as tinker://run/sampler_weights/final"
+    })
   }
   const subject: Subject = {
     model: Option.getOrElse(model, () => usual),
-    checkpoint: run,
+    checkpoint: text,
     checkpoints: path.resolve("checkpoints")
   }
   return subject

@@ -21,7 +21,7 @@ export const flags = {
   checkpoint: Flag.String("checkpoint").pipe(
     Flag.withMetavar("path"),
     Flag.withDescription(
-      "Weights to sample from: the path of a checkpoint, or the folder of a run, whose newest one is taken"
+      "Weights to sample from: runs/x for the newest checkpoint of a run, runs/x@10 for that after its tenth iteration, or the path of one"
     ),
     Flag.optional
   ),

@@ -1,19 +1,27 @@
 /** `effect-rl merge ADAPTER`: a trained adapter and its model as one folder. */
+import { InvalidOption } from "@effect-rl/core"
 import { Merge } from "@effect-rl/engine"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as NamedCheckpoint from "../checkpoints/NamedCheckpoint.ts"
+import * as RunCheckpoints from "../checkpoints/RunCheckpoints.ts"
 
 const flags = {
   adapter: Argument.String("adapter").pipe(
     Argument.withDescription(
-      "Folder of an adapter in PEFT's format, such as runs/arithmetic-0/checkpoints/tiny-128-1/weights/final"
+      "Checkpoint of a run, such as runs/arithmetic-0 for the newest or runs/arithmetic-0@10 for that after its tenth iteration; "
+        + "or the folder of an adapter in PEFT's format"
     )
   ),
   model: Flag.String("model").pipe(
-    Flag.withDescription("The model that the adapter was trained on: a name, a folder or a GGUF file")
+    Flag.withDescription(
+      "The model that the adapter was trained on: a name, a folder or a GGUF file (default: that of the run)"
+    ),
+    Flag.optional
   ),
   out: Flag.String("out").pipe(
     Flag.withMetavar("folder"),
@@ -21,8 +29,33 @@ const flags = {
   )
 }
 
-export const merge = Command.make("merge", flags, ({ adapter, model, out }) =>
+/** The folder of an adapter, and the model of the run that it is named by. */
+const adapterOf = Effect.fnUntraced(function*(text: string) {
+  const isAdapter = !/@\d+$/.test(text) && !(yield* RunCheckpoints.isRun(text))
+  const named = isAdapter ? undefined : yield* NamedCheckpoint.find(text)
+  if (named === undefined) return { adapter: text, trained: undefined }
+  const { model, run, saved } = named
+  const adapter = yield* RunCheckpoints.folderOf(run, saved.statePath)
+  if (adapter === undefined) {
+    return yield* new InvalidOption.InvalidOption({
+      field: "adapter",
+      found: saved.statePath,
+      expected: "a checkpoint on this machine: checkpoints download fetches one from a service"
+    })
+  }
+  return { adapter, trained: model }
+})
+
+export const merge = Command.make("merge", flags, ({ adapter: named, model, out }) =>
   Effect.gen(function*() {
-    yield* Merge.write({ model, adapter, target: out })
+    const { adapter, trained } = yield* adapterOf(named)
+    const name = Option.getOrElse(model, () => trained)
+    if (name === undefined) {
+      const expected = "the model that the adapter was trained on"
+      return yield* new InvalidOption.InvalidOption({ field: "--model", found: "absent", expected })
+    }
+    yield* Merge.write({ model: name, adapter, target: out })
     yield* Console.log(`written: ${out}`)
-  }))
+  })).pipe(Command.withExamples([
+    { command: "effect-rl merge runs/arithmetic-0 --out merged", description: "The newest checkpoint of a run" }
+  ]))

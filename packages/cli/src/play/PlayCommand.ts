@@ -4,16 +4,13 @@ import { type Recipe, Recipes, TrainingSettings } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
-import type * as Path from "effect/Path"
 import * as ConversationFile from "../ConversationFile.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
+import * as OwnRecipe from "../train/OwnRecipe.ts"
 import * as SettingFlags from "../train/SettingFlags.ts"
 import * as PlayRun from "./PlayRun.ts"
-
-type Services = Hub.Hub | FileSystem.FileSystem | Path.Path
 
 const flags = {
   problem: Flag.Int("problem").pipe(
@@ -39,9 +36,9 @@ const noticed = (flags: ReturnType<typeof SettingFlags.of>) =>
 
 const output = Layer.provide(Output.layer({ json: false }), RunLog.layerNone)
 
-const commandOf = <E>(recipe: Recipe.Recipe<E, Services>) =>
+const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recipe.name) =>
   Command.make(
-    recipe.name,
+    name,
     { settings: noticed(SettingFlags.of(recipe.settings)), ...flags },
     ({ settings, ...flags }) =>
       recipe.configure({ ...recipe.sample, ...SettingFlags.given(settings) }).pipe(
@@ -50,6 +47,11 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, Services>) =>
       )
   ).pipe(Command.withDescription(recipe.description))
 
-export const play = Command.make("play").pipe(
-  Command.withSubcommands(Recipes.all.map((recipe) => commandOf(recipe)))
-)
+/** A command for each recipe, and for the user's own module where the arguments name one. */
+export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
+  const file = OwnRecipe.named("play", args)
+  const owned = file === undefined ? [] : [commandOf(yield* OwnRecipe.loadRecipe(file), file)]
+  return Command.make("play").pipe(
+    Command.withSubcommands([...Recipes.all.map((recipe) => commandOf(recipe)), ...owned])
+  )
+})

@@ -51,6 +51,20 @@ export const load = Effect.fn("OwnRecipe.load")(function*(file: string) {
     : yield* new NoRecipe({ file, detail: "it has no default export made by Recipe.make or Pipeline.make" })
 })
 
+/** The recipe that a module exports; pipelines have no task of their own. */
+export const loadRecipe = Effect.fnUntraced(function*(file: string) {
+  const own = yield* load(file)
+  return isPipeline(own)
+    ? yield* new NoRecipe({ file, detail: "it is a pipeline: name a module of one of its recipes" })
+    : own
+})
+
+/** The module that a command line names after its verb; undefined where it names a recipe that comes with effect-rl. */
+export const named = (verb: string, args: ReadonlyArray<string>): string | undefined => {
+  const argument = args[args.indexOf(verb) + 1] ?? ""
+  return isFile(argument) ? argument : undefined
+}
+
 /** A hash of the module's text, by which a resumed run knows that the task was edited; modules that it imports do not count. */
 export const codeOf = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem

@@ -59,13 +59,18 @@ const commandOfModule = Effect.fnUntraced(function*(file: string) {
 
 /** A command for each recipe and each pipeline, and for the user's own module where the arguments name one. */
 export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
-  const named = args[args.indexOf("train") + 1] ?? ""
-  const owned = OwnRecipe.isFile(named) ? [yield* commandOfModule(named)] : []
+  const file = OwnRecipe.named("train", args)
+  const owned = file === undefined ? [] : [yield* commandOfModule(file)]
   return Command.make("train").pipe(
     Command.withSubcommands([
       ...Recipes.all.map((recipe) => commandOf(recipe)),
       ...Recipes.pipelines.map((pipeline) => commandOfPipeline(pipeline)),
       ...owned
+    ]),
+    Command.withExamples([
+      { command: "effect-rl train arithmetic --iterations 5", description: "A recipe with another length" },
+      { command: "effect-rl train gsm8k --plan", description: "What a run would take, without running it" },
+      { command: "effect-rl train ./my-recipe.ts --view", description: "A recipe of one's own, with its page" }
     ])
   )
 })

@@ -41,6 +41,25 @@ describe("effect-rl checkpoints", () => {
       assert.include(errors.at(-1), "expected another than the newest, from which the run goes on")
     }))
 
+  it.effect("are named by their run and its iteration, to sample from and to merge", () =>
+    Effect.gen(function*() {
+      const folder = yield* saved
+      const sample = (checkpoint: string) =>
+        run("sample", "2 + 2?", "--checkpoint", checkpoint, "--max-tokens", "4", "--workers", "0")
+      const sampled = yield* sample(`${folder}@1`)
+      assert.isTrue(Exit.isSuccess(sampled.exit), sampled.errors.join("\n"))
+      const missing = yield* sample(`${folder}@7`)
+      assert.include(
+        missing.errors.at(-1),
+        `the run has no checkpoint after iteration 7; it has ${folder}@1, ${folder}@2`
+      )
+      const merged = yield* run("merge", `${folder}@1`, "--out", `${folder}/merged`)
+      assert.isTrue(Exit.isSuccess(merged.exit), merged.errors.join("\n"))
+      assert.strictEqual(merged.out.at(-1), `written: ${folder}/merged`)
+      const nameless = yield* run("merge", `${folder}/merged`, "--out", `${folder}/again`)
+      assert.include(nameless.errors.at(-1), "--model is absent, expected the model that the adapter was trained on")
+    }), 60_000)
+
   const mistakes: ReadonlyArray<readonly [name: string, args: ReadonlyArray<string>, message: string]> = [
     ["nothing to delete", [], "path is absent, expected paths of checkpoints, or --run-id"],
     ["paths beside a run", ["tinker://run/weights/1", "--run-id", "run"], "--run-id is given with paths or --run"],
