@@ -9,107 +9,132 @@ interface Line {
 }
 
 /** What the help says of each verb. */
-type Help = Readonly<Record<string, { readonly does: string }>>
+type Help = Readonly<Record<string, { readonly group: string; readonly does: string }>>
 
 /** Runs a verb among `all`. Those that are not asked for have no more than their name, so that help and errors appear at once. */
 const among = <Name extends string, I, E, R>(
   verb: Command.Command<Name, I, {}, E, R>,
   all: Help,
   { args, version }: Line
-) =>
-  Command.runWith(
+) => {
+  const entries = Object.entries(all)
+  const groups = [...new Set(entries.map(([, { group }]) => group))].map((group) => ({
+    group,
+    commands: entries.flatMap(([name, { does, group: of }]) => {
+      if (of !== group) return []
+      return [
+        name === verb.name ? Command.withDescription(verb, does) : Command.withDescription(Command.make(name), does)
+      ]
+    })
+  }))
+  return Command.runWith(
     Command.make("effect-rl").pipe(
       Command.withDescription("Reinforcement learning for language models"),
-      Command.withSubcommands([
-        verb,
-        ...Object.entries(all).flatMap(([name, { does }]) =>
-          name === verb.name ? [] : [Command.withDescription(Command.make(name), does)]
-        )
-      ])
+      Command.withSubcommands(groups)
     ),
     { version }
   )(args)
+}
 
 /** A verb: what the help says of it, and its command, whose module is loaded when it is asked for. */
 const verb = <Name extends string, I, E, R, LE = never, LR = never>(
+  group: string,
   does: string,
   load: (args: ReadonlyArray<string>) => Promise<Effect.Effect<Command.Command<Name, I, {}, E, R>, LE, LR>>
 ) => ({
+  group,
   does,
   run: (all: Help, line: Line) =>
     Effect.flatMap(
       Effect.flatten(Effect.promise(() => load(line.args))),
-      (command) => among(Command.withDescription(command, does), all, line)
+      (command) => among(command, all, line)
     )
 })
 
 /** The verbs, in the order of the help. */
 const verbs = {
   train: verb(
+    "Train and measure",
     "Train a model on a recipe's task, or go on with a run",
     (args) => import("./train/TrainCommand.ts").then(({ make }) => make(args))
   ),
   play: verb(
+    "Train and measure",
     "Be the policy of a recipe's task yourself, at the terminal",
     (args) => import("./play/PlayCommand.ts").then(({ make }) => make(args))
   ),
   eval: verb(
+    "Train and measure",
     "Measure a model or a checkpoint on a benchmark, or on a recipe's held-out problems",
     () => import("./eval/EvalCommand.ts").then(({ evaluate }) => Effect.succeed(evaluate))
   ),
   sample: verb(
+    "Talk and serve",
     "Sample answers to a prompt from a model or a checkpoint",
     () => import("./sample/SampleCommand.ts").then(({ sample }) => Effect.succeed(sample))
   ),
   chat: verb(
+    "Talk and serve",
     "Talk to a model or a checkpoint at the terminal",
     () => import("./sample/ChatCommand.ts").then(({ chat }) => Effect.succeed(chat))
   ),
   serve: verb(
+    "Talk and serve",
     "Serve the Tinker API from this machine, to every client of it",
     () => import("./serve/ServeCommand.ts").then(({ serve }) => Effect.succeed(serve))
   ),
   certify: verb(
+    "Check",
     "Check whether a server speaks the Tinker API as clients need it",
     () => import("./certify/CertifyCommand.ts").then(({ certify }) => Effect.succeed(certify))
   ),
   view: verb(
+    "Look at runs",
     "Show runs in a browser, live: rewards, groups, transcripts",
     () => import("./view/ViewCommand.ts").then(({ view }) => Effect.succeed(view))
   ),
   runs: verb(
+    "Look at runs",
     "List runs: what they are doing, their last reward, their tokens",
     () => import("./view/RunsCommand.ts").then(({ runs }) => Effect.succeed(runs))
   ),
   show: verb(
+    "Look at runs",
     "Report on one run, list its rollouts, or show one of them",
     () => import("./view/ShowCommand.ts").then(({ show }) => Effect.succeed(show))
   ),
   compare: verb(
+    "Look at runs",
     "Compare two runs, or two sets of seeds, on the held-out problems of both",
     () => import("./compare/CompareCommand.ts").then(({ compare }) => Effect.succeed(compare))
   ),
   regrade: verb(
+    "Look at runs",
     "Say what another rule of credit would have trained on",
     () => import("./regrade/RegradeCommand.ts").then(({ regrade }) => Effect.succeed(regrade))
   ),
   export: verb(
+    "Keep and pass on",
     "Write a run as one page, or in the format of another tool",
     () => import("./export/ExportCommand.ts").then(({ exportRun }) => Effect.succeed(exportRun))
   ),
   merge: verb(
+    "Keep and pass on",
     "Write a trained adapter and its model as one folder that other tools load",
     () => import("./merge/MergeCommand.ts").then(({ merge }) => Effect.succeed(merge))
   ),
   audit: verb(
+    "Look at runs",
     "Look for signs that a policy exploits its reward or degenerates; fails if it finds any",
     () => import("./audit/AuditCommand.ts").then(({ auditRun }) => Effect.succeed(auditRun))
   ),
   checkpoints: verb(
+    "Keep and pass on",
     "List, download, publish and delete checkpoints, of a run or on a service",
     () => import("./checkpoints/CheckpointsCommand.ts").then(({ checkpoints }) => Effect.succeed(checkpoints))
   ),
   doctor: verb(
+    "Check",
     "Check that a backend, a model, its tokenizer and its renderer work together",
     () => import("./doctor/DoctorCommand.ts").then(({ doctor }) => Effect.succeed(doctor))
   )

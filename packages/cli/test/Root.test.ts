@@ -74,7 +74,7 @@ describe("effect-rl", () => {
       "nowhere.yaml, expected a file that can be read: it does not exist"
     ],
     ["chat --messages nowhere.json", "error: --messages nowhere.json: it does not exist"],
-    ["sample hello --checkpoint nowhere", "error: --checkpoint nowhere: neither the folder of a run nor the path of a"],
+    ["sample hello --checkpoint nowhere", "error: --checkpoint nowhere: neither the folder of a run, such as runs"],
     ["train gsm8k --backend mock --plan --data nowhere", "error: nowhere/train.jsonl: it does not exist"]
   ]
 

@@ -57,7 +57,13 @@ export const replaced = (defaults: Pick<Defaults, "evalEvery" | "iterations" | "
  *   evalEvery: 5
  * }))
  */
-export const fields = (defaults: Defaults) => ({ ...own(defaults), ...common, ...replaced(defaults) })
+export const fields = (defaults: Defaults) => ({
+  ...own(defaults),
+  // What is changed most often comes first, as in the help.
+  ...replaced(defaults),
+  ...common,
+  ...replaced(defaults)
+})
 
 const All = Schema.Struct(fields({ model: "", iterations: 0, learningRate: 1, maxTokens: 1, evalEvery: 0 }))
 

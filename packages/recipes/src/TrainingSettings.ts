@@ -4,6 +4,7 @@ import { RlOptions } from "@effect-rl/core/program"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import * as CommonSettings from "./CommonSettings.ts"
 import * as CreditSettings from "./CreditSettings.ts"
 import * as LossSettings from "./LossSettings.ts"
@@ -44,10 +45,14 @@ export const fields = (defaults: Defaults) => ({
     unit: "attempts",
     help: "Attempts at each problem, whose rewards are compared with each other"
   }),
-  ...LossSettings.fields,
-  ...CreditSettings.fields,
+  // What is changed most often comes first, as in the help.
+  ...CommonSettings.replaced(defaults),
+  ...Struct.pick(LossSettings.fields, ["loss"]),
+  ...Struct.pick(CreditSettings.fields, ["credit"]),
   ...Setting.flat(RlOptions.Settings),
-  ...CommonSettings.replaced(defaults)
+  ...CommonSettings.replaced(defaults),
+  ...LossSettings.fields,
+  ...CreditSettings.fields
 })
 
 /** The settings of any recipe, without its own defaults. */

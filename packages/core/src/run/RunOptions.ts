@@ -35,7 +35,7 @@ export const RunSettings = Schema.Struct({
   iterations: Setting.int({
     least: 0,
     unit: "iterations",
-    help: "Number of iterations; all that the program has unless given"
+    help: "Number of iterations; 0 only evaluates. All that the program has unless given"
   }),
   saveEvery: Setting.int({
     least: 0,
