@@ -18,6 +18,8 @@ export interface SamplingClient {
   readonly modelPath: string
   /** What the backend can do for the model of these weights; absent where the client does not know. */
   readonly capabilities?: Capabilities
+  /** Memory of these weights beside the base model, where the backend knows it. */
+  readonly memoryBytes?: number
   readonly sample: (request: Sampling.SampleRequest) => Effect.Effect<Sampling.SampleResponse, TinkerError>
   /** One value per prompt token, NaN at the first. */
   readonly computeLogprobs: (prompt: ModelInput.ModelInput) => Effect.Effect<Float32Array, TinkerError>

@@ -18,6 +18,7 @@ export interface Source {
   readonly model: Machine.Model
   readonly weights: ToyModel.Rows
   readonly step: number
+  readonly memoryBytes?: number
 }
 
 const targetPromptLogprobs = (
@@ -77,6 +78,7 @@ export const make = Effect.fnUntraced(function*(machine: Machine.Machine, source
   return {
     modelPath,
     capabilities: source.model.capabilities,
+    memoryBytes: source.memoryBytes ?? 0,
     sample: Effect.fnUntraced(function*(request) {
       yield* open
       yield* RequestRules.sample(request, source.model)

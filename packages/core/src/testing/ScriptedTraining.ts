@@ -42,6 +42,8 @@ export const make = Effect.fnUntraced(
     const queue = yield* RequestQueue.make
     const trained = yield* TrainedState.make(machine, model, origin)
     const { baseModel, loraRank } = origin
+    // Beside the weights a model has their gradients and the two moments of the optimizer.
+    const snapshotBytes = loraRank * bytesPerRank / 4
     const info: ModelInfo = { modelId, baseModel, loraRank, memoryBytes: loraRank * bytesPerRank }
 
     const submitCall = Effect.fnUntraced(function*<A, E>(
@@ -89,7 +91,13 @@ export const make = Effect.fnUntraced(
       const pending = yield* submit(Call.Snapshot({ client }), () => trained.current)
       const { step, weights } = yield* pending.await
       const count = yield* machine.count("snapshot")
-      const source = { modelPath: `scripted://${modelId}/snapshots/${count}`, model, weights, step }
+      const source = {
+        modelPath: `scripted://${modelId}/snapshots/${count}`,
+        model,
+        weights,
+        step,
+        memoryBytes: snapshotBytes
+      }
       return yield* machine.track("SamplingClient", ScriptedSampling.make(machine, source))
     })
 

@@ -6,7 +6,7 @@ import * as Random from "effect/Random"
 import type { Model } from "./Library.ts"
 import { named } from "./Operation.ts"
 import type { SampleOrder } from "./Protocol.ts"
-import type { Snapshot } from "./Snapshot.ts"
+import { bytesOf, type Snapshot } from "./Snapshot.ts"
 import * as Stops from "./Stops.ts"
 import * as Text from "./Text.ts"
 import type { Threads } from "./Threads.ts"
@@ -96,5 +96,5 @@ export const make = (
     return promptLogprobs ?? new Float32Array()
   }, named("computeLogprobs"))
 
-  return { modelPath, capabilities: limits.capabilities, sample, computeLogprobs }
+  return { memoryBytes: bytesOf(snapshot), modelPath, capabilities: limits.capabilities, sample, computeLogprobs }
 }

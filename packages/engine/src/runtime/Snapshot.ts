@@ -20,6 +20,9 @@ export interface AdapterSnapshot extends Snapshot {
   readonly isReleased: () => boolean
 }
 
+/** The room that a snapshot takes. */
+export const bytesOf = ({ adapter }: Snapshot): number => 4 * (adapter?.layout.forwardFloats ?? 0)
+
 /** The base model's own weights need no room. */
 export const base: Snapshot = { id: 0, adapter: undefined, use: (self) => self, release: Effect.void }
 

@@ -48,6 +48,14 @@ export const publish = Effect.fnUntraced(function*(model: Model) {
   const client = yield* Scope.provide(model.client.saveWeightsAndGetSamplingClient, scope).pipe(
     Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
   )
+  const { memoryBytes = 0 } = client
+  model.inflightBytes += memoryBytes
+  yield* Scope.addFinalizer(
+    scope,
+    Effect.sync(() => {
+      model.inflightBytes -= memoryBytes
+    })
+  )
   const before = model.inflight
   model.inflight = { client, scope, users: 0, isReplaced: false }
   if (before !== undefined) {

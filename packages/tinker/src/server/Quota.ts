@@ -1,53 +1,76 @@
-/** The quota of a tenant: how many models it may have, and how much memory they may take, so that room is left for others. */
+/** The quota of a tenant: how many models it may have, and how much memory they and their snapshots may take, so that room is left for others. */
 import { TinkerError } from "@effect-rl/core"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
-import type { Model, Session } from "./Session.ts"
+import type { Model, Sampler, Session } from "./Session.ts"
 
 export interface Quota {
   /** Models that a tenant may have at once; a session may have half of them. */
   readonly models: number
-  /** Memory that they may take, for weights, gradients and optimizer; a session may take half of it. */
+  /** Memory for weights, gradients, optimizers and the weights that are sampled from; a session may take half of it. */
   readonly memory: ByteSize.ByteSize
 }
 
 /** Half of the memory that the embedded engine has. */
 export const usual: Quota = { models: 256, memory: ByteSize.gibibytes(2) }
 
-const bytesOf = ({ client }: Pick<Model, "client">) => client.info.memoryBytes ?? 0
+/** What is in use, of all tenants. */
+export interface Held {
+  readonly models: Iterable<Model>
+  readonly samplers: Iterable<Sampler>
+}
 
-const refused = (what: string, asked: string, most: string, setting: string) =>
+/** What is asked for: a model or a sampler, and its memory where it is made already. */
+export interface Asked {
+  readonly operation: "createModel" | "createSamplingClient"
+  readonly bytes: number
+}
+
+const modelBytes = ({ client, inflightBytes }: Model) => (client.info.memoryBytes ?? 0) + inflightBytes
+
+const samplerBytes = ({ client }: Sampler) => client.memoryBytes ?? 0
+
+const total = <A>(all: ReadonlyArray<A>, bytesOf: (one: A) => number) => all.reduce((sum, one) => sum + bytesOf(one), 0)
+
+const refused = (operation: string, what: string, asked: string, most: string, setting: string) =>
   new TinkerError.TinkerError({
-    operation: "createModel",
+    operation,
     reason: new TinkerError.Rejected({
-      detail: `the models of ${what} would be ${asked}, expected at most ${most} (${setting} of the server): ` +
+      detail: `${what} would be ${asked}, expected at most ${most} (${setting} of the server): ` +
         "unload some, or finish a session"
     })
   })
 
 const shown = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`
 
-/** Fails where one more model of the session would be too many, with the memory that it takes where it is made already. */
+/** Fails where what is asked for would be too much for the session or its tenant. */
 export const check = (
   { memory, models }: Quota,
-  all: Iterable<Model>,
+  held: Held,
   session: Session,
-  made?: Pick<Model, "client">
+  { bytes: asked, operation }: Asked
 ): Effect.Effect<void, TinkerError.TinkerError> => {
-  const ofTenant = [...all].filter((one) => one.session.tenant === session.tenant)
-  const ofSession = ofTenant.filter((one) => one.session === session)
+  const isOfTenant = (one: Model | Sampler) => one.session.tenant === session.tenant
+  const [ownModels, ownSamplers] = [[...held.models].filter(isOfTenant), [...held.samplers].filter(isOfTenant)]
+  const isOfSession = (one: Model | Sampler) => one.session === session
   const mostBytes = ByteSize.toNumberUnsafe(memory)
   const scopes = [
-    { what: "the session", held: ofSession, mostModels: Math.ceil(models / 2), most: mostBytes / 2 },
-    { what: "your sessions", held: ofTenant, mostModels: models, most: mostBytes }
+    { what: "the session", isOf: isOfSession, mostModels: Math.ceil(models / 2), most: mostBytes / 2 },
+    { what: "your sessions", isOf: isOfTenant, mostModels: models, most: mostBytes }
   ]
-  for (const { held, most, mostModels, what } of scopes) {
-    if (held.length >= mostModels) {
-      return Effect.fail(refused(what, `${held.length + 1}`, `${mostModels} of ${models}`, "--max-models"))
+  for (const { isOf, most, mostModels, what } of scopes) {
+    const count = ownModels.filter(isOf).length + 1
+    if (operation === "createModel" && count > mostModels) {
+      return Effect.fail(
+        refused(operation, `the models of ${what}`, `${count}`, `${mostModels} of ${models}`, "--max-models")
+      )
     }
-    const bytes = held.reduce((sum, one) => sum + bytesOf(one), made === undefined ? 0 : bytesOf(made))
+    const bytes = asked + total(ownModels.filter(isOf), modelBytes) + total(ownSamplers.filter(isOf), samplerBytes)
     if (bytes > most) {
-      return Effect.fail(refused(what, shown(bytes), `${shown(most)} of ${shown(mostBytes)}`, "--max-memory"))
+      const limit = `${shown(most)} of ${shown(mostBytes)}`
+      return Effect.fail(
+        refused(operation, `the models and samplers of ${what}`, shown(bytes), limit, "--max-memory")
+      )
     }
   }
   return Effect.void

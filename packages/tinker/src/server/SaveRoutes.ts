@@ -65,6 +65,12 @@ const saveNamed = (
     Effect.map(Saving.saved(parts, model, { operation, type }, options))
   )
 
+/** The next weights take as much as those before. */
+const inflightAsked = ({ inflight }: Model) => ({
+  operation: "createSamplingClient" as const,
+  bytes: inflight?.client.memoryBytes ?? 0
+})
+
 /** Done within the turn, as later requests change the weights. */
 const saveUnnamed = ({ sessions, uniqueId }: Parts, model: Model, kind: "snapshot" | "inflight") => {
   const { client, session } = model
@@ -72,7 +78,7 @@ const saveUnnamed = ({ sessions, uniqueId }: Parts, model: Model, kind: "snapsho
   const make = kind === "snapshot"
     ? sessions.addSampler(session, { ...sampler, snapshotOf: model.id }, client.saveWeightsAndGetSamplingClient)
     : Effect.flatMap(
-      Inflight.publish(model),
+      Effect.andThen(sessions.hasRoom(session, inflightAsked(model)), Inflight.publish(model)),
       (inflight) => sessions.addSampler(session, { ...sampler, snapshotOf: undefined }, Effect.succeed(inflight))
     )
   return Effect.map(make, ({ id }) => Effect.succeed(Answer.Plain({ body: { type, sampling_session_id: id } })))

@@ -22,6 +22,8 @@ export interface Model {
   readonly turns: Turns.Turns
   /** Weights that its inflight samplers use. */
   inflight: Inflight.Published | undefined
+  /** Memory of these, and of earlier ones that are still in use. */
+  inflightBytes: number
   readonly trains: Trains
   lastRequestAt: number
 }

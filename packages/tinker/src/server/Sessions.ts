@@ -29,6 +29,8 @@ export interface Sessions {
   readonly log: Effect.Effect<ReadonlyArray<SessionLog.Entry>, never, Caller>
   /** Takes an id that was never used in the session. */
   readonly claimId: (session: Session, id: string) => Effect.Effect<void, Refusal>
+  /** Fails where what is asked for exceeds the quota. */
+  readonly hasRoom: (session: Session, asked: Quota.Asked) => Effect.Effect<void, TinkerError.TinkerError>
   readonly addModel: (
     session: Session,
     model: Pick<Model, "id" | "trains">,
@@ -177,17 +179,23 @@ export const make = Effect.fnUntraced(function*(
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )).pipe(Effect.retry({ while: snapshots.makeRoom }))
 
+  /** Old snapshots of a session make room for what it asks for. */
+  const hasRoom: Sessions["hasRoom"] = (session, asked) =>
+    Effect.suspend(() => Quota.check(quota, { models: models.values(), samplers: samplers.values() }, session, asked))
+      .pipe(Effect.retry({ while: () => snapshots.makeRoomIn(session) }))
+
   const addModel: Sessions["addModel"] = (session, model, make) =>
     within(
       session,
-      Effect.andThen(Effect.suspend(() => Quota.check(quota, models.values(), session)), make),
+      Effect.andThen(hasRoom(session, { operation: "createModel", bytes: 0 }), make),
       Effect.fnUntraced(function*(client, scope) {
-        yield* Quota.check(quota, models.values(), session, { client })
+        yield* hasRoom(session, { operation: "createModel", bytes: client.info.memoryBytes ?? 0 })
         const made: Model = {
           ...model,
           client,
           scope,
           inflight: undefined,
+          inflightBytes: 0,
           session,
           turns: yield* Turns.make,
           lastRequestAt: yield* Clock.currentTimeMillis
@@ -203,6 +211,7 @@ export const make = Effect.fnUntraced(function*(
       session,
       make,
       Effect.fnUntraced(function*(client, scope) {
+        yield* hasRoom(session, { operation: "createSamplingClient", bytes: client.memoryBytes ?? 0 })
         const made: Sampler = {
           ...sampler,
           session,
@@ -242,6 +251,7 @@ export const make = Effect.fnUntraced(function*(
     }),
     log: Effect.map(Caller, ({ tenant }) => log.of(tenant)),
     claimId,
+    hasRoom,
     addModel,
     addSampler,
     model,

@@ -4,7 +4,7 @@ import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
-import type { Sampler } from "./Session.ts"
+import type { Sampler, Session } from "./Session.ts"
 
 /** The newest of a model stay, older ones while they are used. */
 const newest = 16
@@ -23,6 +23,8 @@ export interface Snapshots {
   readonly dropOld: Effect.Effect<void>
   /** Whether the failure is for want of memory and a snapshot was dropped, so that another attempt may succeed. */
   readonly makeRoom: (error: TinkerError.TinkerError) => Effect.Effect<boolean>
+  /** Whether a snapshot of the session was dropped. */
+  readonly makeRoomIn: (session: Session) => Effect.Effect<boolean>
 }
 
 /** Snapshots of each model, oldest first, without the newest `kept`. */
@@ -42,20 +44,27 @@ export const make = (
   const drop = (reason: "memory" | "age") => (sampler: Sampler) =>
     Effect.andThen(close(sampler), Metric.update(Metric.withAttributes(dropped, { reason }), 1))
 
+  /** Drops the one that was not used for longest, where there is one to drop. */
+  const dropLeast = Effect.fnUntraced(function*(all: ReadonlyArray<Sampler>, because: string) {
+    const now = yield* Clock.currentTimeMillis
+    const [first, ...others] = unused(older(all, 1), now, idleMillis)
+    if (first === undefined) return false
+    const least = others.reduce((least, one) => one.lastUsedAt < least.lastUsedAt ? one : least, first)
+    yield* drop("memory")(least)
+    yield* Effect.logWarning(`the snapshot ${least.id} of ${least.snapshotOf} is dropped: ${because}`)
+    return true
+  })
+
   return {
     dropOld: Effect.flatMap(
       Clock.currentTimeMillis,
       (now) => Effect.forEach(unused(older(samplers(), newest), now, oldMillis), drop("age"), { discard: true })
     ),
-    makeRoom: Effect.fnUntraced(function*({ reason }) {
-      if (reason._tag !== "Unavailable" || reason.lacks !== "memory") return false
-      const now = yield* Clock.currentTimeMillis
-      const [first, ...others] = unused(older(samplers(), 1), now, idleMillis)
-      if (first === undefined) return false
-      const least = others.reduce((least, one) => one.lastUsedAt < least.lastUsedAt ? one : least, first)
-      yield* drop("memory")(least)
-      yield* Effect.logWarning(`the snapshot ${least.id} of ${least.snapshotOf} is dropped: the memory is full`)
-      return true
-    })
+    makeRoom: ({ reason }) =>
+      reason._tag === "Unavailable" && reason.lacks === "memory"
+        ? dropLeast([...samplers()], "the memory is full")
+        : Effect.succeed(false),
+    makeRoomIn: (session) =>
+      dropLeast([...samplers()].filter((one) => one.session === session), "the quota of its session is used up")
   }
 }

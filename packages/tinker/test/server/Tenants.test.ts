@@ -5,6 +5,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { ByteSize, Effect, FileSystem } from "effect"
 import { HttpClientRequest } from "effect/http"
+import { TestClock } from "effect/testing"
 import * as Api from "./Api.ts"
 
 type Method = "GET" | "POST" | "PUT" | "DELETE"
@@ -260,17 +261,49 @@ describe("the quota of a tenant", () => {
   })
 
   layer(limited({ memory: ByteSize.mebibytes(64) }))((it) => {
+    it.effect("bounds the memory of its snapshots, of which old ones that are not used make room for new ones", () =>
+      Effect.gen(function*() {
+        const session = yield* open(alice)
+        const model_id = (yield* create(alice, session, 0, 64))["model_id"]
+        const snapshot = (seq_id: number, kind = "snapshot") =>
+          Effect.flatMap(
+            alice.post("/save_weights_for_sampler", { model_id, seq_id, sampling_session_seq_id: seq_id, kind }),
+            alice.result
+          )
+        for (const seq of [1, 2, 3, 4]) assert.property(yield* snapshot(seq), "sampling_session_id")
+        assert.include(
+          (yield* snapshot(5))["error"],
+          "the models and samplers of the session would be 36.0 MiB, expected at most 32.0 MiB of 64.0 MiB"
+        )
+        assert.include((yield* create(alice, session, 1, 1))["error"], "the models and samplers of the session")
+        yield* TestClock.adjust("90 seconds")
+        assert.property(yield* snapshot(6), "sampling_session_id")
+        yield* TestClock.adjust("90 seconds")
+        assert.property(yield* snapshot(7, "inflight"), "sampling_session_id")
+        for (const seq of [8, 9]) assert.property(yield* snapshot(seq), "sampling_session_id")
+        assert.property(yield* create(bob, yield* open(bob), 0, 128), "model_id")
+        yield* alice.post(`/sessions/${session}/finish`, {})
+        for (const next of [yield* open(alice), yield* open(alice)]) {
+          assert.property(yield* create(alice, next, 0, 128), "model_id")
+        }
+      }))
+  })
+
+  layer(limited({ memory: ByteSize.mebibytes(64) }))((it) => {
     it.effect("bounds the memory of its models, and takes that of a refused one back", () =>
       Effect.gen(function*() {
         const [first, second, third] = [yield* open(alice), yield* open(alice), yield* open(alice)]
         assert.property(yield* create(alice, first, 0, 64), "model_id")
         assert.include(
           (yield* create(alice, first, 1, 128))["error"],
-          "the models of the session would be 48.0 MiB, expected at most 32.0 MiB of 64.0 MiB (--max-memory of the server)"
+          "the models and samplers of the session would be 48.0 MiB, expected at most 32.0 MiB of 64.0 MiB (--max-memory of the server)"
         )
         assert.property(yield* create(alice, first, 2, 64), "model_id")
         assert.property(yield* create(alice, second, 0, 128), "model_id")
-        assert.include((yield* create(alice, third, 0, 1))["error"], "the models of your sessions would be 64.3 MiB")
+        assert.include(
+          (yield* create(alice, third, 0, 1))["error"],
+          "the models and samplers of your sessions would be 64.3 MiB"
+        )
         assert.property(yield* create(bob, yield* open(bob), 0, 128), "model_id")
         yield* alice.post(`/sessions/${second}/finish`, {})
         assert.property(yield* create(alice, third, 1, 128), "model_id")
