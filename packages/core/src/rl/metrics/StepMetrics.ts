@@ -5,6 +5,7 @@
  * const metrics = StepMetrics.rollouts([group])
  */
 import * as Option from "effect/Option"
+import * as Record from "effect/Record"
 import * as Trajectory from "../../env/Trajectory.ts"
 import type { GroupCredit } from "../../learn/Credit.ts"
 import * as Signal from "../../learn/Signal.ts"
@@ -19,7 +20,6 @@ import type { UpdateOutput } from "../../run/Program.ts"
 import type { Objective } from "../Objective.ts"
 import * as TooManyDropped from "../TooManyDropped.ts"
 import * as PolicyShift from "./PolicyShift.ts"
-import * as ServiceMetrics from "./ServiceMetrics.ts"
 
 /** Metrics of an iteration by name. */
 export type Numbers = Record<string, number>
@@ -260,6 +260,16 @@ export const learning = (
   "tokens/trained": Statistics.sum(data.map(({ modelInput }) => modelInput.length))
 })
 
+/** The names of the port, see `OptimStepOutput`. */
+const ported: ReadonlyArray<string> = ["grad_norm", "update_norm"]
+
+/**
+ * Metrics that a backend reports of an optimizer step. Those that the port does not name get the prefix `service/`, so that a backend's own
+ * `reward` is not taken for the run's; NaN and infinite values are left out.
+ */
+export const ofService = (metrics: Readonly<Record<string, number>>): Readonly<Record<string, number>> =>
+  Record.mapKeys(Record.filter(metrics, Number.isFinite), (name) => ported.includes(name) ? name : `service/${name}`)
+
 /** The sum of all losses, and what the optimizer reported of its last step; absent where no step was taken. */
 export const updates = (outputs: ReadonlyArray<UpdateOutput>): Numbers =>
   outputs.length === 0
@@ -268,7 +278,7 @@ export const updates = (outputs: ReadonlyArray<UpdateOutput>): Numbers =>
       "loss:sum": Statistics.sum(
         outputs.flatMap(({ passes }) => passes.map(({ metrics }) => metrics["loss:sum"] ?? 0))
       ),
-      ...ServiceMetrics.apart(outputs.at(-1)?.optimizer.metrics ?? {})
+      ...ofService(outputs.at(-1)?.optimizer.metrics ?? {})
     }
 
 /** The reward over everything that was sampled, as `rollouts` measured it. */

@@ -1,5 +1,5 @@
 import { Rl, RunRecord } from "@effect-rl/core"
-import * as ServiceMetrics from "@effect-rl/core/rl/metrics/ServiceMetrics"
+import * as StepMetrics from "@effect-rl/core/rl/metrics/StepMetrics"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Task from "../Task.ts"
@@ -7,7 +7,7 @@ import * as Task from "../Task.ts"
 describe("metrics that a backend reports", () => {
   it("have names of their own, so that none passes for the run's", () => {
     const reported = { reward: 9, step: -1, "env/all/reward/total": 9, grad_norm: 0.5, update_norm: 0.1 }
-    assert.deepStrictEqual(ServiceMetrics.apart(reported), {
+    assert.deepStrictEqual(StepMetrics.ofService(reported), {
       "service/reward": 9,
       "service/step": -1,
       "service/env/all/reward/total": 9,
@@ -34,7 +34,7 @@ describe("metrics that a backend reports", () => {
     }))
 
   it("are left out where they are not numbers", () => {
-    assert.deepStrictEqual(ServiceMetrics.apart({ grad_norm: NaN, update_norm: Infinity, other: 1 }), {
+    assert.deepStrictEqual(StepMetrics.ofService({ grad_norm: NaN, update_norm: Infinity, other: 1 }), {
       "service/other": 1
     })
   })
