@@ -65,6 +65,19 @@ describe("StepMetrics.learning", () => {
     assert.notProperty(withRatios(ratios, advantages), "optim/clipped_share")
   })
 
+  it("counts no token as clipped whose advantage is 0, or on the side that the loss does not cut", () => {
+    const clipped = (ratio: number, advantage: number) =>
+      withRatios([ratio], [advantage], Loss.ppo())["optim/clipped_share"]
+    assert.deepStrictEqual([clipped(0.5, 0), clipped(1.5, 0), clipped(0.5, 0.5), clipped(1.5, -0.5)], [0, 0, 0, 0])
+    assert.deepStrictEqual([clipped(0.5, -0.5), clipped(1.5, 0.5)], [1, 1])
+  })
+
+  it("says nothing of the sample size where a ratio is too large for a square", () => {
+    const numbers = withRatios([1e200, 1])
+    assert.isUndefined(numbers["optim/effective_sample_size"])
+    assert.closeTo(numbers["optim/effective_sample_size_sequences"] ?? NaN, 1, 1e-6)
+  })
+
   it("leaves tokens without a log-probability out, and says how many", () => {
     const numbers = StepMetrics.learning(
       [Samples.datum({ logprobs: [-1, NaN, -1] })],
@@ -90,6 +103,16 @@ describe("StepMetrics.learning", () => {
       unclipped
     )
     assert.closeTo(sequences["optim/effective_sample_size_sequences"] ?? NaN, 9 / 10, 1e-6)
+  })
+
+  it("tells depths apart at 1024, 4096, 16,384 and 65,536 tokens", () => {
+    const edges = [0, 1024, 4096, 16_384, 65_536]
+    const ratios = Array.from({ length: 65_537 }, (_, t) => edges.includes(t) ? 2 : 1)
+    const numbers = withRatios(ratios)
+    edges.forEach((edge, index) => {
+      const tokens = (edges[index + 1] ?? ratios.length) - edge
+      assert.closeTo((numbers[`optim/kl_v1_by_depth/${edge}`] ?? NaN) * tokens, -Math.log(2), 1e-6)
+    })
   })
 
   it("shares out ratios by range, and divergence by depth where there are several", () => {

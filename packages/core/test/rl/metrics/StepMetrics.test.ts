@@ -30,6 +30,14 @@ describe("StepMetrics.rollouts", () => {
     assert.closeTo(numbers["env/all/reward/standard_error"] ?? NaN, Math.sqrt(2 * (0.75 ** 2 + 0.75 ** 2)) / 4, 1e-12)
   })
 
+  it("tells tags apart once one of them is not on every group", () => {
+    const tagged = (tags: ReadonlyArray<string>, reward: number) => Samples.group([reward, reward], { tags })
+    const numbers = StepMetrics.rollouts([tagged(["math", "hard"], 1), tagged(["math"], 0)])
+    assert.deepInclude(numbers, { "env/math/reward/total": 0.5, "env/hard/reward/total": 1 })
+    const alike = StepMetrics.rollouts([tagged(["math"], 1), tagged(["math"], 0)])
+    assert.notProperty(alike, "env/math/reward/total")
+  })
+
   it("reports the reward that it would have with lost members at 0", () => {
     const numbers = StepMetrics.rollouts([Samples.group([1, undefined]), Samples.group([1, 0]), Samples.skipped(4)])
     assert.closeTo(numbers["env/all/reward/total"] ?? NaN, 2 / 3, 1e-12)

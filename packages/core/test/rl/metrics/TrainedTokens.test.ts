@@ -1,7 +1,9 @@
 import { Rl, RunRecord, RunStore } from "@effect-rl/core"
+import type { TrainingData } from "@effect-rl/core/program"
 import { TrainedTokens } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import * as Samples from "../../learn/Samples.ts"
 import * as Task from "../Task.ts"
 
 describe("TrainedTokens", () => {
@@ -36,4 +38,12 @@ describe("TrainedTokens", () => {
         assert.isTrue(logprobs.every((logprob) => logprob <= 0))
       }
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it("are kept where the trainer gave log-probabilities of some datums, and left out where it gave none", () => {
+    const [known, unknown] = [Samples.datum({ logprobs: [-1, -2] }), Samples.datum({ logprobs: [-1, -2] })]
+    const encoded = (data: ReadonlyArray<TrainingData.TrainingDatum>) =>
+      TrainedTokens.encode(data, (datum) => datum === known ? Float32Array.of(-3, -4) : undefined)
+    assert.isString(encoded([known, unknown]))
+    assert.isUndefined(encoded([unknown]))
+  })
 })
