@@ -53,6 +53,17 @@ describe("Substeps.split", () => {
 
   it("reads all recorded splits", () => assert.lengthOf(ofTraining, 5))
 
+  it("counts groups of one datum, and none without", () => {
+    const [first, second, third] = creditsOf(3).map((credit, index) => ({
+      ...credit,
+      data: credit.data.slice(0, index)
+    }))
+    assert.isDefined(first)
+    assert.isDefined(second)
+    assert.isDefined(third)
+    assert.deepStrictEqual(groupsOf(Substeps.split([first, second, third], 2)), [[1], [2]])
+  })
+
   it("keeps a group's datums together, in order", () => {
     const groups = creditsOf(5)
     const parts = Substeps.split(groups, 2)

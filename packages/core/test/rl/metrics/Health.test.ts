@@ -53,6 +53,13 @@ describe("Health.signs", () => {
   })
 })
 
+describe("A number that should be 0", () => {
+  it.each(["teacher_forbidden", "kl_forbidden", "members/lost"])("is a concern above it: %s", (metric) => {
+    assert.deepStrictEqual(Health.concerns({ [metric]: 0 }), [])
+    assert.deepStrictEqual(Health.concerns({ [metric]: 0.01 }).map(({ metric }) => metric), [metric])
+  })
+})
+
 describe("Health.meaning", () => {
   it.effect("is known of every number that a run has", () =>
     Effect.gen(function*() {
