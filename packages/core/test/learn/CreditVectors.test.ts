@@ -1,5 +1,5 @@
 import { Advantage, Credit } from "@effect-rl/core"
-import { Datum, ModelInput, type SamplingClient } from "@effect-rl/core/backend"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
 import type { TrainingData } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
@@ -10,13 +10,7 @@ import * as Samples from "./Samples.ts"
 const Numbers = Schema.Array(Schema.Number)
 const Logprobs = Schema.Array(Schema.Array(Schema.NullOr(Schema.Number)))
 
-const Example = Schema.Struct({
-  input_tokens: Numbers,
-  target_tokens: Numbers,
-  logprobs: Numbers,
-  advantages: Numbers,
-  mask: Numbers
-})
+const { Example } = TrainingVectors
 type Example = typeof Example.Type
 
 const Penalty = Schema.Struct({
@@ -100,21 +94,6 @@ describe("recorded distillation", () => {
   })
 })
 
-/** Answers its requests in order, and remembers what it was asked. */
-const scorer = (logprobs: typeof Logprobs.Type) => {
-  const asked: Array<ReadonlyArray<number>> = []
-  const client: SamplingClient.SamplingClient = {
-    modelPath: "reference",
-    sample: () => Effect.die(new Error("nothing is sampled from the reference")),
-    computeLogprobs: (prompt) =>
-      Effect.map(Effect.orDie(ModelInput.toTokens(prompt)), (tokens) => {
-        asked.push(Array.from(tokens))
-        return Float32Array.from(logprobs[asked.length - 1] ?? [], (logprob) => logprob ?? NaN)
-      })
-  }
-  return { asked, client }
-}
-
 const toDatum = (example: Example, member: number): TrainingData.TrainingDatum => ({
   ...Datum.policyTokens(ModelInput.fromTokens(example.input_tokens), {
     targetTokens: Int32Array.from(example.target_tokens),
@@ -177,7 +156,7 @@ describe("Credit.klPenalty", () => {
     "agrees with tinker-cookbook wherever tokens are trained on ($id)",
     ({ input, output }) =>
       Effect.gen(function*() {
-        const { asked, client } = scorer(input.reference_logprobs)
+        const { asked, client } = Samples.scorer((_, place) => input.reference_logprobs[place] ?? [])
         const credit = Credit.klPenalty({
           reference: client,
           coefficient: input.kl_penalty_coef,
@@ -198,7 +177,8 @@ describe("Credit.distill", () => {
       Effect.gen(function*() {
         const isTrained = (index: number) => input.datums[index]?.mask.includes(1) === true
         const examples = input.datums.filter((_, index) => isTrained(index))
-        const { client: teacher } = scorer(input.teacher_logprobs.filter((_, index) => isTrained(index)))
+        const logprobs = input.teacher_logprobs.filter((_, index) => isTrained(index))
+        const { client: teacher } = Samples.scorer((_, place) => logprobs[place] ?? [])
         const credit = Credit.distill({
           teacher,
           estimator: estimatorOf(examples),
@@ -213,21 +193,11 @@ describe("Credit.distill", () => {
   )
 })
 
-/** Answers with the recorded log-probabilities of a sequence, and remembers what it was asked. */
-const teacherOf = ({ input, output }: typeof SelfDistillation.Type) => {
-  const asked: Array<ReadonlyArray<number>> = []
-  const client: SamplingClient.SamplingClient = {
-    modelPath: "teacher",
-    sample: () => Effect.die(new Error("nothing is sampled from the teacher")),
-    computeLogprobs: (prompt) =>
-      Effect.map(Effect.orDie(ModelInput.toTokens(prompt)), (tokens) => {
-        asked.push(Array.from(tokens))
-        const known = output.queried.findIndex((sequence) => sequence.join() === tokens.join())
-        return Float32Array.from(input.teacher_logprobs[known] ?? [], (logprob) => logprob ?? NaN)
-      })
-  }
-  return { asked, client }
-}
+/** Answers with the recorded log-probabilities of a sequence. */
+const teacherOf = ({ input, output }: typeof SelfDistillation.Type) =>
+  Samples.scorer((tokens) =>
+    input.teacher_logprobs[output.queried.findIndex((sequence) => sequence.join() === tokens.join())] ?? []
+  )
 
 describe("Credit.distill with a prompt of the teacher", () => {
   it.effect.each(selfDistillations)(

@@ -1,8 +1,8 @@
 /** Groups as rollouts leave them, written briefly. */
-import { Datum, ModelInput } from "@effect-rl/core/backend"
+import { Datum, ModelInput, type SamplingClient } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
 import type { GroupResult, TrainingData } from "@effect-rl/core/program"
-import { Option } from "effect"
+import { Effect, Option } from "effect"
 
 type Extra = Partial<Omit<Trajectory.Transition, "observation" | "action">>
 
@@ -102,3 +102,22 @@ export const datum = (
 export const answers =
   (data: ReadonlyArray<TrainingData.TrainingDatum>, logprobs: ReadonlyArray<Float32Array>) =>
   (datum: Datum.Datum<Datum.Kind>): Float32Array | undefined => logprobs[data.findIndex((other) => other === datum)]
+
+/** A client that answers with known log-probabilities, by a sequence or its place among the requests, and what it was asked. */
+export const scorer = (
+  logprobsOf: (tokens: ReadonlyArray<number>, place: number) => ReadonlyArray<number | null>
+) => {
+  const asked: Array<ReadonlyArray<number>> = []
+  const client: SamplingClient.SamplingClient = {
+    modelPath: "recorded",
+    sample: () => Effect.die(new Error("nothing is sampled")),
+    computeLogprobs: (prompt) =>
+      Effect.map(Effect.orDie(ModelInput.toTokens(prompt)), (sequence) => {
+        const tokens = Array.from(sequence)
+        const logprobs = logprobsOf(tokens, asked.length)
+        asked.push(tokens)
+        return Float32Array.from(logprobs, (logprob) => logprob ?? NaN)
+      })
+  }
+  return { asked, client }
+}

@@ -14,6 +14,17 @@ export const lines = (file: string): ReadonlyArray<unknown> => RecordedLines.rea
 export const isClose = (actual: number, expected: number, tolerance: number): boolean =>
   Object.is(actual, expected) || Math.abs(actual - expected) <= tolerance * Math.max(1, Math.abs(expected))
 
+const Numbers = Schema.Array(Schema.Number)
+
+/** A datum as tinker-cookbook's functions take it. */
+export const Example = Schema.Struct({
+  input_tokens: Numbers,
+  target_tokens: Numbers,
+  logprobs: Numbers,
+  advantages: Numbers,
+  mask: Numbers
+})
+
 const Row = Schema.Struct({
   id: Schema.String,
   input: Schema.StructWithRest(Schema.Struct({ kind: Schema.String }), [Schema.Record(Schema.String, Schema.Unknown)]),

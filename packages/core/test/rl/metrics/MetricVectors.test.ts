@@ -1,6 +1,6 @@
 /** Numbers of tinker-cookbook 0.6.1 about how far an update moved the policy. */
 import { Loss } from "@effect-rl/core"
-import { ModelInput, type SamplingClient } from "@effect-rl/core/backend"
+import { ModelInput } from "@effect-rl/core/backend"
 import { Objective } from "@effect-rl/core/losses"
 import * as PostUpdate from "@effect-rl/core/rl/metrics/PostUpdate"
 import * as StepMetrics from "@effect-rl/core/rl/metrics/StepMetrics"
@@ -12,13 +12,7 @@ import * as RecordedLines from "../../RecordedLines.ts"
 
 const Numbers = Schema.Array(Schema.Number)
 
-const Example = Schema.Struct({
-  input_tokens: Numbers,
-  target_tokens: Numbers,
-  logprobs: Numbers,
-  advantages: Numbers,
-  mask: Numbers
-})
+const { Example } = TrainingVectors
 
 const Shift = Schema.Struct({
   id: Schema.String,
@@ -102,16 +96,7 @@ describe("recorded numbers of an update", () => {
     "say how far the update moved the policy ($id)",
     ({ input, output }) =>
       Effect.gen(function*() {
-        const asked: Array<ReadonlyArray<number>> = []
-        const client: SamplingClient.SamplingClient = {
-          modelPath: "after",
-          sample: () => Effect.die(new Error("nothing is sampled")),
-          computeLogprobs: (prompt) =>
-            Effect.map(Effect.orDie(ModelInput.toTokens(prompt)), (tokens) => {
-              asked.push(Array.from(tokens))
-              return Float32Array.from(input.reference_logprobs[asked.length - 1] ?? [], (logprob) => logprob ?? NaN)
-            })
-        }
+        const { asked, client } = Samples.scorer((_, place) => input.reference_logprobs[place] ?? [])
         const unused = Effect.die(new Error("nothing is trained"))
         const numbers = yield* PostUpdate.measure(input.datums.map(datumOf))({
           sampler: Effect.succeed({ client, step: 1 }),
