@@ -1,11 +1,11 @@
 /** The checkpoints of a run in its own folder, where the engine keeps them. */
-import { InvalidOption, RunRecord, RunStore } from "@effect-rl/core"
+import { InvalidOption, RunStore } from "@effect-rl/core"
+import { Story, StoryReader } from "@effect-rl/core/records"
 import { FileFailure, RunDirectory } from "@effect-rl/files"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
-import * as Stream from "effect/Stream"
 import * as RunFolder from "../train/RunFolder.ts"
 import type * as Listing from "./Listing.ts"
 
@@ -16,10 +16,7 @@ export const isRun = Effect.fnUntraced(function*(folder: string) {
   return yield* Effect.orElseSucceed(fs.exists(path.join(folder, "records.jsonl")), () => false)
 })
 
-const saved = Effect.fnUntraced(function*(run: string) {
-  const { read } = yield* RunDirectory.open(run)
-  return RunRecord.current(yield* Stream.runCollect(read)).filter(RunRecord.guards.Saved)
-})
+const saved = (run: string) => Effect.map(Effect.flatMap(RunDirectory.open(run), StoryReader.read), Story.checkpoints)
 
 /** Where the engine keeps the checkpoint; undefined for one that lies on a service. */
 export const folderOf = Effect.fnUntraced(function*(run: string, address: string) {

@@ -1,9 +1,8 @@
 /** The tokenizer and the renderer of a recorded run, to show its tokens as messages. */
-import { RunRecord, type RunStore } from "@effect-rl/core"
-import type { Conversation } from "@effect-rl/core/records"
+import type { RunStore } from "@effect-rl/core"
+import { type Conversation, StoryReader } from "@effect-rl/core/records"
 import { Renderers, Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
 
 const load = Effect.fnUntraced(function*(model: string, fingerprint: unknown) {
@@ -24,8 +23,8 @@ const languageOf = (tokenizer: Tokenizer.Tokenizer, renderer: unknown): Effect.E
 
 /** Reads the run's tokens; undefined, with a warning, where its model's tokenizer is not available. */
 export const language = Effect.fnUntraced(function*(run: RunStore.RunReader) {
-  const records = yield* Stream.runCollect(run.read)
-  const { model, renderer, tokenizer } = records.findLast(RunRecord.guards.Opened)?.identity ?? {}
+  const { opened } = yield* StoryReader.read(run)
+  const { model, renderer, tokenizer } = opened?.identity ?? {}
   if (typeof model !== "string") return undefined
   return yield* load(model, tokenizer).pipe(
     Effect.flatMap((tokenizer) => languageOf(tokenizer, renderer)),

@@ -1,7 +1,8 @@
 /** One `train` command, from its flags to its report. */
-import { ChatModel, InvalidOption, RunRecord, RunStore } from "@effect-rl/core"
+import { ChatModel, InvalidOption, RunStore } from "@effect-rl/core"
 import { Usage } from "@effect-rl/core/backend"
 import { Caps, Prices, Suggestion } from "@effect-rl/core/program"
+import { StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Duration from "effect/Duration"
@@ -190,10 +191,8 @@ const hintOf = Effect.fnUntraced(function*(folder: string, error?: unknown) {
   if (Predicate.isTagged(error, "ResumeError")) {
     return yield* Effect.logInfo("--log-path begins a run in another folder")
   }
-  const { read } = yield* RunStore.RunStore
-  const records = RunRecord.current(yield* Stream.runCollect(read))
+  const { records, saved } = yield* StoryReader.read(yield* RunStore.RunStore)
   if (records.length === 0) return
-  const saved = records.findLast(RunRecord.guards.Saved)
   yield* Effect.logInfo(
     saved === undefined
       ? `no checkpoint was saved in ${folder}: the same command starts from the beginning`

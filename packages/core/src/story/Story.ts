@@ -309,6 +309,10 @@ export const done = <Gap>(story: Story<Gap>): number => {
 export const lastUpdated = <Gap>(story: Story<Gap>): Recorded.Updated<Gap> | undefined =>
   story.records.findLast((record) => record._tag === "Updated")
 
+/** Checkpoints that were saved, oldest first. */
+export const checkpoints = <Gap>(story: Story<Gap>): ReadonlyArray<Recorded.Saved<Gap>> =>
+  story.records.filter((record) => record._tag === "Saved")
+
 /** Tokens of every kind. */
 export const tokens = ({ spent: { prefilled, sampled, trained } }: Story<null>): number =>
   (prefilled ?? 0) + (sampled ?? 0) + (trained ?? 0)

@@ -45,4 +45,24 @@ describe("Regrade.run", () => {
       const half = yield* regraded({ keep: ({ key }) => key === "sum/0" })
       assert.deepStrictEqual(half.map(({ groups }) => groups.length), [1, 0, 1, 0])
     }).pipe(withBackend))
+
+  it.effect("grades the groups that each update told of, whatever batch they are of", () =>
+    Effect.gen(function*() {
+      const { append } = yield* RunStore.RunStore
+      yield* trained
+      const credited = yield* Task.current(RunRecord.guards.Credited)
+      const [first, second] = credited
+      if (first === undefined || second === undefined) return assert.fail("no two updates")
+      const [early, late] = first.groups
+      if (early === undefined || late === undefined) return assert.fail("no two groups")
+      // As if the second update had trained on a group of the first batch too.
+      yield* append({ ...first, groups: [early] })
+      yield* append({ ...second, groups: [{ ...late, iteration: first.iteration }, ...second.groups] })
+      const again = yield* regraded()
+      assert.deepStrictEqual(
+        again.slice(0, 2).map(({ groups }) => groups.map(({ result: { key } }) => key)),
+        [[early.key], [late.key, ...second.groups.map(({ key }) => key)]]
+      )
+      assert.deepStrictEqual(again[1]?.recorded[0], late.advantages)
+    }).pipe(withBackend))
 })
