@@ -49,10 +49,10 @@ const credited = (iteration: number, trained: ReadonlyArray<TrainingData.Assembl
 })
 
 /** What the update did with each token; its policy is the one that sampled. */
-const trainedTokens = (trained: ReadonlyArray<TrainingData.Assembled>) => {
+const trainedTokens = (iteration: number, trained: ReadonlyArray<TrainingData.Assembled>) => {
   const data = trained.flatMap(({ data }) => data)
   const logprobs = new Map<Datum.Datum<Datum.Kind>, Float32Array>(data.map((datum) => [datum, datum.inputs.logprobs]))
-  return TrainedTokens.encode(data, (datum) => logprobs.get(datum))
+  return TrainedTokens.encode(data, (datum) => logprobs.get(datum), iteration)
 }
 
 const updated = (iteration: number): RunRecord.Entry => ({
@@ -81,7 +81,7 @@ export const write = (run: string) =>
       if (groups.length < Workload.perIteration) continue
       const trained = assembled(groups)
       yield* store.append(credited(iteration, trained))
-      yield* store.append(updated(iteration), trainedTokens(trained))
+      yield* store.append(updated(iteration), trainedTokens(iteration, trained))
       groups = []
     }
     yield* store.append({

@@ -2,6 +2,8 @@
 
 /** A record of one episode. */
 export * as Trajectory from "./env/Trajectory.ts"
+/** What a turn adds to the conversation of the turns before it. */
+export * as Shown from "./env/Shown.ts"
 /** Why an episode ended. */
 export * as StopReason from "./env/StopReason.ts"
 /** One prompt, one response. */

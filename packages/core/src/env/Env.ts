@@ -29,6 +29,8 @@ export interface Prompt {
   readonly _tag: "Prompt"
   readonly input: ModelInput.ModelInput
   readonly stop: Sampling.Stop
+  /** The conversation that it renders, for records and readers. */
+  readonly messages?: ReadonlyArray<Message.Message>
   /** Given where it does not begin with the last prompt and its response: training then starts another sequence. */
   readonly fork?: Fork
 }
@@ -103,8 +105,12 @@ export interface Env<out E = never, out R = never> {
   readonly leave?: Effect.Effect<void>
 }
 
-/** A prompt that is not declared a fork. */
-export const prompt = (input: ModelInput.ModelInput, stop: Sampling.Stop): Prompt => ({ _tag: "Prompt", input, stop })
+/** A prompt that is not declared a fork, with the conversation that it renders. */
+export const prompt = (
+  input: ModelInput.ModelInput,
+  stop: Sampling.Stop,
+  messages?: ReadonlyArray<Message.Message>
+): Prompt => ({ _tag: "Prompt", input, stop, ...(messages !== undefined && { messages }) })
 
 /** The errors of a builder; of a union of builders, all of theirs. */
 export type Error<T> = [T] extends [EnvGroupBuilder<infer E, infer _R>] ? E : never

@@ -20,7 +20,7 @@ export const make = <E, R>(
   return {
     initialObservation: Effect.map(
       renderer.generationPrompt(messages),
-      (input) => Env.prompt(input, renderer.stop)
+      (input) => Env.prompt(input, renderer.stop, messages)
     ),
     step: Effect.fnUntraced(function*(action) {
       if (isOver) return yield* Effect.die(new Error("the episode is over"))

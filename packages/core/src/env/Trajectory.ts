@@ -5,6 +5,7 @@ import type * as Sampling from "../model/Sampling.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
 import type { Score } from "../records/Score.ts"
 import type * as Env from "./Env.ts"
+import type { Shown } from "./Shown.ts"
 import type * as StopReason from "./StopReason.ts"
 
 /** The times of a turn, in milliseconds of the clock of the process that played it. */
@@ -29,6 +30,10 @@ export interface Transition {
   /** What the environment reported, with the rate `correct` of a score that says whether the task was solved. */
   readonly metrics: EnvMetric.Metrics
   readonly logs: Readonly<Record<string, string | number>>
+  /** The messages that the environment showed before it; absent for environments that show tokens alone. */
+  readonly shown?: Shown
+  /** The turn that it continues, where that is not the one before, and why; `after` is −1 where it continues none. */
+  readonly branch?: { readonly after: number; readonly reason: string }
   /** Why the observation does not begin with the last one and its action, where the environment says so. */
   readonly fork?: Env.Fork
   /** Absent where the turn took less than a millisecond. */

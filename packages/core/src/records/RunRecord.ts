@@ -172,7 +172,11 @@ export const Credited = Schema.TaggedStruct("Credited", {
   })),
   datums: Schema.Array(Schema.Struct({
     group: Schema.String,
+    /** The dataset's batch to which the group belongs, where that is not the record's iteration. */
+    iteration: Schema.optionalKey(Schema.Int),
     member: Schema.Int,
+    /** Counts the member's datums from 0; absent for the first. */
+    segment: Schema.optionalKey(Schema.Int),
     firstTurn: Schema.Int,
     turns: Schema.Int,
     /** The number of positions, and of those with a target that counts. */

@@ -104,7 +104,9 @@ export const credited = <E, R, CE, CR>(options: Options<E, R, CE, CR>, learned: 
     datums: updates.flatMap((data, update) =>
       data.map((datum) => ({
         group: datum.origin.group,
+        ...(datum.origin.iteration !== iteration && { iteration: datum.origin.iteration }),
         member: datum.origin.member,
+        ...(datum.origin.segment > 0 && { segment: datum.origin.segment }),
         firstTurn: datum.origin.turn,
         turns: datum.origin.turns,
         length: datum.modelInput.length,
@@ -127,7 +129,7 @@ export const report = <E, R, CE, CR>(
   const discarded = resultsOf(aside)
   const rolledOut = StepMetrics.rollouts([...resultsOf(groups), ...discarded])
   const logprobsOf = Answers.logprobs(outputs)
-  const payload = TrainedTokens.encode(data, logprobsOf)
+  const payload = TrainedTokens.encode(data, logprobsOf, iteration)
   return {
     metrics: {
       "progress/batch": iteration,

@@ -6,6 +6,7 @@ import * as Option from "effect/Option"
 import type * as Types from "effect/Types"
 import type * as Env from "../env/Env.ts"
 import * as Limits from "../env/Limits.ts"
+import * as Shown from "../env/Shown.ts"
 import type * as StopReason from "../env/StopReason.ts"
 import type * as Trajectory from "../env/Trajectory.ts"
 import type * as Sampling from "../model/Sampling.ts"
@@ -26,6 +27,8 @@ export interface Options<out E = never, out R = never> {
 
 interface Progress {
   readonly transitions: Array<Trajectory.Transition>
+  /** The conversation of the last finished turn, without its response. */
+  conversation: Env.Prompt["messages"]
   /** The prompt that is shown next; undefined before the first. */
   observation: Env.Prompt | undefined
   stepReward: number
@@ -139,6 +142,10 @@ const record = (
     logs: step.logs ?? nothing
   }
   if (step.score !== undefined) transition.score = step.score
+  if (observation.messages !== undefined) {
+    transition.shown = Shown.after(progress.conversation, observation.messages)
+    progress.conversation = observation.messages
+  }
   if (observation.fork !== undefined) transition.fork = observation.fork
   if (times !== undefined) transition.times = times
   progress.transitions.push(transition)
@@ -255,7 +262,15 @@ const make = <E, R, PE, PR>(
   limits,
   hooks,
   startedAt,
-  progress: { transitions: [], observation: undefined, stepReward: 0, sampledTokens: 0, toolCalls: 0, truncations: 0 }
+  progress: {
+    transitions: [],
+    conversation: undefined,
+    observation: undefined,
+    stepReward: 0,
+    sampledTokens: 0,
+    toolCalls: 0,
+    truncations: 0
+  }
 })
 
 /** Plays, and calls the environment's `leave` at the end. */

@@ -2,7 +2,7 @@
 import { RunRecord, RunStore } from "@effect-rl/core"
 import { GroupResult } from "@effect-rl/core/program"
 import { GroupPayload } from "@effect-rl/core/records"
-import { Effect, Stream } from "effect"
+import { Effect, Stream, Struct } from "effect"
 import { createHash } from "node:crypto"
 
 const isTimeless = ([name]: readonly [string, number]) => !/^(time|async)\//.test(name)
@@ -14,7 +14,7 @@ const tokensOf = (result: GroupResult.GroupResult) =>
       transitions.map(({ action }) => [Array.from(action.tokens), Array.from(action.logprobs)])
     )
 
-/** Lines of a run's records, those of the groups of an iteration in the order of their keys. */
+/** Lines of a run's records without the batches of datums, which earlier records did not name; those of the groups of an iteration in the order of their keys. */
 const lines = Effect.gen(function*() {
   const { payload, read } = yield* RunStore.RunStore
   const records = RunRecord.current(yield* Stream.runCollect(read))
@@ -31,7 +31,7 @@ const lines = Effect.gen(function*() {
     JSON.stringify([
       iteration,
       groups.map(({ advantages, iteration: batch = iteration, key, verdict }) => [batch, key, verdict, advantages]),
-      datums
+      datums.map(Struct.omit(["iteration", "segment"]))
     ])
   )
   const updates = yield* Effect.forEach(
@@ -44,7 +44,13 @@ const lines = Effect.gen(function*() {
         passes.map(({ datums, loss, metrics, tokens }) => [loss, datums, tokens, metrics])
       ])
       const numbers = Object.entries(metrics).filter(isTimeless).toSorted(([one], [other]) => one < other ? -1 : 1)
-      return JSON.stringify([iteration, numbers, reward, passes, yield* text(record)])
+      return JSON.stringify([
+        iteration,
+        numbers,
+        reward,
+        passes,
+        (yield* text(record)).replaceAll(/"iteration":\d+,/g, "")
+      ])
     })
   )
   return [...groups.toSorted(), ...credits, ...updates]

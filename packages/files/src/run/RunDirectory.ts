@@ -79,7 +79,7 @@ const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder, found: R
         projections.include(record)
         payloadBytes = Math.max(payloadBytes, endOf(record))
       }))
-    if (!(cursor.isSummed ?? !found.isUnsummed)) return yield* RunFolder.unsummed(folder)
+    yield* RunFolder.resumable(folder, found, cursor.isSummed)
     state.sum = cursor.sum
   }
   const records = yield* RunFolder.naming(run, recordsFile)(LineFile.appender(recordsFile))

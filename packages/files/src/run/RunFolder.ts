@@ -9,11 +9,14 @@ import * as Schema from "effect/Schema"
 import * as FileFailure from "../file/FileFailure.ts"
 import * as LineFile from "./LineFile.ts"
 
-/** The format of run directories that this version writes: each record and each payload has a checksum. */
-export const format = 3
+/** The format of run directories that this version writes: groups have origin, task, scores and messages in fields of their own. */
+export const format = 4
 
-/** The format without checksums, which this version reads. */
-const withoutSums = 2
+/** The first format in which each record and each payload has a checksum. */
+const firstSummed = 3
+
+/** The oldest format that this version reads; only its own can be resumed. */
+const oldest = 2
 
 /** Turns a failure of the file system into a `RunError` that names the file, or says "it" of the directory. */
 export const naming =
@@ -64,7 +67,7 @@ const formatOf = Effect.fnUntraced(function*({ config }: RunFolder) {
 })
 
 const wrongFormat = ({ config }: RunFolder, found: number): string | undefined => {
-  if (found === format || found === withoutSums) return undefined
+  if (found >= oldest && found <= format) return undefined
   const difference = `${config} has format ${found}, this version reads format ${format}`
   return found > format
     ? `${difference}: update effect-rl`
@@ -76,8 +79,8 @@ export interface Found {
   readonly hasRecords: boolean
   /** Whether the directory says that its records have checksums; its records tell where it does not say. */
   readonly isSummed: boolean
-  /** Whether it says that they have none. */
-  readonly isUnsummed: boolean
+  /** The format before this version's that the directory names, if it does. */
+  readonly earlier: number | undefined
 }
 
 /** Fails where the directory has another format, or has lost its records. */
@@ -88,8 +91,8 @@ export const check = Effect.fnUntraced(function*(folder: RunFolder) {
   if (problem !== undefined) return yield* new RunStore.RunError({ run, detail: problem })
   const found: Found = {
     hasRecords: (yield* bytesIn(folder.records)) > 0,
-    isSummed: Option.contains(named, format),
-    isUnsummed: Option.contains(named, withoutSums)
+    isSummed: Option.exists(named, (named) => named >= firstSummed),
+    earlier: Option.getOrUndefined(Option.filter(named, (named) => named < format))
   }
   if (found.hasRecords) return found
   for (const file of [folder.config, folder.metrics, folder.checkpoints]) {
@@ -101,11 +104,22 @@ export const check = Effect.fnUntraced(function*(folder: RunFolder) {
   return found
 })
 
-/** Refuses to resume a run without checksums: it could train on a bit that changed on disk. */
-export const unsummed = ({ run }: RunFolder): RunStore.RunError =>
-  new RunStore.RunError({
-    run,
-    detail:
-      `it has format ${withoutSums}, without checksums: it was written by an earlier effect-rl and can be viewed, ` +
-      "compared and exported, but not resumed. Choose another run directory"
-  })
+/**
+ * Why a run cannot be resumed: records without checksums might have changed on disk, and what an earlier version wrote of groups does not
+ * say all that a resumed run compares. The records decide whether they have checksums.
+ */
+export const resumable = (
+  { run }: RunFolder,
+  { earlier }: Found,
+  isSummed: boolean | undefined
+): Effect.Effect<void, RunStore.RunError> => {
+  const found = isSummed === false ? oldest : isSummed === true && earlier === oldest ? undefined : earlier
+  return found === undefined ? Effect.void : Effect.fail(
+    new RunStore.RunError({
+      run,
+      detail:
+        `it has format ${found}${found < firstSummed ? ", without checksums" : ""}: it was written by an earlier ` +
+        `effect-rl and can be viewed, compared and exported, but not resumed. Choose another run directory`
+    })
+  )
+}

@@ -169,7 +169,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
       const config = `${run}/config.json`
       const content = yield* Files.readFile(config)
       const text = yield* Files.readFile(records)
-      for (const changed of ["", content.replace(`"format": 3`, `"format": 2`)]) {
+      for (const changed of ["", content.replace(`"format": 4`, `"format": 2`)]) {
         yield* Files.writeFile(config, changed)
         assert.deepStrictEqual(yield* Records.read(run), read)
         yield* Files.writeFile(records, text.replace(`"reward":0.5`, `"reward":0.7`))

@@ -99,7 +99,7 @@ layer(Files.layer)("a run directory", (it) => {
         saved(2, final)
       )
       assert.deepStrictEqual(JSON.parse(yield* Files.readFile(`${run}/config.json`)), {
-        format: 3,
+        format: 4,
         segment: 1,
         program: "rl",
         version: "0.1.0",
@@ -271,18 +271,35 @@ layer(Files.layer)("a run directory", (it) => {
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const expected = [[`{"format":1,"segment":1}`, "earlier effect-rl"], [
-        `{"format":4}`,
+        `{"format":5}`,
         "update effect-rl"
       ]] as const
       for (const [config, advice] of expected) {
         yield* Files.writeFile(`${run}/config.json`, config)
         yield* Files.writeFile(`${run}/events.jsonl`, "")
-        yield* fails(withStore(run, () => Effect.void), "this version reads format 3", advice)
+        yield* fails(withStore(run, () => Effect.void), "this version reads format 4", advice)
         yield* fails(RunDirectory.open(run), advice)
         assert.strictEqual(yield* Files.readFile(`${run}/config.json`), config)
         const names = yield* FileSystem.FileSystem.use((fs) => fs.readDirectory(run))
         assert.deepStrictEqual(names.toSorted(), ["config.json", "events.jsonl"])
       }
+    }))
+
+  it.effect("of format 3 can be read, but not resumed", () =>
+    Effect.gen(function*() {
+      const run = yield* Files.temporaryFolder
+      yield* withStore(run, ({ append }) => append(opened()))
+      const config = yield* Files.readFile(`${run}/config.json`)
+      yield* Files.writeFile(`${run}/config.json`, config.replace(`"format": 4`, `"format": 3`))
+      const records = yield* Files.readFile(`${run}/records.jsonl`)
+      yield* fails(
+        withStore(run, () => Effect.void),
+        "it has format 3: it was written by an earlier effect-rl",
+        "but not resumed. Choose another run directory"
+      )
+      const { read } = yield* RunDirectory.open(run)
+      assert.deepStrictEqual((yield* Stream.runCollect(read)).map(({ _tag }) => _tag), ["Opened"])
+      assert.strictEqual(yield* Files.readFile(`${run}/records.jsonl`), records)
     }))
 
   it.effect("is refused with a clear error where it cannot be created", () =>

@@ -68,10 +68,13 @@ export const make = (
 ): Env.Env<Renderer.RendererError> => {
   let turns: ReadonlyArray<Message.Message> = []
   let isOver = false
-  const show = Effect.suspend(() => renderer.generationPrompt([rules(range), ...turns]))
+  const show = Effect.suspend(() => {
+    const messages = [rules(range), ...turns]
+    return Effect.map(renderer.generationPrompt(messages), (input) => Env.prompt(input, renderer.stop, messages))
+  })
   return {
     task: { reference: String(answer) },
-    initialObservation: Effect.map(show, (input) => Env.prompt(input, renderer.stop)),
+    initialObservation: show,
     step: Effect.fnUntraced(function*({ tokens }) {
       if (isOver) return yield* Effect.die(new Error("the episode is over"))
       const said = Message.text((yield* renderer.parse(tokens)).message)
@@ -84,7 +87,7 @@ export const make = (
         logs: { guess: said, feedback: Message.text(reply) }
       }
       if (isOver) return { ...reported, _tag: "Done", stopReason: reward === 1 ? "completed" : "max_turns" }
-      const observation = { ...Env.prompt(yield* show, renderer.stop), fork: "history" } as const
+      const observation = { ...(yield* show), fork: "history" } as const
       return { ...reported, _tag: "Continue", observation }
     })
   }

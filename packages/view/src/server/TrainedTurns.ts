@@ -30,7 +30,7 @@ export const reader = (run: RunStore.RunReader, story: Story.Story) => {
     if (group.evaluator !== undefined) return none
     const { update: iteration = batch } = Story.credit(story, group) ?? {}
     if (last?.iteration !== iteration) last = { iteration, datums: yield* datumsOf(iteration) }
-    return last.datums.filter(({ group }) => group === key)
+    return last.datums.filter(({ group, iteration: of = batch }) => group === key && of === batch)
   })
 }
 

@@ -63,7 +63,7 @@ const show = Effect.fnUntraced(function*<E, R>(
   self.messages = messages
   self.input = next.input
   self.stop = stop
-  return { _tag: "Prompt", stop, ...next }
+  return { _tag: "Prompt", stop, messages, ...next }
 })
 
 /** Continues the episode with these messages, if they fit. */
@@ -124,7 +124,11 @@ const malformed = <E, R>(self: Playing<E, R>, failure: Renderer.Failure): Env.St
   if (parseErrors !== undefined || terminateOnParseError) {
     return { ...reported, _tag: "Done", stopReason: "parse_error" }
   }
-  return { ...reported, _tag: "Continue", observation: { ...Env.prompt(self.input, self.stop), fork: "response" } }
+  return {
+    ...reported,
+    _tag: "Continue",
+    observation: { ...Env.prompt(self.input, self.stop, self.messages), fork: "response" }
+  }
 }
 
 /** Handles a response that ended properly but whose content cannot be acted on. */

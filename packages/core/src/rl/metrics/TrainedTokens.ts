@@ -13,6 +13,8 @@ import type { LogprobsOf } from "../../run/Answers.ts"
 
 const Datum = Schema.Struct({
   group: Schema.String,
+  /** The dataset's batch to which the group belongs, where that is not the record's iteration. */
+  iteration: Schema.optionalKey(Schema.Int),
   member: Schema.Int,
   /** The datum holds the trained tokens of `turns` turns from `firstTurn` on, one after the other. */
   firstTurn: Schema.Int,
@@ -29,14 +31,19 @@ const Payload = Schema.fromJsonString(Schema.Struct({ datums: Schema.Array(Datum
 const trained = (values: Float32Array, { inputs: { mask } }: TrainingDatum) => values.filter((_, t) => mask[t] !== 0)
 
 /** The datums with the trainer's log-probabilities of each; undefined where it gave none. */
-export const encode = (data: ReadonlyArray<TrainingDatum>, logprobsOf: LogprobsOf): string | undefined => {
+export const encode = (
+  data: ReadonlyArray<TrainingDatum>,
+  logprobsOf: LogprobsOf,
+  iteration: number
+): string | undefined => {
   if (!data.some((datum) => logprobsOf(datum) !== undefined)) return undefined
   const datums = data.map((datum) => {
     const { advantages, mask } = datum.inputs
-    const { group, member, turn, turns } = datum.origin
+    const { group, iteration: batch, member, turn, turns } = datum.origin
     const own = logprobsOf(datum)
     return {
       group,
+      ...(batch !== iteration && { iteration: batch }),
       member,
       firstTurn: turn,
       turns,

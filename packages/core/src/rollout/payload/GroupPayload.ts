@@ -3,7 +3,9 @@
  *
  * Every turn has its prompt as a difference from the turn before it (a member's first prompt from the group's first prompt), and
  * its sampled tokens (32-bit integers) and their log-probabilities (32-bit floats) as base64 of little-endian bytes. A turn
- * leaves out `trainable` where it is true, and `score`, `metrics`, `logs`, `fork` and `times` where it has none.
+ * leaves out `trainable` where it is true, and `score`, `shown`, `branch`, `metrics`, `logs`, `fork` and `times` where it has none.
+ * The messages of its prompt are those that the environment added: the policy's own are in the tokens; a member's first messages begin with
+ * those that it shares with the group's first member.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -11,12 +13,15 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import type { Message } from "../../chat/Message.ts"
+import * as Shown from "../../env/Shown.ts"
 import type { Trajectory, Transition } from "../../env/Trajectory.ts"
 import type * as EnvMetric from "../../records/EnvMetric.ts"
 import * as Score from "../../records/Score.ts"
 import type * as GroupResult from "../GroupResult.ts"
 import * as Base64Array from "./Base64Array.ts"
 import * as EarlierLogs from "./EarlierLogs.ts"
+import * as MessageJson from "./MessageJson.ts"
 import * as PromptDelta from "./PromptDelta.ts"
 
 /** The text is not a rolled out group: it was cut or changed, or another version wrote it. */
@@ -86,6 +91,13 @@ const Task = Schema.Struct({
   reference: Schema.optionalKey(Schema.String)
 })
 
+const ShownJson = Schema.Struct({
+  /** How many messages of the group's first prompt come first. */
+  shared: Schema.optionalKey(Schema.Int),
+  kept: Schema.optionalKey(Schema.Int),
+  messages: Schema.optionalKey(Schema.Array(MessageJson.MessageJson))
+})
+
 const Turn = Schema.Struct({
   prompt: PromptDelta.PromptDelta,
   tokens: Base64Array.int32,
@@ -94,6 +106,8 @@ const Turn = Schema.Struct({
   sequenceId: Schema.optionalKey(Schema.String),
   reward: Real,
   score: Schema.optionalKey(ScoreJson),
+  shown: Schema.optionalKey(ShownJson),
+  branch: Schema.optionalKey(Schema.Struct({ after: Schema.Int, reason: Schema.String })),
   trainable: Schema.optionalKey(Schema.Boolean),
   metrics: Schema.optionalKey(Metrics),
   logs: Schema.optionalKey(Logs),
@@ -219,9 +233,22 @@ const encodeReported = (score: Score.Score | undefined, metrics: EnvMetric.Metri
   return isEmpty(own) ? undefined : encodeMetrics(own)
 }
 
+type Messages = ReadonlyArray<Message>
+
+const encodeShown = ({ kept, messages }: Shown.Shown, first: Messages) => {
+  const shared = Shown.sharedLength(first, messages)
+  const own = shared === 0 ? messages : messages.slice(shared)
+  return {
+    shared: shared === 0 ? undefined : shared,
+    kept,
+    messages: own.length === 0 ? undefined : own.map(MessageJson.encode)
+  }
+}
+
 const encodeTurn = (
-  { action, fork, logs, metrics, observation, reward, score, times, trainable }: Transition,
-  base: PromptDelta.Base
+  { action, branch, fork, logs, metrics, observation, reward, score, shown, times, trainable }: Transition,
+  base: PromptDelta.Base,
+  first: Messages
 ) => ({
   prompt: PromptDelta.encode(base, observation),
   tokens: Base64Array.encode(action.tokens),
@@ -232,6 +259,8 @@ const encodeTurn = (
   // JSON leaves out what is undefined.
   trainable: trainable ? undefined : false,
   score: score === undefined ? undefined : encodeScore(score),
+  shown: shown === undefined ? undefined : encodeShown(shown, first),
+  branch,
   metrics: encodeReported(score, metrics),
   logs: isEmpty(logs) ? undefined : encodeLogs(logs),
   fork,
@@ -243,12 +272,12 @@ const isSameTask = (left: Trajectory["task"], right: Trajectory["task"]) =>
 
 const encodeMember = (
   { logs, stepReward, stopReason, task, transitions, truncations }: Trajectory,
-  first: PromptDelta.Base,
+  first: First,
   taskBefore: Trajectory["task"]
 ) => {
-  let base = first
+  let base = first.prompt
   const turns = transitions.map((transition, index) => {
-    const turn = encodeTurn(transition, base)
+    const turn = encodeTurn(transition, base, index === 0 ? first.messages : [])
     if (index + 1 < transitions.length) base = PromptDelta.base(transition.observation, transition.action.tokens)
     return turn
   })
@@ -262,12 +291,21 @@ const encodeMember = (
   }
 }
 
-/** The sequence from which the first prompts of later members are written as differences: the group's first prompt. */
-const firstPrompt = (before: PromptDelta.Base, { transitions: [turn] }: Trajectory) =>
-  before === PromptDelta.empty && turn !== undefined ? PromptDelta.base(turn.observation) : before
+/** The group's first prompt, from which the first prompts of later members are written as differences. */
+interface First {
+  readonly prompt: PromptDelta.Base
+  readonly messages: Messages
+}
+
+const noPrompt: First = { prompt: PromptDelta.empty, messages: [] }
+
+const firstPrompt = (before: First, { transitions: [turn] }: Trajectory): First =>
+  before === noPrompt && turn !== undefined
+    ? { prompt: PromptDelta.base(turn.observation), messages: turn.shown?.messages ?? [] }
+    : before
 
 const encodeMembers = (members: GroupResult.Group["members"]) => {
-  let first = PromptDelta.empty
+  let first = noPrompt
   let task: Trajectory["task"]
   return members.map((member) => {
     if (Option.isNone(member)) return null
@@ -301,9 +339,14 @@ export const encode = (result: GroupResult.GroupResult): string => JSON.stringif
 const decodeLogs = (logs: typeof Logs.Type): Transition["logs"] =>
   mapValues(logs, (value) => typeof value === "object" ? Number(value.number) : value)
 
-const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base): Transition | undefined => {
+const decodeShown = ({ kept, messages = [], shared = 0 }: typeof ShownJson.Type, first: Messages): Shown.Shown => ({
+  ...(kept === undefined ? {} : { kept }),
+  messages: shared === 0 ? messages : [...first.slice(0, shared), ...messages]
+})
+
+const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base, first: Messages): Transition | undefined => {
   const { logprobs, logs = {}, metrics = {}, prompt, reward, score, sequenceId, stopReason, tokens } = turn
-  const { fork, times, trainable = true } = turn
+  const { branch, fork, shown, times, trainable = true } = turn
   const observation = PromptDelta.decode(base, prompt)
   if (observation === undefined) return undefined
   const action = {
@@ -320,6 +363,8 @@ const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base): Transition 
     trainable,
     metrics: Score.withCorrect(score, metrics),
     logs: decodeLogs(logs),
+    ...(shown === undefined ? {} : { shown: decodeShown(shown, first) }),
+    ...(branch === undefined ? {} : { branch }),
     ...(fork === undefined ? {} : { fork }),
     ...(times === undefined ? {} : { times })
   }
@@ -328,14 +373,14 @@ const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base): Transition 
 /** The trajectory, or the index of the turn whose prompt refers to more than the sequence before it has. */
 const decodeMember = (
   member: typeof Member.Type,
-  first: PromptDelta.Base,
+  first: First,
   task: Trajectory["task"] | null
 ): Trajectory | number => {
   const { logs, stepReward, stopReason, truncations, turns } = member
   const transitions: Array<Transition> = []
-  let base = first
+  let base = first.prompt
   for (const turn of turns) {
-    const transition = decodeTurn(turn, base)
+    const transition = decodeTurn(turn, base, transitions.length === 0 ? first.messages : [])
     if (transition === undefined) return transitions.length
     transitions.push(transition)
     base = PromptDelta.base(transition.observation, transition.action.tokens)
@@ -352,7 +397,7 @@ const decodeMember = (
 
 const decodeMembers = Effect.fnUntraced(function*(members: ReadonlyArray<typeof Member.Type | null>) {
   const decoded: Array<Option.Option<Trajectory>> = []
-  let first = PromptDelta.empty
+  let first = noPrompt
   let task: Trajectory["task"] | null
   for (const [index, member] of members.entries()) {
     if (member?.task !== undefined) task = member.task

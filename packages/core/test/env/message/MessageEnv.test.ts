@@ -19,8 +19,9 @@ describe("the first prompt", () => {
       const renderer = yield* Talk.qwen
       const env = yield* MessageEnv.toEnv(scripted(), { model: { renderer } })
       const first = yield* env.initialObservation
-      const input = yield* renderer.generationPrompt([Message.user("one two three")])
-      assert.deepStrictEqual(first, { _tag: "Prompt", input, stop: renderer.stop })
+      const messages = [Message.user("one two three")]
+      const input = yield* renderer.generationPrompt(messages)
+      assert.deepStrictEqual(first, { _tag: "Prompt", input, stop: renderer.stop, messages })
     }))
 
   const budget = (options: { readonly maxTrajectoryTokens: number; readonly maxGenerationTokens?: number }) =>

@@ -42,7 +42,7 @@ describe("TrainedTokens", () => {
   it("are kept where the trainer gave log-probabilities of some datums, and left out where it gave none", () => {
     const [known, unknown] = [Samples.datum({ logprobs: [-1, -2] }), Samples.datum({ logprobs: [-1, -2] })]
     const encoded = (data: ReadonlyArray<TrainingData.TrainingDatum>) =>
-      TrainedTokens.encode(data, (datum) => datum === known ? Float32Array.of(-3, -4) : undefined)
+      TrainedTokens.encode(data, (datum) => datum === known ? Float32Array.of(-3, -4) : undefined, 0)
     assert.isString(encoded([known, unknown]))
     assert.isUndefined(encoded([unknown]))
   })

@@ -1,4 +1,4 @@
-import { EnvMetric, Score } from "@effect-rl/core"
+import { EnvMetric, Message, Score } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
@@ -27,6 +27,8 @@ const Turn = Schema.Struct({
 type Turn = typeof Turn.Type
 
 const Member = Schema.Struct({ turns: Schema.Array(Turn), stop: Schema.Option(Schema.String), dropped: Schema.Boolean })
+
+const picture: Message.ImagePart = { type: "image", data: Uint8Array.of(1, 2, 255), format: "png" }
 
 const image: ModelInput.Image = { _tag: "Image", data: Uint8Array.of(1, 2, 255), format: "png", expectedTokens: 4 }
 
@@ -67,7 +69,18 @@ const trajectory = ({ stop, turns }: typeof Member.Type): Trajectory.Trajectory 
       parts: { [turn.text]: turn.number },
       verdict: { provider: "wasi", outcome: turn.text, tests: [{ name: turn.text, passed: turn.rewrites }] }
     }
-    const timed = turn.hasImage ? { ...transition, times, score } : transition
+    const messages: ReadonlyArray<Message.Message> = [
+      Message.user(turn.text),
+      { role: "user", content: [{ type: "text", text: turn.text }, { ...picture, expectedTokens: turn.chunks }] },
+      {
+        role: "assistant",
+        content: [{ type: "thinking", thinking: turn.text }],
+        toolCalls: [{ id: turn.text, function: { name: "f", arguments: turn.text } }]
+      }
+    ]
+    const shown = { messages: messages.slice(0, turn.chunks), ...(turn.rewrites && { kept: turn.chunks }) }
+    const branch = { after: turn.chunks, reason: turn.text }
+    const timed = turn.hasImage ? { ...transition, times, score, shown, branch } : { ...transition, shown }
     return turn.rewrites ? { ...timed, fork: "history" } : timed
   })
   const [first] = turns
@@ -209,9 +222,12 @@ describe("a group as text", () => {
     assert.isBelow(text.length, bytes * 4 / 3 + 1500)
   })
 
-  it("holds a task that members share once", () => {
+  it("holds a task and first messages that members share once", () => {
     const task = { question: "What is 2 + 2?", reference: "4" }
-    const asked = { ...member(turnOf(Int32Array.of(1), Int32Array.of(2))), task }
+    const messages = [Message.system("Answer with one number."), Message.user("And that twice?")]
+    const turn = { ...turnOf(Int32Array.of(1), Int32Array.of(2)), shown: { messages } }
+    const asked = { ...member(turn), task }
+    assert.lengthOf(GroupPayload.encode(groupOf(asked, asked, asked)).split("And that twice?"), 2)
     assert.lengthOf(GroupPayload.encode(groupOf(asked, asked, asked)).split(task.question), 2)
   })
 

@@ -1,0 +1,41 @@
+import { Message } from "@effect-rl/core"
+import { Shown } from "@effect-rl/core/environments"
+import { assert, describe, it } from "@effect/vitest"
+
+const [system, question, answer, reply] = [
+  Message.system("Be brief."),
+  Message.user("2 + 2?"),
+  Message.assistant("5"),
+  Message.user("Too high.")
+]
+
+/** Conversations as an environment shows them, each with the response that follows it. */
+const cases: Readonly<Record<string, ReadonlyArray<ReadonlyArray<Message.Message>>>> = {
+  "goes on": [[system, question], [system, question, answer, reply]],
+  "goes on with equal messages that were made anew": [[system], [{ ...system }, answer, { ...reply }]],
+  "is shown again after a response that could not be read": [[system, question], [system, question]],
+  "leaves the response out": [[question], [question, reply]],
+  "names the policy otherwise": [[question], [question, { role: "player", content: "5" }, reply]],
+  "is rewritten": [[system, question, answer, reply], [system, reply]],
+  "begins anew": [[question], [reply]]
+}
+
+describe("what a turn adds to a conversation", () => {
+  it.each(Object.entries(cases))("that %s gives the conversation again", (_, conversations) => {
+    let said: ReadonlyArray<Message.Message> = []
+    let before: ReadonlyArray<Message.Message> | undefined
+    for (const [index, conversation] of conversations.entries()) {
+      const shown = Shown.after(before, conversation)
+      assert.deepStrictEqual(Shown.conversation(said, shown), conversation)
+      before = conversation
+      const next = conversations[index + 1]?.[conversation.length]
+      said = [...conversation, next ?? answer]
+    }
+  })
+
+  it("leaves the policy's own responses to their tokens", () => {
+    assert.deepStrictEqual(Shown.after([question], [question, answer, reply]), { messages: [reply] })
+    assert.deepStrictEqual(Shown.after(undefined, [question]), { messages: [question] })
+    assert.deepStrictEqual(Shown.after([system, question], [system, question]), { kept: 2, messages: [] })
+  })
+})
