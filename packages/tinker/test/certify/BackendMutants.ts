@@ -326,7 +326,7 @@ export const long: ReadonlyArray<Mutant> = [
     fault: "has other defaults than the API",
     foundBy:
       "optimizer: a step that names the learning rate alone has beta1 0.9 and beta2 0.95, without decay and clip",
-    backend: adam(({ beta2 = 0.999, ...given }) => ({ ...given, beta2 }))
+    backend: adam((given) => given.beta2 === undefined || given.beta2 === 0.95 ? { ...given, beta2: 0.999 } : given)
   },
   {
     fault: "ignores grad_clip_norm",
