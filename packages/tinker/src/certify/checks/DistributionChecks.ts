@@ -10,10 +10,10 @@ import { RawRequests } from "../RawRequests.ts"
 const many = 2048
 
 /** Enough where many tokens are almost equally likely as well. */
-const most = 4096
+const most = 3072
 
 /** Enough to meet every common token. */
-const some = 512
+const some = 384
 
 /** Tokens rarer than this are not counted one by one. */
 const rare = 0.01
@@ -171,7 +171,7 @@ export const later: Check.Check = {
       const found = Draws.distinct(draws)
       yield* Check.expect(found.length <= 2, "2 tokens after the same text at top_k 2", found.length)
     }
-    const open = paths.filter((draws) => draws.length >= 200 && Draws.distinct(draws).length === 2)
+    const open = paths.filter((draws) => draws.length >= 150 && Draws.distinct(draws).length === 2)
     if (open.length === 0) return yield* sharp
     yield* Draws.expectDistributions(
       "the two most likely tokens at temperature 2",

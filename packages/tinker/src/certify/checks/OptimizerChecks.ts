@@ -30,13 +30,18 @@ const twins = Effect.gen(function*() {
   const origin = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8, seed: 1 })
   const { path } = yield* StateTwins.run(origin.saveState("certify"))
   const before = yield* StateTwins.logprobsOf(origin)
-  const change: Change = (...steps) =>
-    Effect.scoped(Effect.gen(function*() {
+  const known = new Map<string, Float32Array>()
+  const change: Change = (...steps) => {
+    const key = JSON.stringify(steps)
+    const found = known.get(key)
+    if (found !== undefined) return Effect.succeed(found)
+    return Effect.scoped(Effect.gen(function*() {
       const client = yield* tinker.createTrainingClientFromState(path)
       yield* Effect.forEach(steps, (step) => learn(client, step))
       const after = yield* StateTwins.logprobsOf(client)
       return after.map((value, t) => value - (before[t] ?? NaN))
-    }))
+    })).pipe(Effect.tap((changeT) => Effect.sync(() => known.set(key, changeT))))
+  }
   return { before, change, path }
 })
 
@@ -143,15 +148,11 @@ export const beta1 = equals(
   "beta1 decides how much a gradient counts in the step after its own",
   flat,
   (learningRate) => [
-    ...[0, 0.9].map((beta1) => {
-      const adam = { learningRate, beta1, ...flat }
-      const expected = { learningRate: learningRate * (1 + glide(beta1)), ...flat }
-      return [
-        `two steps with beta1 ${beta1}, the second without a gradient,`,
-        [[1, adam], [0, adam]],
-        [[1, expected]]
-      ] as const
-    }),
+    [
+      "two steps with beta1 0.9, the second without a gradient,",
+      [[1, { learningRate, beta1: 0.9, ...flat }], [0, { learningRate, beta1: 0.9, ...flat }]],
+      [[1, { learningRate: learningRate * (1 + glide(0.9)), ...flat }]]
+    ],
     [
       `a step with beta1 0.99 and ${gliding} without a gradient`,
       glides({ learningRate: learningRate / 4, beta1: 0.99, ...flat }),
@@ -200,15 +201,15 @@ export const manySteps: Check.Check = {
     const { change } = yield* twins
     const learningRate = yield* rateOf(change, 4, flat)
     const [many, few] = [
-      yield* change(...descents(20, learningRate / 3)),
-      yield* change(...descents(5, learningRate / 3))
+      yield* change(...descents(16, learningRate / 3)),
+      yield* change(...descents(6, learningRate / 3))
     ]
     yield* expectVisible("a step in parts", few)
-    yield* expectSame("20 steps", many, few)
+    yield* expectSame("16 steps", many, few)
   })
 }
 
-export const nothing = equals(
+const withoutPass = equals(
   "a step without a pass before it has no gradient",
   flat,
   (learningRate) => [
@@ -228,6 +229,15 @@ export const nothing = equals(
     ]
   ]
 )
+
+export const nothing: Check.Check = {
+  ...withoutPass,
+  run: Effect.catchIf(
+    withoutPass.run,
+    (error) => error._tag === "TinkerError" && error.reason._tag === "Rejected",
+    () => Check.absent("a step without a pass before it is refused")
+  )
+}
 
 export const between: Check.Check = {
   theme: "optimizer",

@@ -66,12 +66,11 @@ const clamp = (value: number, low: number, high: number) => Math.min(Math.max(va
 const byToken = (
   loss: string,
   config: Readonly<Record<string, number>> | undefined,
-  formula: Formula
+  formula: Formula,
+  what = config === undefined ? " with its usual thresholds" : ""
 ): Check.Check => ({
   theme: "losses",
-  name: `elementwise_loss of ${loss}${
-    config === undefined ? " with its usual thresholds" : ""
-  } is its formula for each token`,
+  name: `elementwise_loss of ${loss}${what} is its formula for each token`,
   why: "Loss curves by token are drawn from it, and audits look for the tokens that a clip left out.",
   run: Effect.gen(function*() {
     const { found, logprobs } = yield* passed((logprobs) => {
@@ -99,6 +98,12 @@ const policies = [
     "ppo",
     undefined,
     (ratio, _, advantage) => -Math.min(ratio * advantage, clamp(ratio, 0.8, 1.2) * advantage)
+  ),
+  byToken(
+    "ppo",
+    { clip_low_threshold: 0.5 },
+    (ratio, _, advantage) => -Math.min(ratio * advantage, clamp(ratio, 0.5, 1.2) * advantage),
+    " with one threshold of its own"
   ),
   byToken(
     "cispo",

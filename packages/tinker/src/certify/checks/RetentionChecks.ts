@@ -343,11 +343,11 @@ export const newest: Check.Check = {
   run: Effect.gen(function*() {
     const { client, rest } = yield* trainer
     const run = client.info.modelId
-    const names = Arr.makeBy(6, (at) => `certify-${at}`)
+    const names = Arr.makeBy(4, (at) => `certify-${at}`)
     const states = yield* Effect.forEach(names, (name) => StateTwins.run(client.saveState(name)))
     const weights = yield* Effect.forEach(names, (name) => StateTwins.run(client.saveWeightsForSampler(name)))
     const { checkpoints } = yield* rest.listCheckpoints(run)
-    yield* Check.expect(checkpoints.length === 12, "12 checkpoints of the run", checkpoints.length)
+    yield* Check.expect(checkpoints.length === 8, "8 checkpoints of the run", checkpoints.length)
     const { lastCheckpoint, lastSamplerCheckpoint } = yield* rest.getTrainingRun(run)
     for (
       const [found, all] of [[lastCheckpoint, [...states, ...weights]], [lastSamplerCheckpoint, weights]] as const
