@@ -16,6 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as AlgorithmSettings from "./AlgorithmSettings.ts"
 import * as TrainingSettings from "./TrainingSettings.ts"
 
 /** The training data of a task that rolls nothing out. */
@@ -154,13 +155,19 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
   ...described,
   settings,
   configure: (given) =>
-    Effect.map(Effect.tap(Setting.decode(settings, given), TrainingSettings.check), (decoded) => ({
-      model: decoded.model,
-      seed: decoded.seed,
-      build: (model) =>
-        Effect.map(build(model, decoded), (task) => ({
-          ...task,
-          run: Stream.provideService(task.run, RunOptions.Identity, ownIdentity(settings, decoded))
-        }))
-    }))
+    Effect.map(
+      Effect.tap(
+        Setting.decode(settings, AlgorithmSettings.applied(given, settings)),
+        TrainingSettings.check
+      ),
+      (decoded) => ({
+        model: decoded.model,
+        seed: decoded.seed,
+        build: (model) =>
+          Effect.map(build(model, decoded), (task) => ({
+            ...task,
+            run: Stream.provideService(task.run, RunOptions.Identity, ownIdentity(settings, decoded))
+          }))
+      })
+    )
 })

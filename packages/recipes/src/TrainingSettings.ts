@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import * as AlgorithmSettings from "./AlgorithmSettings.ts"
 import * as CommonSettings from "./CommonSettings.ts"
 import * as CreditSettings from "./CreditSettings.ts"
 import * as LossSettings from "./LossSettings.ts"
@@ -47,6 +48,7 @@ export const fields = (defaults: Defaults) => ({
   }),
   // What is changed most often comes first, as in the help.
   ...CommonSettings.replaced(defaults),
+  ...AlgorithmSettings.fields,
   ...Struct.pick(LossSettings.fields, ["loss"]),
   ...Struct.pick(CreditSettings.fields, ["credit"]),
   ...Setting.flat(RlOptions.Settings),

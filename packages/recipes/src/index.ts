@@ -1,3 +1,4 @@
+export * as AlgorithmSettings from "./AlgorithmSettings.ts"
 export * as CommonSettings from "./CommonSettings.ts"
 export * as ExampleSettings from "./ExampleSettings.ts"
 export * as Pipeline from "./Pipeline.ts"

@@ -1,0 +1,67 @@
+import { Algorithm, type InvalidOption, RLDataset, Setting } from "@effect-rl/core"
+import { RlOptions } from "@effect-rl/core/program"
+import { AlgorithmSettings, TrainingSettings } from "@effect-rl/recipes"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as TestModel from "./TestModel.ts"
+
+const applied = (given: object) => AlgorithmSettings.applied({ ...size, ...given }, TrainingSettings.TrainingSettings)
+
+const size = { groupsPerBatch: 16, maxTokens: 20 }
+
+const dataset = RLDataset.fromArray([], {
+  groupsPerBatch: size.groupsPerBatch,
+  group: () => assert.fail("no row has a group")
+})
+
+const identityOf = (given: object) =>
+  Effect.gen(function*() {
+    const model = yield* TestModel.model
+    const settings = yield* Setting.decode(TrainingSettings.TrainingSettings, {
+      model: model.name,
+      ...size,
+      ...given
+    })
+    return (yield* RlOptions.resolve({ ...TrainingSettings.options(model, settings), dataset })).identity
+  })
+
+const algorithms: ReadonlyArray<readonly [name: string, Algorithm.Algorithm<InvalidOption.InvalidOption>]> = [
+  ["grpo", Algorithm.grpo()],
+  ["dr_grpo", Algorithm.drGrpo()],
+  ["rloo", Algorithm.rloo()],
+  ["dapo", Algorithm.dapo({ minInformative: 16, overlong: { maxTokens: 20, buffer: 4 } })],
+  ["gspo", Algorithm.gspo()],
+  ["cispo", Algorithm.cispo()],
+  ["reinforce_plus_plus", Algorithm.reinforcePlusPlus()],
+  ["max_rl", Algorithm.maxRl()]
+]
+
+describe("an algorithm on the command line", () => {
+  it.effect.each(algorithms)("%s is the algorithm of that name in core", ([name, algorithm]) =>
+    Effect.gen(function*() {
+      const model = yield* TestModel.model
+      const settings = yield* Setting.decode(TrainingSettings.TrainingSettings, { model: model.name, ...size })
+      const { rollout: _, update: { credit: __, ...update }, ...options } = TrainingSettings.options(model, settings)
+      const { identity } = yield* RlOptions.resolve({ ...options, algorithm, update, dataset })
+      assert.deepStrictEqual(
+        yield* identityOf({ ...Object(applied({ algorithm: name })) }),
+        identity
+      )
+    }))
+
+  it("gives way to settings that are given as well", () => {
+    assert.deepStrictEqual(applied({ algorithm: "grpo", clipHigh: 1.4 }), {
+      ...size,
+      algorithm: "grpo",
+      credit: "normalized",
+      loss: "ppo",
+      clipLow: 0.8,
+      clipHigh: 1.4
+    })
+  })
+
+  it("leaves other settings and unknown names to the schema of settings", () => {
+    assert.deepStrictEqual(applied({ loss: "ppo" }), { ...size, loss: "ppo" })
+    assert.deepStrictEqual(applied({ algorithm: "gpro" }), { ...size, algorithm: "gpro" })
+  })
+})
