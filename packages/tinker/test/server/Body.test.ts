@@ -6,11 +6,11 @@ import { connect } from "node:net"
 import * as Api from "./Api.ts"
 
 /** A request whose body never comes, once the server has read its head; it is given up with the scope. */
-const slow = Effect.fnUntraced(function*(key: string) {
+const slow = Effect.fnUntraced(function*(key: string, length = 1000) {
   const { address } = yield* HttpServer.HttpServer
   const { port } = new URL(HttpServer.formatAddress(address))
   const head = `POST /api/v1/create_session HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${key}\r\n` +
-    "Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
+    `Content-Length: ${length}\r\nExpect: 100-continue\r\n\r\n`
   return yield* Effect.acquireRelease(
     Effect.callback<ReturnType<typeof connect>>((resume) => {
       const socket = connect(Number(port), "127.0.0.1", () => socket.write(head))
@@ -35,6 +35,14 @@ describe("bodies that are being received", () => {
         assert.isUndefined(waiting.pollUnsafe())
         first.destroy()
         assert.strictEqual((yield* Fiber.join(waiting)).status, 200)
+      }))
+  })
+
+  layer(Api.server({ apiKeys, maxBodySize: 1000 }))((it) => {
+    it.effect("take as much room as they say that they have bytes", () =>
+      Effect.gen(function*() {
+        for (let count = 0; count < 5; count++) yield* slow("tml-alice", 100)
+        assert.strictEqual((yield* create("tml-alice")).status, 200)
       }))
   })
 
