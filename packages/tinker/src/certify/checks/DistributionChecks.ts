@@ -10,7 +10,7 @@ import { RawRequests } from "../RawRequests.ts"
 const many = 2048
 
 /** Enough where many tokens are almost equally likely as well. */
-const most = 3072
+const most = 4608
 
 /** Enough to meet every common token. */
 const some = 384
@@ -58,7 +58,7 @@ export const frequencies: Check.Check = {
     "A policy gradient weighs samples by these numbers: where others decide what is drawn, it has a bias that no curve shows.",
   run: Effect.gen(function*() {
     const { capabilities: { seeds }, client, prompt } = yield* sampler
-    const pool = yield* Draws.first(client, prompt, some, { temperature: 1 })
+    const pool = yield* Draws.first(client, prompt, 2 * some, { temperature: 1 })
     yield* asReported("tokens", pool, yield* Draws.first(client, prompt, most, { temperature: 1 }))
     if (!Capabilities.promise(seeds, "request")) return
     yield* asReported(
