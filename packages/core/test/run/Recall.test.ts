@@ -92,7 +92,7 @@ describe("a run killed after any record", () => {
       ["tokens", (payload: string) => payload.replace(`"tokens":"`, `"tokens":"AAAA"`), "not a recorded group"],
       [
         "turns",
-        (payload: string) => payload.replace(/"turns":\[(\{.*?\})\]\}/, `"turns":[$1,$1]}`),
+        (payload: string) => payload.replace(/"turns":\[(\{.*?\})\]\}(?=,\{"stepReward"|\],)/, `"turns":[$1,$1]}`),
         "its payload has members 2, "
       ]
     ] as const
