@@ -16,18 +16,32 @@ import {
 } from "@effect-rl/core"
 import { Signal, TrainingData } from "@effect-rl/core/program"
 import { Engine } from "@effect-rl/engine"
-import { Abstractions, MathEnv } from "@effect-rl/recipes"
+import { MathEnv } from "@effect-rl/recipes"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Array, Console, Effect, Stream } from "effect"
+
+const problems = [
+  ["What is 15 * 23?", "345"],
+  ["If a train travels 60 miles in 2 hours, what is its speed in mph?", "30"],
+  ["A store has 48 apples. It sells 3/4 of them. How many are left?", "12"],
+  ["What is 144 / 12?", "12"],
+  ["A rectangle has length 8 and width 5. What is its area?", "40"],
+  ["What is 7 * 8 + 6?", "62"],
+  ["If you have 100 dollars and spend 37, how much do you have left?", "63"],
+  ["What is 25% of 200?", "50"]
+] as const
+
+/** Four attempts at a problem. */
+const attempts = (model: ChatModel.ChatModel, problem: string, answer: string) =>
+  ProblemGroupBuilder.make({ key: problem, size: 4, env: () => MathEnv.make({ model, problem, answer }) })
 
 /** One environment by hand: a response without a stop token is right but not well ended, 1 + 0.1·(0 − 1) = 0.9. */
 export const walkThrough = Effect.fnUntraced(function*(model: ChatModel.ChatModel) {
   const env = MathEnv.make({ model, problem: "What is 2 + 3?", answer: "5" })
   const observation = yield* env.initialObservation
   if (observation._tag === "Overflow") return yield* Effect.die("a short prompt fits")
-  yield* Console.log(`Observation length: ${observation.input.length} tokens`)
-  yield* Console.log(`Question: ${env.question}`)
+  yield* Console.log(`Question: ${env.question}\nObservation length: ${observation.input.length} tokens`)
   const step = yield* env.step({ tokens: model.tokenizer.encode("The answer is \\boxed{5}") })
   yield* Console.log(`Reward: ${step.reward}`)
   return { observationLength: observation.input.length, reward: step.reward }
@@ -35,21 +49,15 @@ export const walkThrough = Effect.fnUntraced(function*(model: ChatModel.ChatMode
 
 /** One group of four: rewards, advantages, datums. */
 export const oneGroup = Effect.fnUntraced(function*(model: ChatModel.ChatModel, problem: string, answer: string) {
-  const tinker = yield* Tinker.Tinker
-  const sampler = yield* tinker.createSamplingClient({ baseModel: model.name })
+  const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
   const policy = Policy.fromSamplingClient(sampler, { maxTokens: 40, seed: 5 })
-  const group = ProblemGroupBuilder.make({ key: problem, size: 4, env: () => MathEnv.make({ model, problem, answer }) })
-  const result = yield* Rollout.group(group, policy)
+  const result = yield* Rollout.group(attempts(model, problem, answer), policy)
   const [informative] = Signal.informative([result])
-  if (informative === undefined) {
-    yield* Console.log("All four earned the same: there is nothing to learn from this group")
-    return undefined
-  }
+  if (informative === undefined) return yield* Console.log("All four earned the same: there is nothing to learn")
   const rewards = Array.fromIterable(informative.group.rewardsG)
   const advantages = Array.fromIterable(Advantage.centered.of(informative))
   const { data: datums } = TrainingData.assemble(informative, Advantage.centered)
-  const [datum] = datums
-  const keys = datum === undefined ? [] : Object.keys(datum.inputs)
+  const keys = datums.slice(0, 1).flatMap(({ inputs }) => Object.keys(inputs))
   yield* Console.log(`Rewards:    ${rewards.join(", ")}`)
   yield* Console.log(`Advantages: ${advantages.map((advantage) => advantage.toFixed(3)).join(", ")}`)
   yield* Console.log(`${datums.length} datums, each with ${keys.join(", ")}`)
@@ -59,22 +67,13 @@ export const oneGroup = Effect.fnUntraced(function*(model: ChatModel.ChatModel, 
 /** Eight problems, two an iteration, four attempts each. */
 export const train = Effect.fnUntraced(function*(model: ChatModel.ChatModel) {
   const learningRate = yield* Hyperparameters.getLr(model.name)
-  const dataset = RLDataset.fromArray(Abstractions.problems, {
-    groupsPerBatch: 2,
-    group: ({ answer, problem }, index) =>
-      ProblemGroupBuilder.make({
-        key: `tutorial/${index}`,
-        size: 4,
-        env: () => MathEnv.make({ model, problem, answer })
-      })
-  })
+  const group = ([problem, answer]: (typeof problems)[number]) => attempts(model, problem, answer)
+  const dataset = RLDataset.fromArray(problems, { groupsPerBatch: 2, group })
   yield* Console.log(`Training for ${dataset.length} iterations, LR=${learningRate.toExponential(2)}`)
   yield* Rl.run({ model, dataset, sampling: { maxTokens: 40 }, update: { learningRate } }).pipe(
     Stream.filter(RunRecord.guards.Updated),
     Stream.runForEach(({ iteration, metrics, reward }) =>
-      Console.log(
-        `Iteration ${iteration}: mean_reward=${reward?.mean.toFixed(2)}, datums=${metrics["optim/datums"]}`
-      )
+      Console.log(`Iteration ${iteration}: mean_reward=${reward?.mean.toFixed(2)}, datums=${metrics["optim/datums"]}`)
     )
   )
   return learningRate

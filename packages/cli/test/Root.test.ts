@@ -37,7 +37,7 @@ describe("effect-rl", () => {
     ["play arithmetic --problem -1", "--problem is \"-1\", expected a whole number from 0 on"],
     ["play arithmetic --episodes 0", "--episodes is \"0\", expected a whole number from 1 on"],
     ["play arithmetic --groups-per-batch 3", "error: unknown flag --groups-per-batch"],
-    ["play abstractions --problem 8", "--problem 8: abstractions has 8, counted from 0"],
+    ["play arithmetic --problem 800", "--problem 800: arithmetic has 800, counted from 0"],
     ["play arithmetic --model effect-rl/tiny-12", "--model \"effect-rl/tiny-12\" is not known: did you mean"],
     ["train arithmetic --group-sise 3", "error: unknown flag --group-sise; did you mean --group-size?"],
     ["train arithmetic --groups-per-batch 0", "--groups-per-batch is 0, expected a whole number from 1 on"],
@@ -310,13 +310,14 @@ describe("effect-rl train", () => {
   it.effect("resumes with more passes through the problems, not with groups of another size", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
-      const tutorial = [...short.with(1, "abstractions"), "--max-tokens", "80", "--log-path", folder]
-      yield* run(...tutorial, "--iterations", "1")
-      const larger = tutorial.with(tutorial.indexOf("--group-size") + 1, "8")
+      const onePass = short.with(1, "gsm8k").with(short.indexOf("--groups-per-batch") + 1, "96")
+      const samples = [...onePass, "--log-path", folder]
+      yield* run(...samples, "--iterations", "1")
+      const larger = samples.with(samples.indexOf("--group-size") + 1, "8")
       const { errors, exit } = yield* run(...larger, "--iterations", "1")
       assert.isTrue(Exit.isFailure(exit))
       has(errors, "was started with dataset")
-      has((yield* run(...tutorial, "--iterations", "5")).out, "iteration 5/5")
+      has((yield* run(...samples, "--iterations", "2")).out, "iteration 2/2")
     }))
 
   it.effect("advises once to allow longer responses where most are cut", () =>
@@ -374,7 +375,7 @@ describe("effect-rl train", () => {
 
   it.effect("has a scripted answer for every recipe", () =>
     Effect.gen(function*() {
-      for (const recipe of ["arithmetic", "plain-arithmetic", "abstractions"]) {
+      for (const recipe of ["arithmetic", "plain-arithmetic", "gsm8k"]) {
         const args = short.with(1, recipe)
         const { out } = yield* run(...args, "--max-tokens", "80", "--iterations", "1", "--log-path", yield* runFolder)
         has(out, "iteration 1/1  reward 0.500 ± 0.000")

@@ -23,15 +23,11 @@ import { ticTacToe } from "./games/SelfPlayTicTacToe.ts"
 import { gsm8k } from "./gsm8k/Gsm8k.ts"
 import { guessNumber } from "./guessNumber/GuessNumber.ts"
 import { lookup } from "./lookup/Lookup.ts"
-import { rlLoop } from "./loops/RlLoop.ts"
-import { slLoop } from "./loops/SlLoop.ts"
 import { math } from "./math/Math.ts"
 import type { Pipeline } from "./Pipeline.ts"
 import type { Recipe } from "./Recipe.ts"
-import { abstractions } from "./tutorial/Abstractions.ts"
 
 export {
-  abstractions,
   arithmetic,
   calculator,
   distill,
@@ -46,8 +42,6 @@ export {
   preferenceModel,
   preferenceRl,
   rlhf,
-  rlLoop,
-  slLoop,
   smolLm2Sums,
   supervised,
   ticTacToe
@@ -63,9 +57,6 @@ export const all: ReadonlyArray<Recipe<unknown, Hub.Hub | FileSystem | Path>> = 
   onPolicyDistill,
   preferenceModel,
   preferenceRl,
-  rlLoop,
-  slLoop,
-  abstractions,
   gsm8k,
   math,
   guessNumber,

@@ -36,8 +36,6 @@ export * as Format from "./format/Format.ts"
 export * as TicTacToe from "./games/TicTacToe.ts"
 export * as TicTacToeOpponents from "./games/TicTacToeOpponents.ts"
 
-export * as Abstractions from "./tutorial/Abstractions.ts"
-
 export * as DigitShareEnv from "./gsm8k/DigitShareEnv.ts"
 export * as Gsm8k from "./gsm8k/Gsm8k.ts"
 export * as Gsm8kRow from "./gsm8k/Gsm8kRow.ts"

@@ -108,10 +108,10 @@ describe("effect-rl play", () => {
 
   it.effect("plays the problems of training in their order, from any of them on", () =>
     Effect.gen(function*() {
-      const out = yield* play("abstractions", ["\\boxed{12}", "no idea"], "--problem", "3", "--episodes", "2")
+      const out = yield* play("plain-arithmetic", ["104", "no idea"], "--problem", "3", "--episodes", "2")
       assert.include(out, "reward 1.00 after 1 turn, completed")
-      assert.include(out.join("\n"), "A rectangle has length 8 and width 5.")
-      assert.strictEqual(out.at(-1), "mean reward 0.45 over 2 episodes")
+      assert.include(out.join("\n"), "What is 36 + 87?")
+      assert.strictEqual(out.at(-1), "mean reward 0.50 over 2 episodes")
     }))
 
   it.effect("lets a person play all sides of a game", () =>

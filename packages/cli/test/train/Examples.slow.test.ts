@@ -113,33 +113,3 @@ describe("effect-rl train on-policy-distill", () => {
       )
     }))
 })
-
-const rewardsOf = (out: string) =>
-  [...out.matchAll(/iteration \d+\/\d+ {2}reward ([\d.]+)/g)].map(([, reward]) => Number(reward))
-
-const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
-
-describe("effect-rl train rl-loop", () => {
-  it.effect("raises the reward of sums in a few iterations", () =>
-    Effect.gen(function*() {
-      const out = yield* iterationOf("rl-loop", "--iterations", "8", "--eval-every", "0", "--workers", "2")
-      const rewards = rewardsOf(out)
-      assert.lengthOf(rewards, 8)
-      assert.isAbove(mean(rewards.slice(-2)), mean(rewards.slice(0, 2)) + 0.2)
-    }), 60_000)
-
-  it.effect("plans its answers", () =>
-    Effect.gen(function*() {
-      assert.include(yield* iterationOf("rl-loop", ...plan), "3 iterations of 16 problems")
-    }))
-})
-
-describe("effect-rl train sl-loop", () => {
-  it.effect("makes worked sums more likely in a few iterations", () =>
-    Effect.gen(function*() {
-      const out = yield* iterationOf("sl-loop", "--iterations", "8", "--eval-every", "0", "--workers", "2")
-      const nll = [...out.matchAll(/NLL ([\d.]+) nats/g)].map(([, nll]) => Number(nll))
-      assert.lengthOf(nll, 8)
-      assert.isBelow(nll.at(-1) ?? NaN, (nll[0] ?? NaN) / 2)
-    }))
-})
