@@ -67,7 +67,7 @@ describe("a model as a decision model", () => {
       })
   )
 
-  it.effect("samples nothing, and counts what it reads", () =>
+  it.effect("samples nothing, and counts the tokens that it reads", () =>
     Effect.gen(function*() {
       const { usage } = yield* decide({ A: 1, B: 1, C: 1 })
       assert.strictEqual(usage.outputTokens, 0)
@@ -148,7 +148,7 @@ describe("what cannot be decided is an AiError", () => {
       assert.include(error.message, "a question has 27 choices, expected 2 to 26")
     }))
 
-  it.effect("for a tokenizer that joins the letter with what is before it", () =>
+  it.effect("for a tokenizer that joins the letter with the text before it", () =>
     Effect.gen(function*() {
       const joining = TestTokenizer.make({
         name: "joining",

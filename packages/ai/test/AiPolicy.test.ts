@@ -117,7 +117,7 @@ describe("a policy as a language model", () => {
       ])
     }))
 
-  it.effect("is told of tools as its family is, and calls them", () =>
+  it.effect("lists tools in the form of its model family, and calls them", () =>
     Effect.gen(function*() {
       const asked = policy(calling(`{"n": 4}`), Message.assistant("8"))
       const model = yield* AiPolicy.toLanguageModel(asked, { key: "k", renderer: yield* renderer })
@@ -175,7 +175,7 @@ describe("a policy as a language model", () => {
       assert.strictEqual(yield* reason(withTools), "InvalidRequestError")
     }))
 
-  it.effect("fails with what the policy fails with, and where it cannot be read", () =>
+  it.effect("fails with the policy's error, and for a response that cannot be read", () =>
     Effect.gen(function*() {
       const failing = yield* AiPolicy.toLanguageModel({ respond: () => Effect.fail(new Error("away")) }, { key: "k" })
       const error = yield* Effect.flip(failing.generateText({ prompt: "Peru?" }))
@@ -188,7 +188,7 @@ describe("a policy as a language model", () => {
 })
 
 describe("a language model as a policy", () => {
-  it.effect("says what the policy behind it would say", () =>
+  it.effect("gives the answers of the policy behind it", () =>
     Effect.gen(function*() {
       const asked = policy(thinking("capital?", "Lima"), Message.assistant("Tokyo"))
       const self = AiPolicy.fromLanguageModel(yield* AiPolicy.toLanguageModel(asked, { key: "k" }))

@@ -1,4 +1,4 @@
-/** How a command that failed says so. */
+/** The message of a failed command. */
 import { FileFailure } from "@effect-rl/files"
 import * as Cause from "effect/Cause"
 import * as CliError from "effect/cli/CliError"
@@ -25,7 +25,7 @@ export const message = (error: unknown): string => {
   return Predicate.hasProperty(error, "message") && Predicate.isString(error.message) ? error.message : String(error)
 }
 
-/** What went wrong first, in one line. */
+/** The first failure, in one line. */
 export const causeMessage = (cause: Cause.Cause<unknown>): string => message(Cause.squash(cause)).split("\n").join(" ")
 
 const lines = (cause: Cause.Cause<unknown>): ReadonlyArray<string> => {

@@ -20,7 +20,7 @@ export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotList
 
 const codeOf = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))
 
-/** What the error of the operating system means, and what to do. */
+/** The meaning of an error of the operating system, and its remedy. */
 const describe = (cause: unknown): string => {
   switch (Option.getOrUndefined(codeOf(cause))?.code) {
     case "EADDRINUSE":

@@ -1,4 +1,4 @@
-/** What is wrong with a command line, in one line each and with what was probably meant. */
+/** The mistakes of a command line, one line each, with suggestions. */
 import { Suggestion } from "@effect-rl/core/program"
 import * as CliConfig from "effect/cli/CliConfig"
 import type * as CliError from "effect/cli/CliError"
@@ -23,7 +23,7 @@ const flagHint = (name: string, doc: HelpDoc) => {
 
 const takesRecipe = ({ commandPath = [] }: HelpDoc) => ["train", "play"].includes(commandPath.at(-1) ?? "")
 
-/** What a flag expects, where Effect would say it in the terms of a schema. */
+/** The values that a flag expects, in plain words instead of Effect's schema terms. */
 const expectation = (expected: string) => {
   switch (expected) {
     case "Expected a string representing a finite number":
@@ -61,7 +61,7 @@ const present = Effect.fnUntraced(function*(event: CliOutput.Presenter.Event) {
 })
 
 /**
- * In place of the whole help page before each error, and of flags that this command does not need.
+ * Shows short messages for mistakes instead of the whole help page, and hides Effect's flags that this command does not need.
  *
  * @example
  * Root.run("1.0.0")(["runs", "out"]).pipe(Effect.provide(Invocation.layer))

@@ -36,7 +36,7 @@ const among = <Name extends string, I, E, R>(
   )(args)
 }
 
-/** A verb: what the help says of it, and its command, whose module is loaded when it is asked for. */
+/** A verb: its line in the help and its command, whose module is loaded on demand. */
 const verb = <Name extends string, I, E, R, LE = never, LR = never>(
   group: string,
   does: string,

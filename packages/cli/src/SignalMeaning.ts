@@ -1,4 +1,4 @@
-/** What a signal to the process means, by the one before it. */
+/** The meaning of a signal to the process, which depends on the signal before it. */
 
 export type Signal = "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGTERM"
 
@@ -18,10 +18,10 @@ export interface Received {
   readonly isAwaited: boolean
 }
 
-/** npm passes a Ctrl-C on to a process that has it from the terminal already: what comes this soon is one and the same. */
+/** npm passes on a Ctrl-C that the process has already received from the terminal: a second signal within this time is the same one. */
 const sameSignal = 500
 
-/** Undefined for a signal that is the same as the last. */
+/** The meaning of a signal; undefined for a repetition of the last one. */
 export const of = (last: Understood | undefined, { at, isAwaited, signal }: Received): Meaning | undefined => {
   const isSame = last !== undefined && at - last.at < sameSignal
   if (last?.meaning === "finish") return isSame ? undefined : "end at once"

@@ -39,7 +39,7 @@ const outputClosed = Effect.callback<never, NoOutput>((resume) => {
     const isGone = error.code === "EPIPE" || error.code === "EIO"
     resume(isGone ? Effect.interrupt : Effect.fail(new NoOutput({ detail: error.message })))
   })
-  // Errors are told there, so that its own have nowhere to go.
+  // Errors are printed to stderr, so errors of stderr itself are ignored.
   process.stderr.on("error", () => {})
 })
 

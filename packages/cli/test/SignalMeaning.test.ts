@@ -30,7 +30,7 @@ describe("A Ctrl-C", () => {
       "end at once"
     ]))
 
-  it("that is waited for ends nothing else, and the next one does", () =>
+  it("that a part waits for ends only that part, and the next one the program", () =>
     assert.deepStrictEqual(meanings([{ at: 0, isAwaited: true }, { at: 500 }]), ["awaited", "finish"]))
 
   it("that is waited for and sent a second time by npm is the same, also where the next is waited for already", () =>

@@ -56,7 +56,7 @@ describe("Merge", () => {
   layer(NodeServices.layer)((it) => {
     for (const kind of ["folder", "GGUF file"] as const) {
       for (const trainUnembed of [true, false]) {
-        it.effect(`of a ${kind} computes what the adapter does${trainUnembed ? ", its tied head untied" : ""}`, () =>
+        it.effect(`of a ${kind} computes the same as the adapter${trainUnembed ? ", its tied head untied" : ""}`, () =>
           Effect.gen(function*() {
             const { folder, models, target } = yield* temporary
             const { adapter, logprobs } = yield* trained(models[kind], folder, trainUnembed)

@@ -1,11 +1,11 @@
-/** `train --audit`: what an audit finds is told while the run goes on. */
+/** `train --audit`: shows the findings of an audit during the run. */
 import { Audit } from "@effect-rl/core/records"
 import type { Sink } from "@effect-rl/export"
 import * as Effect from "effect/Effect"
 import { Output } from "../terminal/Output.ts"
 import * as FindingText from "./FindingText.ts"
 
-/** Tells of each finding as a warning; nothing of the run depends on it. The hint says how what it missed is audited. */
+/** Shows each finding as a warning and does not affect the run. `hint` says how to audit the records that the sink missed. */
 export const make = (hint: string): Sink.Sink<Output> => ({
   name: "audit",
   hint,

@@ -13,7 +13,7 @@ const links = (command: string, run: string, { group, members }: Audit.Finding):
       `    ${command} show ${run} --rollout ${RolloutId.format({ sequence: group.sequence, member })}`
     )
 
-/** What was found, and where to read it. */
+/** A finding, and where to read more. */
 export const lines = Effect.fnUntraced(function*(run: string, finding: Audit.Finding) {
   const { check, detail, group, iteration, members } = finding
   const place = group === undefined

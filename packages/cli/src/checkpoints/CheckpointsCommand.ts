@@ -1,4 +1,4 @@
-/** `effect-rl checkpoints`: those of a run, and those that a Tinker service keeps. */
+/** `effect-rl checkpoints`: the checkpoints of a run, or of a Tinker service. */
 import { RestClient } from "@effect-rl/tinker"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"

@@ -1,4 +1,4 @@
-/** Deletes checkpoints: those that are named, or those of a service's run that a filter chooses. */
+/** Deletes named checkpoints, or the checkpoints of a service's run that match a filter. */
 import { InvalidOption } from "@effect-rl/core"
 import { RestClient } from "@effect-rl/tinker"
 import * as CliError from "effect/cli/CliError"
@@ -137,7 +137,7 @@ const agrees = Effect.fnUntraced(function*(paths: ReadonlyArray<string>, shown: 
 /** Requests under way at a time. */
 const concurrency = 32
 
-/** Deletes and reports checkpoints in the given order, also after one that could not be deleted; gives those that could not. */
+/** Deletes and reports checkpoints in the given order, and returns those that could not be deleted; a failure does not stop it. */
 const removeAll = <E, R>(paths: ReadonlyArray<string>, remove: (path: string) => Effect.Effect<void, E, R>) =>
   Stream.fromIterable(paths).pipe(
     Stream.mapEffect((path) => Effect.map(Effect.result(remove(path)), (result) => ({ path, result })), {
@@ -153,7 +153,7 @@ const removeAll = <E, R>(paths: ReadonlyArray<string>, remove: (path: string) =>
     Effect.map((failures) => failures.flat())
   )
 
-/** Deletes what is asked for, after a person has agreed to it. */
+/** Deletes the checkpoints after a person has confirmed. */
 export const remove = Effect.fnUntraced(function*(options: Options) {
   const output = yield* Output
   const refused = check(options)

@@ -1,4 +1,4 @@
-/** What `doctor` tries, one thing after the other. */
+/** The checks of `doctor`, in order. */
 import { ChatModel, Message, Tinker } from "@effect-rl/core"
 import { Capabilities, type ModelInput, type SamplingClient, SeedProbe } from "@effect-rl/core/backend"
 import * as Cause from "effect/Cause"
@@ -10,7 +10,7 @@ import * as Quantity from "../terminal/Quantity.ts"
 
 export interface Result {
   readonly check: string
-  /** `differs` where a run is possible, but not all that a backend can promise is there. */
+  /** `differs` if a run is possible, but the backend lacks something that backends may promise. */
   readonly outcome: "works" | "differs" | "fails"
   readonly detail: string
 }
@@ -68,7 +68,7 @@ export const run = Effect.fnUntraced(function*<TE, TR>(subject: Subject.Subject,
   const tinker = yield* Tinker.Tinker
   let failed: Result | undefined
 
-  /** Tries one thing, unless something failed before; gives what it is about where it works. */
+  /** Runs one check unless an earlier one failed; returns the checked value if it works. */
   const attempt = Effect.fnUntraced(function*<A, E, R>(
     check: string,
     work: Effect.Effect<readonly [Omit<Result, "check">, A], E, R>

@@ -5,7 +5,7 @@ import { GroupResult } from "@effect-rl/core/program"
 import type { Style } from "../terminal/Style.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 
-/** One answer of an environment that says what was asked. */
+/** One sampled answer to a question that the environment reports. */
 export interface Answer {
   readonly evaluation: string
   /** Counted from 0. */
@@ -51,7 +51,7 @@ const share = (numbers: Readonly<Record<string, string | number>>, metric: strin
   return [`${metric.padEnd(10)} ${percent(value)}${interval}`]
 }
 
-/** What was measured without sampling an answer, such as a likelihood. */
+/** Measurements without sampled answers, such as a likelihood. */
 const measurements = (numbers: Readonly<Record<string, string | number>>) =>
   Object.entries(numbers).flatMap(([metric, value]) =>
     typeof value === "number" ? [`${metric.padEnd(10)} ${Number.isInteger(value) ? value : value.toFixed(4)}`] : []

@@ -1,4 +1,4 @@
-/** What is measured: a model as it is, or with the weights of a checkpoint. */
+/** The model that is evaluated: the base model, or the weights of a checkpoint. */
 import { Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -8,7 +8,7 @@ import * as RunFlags from "../train/RunFlags.ts"
 import type { Given } from "../train/TinkerBackend.ts"
 import type { Subject } from "./Subject.ts"
 
-/** `--model`, with what is taken where it is not given. */
+/** `--model`, and its default. */
 export const model = (usual: string) =>
   Flag.String("model").pipe(
     Flag.withMetavar("name"),

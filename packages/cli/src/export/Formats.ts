@@ -1,4 +1,4 @@
-/** The formats that a run is written in, and the sinks that it is told to while it goes on: one table, in the order of the help. */
+/** The export formats of a run, and the sinks that receive it live: one table, in the order of the help. */
 import {
   ChatJsonLines,
   Cookbook,
@@ -35,7 +35,7 @@ const tracesOf = (address: string) => {
   return url.pathname === "/" ? new URL("/v1/traces", url).href : address
 }
 
-/** A tool that a run is told to while it goes on, or afterwards. */
+/** A tool that receives a run live or afterwards. */
 interface SinkFormat {
   readonly _tag: "Sink"
   readonly does: string
@@ -97,7 +97,7 @@ const sinks: ReadonlyMap<string, SinkFormat> = new Map(
   Object.entries<Format>(table).flatMap(([name, format]) => format._tag === "Sink" ? [[name, format]] : [])
 )
 
-/** The tool of a name, for runs that go on. */
+/** The tool of a name, for live runs. */
 export const sinkOf = (name: string): SinkFormat | undefined => sinks.get(name)
 
 export const sinkNames: ReadonlyArray<string> = [...sinks.keys()]

@@ -27,7 +27,7 @@ type Lines = Queue.Dequeue<string, Cause.Done>
 
 const nextLine = (lines: Lines) => Effect.mapError(Queue.take(lines), () => new Left())
 
-/** One line, and those after it where a line ends in a backslash. */
+/** One line; a line that ends in a backslash continues on the next one. */
 const answer = (lines: Lines): Effect.Effect<string, Left> =>
   Effect.flatMap(nextLine(lines), (line) =>
     line.endsWith("\\")
@@ -43,7 +43,7 @@ const sampled = (text: string, [stop]: Sampling.Stop): Sampling.SampledTokens =>
 export const textOf = ({ chunks }: ModelInput.ModelInput) =>
   chunks.map((chunk) => chunk._tag === "Image" ? "[image]" : tokenizer.decode(chunk.tokens)).join("")
 
-/** The lines after those that were on show already. */
+/** The lines that were not shown yet. */
 const unseen = (before: ReadonlyArray<string>, lines: ReadonlyArray<string>): ReadonlyArray<string> => {
   const changed = lines.findIndex((line, index) => line !== before[index])
   return changed > 0 ? ["…", ...lines.slice(changed)] : lines

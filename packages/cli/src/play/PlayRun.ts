@@ -1,4 +1,4 @@
-/** One `play` command, from its settings to what was earned. */
+/** One `play` command, from its settings to the reward. */
 import { type ChatModel, type EnvGroupBuilder, Rollout } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { GroupResult, type Hooks, Suggestion } from "@effect-rl/core/program"
@@ -18,7 +18,7 @@ export interface Flags {
   /** Which problem comes first, counted from 0. */
   readonly problem: number
   readonly episodes: number
-  /** Where what was played is saved to. */
+  /** The file to which the episodes are saved. */
   readonly save: Option.Option<string>
 }
 

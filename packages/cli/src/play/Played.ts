@@ -1,4 +1,4 @@
-/** What became of an episode that a person played. */
+/** The outcome of an episode that a person played. */
 import { EnvMetric } from "@effect-rl/core"
 import { Trajectory } from "@effect-rl/core/environments"
 import { Statistics } from "@effect-rl/core/evaluation"

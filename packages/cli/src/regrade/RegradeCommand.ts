@@ -35,14 +35,14 @@ interface Row {
   readonly informative: readonly [before: number, after: number]
   /** Mean size of an advantage. */
   readonly size: readonly [before: number, after: number]
-  /** Members whose advantage would have had another sign, or none. */
+  /** Members whose advantage would have changed its sign or become 0. */
   readonly turned: number
   readonly datums: number
 }
 
 type Advantages = ReadonlyArray<number>
 
-/** Groups whose rewards decide nothing, trained on by other terms of the credit, are left out. */
+/** Leaves out groups whose advantages are all 0. */
 const meanSize = (advantages: ReadonlyArray<Advantages>) =>
   Statistics.mean(advantages.filter((group) => group.some((one) => one !== 0)).flat().map(Math.abs))
 

@@ -13,8 +13,8 @@ const mostBesidesCorrect = 0.11
 const isOnScale = ({ reward, value }: Measurement) => Math.abs(reward - value) < mostBesidesCorrect
 
 /**
- * Of the evaluator of answers, or of the first. Shares of right answers stand beside rewards only where right answers earn 1 and wrong ones
- * 0, or about so.
+ * The evaluations of `held_out`, or else of the first evaluator. Shares of right answers share an axis with rewards only where a right
+ * answer earns about 1 and a wrong one about 0.
  */
 const evaluationsOf = ({ measurements, rewards }: RunHistory) => {
   const main = measurements.find(({ evaluator }) => evaluator === "held_out") ?? measurements[0]

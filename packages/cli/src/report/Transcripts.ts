@@ -34,7 +34,7 @@ const chosen = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
 const callLine = ({ arguments: given, name, result }: Conversation.ToolUse) =>
   `${name}(${given})${result === undefined ? "" : ` → ${result}`}`
 
-/** What was said and called in a turn, and what else the environment logged, without empty messages such as those beside a call. */
+/** The texts and calls of a turn, and other logs of the environment, without empty messages such as the text of a mere call. */
 const turnLines = (transition: Trajectory.Transition, { said, tools }: Conversation.Turn): ReadonlyArray<string> =>
   [
     ...(Conversation.isLogged(transition) ? [Conversation.text(said)] : []),

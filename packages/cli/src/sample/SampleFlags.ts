@@ -25,5 +25,5 @@ export const flags = {
   )
 }
 
-/** How many answers of one prompt. */
+/** How many answers to sample per prompt. */
 export const number = whole("n", 1).pipe(Flag.withDescription("How many answers (default: 1)"), Flag.withDefault(1))

@@ -15,17 +15,17 @@ export interface Flags extends SubjectFlags.Flags {
   readonly seed: number
 }
 
-/** What a model said. */
+/** An answer of the model. */
 export interface Answer {
   readonly message: Message.Message
-  /** All of it, thinking and markup included. */
+  /** The whole sampled text, with thinking and markup. */
   readonly text: string
   readonly tokens: number
   readonly stopReason: Sampling.SampleStopReason | "interrupted"
 }
 
 export interface Listening {
-  /** Tells of what an answer adds while it is sampled. */
+  /** Receives the answer piece by piece while it is sampled. */
   readonly tell?: (delta: ResponseStream.Delta) => Effect.Effect<void>
   /** Ends the answer where it is, once it completes. */
   readonly interrupted?: Effect.Effect<void>
@@ -43,7 +43,7 @@ const joined = ({ stopReason, tokens }: Sampling.SampledTokens) => (before: Samp
 
 const cut = (before: Sampled): Sampled => ({ ...before, stopReason: "interrupted" })
 
-/** The engine goes on where a piece ended. A service charges for the prompt of each piece, and is asked for the answer as a whole. */
+/** Tokens per request. The engine continues a piece at no cost; a service charges the prompt of each request, so it gets only one. */
 const pieceTokens = ({ backend, maxTokens }: Flags) => backend === "engine" ? undefined : maxTokens
 
 export interface Talker {

@@ -1,4 +1,4 @@
-/** `--model`: what a server serves beside the presets, and how its models share the memory. */
+/** `--model`: the models that a server serves besides the presets, and how they share the memory. */
 import type { Engine } from "@effect-rl/engine"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"

@@ -1,4 +1,4 @@
-/** Where a run is told: on the terminal, as JSON lines, and in the run's log file. */
+/** The output of a run: on the terminal, as JSON lines, and in the run's log file. */
 import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Console from "effect/Console"
 import * as Context from "effect/Context"
@@ -37,7 +37,7 @@ export class Output extends Context.Service<Output, {
 /** Some terminals do not tell their width. */
 const usualColumns = 80
 
-/** Erases as many lines, from that of the cursor upwards. */
+/** Erases this many lines, from the cursor's line upwards. */
 const erase = (height: number) => height > 1 ? `\r\u001b[${height - 1}A\u001b[0J` : "\r\u001b[2K"
 
 const make = Effect.fnUntraced(function*(json: boolean) {

@@ -1,4 +1,4 @@
-/** What a model says, written as it comes: text as it is, reasoning and calls of tools marked as what they are. */
+/** A model's answer, printed as it comes: plain text unchanged, reasoning and tool calls marked. */
 import type { ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Terminal from "effect/Terminal"
@@ -11,7 +11,7 @@ type Last = ResponseStream.Delta["_tag"] | "nothing"
 
 const callOf = ({ arguments: args, name }: { readonly name: string; readonly arguments: string }) => `${name}(${args})`
 
-/** How one delta is written after what came before. */
+/** The text to print for one delta after another. */
 const written = (delta: ResponseStream.Delta, last: Last, { dim, warn }: Style): string => {
   const line = last === "nothing" ? "" : "\n"
   switch (delta._tag) {

@@ -3,7 +3,7 @@ import * as Style from "./Style.ts"
 
 const widest = 79
 
-/** Parts behind a head, with commas between them; those for which a line has no room go on below, behind the indent. */
+/** Parts behind a head, separated by commas; parts that do not fit into a line go to the next one, behind the indent. */
 export const lines = (head: string, indent: string, parts: ReadonlyArray<string>): ReadonlyArray<string> =>
   parts.reduce<ReadonlyArray<string>>((lines, part) => {
     const last = lines.at(-1)

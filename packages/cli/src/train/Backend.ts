@@ -28,7 +28,7 @@ export type Backend = Layer.Layer<
   AnswerKey | FileSystem.FileSystem | Path.Path | ChildProcessSpawner.ChildProcessSpawner
 >
 
-/** Whether a model is named by where it lies. */
+/** Whether a model is given as a path. */
 const isPath = (model: string) =>
   Effect.map(
     FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(model), () => false)),

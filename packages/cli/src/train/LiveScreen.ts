@@ -1,4 +1,4 @@
-/** What a terminal shows below the lines of a run while it goes on: is it learning, is it healthy, where the time goes, its cost. */
+/** The live screen below the log lines of a run: is it learning, is it healthy, where does the time go, what does it cost. */
 import * as Quantity from "../terminal/Quantity.ts"
 import * as Sparkline from "../terminal/Sparkline.ts"
 import * as Wrapped from "../terminal/Wrapped.ts"
@@ -44,7 +44,7 @@ const cost = ({ latest }: Progress.Progress): ReadonlyArray<string> => {
   ]
 }
 
-/** The screen as lines; only what is going on before the first iteration is done, and nothing at the end. */
+/** The screen as lines: only the current activity before the first iteration is done, and nothing at the end. */
 export const text = (progress: Progress.Progress, now: number): string => {
   const doing = ProgressText.doing(progress)
   if (doing === "") return ""

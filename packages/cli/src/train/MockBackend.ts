@@ -26,7 +26,7 @@ const end = ([stop]: Sampling.Stop = []): ReadonlyArray<number> =>
 const say = (prompt: string, answer: string) =>
   tokenizer.encode(prompt.includes("\\boxed") ? `\\boxed{${answer}}` : answer)
 
-/** Seeds are told apart by their last digits. */
+/** Only the last four digits of a seed matter. */
 const seeds = 10_000
 
 /**

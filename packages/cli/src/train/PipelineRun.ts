@@ -1,4 +1,4 @@
-/** One `train` command of a pipeline: stage after stage, each a run in a folder of its own, and what each has come to. */
+/** One `train` command of a pipeline: stage after stage, each a run in a folder of its own, with the results of each. */
 import { RunDirectory } from "@effect-rl/files"
 import type { Pipeline } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
@@ -60,7 +60,7 @@ const report = Effect.fnUntraced(function*(folder: string, trained: ReadonlyArra
 /** The output of a pipeline, beside those of its stages' runs. */
 export const outputOf = (flags: TrainRun.Flags) => Layer.provide(Output.layer(flags), RunLog.layerNone)
 
-/** Trains the stages in turn, and gives what each has come to. Run again after it was cut short, it goes on where it was. */
+/** Trains the stages in turn, and returns the results of each. Run again after an interruption, it resumes. */
 export const run = Effect.fn("PipelineRun.run")(function*<E, R>(
   pipeline: Pipeline.Pipeline<E, R>,
   given: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** One pipeline trained with several seeds, and what its stages come to over all of them. */
+/** One pipeline trained with several seeds, and the results of its stages over all seeds. */
 import type { Pipeline } from "@effect-rl/recipes"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -30,7 +30,7 @@ const overSeeds = (seeds: ReadonlyArray<ReadonlyArray<PipelineRun.Trained>>) => 
 
 const headings = ["stage", "evaluator", "before", "after", "least", "greatest"]
 
-/** Trains the pipeline with as many seeds as asked, each in a folder of its own, and shows what the stages come to over all. */
+/** Trains the pipeline once per seed, each in a folder of its own, and shows the results of the stages over all seeds. */
 export const run = Effect.fn("PipelineSweep.run")(function*<E, R>(
   pipeline: Pipeline.Pipeline<E, R>,
   given: Readonly<Record<string, unknown>>,

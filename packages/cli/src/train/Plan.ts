@@ -1,4 +1,4 @@
-/** What a run would use, found out by playing it against a backend that only counts. */
+/** The tokens and dollars that a run would use, found by playing it against a backend that only counts. */
 import { Policy, Rollout } from "@effect-rl/core"
 import { type Datum, Metering, type Sampling, type SamplingClient, Usage, type Weights } from "@effect-rl/core/backend"
 import { Caps, Prices } from "@effect-rl/core/program"
@@ -46,7 +46,7 @@ const times = (use: Use, count: number): Use => ({
 const positions = (data: ReadonlyArray<Pick<Datum.Datum<Datum.Kind>, "modelInput">>) =>
   data.reduce((sum, { modelInput }) => sum + modelInput.length, 0)
 
-/** A client that answers nothing, and tells what it was asked. */
+/** A client that counts its requests and gives empty answers. */
 const silent = (count: (asked: Usage.Usage, responses: number) => void): SamplingClient.SamplingClient => {
   const cut: Sampling.SampledTokens = { tokens: new Int32Array(0), logprobs: new Float32Array(0), stopReason: "length" }
   return {
@@ -171,7 +171,7 @@ export const make = Effect.fnUntraced(function*<E, R>(task: Recipe.Task<E, R>) {
   return plan
 })
 
-/** What the run uses of all weights together; dollars are those of the weights that are trained. */
+/** The run's use of all weights together; only the trained weights have dollars. */
 export const all = ({ total: { others, own } }: Plan): Spent.Spent => {
   const { dollars: _, ...sum } = Spent.add(own, others)
   return own.dollars === undefined ? sum : { ...sum, dollars: own.dollars }

@@ -22,7 +22,7 @@ export interface Options {
 
 const flag = (name: Caps.Name) => `--${name.replaceAll("_", "-")}`
 
-/** Dollars of the weights that are trained, and what they leave out. */
+/** The dollars of the trained weights, and a note on the costs that they leave out. */
 const dollarLines = (plan: Plan.Plan, bound: string) => {
   const { others, own: { dollars } } = plan.total
   const unpriced = Usage.total(others)

@@ -20,7 +20,7 @@ export interface Progress {
   readonly rewards: ReadonlyArray<number>
   /** The newest iteration that is done. */
   readonly latest: RunRecord.Updated | undefined
-  /** Seconds spent so far by what they were spent on. */
+  /** Seconds so far, by stage. */
   readonly seconds: Readonly<Record<Stage, number>>
 }
 
@@ -41,7 +41,7 @@ export const begin = (now: number): Progress => ({
   seconds: { sampling: 0, training: 0, evaluating: 0 }
 })
 
-/** The number of rewards that are kept: as many as a narrow terminal has room for. */
+/** How many rewards to keep: a narrow terminal has room for this many. */
 const rememberedRewards = 48
 
 const updated = (self: Progress, record: RunRecord.Updated): Progress => {
@@ -95,7 +95,7 @@ export const update = (self: Progress, record: RunRecord.RunRecord): Progress =>
     case "Updated":
       return updated(self, record)
     case "Evaluating":
-      // Beside training, which then is what goes on.
+      // An evaluation beside training does not change the phase.
       if (record.weights !== undefined) return self
       return { ...self, phase: "evaluating", evaluator: record.evaluator, groups: none }
     case "Evaluated": {

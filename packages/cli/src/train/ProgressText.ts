@@ -17,7 +17,7 @@ const bar = (share: number) => {
 const iterationNumber = (done: number, iterations: number | null) =>
   iterations === null ? String(done) : `${String(done).padStart(String(iterations).length)}/${iterations}`
 
-/** How long the run has taken, and how long it will. */
+/** The elapsed time of the run, and the estimated time left. */
 export const times = (progress: Progress.Progress, now: number) => {
   const left = Progress.remaining(progress)
   const elapsed = `${Quantity.duration(now - progress.startedAt)} elapsed`
@@ -50,13 +50,13 @@ export const doing = (progress: Progress.Progress): string => {
   return place + activity(progress)
 }
 
-/** What is going on now, with its times, in one line. */
+/** The current activity, with elapsed and remaining time, in one line. */
 export const live = (progress: Progress.Progress, now: number): string => {
   const text = doing(progress)
   return text === "" ? "" : `${text} · ${times(progress, now)}`
 }
 
-/** How fast the iteration sampled, where it did. */
+/** The sampling speed of an iteration; nothing for one that did not sample. */
 export const speed = (metrics: Readonly<Record<string, number>>): ReadonlyArray<string> => {
   const tokensPerSecond = (metrics["tokens/sampled"] ?? NaN) / (metrics["time/sampling"] ?? NaN)
   return Number.isFinite(tokensPerSecond) ? [`${Quantity.count(tokensPerSecond)} tokens/s`] : []
@@ -86,14 +86,14 @@ export const iteration = (
 
 const nats = (value: number) => `${Quantity.fixed(value, 3)} nats`
 
-/** Besides rewards: the loss of what is imitated, how much is preferred, the distance from a teacher. */
+/** Numbers besides rewards: the loss of supervised training, the margin of preferences, the distance from a teacher. */
 const updateNumbers = [
   ["nll", "NLL", nats],
   ["dpo/margin", "reward margin", (value: number) => Quantity.fixed(value, 3)],
   ["teacher_kl", "teacher KL", nats]
 ] as const
 
-/** The metrics that are there, each with its name in words. */
+/** The metrics that were reported, each with its name in words. */
 const numbers = (
   metrics: Readonly<Record<string, number>>,
   named: ReadonlyArray<readonly [metric: string, name: string, show: (value: number) => string]>,
@@ -121,7 +121,7 @@ export const truncationAdvice = ({ metrics }: RunRecord.Updated, maxTokens: numb
     : undefined
 }
 
-/** What an evaluation has measured, with its 95 % interval: a line, or several where it is longer than a terminal is wide. */
+/** The results of an evaluation with their 95 % intervals, wrapped to the width of a terminal. */
 export const evaluated = (
   { evaluator, iteration, metrics, reward, score }: RunRecord.Evaluated,
   style: Style

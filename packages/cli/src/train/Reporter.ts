@@ -1,4 +1,4 @@
-/** Progress of a run, reported while it goes on. */
+/** Reports the progress of a run live. */
 import { RunRecord } from "@effect-rl/core"
 import { Caps } from "@effect-rl/core/program"
 import * as Clock from "effect/Clock"

@@ -1,4 +1,4 @@
-/** `--sink tensorboard=runs/tb`: other tools that receive a run while it goes on. */
+/** `--sink tensorboard=runs/tb`: other tools that receive a run live. */
 import { InvalidOption, type RunStore } from "@effect-rl/core"
 import { Suggestion } from "@effect-rl/core/program"
 import * as Flag from "effect/cli/Flag"

@@ -184,8 +184,8 @@ const announcingInterrupt = (text: string) => <A, E, R>(work: Effect.Effect<A, E
   })
 
 /**
- * Logs how to go on, where the run has begun: from the newest checkpoint, or from the beginning where none could be saved. A run that
- * cannot be resumed goes on nowhere.
+ * Logs how to resume a run that has begun: from the newest checkpoint, or from the beginning if none was saved. For a run that cannot be
+ * resumed, it suggests another folder.
  */
 const hintOf = Effect.fnUntraced(function*(folder: string, error?: unknown) {
   if (Predicate.isTagged(error, "ResumeError")) {
@@ -209,7 +209,7 @@ const showPage = Effect.fnUntraced(function*(folder: string) {
   yield* output.record({ type: "page", address })
 })
 
-/** Trains to the end and reports; a run that is cut short says how to go on. */
+/** Trains to the end and reports; says how to resume a run that is cut short. */
 const train = Effect.fnUntraced(function*<E, R>(
   recipe: string,
   task: Recipe.Task<E, R>,

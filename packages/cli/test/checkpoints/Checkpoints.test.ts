@@ -26,7 +26,7 @@ describe("effect-rl checkpoints", () => {
     return folder
   })
 
-  it.effect("lists those of a run, deletes one, and keeps the newest", () =>
+  it.effect("lists the checkpoints of a run, deletes one, and keeps the newest", () =>
     Effect.gen(function*() {
       const folder = yield* saved
       const list = Effect.map(run("checkpoints", "list", folder, "--json"), ({ out }) => json(out))
@@ -83,7 +83,7 @@ describe("effect-rl checkpoints", () => {
       assert.include(errors.join("\n"), message)
     }))
 
-  it.effect("refuses to keep a checkpoint for what is not a time", () =>
+  it.effect("refuses a lifetime that is not a duration", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run("checkpoints", "ttl", "tinker://run/weights/1", "soon")
       assert.isTrue(Exit.isFailure(exit))

@@ -64,7 +64,7 @@ describe("effect-rl export", () => {
 })
 
 describe("effect-rl train --sink", () => {
-  it.effect("tells other tools of the run while it goes on", () =>
+  it.effect("sends the run to other tools live", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const [events, trace] = [join(dirname(folder), "events"), join(dirname(folder), "trace.json")]
@@ -76,7 +76,7 @@ describe("effect-rl train --sink", () => {
       assert.include(readFileSync(trace, "utf8"), "rl.train 0")
     }))
 
-  it.effect("goes on where a sink cannot be reached, and says how to write the run later", () =>
+  it.effect("continues without a sink that cannot be reached, and says how to export the run later", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { exit, out } = yield* run(

@@ -91,7 +91,7 @@ describe("Transcripts", () => {
       )
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("tell what was said turn by turn, where an environment has several", () =>
+  it.effect("show the messages turn by turn, if an environment has several turns", () =>
     Effect.gen(function*() {
       yield* evaluated(3, [
         groupOf(
@@ -112,7 +112,7 @@ describe("Transcripts", () => {
       }])
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("name the problem once, and leave out what was not said", () =>
+  it.effect("name the problem once, and leave out empty messages", () =>
     Effect.gen(function*() {
       const problem = { question: "Which room?", reference: "237" }
       yield* evaluated(0, [

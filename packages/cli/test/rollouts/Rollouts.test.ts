@@ -30,7 +30,7 @@ describe("effect-rl show --rollouts", () => {
       assert.strictEqual(out[start + 4], "the newest 3 of 16; --limit shows more")
     }))
 
-  it.effect("lists those that all filters let through", () =>
+  it.effect("lists the rollouts that pass all filters", () =>
     Effect.gen(function*() {
       const folder = yield* recorded
       const filters = ["--iteration", "0", "--min-reward", "0.5", "--stop-reason", "completed"]

@@ -32,7 +32,7 @@ describe("effect-rl sample", () => {
         "sample",
         2
       ]])
-      // What a test prints adds up.
+      // The console of a test collects all output so far.
       assert.deepStrictEqual(json(again.out).slice(3), answers)
       const ctrlC = Effect.provideService(
         run(...command, "--seed", "1"),

@@ -113,7 +113,7 @@ describe("in a run's folder, train refuses", () => {
       refused(yield* run(...twoIterations, folder), "records.jsonl, line 1")
     }).pipe(withFiles))
 
-  it.effect("a checkpoint that is cut off, and goes on from the one before when that is removed", () =>
+  it.effect("a checkpoint that is cut off, and resumes from the one before once it is removed", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* runFolder

@@ -120,7 +120,7 @@ describe("the moving line", () => {
     assert.strictEqual(phases([opened(0, 3), updated(2), evaluated(3)]), "saving")
   })
 
-  it("goes on where a run is resumed, and is empty at the end", () => {
+  it("continues when a run is resumed, and is empty at the end", () => {
     assert.include(live([opened(3, 4), sampling(3, 2)]), "iteration 4/4 sampling")
     const finished: RunRecord.Finished = {
       ...stamp,

@@ -72,7 +72,7 @@ export class Closed extends Schema.TaggedError<Closed>()("Closed", { detail: Sch
   }
 }
 
-/** One field in which a request and a recorded one are not the same. */
+/** One field that differs between a request and the recorded one. */
 const Difference = Schema.Struct({ field: Schema.String, asked: Schema.String, recorded: Schema.String })
 
 /** A recording stands in for a backend, and it does not contain this request. `nearest` is the most similar request that it contains. */

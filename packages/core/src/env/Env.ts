@@ -44,7 +44,7 @@ export interface Overflow {
   readonly stopReason?: StopReason
 }
 
-/** What is asked, where that is one question, and the answer that is expected. */
+/** The question of an episode that has a single one, and the expected answer. */
 export interface Task {
   readonly question?: string
   readonly reference?: string

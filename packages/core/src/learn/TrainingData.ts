@@ -120,7 +120,7 @@ const trainableLength = (turns: ReadonlyArray<Turn>, last: Turn) => {
   return acted?.tokens.length ?? 0
 }
 
-/** Where positions come from, one request after the other: what its prompt added, then what was sampled. */
+/** The origin of each position, request by request: the new part of its prompt, then the sampled tokens. */
 const spans = (turns: ReadonlyArray<Turn>): ReadonlyArray<Datum.Span> | undefined => {
   const found: Array<Datum.Span> = []
   let end = 0

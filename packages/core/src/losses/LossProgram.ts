@@ -35,7 +35,7 @@ export const compile = (graph: LossGraph): Result.Result<Compiled, Refusal> =>
 /** Most numbers in the values of one datum. */
 const mostCost = 2 ** 25
 
-/** Numbers in the values of a datum of so many tokens. */
+/** How many numbers the program computes for a datum of `tokens` tokens. */
 export const costOf: (compiled: Compiled, tokens: number) => number = Execution.costOf
 
 /** Fails where a datum of `tokens` tokens lacks an input, or has one of another shape. */

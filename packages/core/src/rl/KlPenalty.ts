@@ -45,7 +45,7 @@ const needsPenalty = {
   accepts: () => false
 }
 
-/** Fails with the first setting that is of a penalty where there is none. */
+/** Without a penalty, fails with the first setting that only a penalty has. */
 export const checkSettings = ({ coefficient, discount, reference }: Settings): Effect.Effect<void, InvalidOption> =>
   coefficient > 0 ? Effect.void : Check.all(
     Check.option("update.kl.reference", reference, needsPenalty),

@@ -120,7 +120,7 @@ const losses = {
 /** The name of a loss in the table. */
 export type Name = keyof typeof losses
 
-/** All names, in the order in which they are listed. */
+/** All names, in the order of the help. */
 export const names: ReadonlyArray<Name> = Struct.keys(losses)
 
 /** The options that the loss has. */

@@ -63,7 +63,7 @@ const taking = <E, R>(dispatcher: Dispatcher.Dispatcher<E, R>) => {
   }
 }
 
-/** Iterations with so many minibatches in each optimizer step. */
+/** Iterations with `perStep` minibatches in each optimizer step. */
 export const iterate =
   (perStep: number) => <E, R, CE, CR>(running: Training.Running<E, R, CE, CR>, iteration: number) =>
     Stream.unwrap(Effect.gen(function*() {

@@ -23,13 +23,13 @@ import type { TooManyDropped } from "./TooManyDropped.ts"
 
 export type Error = TinkerError | RunError | RolloutError | InvalidOption | TooManyDropped
 
-/** Where a run goes on: its next iteration, its place in the dataset, and what its credit remembers of earlier iterations. */
+/** The point where a run resumes: its next iteration, its place in the dataset, and its credit's memory of earlier iterations. */
 export const Cursor = Schema.Struct({ iteration: Schema.Int, groups: Dispatch.Position, credit: Schema.Json })
 export interface Cursor extends Schema.Schema.Type<typeof Cursor> {}
 
 const start: Cursor = { iteration: 0, groups: Dispatch.start.settled, credit: null }
 
-/** A run that goes on. */
+/** A run in progress. */
 export interface Running<E, R, CE, CR> {
   readonly options: RlOptions.Resolved<E, R, CE, CR>
   readonly weights: Weights
@@ -67,7 +67,7 @@ export const program = <E, R, CE, CR>(
 
 type Element<E, R> = Program.Progress | Program.Iteration<Cursor, E, R>
 
-/** An iteration that trains when all its groups are there: progress whenever one has ended, and then the update. */
+/** An iteration that trains once all its groups have ended: reports progress as each ends, then the update. */
 const whole = <E, R, CE, CR>(running: Running<E, R, CE, CR>, iteration: number) =>
   Stream.unwrap(Effect.gen(function*() {
     const { dispatcher } = running

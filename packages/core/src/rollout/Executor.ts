@@ -22,7 +22,7 @@ import { NotPortable, RolloutError } from "./RolloutError.ts"
 const Count = Schema.optionalKey(Schema.Int)
 const Consequence = Schema.Literals(["drop", "skip", "abort"])
 
-/** One group as it is sent; times are milliseconds. */
+/** One group in the form in which it is sent; times are in milliseconds. */
 export const Job = Schema.Struct({
   group: Schema.String,
   task: Schema.Struct({ name: Schema.String, payload: Schema.Json }),

@@ -10,7 +10,7 @@ import type { MemberKey } from "../records/Key.ts"
 /** How far an episode has come. */
 export interface State {
   readonly key: MemberKey
-  /** In order; as many as turns were finished. */
+  /** The transitions of the finished turns, in order. */
   readonly transitions: ReadonlyArray<Trajectory.Transition>
   /** Tokens of the prompt that is shown next. */
   readonly observationTokens: number

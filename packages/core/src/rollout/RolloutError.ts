@@ -1,4 +1,4 @@
-/** What goes wrong in a rollout besides the errors of the environment, the policy and the hooks. */
+/** Failures of a rollout besides the errors of the environment, the policy and the hooks. */
 import * as Schema from "effect/Schema"
 import { GraderThrew, GraderTimedOut } from "../env/Grader.ts"
 

@@ -19,7 +19,7 @@ export interface Position {
   readonly iteration: number
   readonly optimizerSteps: number
   readonly usage: Usage
-  /** Where the program goes on, encoded by its codec. */
+  /** The program's state, encoded by its codec. */
   readonly cursor: Json
 }
 
@@ -84,7 +84,7 @@ export const position = ({ cursor, iteration, optimizerSteps, usage }: RunRecord
   cursor
 })
 
-/** How the record of a checkpoint contradicts what else the run has recorded. */
+/** The contradiction between a checkpoint's record and the run's other records, if there is one. */
 const contradiction = (saved: RunRecord.Saved, story: ReadonlyArray<RunRecord.RunRecord>): string | undefined => {
   const updated = story.filter(RunRecord.guards.Updated).filter(({ sequence }) => sequence < saved.sequence)
   const steps = updated.reduce((sum, { updates }) => sum + updates.length, 0)

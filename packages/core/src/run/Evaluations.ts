@@ -38,7 +38,7 @@ export const measure = Effect.fnUntraced(function*<EE, ER>(
 ) {
   const place = { ...at, evaluator: evaluator.name }
   const startedAt = yield* Clock.currentTimeMillis
-  // What an evaluation takes counts for no iteration.
+  // Tokens of an evaluation count for no iteration.
   const [{ metrics, reward, score }] = yield* Tally.measure(evaluator.evaluate(weights)).pipe(
     Effect.provideService(GroupLog, run.groups({ _tag: "Evaluation", ...place }))
   )
@@ -58,7 +58,7 @@ export const measure = Effect.fnUntraced(function*<EE, ER>(
   })
 })
 
-/** Measures while nothing else goes on, so that the cost of the measurement is known. */
+/** Evaluates while training waits, so that the cost of the evaluation is known. */
 const measureNow = Effect.fnUntraced(function*<EE, ER>(
   run: RunState<EE, ER>,
   evaluator: Evaluator<EE, ER>,

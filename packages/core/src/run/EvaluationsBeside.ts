@@ -18,18 +18,18 @@ import type { RunState, SavedEvaluation } from "./RunState.ts"
 type Failure<EE> = EE | TinkerError | RunError | InvalidOption
 
 export interface EvaluationsBeside<out EE, out ER> {
-  /** What the run had begun and not finished when it was opened. */
+  /** Evaluations that the run had begun and not finished when it was opened. */
   readonly resumed: Stream.Stream<unknown, Failure<EE>, ER>
   /** Begins to evaluate the weights as they are where that is due, once earlier evaluations are over. */
   readonly whenDue: (iteration: number) => Stream.Stream<unknown, Failure<EE>, ER>
-  /** Waits for what is going on. */
+  /** Waits for the evaluations under way. */
   readonly settled: Stream.Stream<unknown, Failure<EE>, ER>
 }
 
 /** Longer than an evaluation takes, and than an interrupted run is left alone. */
 const weightsTtl = "7 days"
 
-/** Evaluations that had begun and were not over where a run goes on. */
+/** Evaluations that were unfinished at the point where a run resumes. */
 export const unfinished = (story: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<RunRecord.Evaluating> => {
   const left = new Map<string, RunRecord.Evaluating>()
   for (const record of story) {
@@ -45,7 +45,7 @@ export const unfinished = (story: ReadonlyArray<RunRecord.RunRecord>): ReadonlyA
 export const saved = (unfinished: ReadonlyArray<RunRecord.Evaluating>): ReadonlyArray<SavedEvaluation> =>
   unfinished.flatMap((begun) => begun.weights === undefined ? [] : [{ ...begun, weights: begun.weights }])
 
-/** Made in the scope of the run, whose end gives up what is going on. */
+/** Makes them in the scope of the run; the end of the scope interrupts evaluations under way. */
 export const make = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>) {
   const tinker = yield* Tinker
   const scope = yield* Effect.scope

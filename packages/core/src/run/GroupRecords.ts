@@ -15,7 +15,7 @@ import * as Story from "../story/Story.ts"
 import type { Note } from "./Program.ts"
 import type { Budget } from "./spending/Budget.ts"
 
-/** What a group is for: training, or one evaluator's measurement before an iteration. */
+/** The purpose of a group: training, or one evaluator's measurement before an iteration. */
 export type Purpose = { readonly _tag: "Training" } | {
   readonly _tag: "Evaluation"
   readonly evaluator: string
@@ -133,11 +133,11 @@ const reusable = ({ after, records, unfinished }: Pick<Options, "after" | "recor
 }
 
 export interface Options {
-  /** What the run has recorded before. */
+  /** The earlier records of the run. */
   readonly records: ReadonlyArray<RunRecord.RunRecord>
   /** The sequence number of the last record that still counts. */
   readonly after: number
-  /** Evaluations that go on where the run was left. */
+  /** Evaluations that the resumed run continues. */
   readonly unfinished: ReadonlyArray<{ readonly evaluator: string; readonly iteration: number }>
   readonly budget: Budget
   readonly append: (note: Note) => Effect.Effect<unknown, RunError>

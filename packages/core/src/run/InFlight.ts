@@ -31,7 +31,7 @@ export interface Running<Cursor, E, R, EE, ER> {
   readonly tally: ReturnType<typeof Tally.make>
 }
 
-/** Submits an iteration's updates; gives an update whose passes are still being made up when `ending` completes. */
+/** Submits an iteration's updates; abandons an update whose passes are still being made when `ending` completes. */
 export const submit = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   { inFlight, run, tally }: Running<Cursor, E, R, EE, ER>,
   iteration: Iteration<Cursor, E, R>,
@@ -110,7 +110,7 @@ const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
   if (failure !== undefined) return yield* Effect.fail(failure)
 })
 
-/** What the run will have spent, where it has an end. */
+/** The spending expected at the end of a run that has one. */
 const forecastOf = Effect.fnUntraced(function*<EE, ER>(
   { evaluated, evaluators, iterations, opened, settings: { evalEvery }, start }: RunState.RunState<EE, ER>,
   done: number,

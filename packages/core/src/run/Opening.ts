@@ -32,7 +32,7 @@ import * as Warnings from "./Warnings.ts"
 /** Whether a record says that an iteration is done; until then, a run may begin anew with other options. */
 const hasBegun = RunRecord.isAnyOf(["Updated", "Saved"])
 
-/** Whether the stored run has the same identity; fails where it has another and has begun. */
+/** Whether the stored run has the same identity; fails if it differs and the run has begun. */
 const hasSameIdentity = Effect.fnUntraced(function*(story: ReadonlyArray<RunRecord.RunRecord>, given: JsonObject) {
   const { name: run } = yield* RunStore
   const stored = story.findLast(RunRecord.guards.Opened)?.identity

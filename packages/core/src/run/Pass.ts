@@ -61,7 +61,7 @@ export const custom = <E, R>(
   submit: (client) => LossSubmission.by("two-pass")(client.forwardBackwardCustom(data, loss))
 })
 
-/** The pass over some data, or no pass where there is none. */
+/** A pass over the data, or no pass if there are no data. */
 export const ofArray = <K extends Datum.Kind>(
   data: ReadonlyArray<Datum.Datum<NoInfer<K>>>,
   loss: Loss.Loss<K>

@@ -76,7 +76,7 @@ export interface Progress {
 /** Progress with these records. */
 export const progress = (...notes: ReadonlyArray<Note>): Progress => ({ _tag: "Progress", notes })
 
-/** What one iteration submits, and where the program goes on after it. */
+/** The updates that one iteration submits, and the program's state after it. */
 export interface Iteration<out Cursor, out E = never, out R = never> {
   readonly _tag: "Iteration"
   /** Empty where there is nothing to learn from. */

@@ -24,7 +24,7 @@ export const LoraSettings = Schema.Struct({
 })
 export interface LoraSettings extends Schema.Codec.Encoded<typeof LoraSettings> {}
 
-/** How long the run is, when it saves and evaluates, and how much it may spend. */
+/** The run's length, when it saves and evaluates, and how much it may spend. */
 export const RunSettings = Schema.Struct({
   seed: Setting.int({
     least: 0,

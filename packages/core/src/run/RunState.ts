@@ -1,4 +1,4 @@
-/** The state of a run while it goes on. */
+/** The state of a run in progress. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -48,9 +48,9 @@ export interface RunState<EE, ER> {
   readonly evaluators: ReadonlyArray<Evaluator<EE, ER>>
   /** Iterations of the whole run; `Infinity` where it has no end. */
   readonly iterations: number
-  /** Where the run stood when it was opened. */
+  /** The run's position when it was opened. */
   readonly start: Position
-  /** What it had spent when it was opened. */
+  /** The run's spending when it was opened. */
   readonly opened: Spent
   /** Whether it was resumed from the checkpoint that ended it. */
   readonly isComplete: boolean
@@ -65,7 +65,7 @@ export interface RunState<EE, ER> {
   readonly evaluated: Ref.Ref<Done>
   /** Evaluators with the weights that they have measured. */
   readonly measured: Set<string>
-  /** Evaluations beside training that were not over when it was opened. */
+  /** Evaluations beside training that were unfinished when the run was opened. */
   readonly unfinished: ReadonlyArray<SavedEvaluation>
   readonly groups: (purpose: Purpose) => GroupLog
   /** Completes when the budget is exhausted; fails when a group could not be recorded, or where dollars are limited and unknown. */

@@ -1,4 +1,4 @@
-/** Updates on their way: submitted in order, and settled when their results are there. */
+/** Updates on their way: submitted in order, and settled when their results arrive. */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -66,7 +66,7 @@ const submitUpdate = Effect.fnUntraced(function*<E, R>(
   return submitted
 })
 
-/** The one place where answers are told apart by their position: a backend gives one for each datum, in their order. */
+/** Joins answers with datums. Only here by position: a backend returns one answer per datum, in order. */
 const answersOf = (data: Pass["data"], logprobsD: ReadonlyArray<Float32Array>): ReadonlyArray<Answer> =>
   data.length === logprobsD.length ? Arr.zipWith(data, logprobsD, (datum, logprobs) => ({ datum, logprobs })) : []
 

@@ -30,7 +30,7 @@ export interface Setting {
   /** The values of a choice. */
   readonly choices?: ReadonlyArray<string>
   readonly help: string
-  /** What the value counts, such as "tokens". */
+  /** The unit of the value, such as "tokens". */
   readonly unit?: string
   /** Whether a resumed run must have the same value. */
   readonly identity?: boolean
@@ -265,7 +265,7 @@ const nested = (struct: Struct, given: object, names: Names): object =>
     })
   )
 
-/** The groups of a struct again, from settings beside each other. Others among them do not count. */
+/** Puts flat settings back into the groups of a struct; ignores settings that it does not have. */
 export function nest<S extends Struct>(
   struct: S,
   flat: Schema.Struct.Type<Extract<Flat<S["fields"]>, Schema.Struct.Fields>>

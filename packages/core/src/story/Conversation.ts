@@ -32,7 +32,7 @@ export interface ToolUse {
 
 /** What a turn added. */
 export interface Turn {
-  /** What the policy was shown since its last turn; empty where there is no text of it. */
+  /** The messages shown to the policy since its last turn; empty if their text is unknown. */
   readonly shown: ReadonlyArray<Message.Message>
   readonly said: Message.Message
   readonly tools: ReadonlyArray<ToolUse>
@@ -78,7 +78,7 @@ const answers = ({ said: { toolCalls = [] }, tools }: Turn): ReadonlyArray<Messa
 
 const loggedResponse = ({ logs, score }: Trajectory.Transition) => score?.answer ?? logged(logs, LogNames.besideCalls)
 
-/** Whether the environment told what was said in the turn, as the answer that it judged or in its logs. */
+/** Whether the environment reported the turn's text, as the answer that it judged or in its logs. */
 export const isLogged = (transition: Trajectory.Transition): boolean => loggedResponse(transition) !== undefined
 
 /** The response as it was logged, or from its tokens. */
@@ -155,10 +155,10 @@ export const text = (message: Message.Message): string =>
   [Message.text(message), ...(message.unparsedToolCalls ?? []).map(({ rawText }) => rawText)]
     .filter((part) => part !== "").join("\n")
 
-/** What the policy was shown in a turn, as one text. */
+/** The prompt of a turn, as one text. */
 export const shownText = ({ shown }: Turn): string => shown.map(text).join("\n\n")
 
-/** What the policy said in a turn, as one text: reasoning, answer and calls. */
+/** The response of a turn, as one text: reasoning, answer and calls. */
 export const saidText = ({ said }: Turn): string =>
   [
     Message.thinking(said),
@@ -183,7 +183,7 @@ export const toOpenAi = (turns: ReadonlyArray<Turn>): ReadonlyArray<OpenAi.ChatM
     })
   )
 
-/** What a turn logged beside the conversation. */
+/** Logs of a turn that are not part of the conversation. */
 export const others = (
   { logs }: Pick<Trajectory.Transition, "logs">
 ): ReadonlyArray<readonly [name: string, value: string | number]> =>

@@ -14,7 +14,7 @@ export const response = "response"
 /** The right answer. */
 export const reference = "reference"
 
-/** What the policy said beside its calls of tools. */
+/** The policy's text beside its tool calls. */
 export const besideCalls = "assistant_content"
 
 const ofTools = /^tool_(?:call|result)_\d+$/
@@ -23,6 +23,6 @@ const ofTools = /^tool_(?:call|result)_\d+$/
 export const toolCall = (index: number) => `tool_call_${index}`
 export const toolResult = (index: number) => `tool_result_${index}`
 
-/** Whether the text is part of the conversation, and so is not shown beside it again. */
+/** Whether the text is part of the conversation, and so need not be shown again beside it. */
 export const isSaid = (name: string): boolean =>
   name === question || name === response || name === besideCalls || ofTools.test(name)

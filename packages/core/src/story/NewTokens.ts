@@ -1,5 +1,5 @@
 /**
- * What a turn was shown that the turn before it was not.
+ * The tokens that a turn's prompt adds to the turn before it.
  *
  * @example
  * const added = [1, 2, 3, 4].slice(NewTokens.from([1, 2, 3, 4], { prompt: [1, 2], tokens: [3] })) // [4]
@@ -11,7 +11,7 @@ interface Turn {
   readonly tokens: ArrayLike<number>
 }
 
-/** Index of the first token of the prompt that the turn before was neither shown nor said; 0 of a first turn and after a fork. */
+/** Index of the first token of the prompt after the prompt and response of the turn before; 0 without one or after a fork. */
 export const from = (prompt: Turn["prompt"], before: Turn | undefined): number => {
   if (before === undefined) return 0
   const { prompt: shown, tokens } = before

@@ -34,7 +34,7 @@ type Of<A, Gap> = A extends RunRecord.RunRecord ?
     & Stamp
   : never
 
-/** Any record, without the datums of its updates, which are as many as the members of all groups. */
+/** Any record, without the datums of its updates, of which every member of every group has some. */
 export type Recorded<Gap = never> = Of<RunRecord.RunRecord, Gap>
 
 export type Opened<Gap = never> = Of<RunRecord.Opened, Gap>

@@ -31,7 +31,7 @@ export interface DamagedGroup {
   readonly damage: Damage
 }
 
-/** A batch with the trajectories of its groups; those whose records have no payload are left out. */
+/** A batch with the trajectories of its groups, without groups whose records have no payload. */
 export interface Loaded {
   readonly story: Story.Story
   readonly batch: Story.Batch

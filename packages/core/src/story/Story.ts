@@ -40,7 +40,7 @@ export interface Notice {
 export type GroupCredit<Gap = never> = Omit<Recorded.Credited<Gap>["groups"][number], "key" | "iteration"> & {
   /** The iteration of the update. */
   readonly update: number
-  /** Index of the group among those that the update tells of. */
+  /** The group's index in the update's record. */
   readonly position: number
 }
 
@@ -238,7 +238,7 @@ export const group = <Gap>(story: Story<Gap>, sequence: number): Recorded.Group<
   return found?._tag === "GroupRolledOut" ? found : undefined
 }
 
-/** What became of a training group; undefined where no update has come to it, and of evaluations. */
+/** The credit of a training group; undefined for evaluations, and for groups that no update has settled yet. */
 export const credit = <Gap>(story: Story<Gap>, group: GroupId.GroupId): GroupCredit<Gap> | undefined =>
   group.evaluator === undefined ? story.credits.get(GroupId.toString(group)) : undefined
 
@@ -263,11 +263,11 @@ export interface Batch<Gap = never> {
   readonly iteration: number
   /** Undefined for training. */
   readonly evaluator: string | undefined
-  /** In the order in which updates told of them, then by their keys, so that no timing changes it. */
+  /** The groups as updates list them, then by key, so that the order does not depend on timing. */
   readonly groups: ReadonlyArray<Recorded.Group<Gap>>
 }
 
-/** The groups in the order in which updates told of them, then by their keys. */
+/** The groups in the order in which updates list them, then by key. */
 const ordered = <Gap>(story: Story<Gap>, groups: ReadonlyArray<Recorded.Group<Gap>>) => {
   const credits = new Map(groups.map((group) => [group, credit(story, group)]))
   const place = (group: Recorded.Group<Gap>) => credits.get(group) ?? { update: Infinity, position: 0 }
@@ -290,7 +290,7 @@ export const batches = <Gap>(story: Story<Gap>): ReadonlyArray<Batch<Gap>> =>
       groups: ordered(story, batch.groups)
     }))
 
-/** The groups that the update of an iteration told of, of whatever batch, in its order. */
+/** The groups that the update of an iteration lists, of any batch, in its order. */
 export const updateGroups = <Gap extends null>(
   story: Story<Gap>,
   index: number

@@ -120,7 +120,7 @@ describe("data that do not fit are refused with the field", () => {
     }))
 })
 
-it.effect("a graph of the operations of loss expressions trains on any backend, whoever recorded it", () =>
+it.effect("a graph that uses only the operations of loss expressions trains on any backend, whichever program recorded it", () =>
   Effect.gen(function*() {
     const node = (op: LossGraph.Node["op"], name: string, target: string, args: LossGraph.Node["args"]) =>
       ({ op, name, target, args, kwargs: {} }) satisfies LossGraph.Node

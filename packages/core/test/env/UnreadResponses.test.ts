@@ -82,7 +82,7 @@ describe("responses that did not end properly", () => {
 describe("calls that cannot be read", () => {
   const parseErrors = { maxConsecutive: 1, retryMessage: "Wrong: {details}" }
 
-  it.effect("are answered with what was wrong", () =>
+  it.effect("are answered with the error", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable(), answer()], { parseErrors })
       assert.deepStrictEqual(rewards(played), [0, 0.9])

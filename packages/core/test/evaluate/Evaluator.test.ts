@@ -121,7 +121,7 @@ describe("A test set", () => {
       assert.include(error.message, `key is "sum/0" twice`)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("has no metrics for what no environment reports", () =>
+  it.effect("has only metrics that an environment reports", () =>
     Effect.gen(function*() {
       const { metrics } = yield* evaluate([broken("fails", Effect.fail(new Lost()))])
       assert.deepStrictEqual(metrics, { "test/episodes": 0, "test/dropped_members": 0, "test/skipped_groups": 1 })

@@ -84,7 +84,7 @@ describe("Advantage.leaveOneOut", () => {
     assert.deepStrictEqual(estimate(Advantage.leaveOneOut, [1]), [0])
   })
 
-  it.prop("is what its definition says", [Rewards], ([rewards]) => {
+  it.prop("follows its definition", [Rewards], ([rewards]) => {
     const total = rewards.reduce((sum, reward) => sum + reward, 0)
     const actual = estimate(Advantage.leaveOneOut, rewards)
     rewards.forEach((reward, member) => {

@@ -52,7 +52,7 @@ describe("an expression", () => {
     gradient.forEach((slope, at) => assert.closeTo(slope, at === 0 ? 0 : -4 / 3, 1e-12))
   })
 
-  it("reads what a datum has besides", () => {
+  it("reads extra arrays of a datum", () => {
     const scaled = LossExpression.make(
       "scaled",
       { extras: { weights: "token", scale: "sequence" } },

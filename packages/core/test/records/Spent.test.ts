@@ -26,7 +26,7 @@ describe("What is spent", () => {
     assert.strictEqual("dollars" in Spent.add(a, b), isKnown)
   })
 
-  it.prop("is what was spent before and what was spent since", [Amounts, Amounts], ([before, more]) => {
+  it.prop("adds the spending before and since", [Amounts, Amounts], ([before, more]) => {
     const { dollars: _, ...after } = Spent.add(before, more)
     const { dollars: _since, ...since } = Spent.since(before, Spent.add(before, more))
     const { dollars: _more, ...added } = more

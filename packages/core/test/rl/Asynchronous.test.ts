@@ -39,7 +39,7 @@ const story = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   })
 
 describe("Asynchronous training", () => {
-  it.effect("without a step off-policy writes down and asks for what synchronous training does", () =>
+  it.effect("without steps off-policy makes the same records and requests as synchronous training", () =>
     Effect.gen(function*() {
       const recorded = (pace: Pace.Pace) =>
         Effect.gen(function*() {

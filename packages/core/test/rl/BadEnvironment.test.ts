@@ -94,7 +94,7 @@ const answersHalf = Effect.provide(Task.layer({ sample: Task.answersHalf }))
 
 describe("an environment that", () => {
   for (const { name, says, spoil } of misbehaviours) {
-    it.effect(`${name} ends the run, which goes on from what was finished once that is mended`, () =>
+    it.effect(`${name} ends the run, which resumes with its finished groups once the environment is mended`, () =>
       Effect.gen(function*() {
         const exit = yield* Effect.exit(Scripted.inTime(Stream.runDrain(run(spoil))))
         assert.isTrue(Exit.isFailure(exit))
@@ -110,7 +110,7 @@ describe("an environment that", () => {
         assert.deepInclude(later.at(-1), { _tag: "Finished", iteration: 2, reason: "completed" })
       }).pipe(answersHalf))
 
-    it.effect(`${name} costs no more than its group where that is what failures mean`, () =>
+    it.effect(`${name} costs no more than its group if the failure policy skips groups`, () =>
       Effect.gen(function*() {
         const events = yield* Scripted.inTime(Stream.runCollect(run(spoil, Scripted.always("skip"))))
         const [, second] = events.filter(RunRecord.guards.Updated)

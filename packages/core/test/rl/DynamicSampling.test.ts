@@ -25,7 +25,7 @@ const keys = (records: ReadonlyArray<RunRecord.RunRecord>) =>
 const scripted = Task.layer({ sample: everySecond })
 
 describe("Dynamic sampling", () => {
-  it.effect("goes on with the next groups until enough are informative", () =>
+  it.effect("samples further groups until enough are informative", () =>
     Effect.gen(function*() {
       const records = yield* run({ minInformative: 2 })
       assert.deepStrictEqual(
@@ -123,7 +123,7 @@ describe.each(paces)("Dynamic sampling in %s", (_, pace) => {
       assert.deepStrictEqual(yield* groups(3), [3, 3])
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("goes on where it was interrupted", () =>
+  it.effect("resumes where it was interrupted", () =>
     Effect.gen(function*() {
       const dynamic = { minInformative: 2 }
       const whole = yield* run(dynamic, {}, pace).pipe(Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
@@ -134,7 +134,7 @@ describe.each(paces)("Dynamic sampling in %s", (_, pace) => {
 })
 
 describe("Dynamic sampling without a group ahead", () => {
-  it.effect("takes no more than its most batches, and trains on what they have", () =>
+  it.effect("samples at most `maxBatches` batches, and trains on their groups", () =>
     Effect.gen(function*() {
       const records = yield* run({ minInformative: 2, maxBatches: 1 }, {}, Pace.async({ maxStepsOffPolicy: 0 }))
       const constant = ["sum/0 filtered", "sum/1 filtered"]

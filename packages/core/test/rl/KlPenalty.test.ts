@@ -105,7 +105,7 @@ describe("A run with a KL penalty", () => {
       }
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("pays for what the reference reads", () =>
+  it.effect("pays for the tokens that the reference reads", () =>
     Effect.gen(function*() {
       const without = updated(yield* fresh(run({})))?.spent
       const withPenalty = updated(yield* fresh(run({ coefficient: 0.5 })))?.spent

@@ -85,7 +85,7 @@ describe("Rl.run with a loss", () => {
       assert.strictEqual(records.find(RunRecord.guards.Updated)?.metrics["loss:sum"], 0.5)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("measures clipping of a loss that the backend has by name, and of no other", () =>
+  it.effect("measures clipping only of losses that the backend has by name", () =>
     Effect.gen(function*() {
       const clipped = (loss: UpdateLoss) =>
         Effect.map(
@@ -119,7 +119,7 @@ const observations = (data: Array.NonEmptyReadonlyArray<TrainingData.TrainingDat
   }))
 
 describe("Objective.withObservations", () => {
-  it("imitates what was answered to actions: no prompt, no action, no image", () => {
+  it("imitates only the environment's answers to actions: no prompt, no action, no image", () => {
     const image: ModelInput.Chunk = {
       _tag: "Image",
       data: new Uint8Array(1),
@@ -202,7 +202,7 @@ describe("Objective.proximal", () => {
       ])
     }).pipe(Effect.provide(Task.layer(falling))))
 
-  it.effect("pays for what it reads as for prompts", () =>
+  it.effect("pays for its forward pass as for prompts", () =>
     Effect.gen(function*() {
       const prefilled = (loss: UpdateLoss) =>
         Effect.map(

@@ -29,7 +29,7 @@ const onPolicy: ReadonlyArray<readonly [string, Pace.Pace, string]> = [
 
 describe("Training on-policy", () => {
   for (const [name, pace, expected] of onPolicy) {
-    it.effect(`${name} computes what it did`, () =>
+    it.effect(`${name} computes the recorded numbers`, () =>
       Effect.map(trained(pace), (digest) => assert.strictEqual(digest, expected)))
   }
 })

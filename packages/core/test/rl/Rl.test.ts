@@ -295,7 +295,7 @@ describe("What decides the data", () => {
       assert.include(error.message, message)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("and what only decides what fails may change", () =>
+  it.effect("and options that only decide which attempts fail may change", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(
         run({ rollout: { limits: { maxTurns: 3, turnTimeout: "1 minute" } }, run: { iterations: 1 } })

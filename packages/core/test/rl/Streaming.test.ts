@@ -57,7 +57,7 @@ describe("Streaming minibatches", () => {
       ])
     }))
 
-  it.effect("teach what synchronous training does", () =>
+  it.effect("learn the same as synchronous training", () =>
     Effect.gen(function*() {
       const trained = (pace: Pace.Pace) =>
         Effect.gen(function*() {
@@ -133,7 +133,7 @@ describe("Streaming minibatches", () => {
       assert.deepStrictEqual(yield* trainedOn((index) => 1 + (index * 5) % 8), inOrder)
     }))
 
-  it.effect("report the numbers of their credit as one minibatch does", () =>
+  it.effect("report the same numbers of their credit as a single minibatch", () =>
     Effect.gen(function*() {
       const informative = Credit.groupRelative(Advantage.centered)
       const credit: Credit.Credit = {

@@ -68,7 +68,7 @@ describe("turn by turn", () => {
       assert.strictEqual(Trajectory.actionTokens(trajectory), 5)
     }))
 
-  it.effect("and why a prompt does not go on from what was sampled", () =>
+  it.effect("and the reason why a prompt does not continue the sampled tokens", () =>
     Effect.gen(function*() {
       const forked: Env.Continue = { ...next(0), observation: { ...prompt(5), fork: "history" } }
       const { trajectory } = yield* play(Scripted.env(forked, done(1)))

@@ -271,7 +271,7 @@ describe("a group that loses members", () => {
       assert.strictEqual(none._tag === "Skipped" ? none.reason.message : "", "member 0 broke")
     }))
 
-  it.effect("is skipped when it cannot be opened and dropping is what was asked for", () =>
+  it.effect("is skipped if it cannot be opened and the policy drops members", () =>
     Effect.gen(function*() {
       const result = yield* roll(
         { size: 2, env: () => Scripted.env(), opening: Scripted.breaks("coordinator") },

@@ -59,7 +59,7 @@ describe("a hook at the beginning of a turn", () => {
     }))
 })
 
-describe("a hook that is told why an episode ends", () => {
+describe("a hook for the end of an episode", () => {
   it.effect("lets a finished episode go on", () =>
     Effect.gen(function*() {
       let ended = 0
@@ -75,7 +75,7 @@ describe("a hook that is told why an episode ends", () => {
       assert.deepStrictEqual(graded, [2], "once, at the end that counts")
     }))
 
-  it.effect("cannot let an episode go on whose environment cannot show itself again", () =>
+  it.effect("cannot continue an episode whose environment cannot show its observation again", () =>
     Effect.gen(function*() {
       const env = Scripted.env({ ...Scripted.done(1), stopReason: "completed" })
       const error = yield* Effect.flip(play(env, { onStopReason: () => Effect.succeedNone }))

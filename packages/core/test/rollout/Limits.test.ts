@@ -172,7 +172,7 @@ describe("turns", () => {
 describe("tool calls", () => {
   const left = (talk: Talk.Talk) => talk.actions.map(({ toolCallsLeft }) => toolCallsLeft)
 
-  it.effect("left are told to the environment in each turn", () =>
+  it.effect("that are left are shown to the environment in each turn", () =>
     Effect.gen(function*() {
       const talk = Talk.make({ toolCalls: 2 }, { toolCalls: 1 }, { toolCalls: 0 }, ends)
       yield* play(talk, { maxToolCalls: 3 })

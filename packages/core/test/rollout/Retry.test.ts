@@ -83,7 +83,7 @@ describe("a schedule", () => {
 })
 
 describe("reports", () => {
-  it.effect("tell what was made good apart from what was not", () =>
+  it.effect("distinguish failures that a retry made good", () =>
     Effect.gen(function*() {
       const { result } = yield* attemptsOf(
         {

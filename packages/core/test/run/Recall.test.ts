@@ -127,7 +127,7 @@ describe("a run killed after any record", () => {
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf })))
   )
 
-  it.effect("has spent what its records say, and what was requested since", () =>
+  it.effect("has spent the recorded amount plus its requests since", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
       yield* Stream.runDrain(priced(run()))
@@ -174,7 +174,7 @@ describe("a run killed after any record", () => {
 describe("a run that failed", () => {
   const refused = Fault.fail(new TinkerError.Rejected({ detail: "no update" }))
 
-  it.effect("samples the groups that it completed no second time when it goes on", () =>
+  it.effect("does not sample completed groups again when it resumes", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(Stream.runDrain(run()))
       assert.strictEqual(failure._tag, "TinkerError")
@@ -211,7 +211,7 @@ const withJudge = Stream.unwrap(Effect.map(
 ))
 
 describe("a run whose groups are judged, ended after any record", () => {
-  it.effect("counts what the judge read and wrote for each group once", () =>
+  it.effect("counts the judge's tokens for each group once", () =>
     Effect.gen(function*() {
       const totals = Effect.map(
         Task.current(RunRecord.guards.Updated),

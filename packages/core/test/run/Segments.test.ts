@@ -11,7 +11,7 @@ const train = (seed: number, until: (record: RunRecord.RunRecord) => boolean = (
 
 const rolledOut = (records: ReadonlyArray<RunRecord.RunRecord>) => records.filter(RunRecord.guards.GroupRolledOut)
 
-it.effect("A run that began anew with other options does not use groups of before, however often it is opened", () =>
+it.effect("A run that began anew with other options never uses earlier groups, however often it is opened", () =>
   Effect.gen(function*() {
     const first = rolledOut(yield* train(1, RunRecord.guards.GroupRolledOut))
     yield* train(2, RunRecord.guards.Opened)

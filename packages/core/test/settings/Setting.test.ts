@@ -55,7 +55,7 @@ describe("defaults of settings", () => {
 })
 
 describe("decoding settings", () => {
-  it.effect("keeps what was given and adds the defaults", () =>
+  it.effect("keeps given values and adds defaults", () =>
     Effect.gen(function*() {
       const decoded = yield* Setting.decode(Settings, { maxTokens: 8, limits: { maxTurns: 2 } })
       assert.deepStrictEqual(decoded, { ...Setting.defaults(Settings), maxTokens: 8, limits: { maxTurns: 2 } })
@@ -162,7 +162,7 @@ describe("settings of groups beside each other", () => {
     ])
   })
 
-  it("are put back into their groups, without those that were left out and those of others", () => {
+  it("are put back into their groups, without missing settings and without unknown ones", () => {
     const beside = { ...Setting.defaults(Beside), klCoefficient: 0.5, maxTurns: 3, mine: true }
     const { limits, ...sampling } = Setting.defaults(Settings)
     assert.deepStrictEqual(Setting.nest(Program, beside), {
@@ -196,7 +196,7 @@ describe("settings that are sent", () => {
 })
 
 describe("checks of settings one by one", () => {
-  it("name the first that is invalid by its path, and pass those that were left out", () => {
+  it("name the first invalid setting by its path, and accept missing ones", () => {
     const checks = Setting.checks(Program)
     assert.isTrue(checks({}).every(({ holds }) => holds))
     const broken = checks({ sampling: { limits: { maxTurns: 0 } } }, "rollout.").filter(({ holds }) => !holds)

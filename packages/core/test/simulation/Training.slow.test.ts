@@ -8,7 +8,7 @@ const count = process.env["EFFECT_RL_SOAK"] === undefined ? 24 : 400
 const seeds = replayed === undefined ? Array.from({ length: count }, (_, seed) => seed) : [Number(replayed)]
 
 it.live(
-  `training runs of ${seeds.length} seeds, killed and resumed, write down what they would have`,
+  `training runs of ${seeds.length} seeds, killed and resumed, have the records of uninterrupted runs`,
   () =>
     Effect.gen(function*() {
       const failed: Array<string> = []
@@ -27,7 +27,7 @@ it.live(
 /** Records between two at which a run is ended. */
 const stride = process.env["EFFECT_RL_SOAK"] === undefined ? 7 : 1
 
-describe("a run that is ended after any of its records, and goes on later, writes down what it would have", () => {
+describe("a run that is ended after any of its records and resumed later has the records of an uninterrupted run", () => {
   it.live.each(Training.programs)("%s", (program) =>
     Effect.gen(function*() {
       const scenario = {

@@ -113,7 +113,7 @@ describe("Conversation", () => {
       assert.strictEqual(Conversation.text(second.said), "It is 5.")
     }))
 
-  it.effect("takes the answers of tools from the logs, with what else a later prompt shows", () =>
+  it.effect("takes the answers of tools from the logs, and other messages from the next prompt", () =>
     Effect.gen(function*() {
       const { parse } = yield* Renderers.byName("qwen3", characters)
       const call = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2}}\n</tool_call><|im_end|>"

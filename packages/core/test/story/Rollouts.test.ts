@@ -60,7 +60,7 @@ const credited = Effect.gen(function*() {
 })
 
 describe("Rollouts", () => {
-  it.effect("joins groups with what updates of other iterations made of them, batch by batch", () =>
+  it.effect("joins groups with their credit from updates of other iterations, batch by batch", () =>
     Effect.gen(function*() {
       yield* append(0, "a", GroupPayload.encode(group("a")))
       yield* append(1, "a", GroupPayload.encode(group("a")))
@@ -72,7 +72,7 @@ describe("Rollouts", () => {
       assert.strictEqual(told?.turns[0]?.said.content, "answer to a")
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("goes on after a damaged payload, which is a value among the others", () =>
+  it.effect("continues after a damaged payload, which is a value among the others", () =>
     Effect.gen(function*() {
       yield* append(0, "a", GroupPayload.encode(group("a")).slice(0, 40))
       yield* append(0, "b", GroupPayload.encode(group("b")))

@@ -76,7 +76,7 @@ describe("Story", () => {
       assert.strictEqual(Story.evaluation(story, "held_out", 1).groups.length, 1)
     }))
 
-  it.effect("finds what became of a group in an update of a later iteration, and why it was left out", () =>
+  it.effect("finds a group's credit in an update of a later iteration, and why the group was left out", () =>
     Effect.gen(function*() {
       const credited: RunRecord.Entry = {
         _tag: "Credited",
@@ -97,7 +97,7 @@ describe("Story", () => {
       ])
     }))
 
-  it.effect("orders the groups of a batch as updates told of them, then by key, whenever they ended", () =>
+  it.effect("orders the groups of a batch as updates list them, then by key, whenever they ended", () =>
     Effect.gen(function*() {
       const credit = (key: string, iteration: number) => ({
         key,

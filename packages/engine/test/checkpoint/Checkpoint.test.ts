@@ -85,7 +85,7 @@ describe("Checkpoint", () => {
         assert.strictEqual(b.dtype, "F32")
       }))
 
-    it.effect("says for which base model and rank it is", () =>
+    it.effect("names its base model and rank", () =>
       Effect.gen(function*() {
         const place = yield* written(checkpoint({ rank: 5, trainMlp: false }))
         const { baseModel, config } = yield* Checkpoint.readConfig(place)

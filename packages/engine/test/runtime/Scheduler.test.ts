@@ -61,7 +61,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(drain(scheduler), [3])
   })
 
-  it("keeps what is cached while the free pages are just enough", () => {
+  it("keeps the cache while the free pages are just enough", () => {
     const scheduler = new Scheduler({ sequences: 2, positions: 6, prefillRows: 16, pageSize: 1 })
     const rows = [[1, 2, 3], [4, 5, 6], [1, 2, 3]].map((prompt, id) => {
       scheduler.add(order(id, prompt, { maxTokens: 1 }))
@@ -70,7 +70,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(rows, [[3], [3], [1]])
   })
 
-  it("computes of a later turn what the conversation has gained, sampled tokens included", () => {
+  it("computes only the new tokens of a later turn, and reuses sampled ones", () => {
     const scheduler = new Scheduler({ sequences: 4, positions: 200, prefillRows: 100, pageSize: 1 })
     const first = Array.from({ length: 20 }, (_, t) => 100 + t)
     scheduler.add(order(1, first, { maxTokens: 14 }))
@@ -206,7 +206,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 32_768 })
   })
 
-  it("computes a prompt again from its whole pages on where the page beside them is needed itself", () => {
+  it("recomputes a prompt after its whole pages if its last page has to be reused", () => {
     const scheduler = new Scheduler({ sequences: 2, positions: 8, prefillRows: 100, pageSize: 4 })
     const rowsOf = (id: number, prompt: ReadonlyArray<number>) => {
       scheduler.add(order(id, prompt, { maxTokens: 1 }))

@@ -21,7 +21,7 @@ describe("checkpoints", () => {
         assert.deepStrictEqual(yield* step(resumed), yield* step(client))
       }))
 
-    it.effect("are refused where their digest is another", () =>
+    it.effect("are refused if their digest differs", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const client = yield* create()

@@ -33,7 +33,7 @@ const samplingId = (iteration: number) => `sampling ${iteration}`
 const rootOf = ({ evaluator, iteration }: Pick<RunRecord.GroupRolledOut, "evaluator" | "iteration">) =>
   evaluator === undefined ? iterationId(iteration) : evaluationId(evaluator, iteration)
 
-/** Where a group belongs. */
+/** The id of a group's parent span. */
 export const parentOf = ({ evaluator, iteration }: Pick<RunRecord.GroupRolledOut, "evaluator" | "iteration">) =>
   evaluator === undefined ? samplingId(iteration) : evaluationId(evaluator, iteration)
 

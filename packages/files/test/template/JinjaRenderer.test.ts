@@ -223,7 +223,7 @@ describe("tool calls", () => {
       assert.strictEqual(message.unparsedToolCalls?.length ?? 0, unparsed)
     }))
 
-  it.effect("stay text where the template shows no form of them", () =>
+  it.effect("stay text if the template has no form for them", () =>
     Effect.gen(function*() {
       const tokenizer = Templates.of("plain")
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)

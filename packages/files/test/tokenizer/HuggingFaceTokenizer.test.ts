@@ -19,7 +19,7 @@ layer(Files.layer)("HuggingFaceTokenizer", (it) => {
     assert.strictEqual(small.decode(small.encode(text, { splitSpecialTokens: true })), text.normalize("NFC"))
   })
 
-  it.prop("decodes any ids as the library does", [
+  it.prop("decodes any ids like the library", [
     Schema.NonEmptyArray(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 451 })))
   ], ([ids]) => {
     const library = new Implementation(definition, {})

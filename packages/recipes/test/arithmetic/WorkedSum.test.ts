@@ -16,7 +16,7 @@ describe("a worked sum", () => {
     ])
   })
 
-  it("is preferred to another number, worked out or guessed", () => {
+  it("is preferred to a wrong number, worked out or guessed", () => {
     for (const { chosen, rejected } of WorkedSum.preferences()) {
       assert.strictEqual(rejected[0]?.content, chosen[0]?.content)
       assert.notStrictEqual(boxedIn(rejected), boxedIn(chosen))

@@ -63,7 +63,7 @@ describe("guessing a number", () => {
       assert.deepStrictEqual(rewards, [0, 0])
     }))
 
-  it.effect("leaves open what no answer excludes", () =>
+  it.effect("keeps the numbers that no answer excludes", () =>
     Effect.gen(function*() {
       const said = ["Guess: 12", "I think 5", "Guess: 3", "Guess: 1"]
       const { shown } = yield* play(7, { range: 16, maxTurns: 5 }, ...said)

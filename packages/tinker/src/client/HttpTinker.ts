@@ -91,7 +91,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const models = Models.make(connection, dialect.kind)
   const handles = SamplerHandles.make({ connection, joinsSamplers: config.joinsSamplers, models, sampling })
 
-  /** Other servers keep a sampling session until the client's session ends. */
+  /** Releases a sampling session early; only this project's server has the endpoint. */
   const releaseSampler = (id: string) =>
     dialect.kind === "effect-rl"
       ? connection.attempt(HttpClientRequest.delete(`/samplers/${id}`), goodbye).pipe(

@@ -15,7 +15,7 @@ export const promised = (request: typeof Future.Promised.Type) => HttpServerResp
 
 export const digest = PassWork.digest
 
-/** Work on a model, as number `sequence` of its client's requests. */
+/** Runs work on a model as request number `sequence` of its client. */
 export interface Submission {
   readonly operation: string
   readonly model: Model

@@ -36,7 +36,7 @@ export interface Audit {
   readonly entries: Effect.Effect<ReadonlyArray<Entry>, Refusal, Caller>
 }
 
-/** None for a line that is cut off. */
+/** The entry of a line, or none if the line is cut off. */
 const decode = Schema.decodeOption(Line)
 
 /** The newest part of the file that is read. */

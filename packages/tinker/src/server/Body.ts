@@ -16,7 +16,7 @@ import { Strictness } from "./Strictness.ts"
 /** Bytes of bodies that are read and unpacked at once, shared between callers. */
 export class Room extends Context.Service<Room, Fair>()("@effect-rl/tinker/server/Body/Room") {}
 
-/** Bodies of all callers together, as many times the largest body. */
+/** The limit for the bodies of all callers together, in multiples of the largest body. */
 export const roomFactor = 4
 
 const mostOfAll = ByteSize.mebibytes(64)
@@ -108,7 +108,7 @@ export const mostBytes = 2 ** 20
 /** The text of a body of at most `most` bytes. */
 export const textWithin = (most: number) => Effect.map(within(Effect.succeed, most), textOf)
 
-/** What a body holds that is read while other requests wait. */
+/** Nesting, values and names that a JSON body may have unless its request needs more. */
 const limits: Json.Limits = { nested: 30_000, values: 300_000, names: 30_000 }
 
 /** Decodes what was sent by `schema`; see `Strictness` for keys that it does not have. */
@@ -131,7 +131,7 @@ export const parse = <S extends Schema.Decoder<unknown>>(schema: S, within = lim
     Effect.flatMap(Effect.mapError(Json.parse(text, within), ({ message }) => invalid(message)), decoded)
 }
 
-/** How much a body may hold, unless it is one of most requests. */
+/** Limits for requests whose bodies may be larger than usual. */
 export interface Larger {
   readonly bytes: number
   readonly limits: Json.Limits

@@ -17,7 +17,7 @@ export interface Completions {
   readonly finished: (target: string, id: string, state: Completion["state"]) => Effect.Effect<void>
   readonly forgotten: (target: string, id: string) => void
   /**
-   * What was finished after `cursor`; waits until there is something, or `patience` is over. What was finished before is not told
+   * Results finished after `cursor`; waits until there is one, or `patience` is over. Earlier results are not repeated
    * again: the client has seen it.
    */
   readonly after: (target: string, cursor: number, patience: Effect.Effect<unknown>) => Effect.Effect<Page>

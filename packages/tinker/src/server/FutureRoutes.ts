@@ -27,7 +27,7 @@ const wantsProtobuf = Effect.map(
 
 const binary = (bytes: Uint8Array) => HttpServerResponse.uint8Array(bytes, { contentType: protobuf })
 
-/** JSON of which one list is written gradually: it may have millions of numbers. */
+/** JSON with one list that is written gradually, as it may have millions of numbers. */
 const listed = <A, B>(
   rest: object,
   name: string,

@@ -1,4 +1,4 @@
-/** Losses of data by a graph, as the thread for losses computes them. */
+/** The work of the loss thread: computes the losses of datums by a graph. */
 import type { LossGraph } from "@effect-rl/core/losses"
 import * as Result from "effect/Result"
 import * as Interpreter from "./graph/Interpreter.ts"
@@ -14,7 +14,7 @@ export interface Inputs {
 export interface Order {
   readonly graph: LossGraph.LossGraph
   readonly data: ReadonlyArray<Inputs>
-  /** The numbers that all data together may read and make. */
+  /** The limit of numbers that all data together may read and compute. */
   readonly mostCost: number
 }
 

@@ -1,4 +1,4 @@
-/** Optimizers of the API, of which the backends of this project have Adam alone. */
+/** The optimizers of the API; the backends of this project only have Adam. */
 import { TinkerError } from "@effect-rl/core"
 import type { AdamParams } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"

@@ -6,7 +6,7 @@ import { fromTinkerError, type Refusal } from "./Refusal.ts"
 import * as Thread from "./Thread.ts"
 
 export interface PassThread {
-  /** Reads the body of a caller, whose memory is then gone. */
+  /** Reads the body of a caller; its buffer moves to the thread and cannot be used afterwards. */
   readonly read: (caller: string, order: PassWork.Order) => Effect.Effect<PassWork.Reply, Refusal>
 }
 

@@ -12,7 +12,7 @@ import * as Unknown from "../wire/Unknown.ts"
 /** Distinguishes contents. */
 export const digest = (content: string | Uint8Array): string => createHash("sha256").update(content).digest("hex")
 
-/** A body, and what it is. */
+/** A body, and how to read it. */
 export interface Order {
   readonly bytes: Uint8Array
   readonly format: "protobuf" | "forward_backward" | "forward"

@@ -20,7 +20,7 @@ export interface Held {
   readonly samplers: Iterable<Sampler>
 }
 
-/** What is asked for: a model or a sampler, and its memory where it is made already. */
+/** A request for a model or a sampler, with its memory if it exists already. */
 export interface Asked {
   readonly operation: "createModel" | "createSamplingClient"
   readonly bytes: number
@@ -43,7 +43,7 @@ const refused = (operation: string, what: string, asked: string, most: string, s
 
 const shown = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`
 
-/** Fails where what is asked for would be too much for the session or its tenant. */
+/** Fails if the request would exceed the quota of the session or of its tenant. */
 export const check = (
   { memory, models }: Quota,
   held: Held,

@@ -13,7 +13,7 @@ const Run = Schema.Struct({
   folder: Schema.String,
   /** The tenant whose run it is; a run of a server without keys has none. */
   tenant: Schema.optionalKey(Schema.String),
-  /** What its client said of it. */
+  /** The client's metadata of the run. */
   userMetadata: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
 })
 export type Run = typeof Run.Type

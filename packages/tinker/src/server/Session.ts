@@ -35,7 +35,7 @@ export interface Sampler {
   readonly scope: Scope.Closeable
   readonly baseModel: string
   readonly modelPath: string | undefined
-  /** The id of the model whose weights it keeps; these weights exist nowhere else. */
+  /** The id of the model whose weights the sampler keeps; they exist nowhere else. */
   readonly snapshotOf: string | undefined
   /** Clients that joined after the first. */
   clients: number
@@ -53,7 +53,7 @@ export interface Session {
   readonly usedIds: Set<string>
   /** Graphs that its clients sent, by the ids of the losses. */
   readonly losses: Map<string, LossGraph.LossGraph>
-  /** Held by the request that makes a sampler of weights which several requests may name at once. */
+  /** Lets one request at a time create the sampler of named weights. */
   readonly namedSamplers: Semaphore.Semaphore
   lastSeenAt: number
 }

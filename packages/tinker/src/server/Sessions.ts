@@ -29,7 +29,7 @@ export interface Sessions {
   readonly log: Effect.Effect<ReadonlyArray<SessionLog.Entry>, never, Caller>
   /** Takes an id that was never used in the session. */
   readonly claimId: (session: Session, id: string) => Effect.Effect<void, Refusal>
-  /** Fails where what is asked for exceeds the quota. */
+  /** Fails if the request exceeds the quota. */
   readonly hasRoom: (session: Session, asked: Quota.Asked) => Effect.Effect<void, TinkerError.TinkerError>
   readonly addModel: (
     session: Session,
@@ -131,7 +131,7 @@ export const make = Effect.fnUntraced(function*(
     Effect.forkScoped
   )
 
-  /** A count above the limit does not matter: few servers have as many sessions at all. */
+  /** A tenant's sessions, or those of all tenants while these are fewer than one tenant may have. */
   const countOf = (tenant: string | undefined) =>
     sessions.size < mostSessions ? sessions.size : [...sessions.values()].filter((one) => one.tenant === tenant).length
 
@@ -179,7 +179,7 @@ export const make = Effect.fnUntraced(function*(
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )).pipe(Effect.retry({ while: snapshots.makeRoom }))
 
-  /** Old snapshots of a session make room for what it asks for. */
+  /** Drops old snapshots of a session to make room for its request. */
   const hasRoom: Sessions["hasRoom"] = (session, asked) =>
     Effect.suspend(() => Quota.check(quota, { models: models.values(), samplers: samplers.values() }, session, asked))
       .pipe(Effect.retry({ while: () => snapshots.makeRoomIn(session) }))

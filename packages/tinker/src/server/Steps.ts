@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect"
 
 /**
- * Takes steps until one finds nothing to do and gives false. A step within which the same is asked for again leaves it to the loop that
- * it belongs to: thousands in a row that each led to the next within themselves would exceed the stack.
+ * Takes steps until one finds nothing to do and returns false. A call from within a step returns at once, and the running loop takes the
+ * next step: thousands of nested steps would exceed the stack.
  */
 export const oneByOne = (step: () => boolean): Effect.Effect<void> => {
   let isUnderWay = false

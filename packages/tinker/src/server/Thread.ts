@@ -1,4 +1,4 @@
-/** A thread beside the server, so that what takes long for one caller does not hold up the requests of others. */
+/** A thread beside the server, so that long work for one caller does not hold up the requests of others. */
 import { TinkerError } from "@effect-rl/core"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -19,7 +19,7 @@ export interface Thread<Order, Reply> {
 }
 
 export interface Options {
-  /** What the thread does, as errors name it. */
+  /** The thread's work, as named in errors. */
   readonly work: string
   /** Its program, which answers each order with a reply. */
   readonly file: URL

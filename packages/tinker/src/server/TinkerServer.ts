@@ -58,7 +58,7 @@ export interface TinkerServerOptions {
   readonly maxBodySize?: ByteSize.Input
   /** Requests to sample that one tenant may make in a minute; unlimited unless given. */
   readonly samplesPerMinute?: number
-  /** What the models and samplers of one tenant may take; 256 models and 2 GiB unless given. A session may take half of it. */
+  /** The quota of one tenant's models and samplers: by default 256 models and 2 GiB. A session may take half of it. */
   readonly quota?: Partial<Quota.Quota>
   /** Asks clients to compress their training passes; off unless given. */
   readonly compressPasses?: boolean

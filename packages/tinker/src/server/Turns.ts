@@ -41,7 +41,7 @@ export const make = Effect.sync((): Turns => {
   let next = 1
   let isRunning = false
 
-  /** Of equal numbers the one that arrived first. */
+  /** The waiting request with the smallest number; of equal numbers, the one that arrived first. */
   const smallest = () => {
     let found: Waiting | undefined
     for (const one of waiting) if (found === undefined || one.sequence < found.sequence) found = one
@@ -65,7 +65,7 @@ export const make = Effect.sync((): Turns => {
     return wake
   })
 
-  /** The smallest number that is waiting stands in for one that never came. */
+  /** Skips a missing number: the smallest waiting one goes next. */
   const skipMissing = Effect.suspend(() => {
     next = isRunning ? next : smallest()?.sequence ?? next
     return wake

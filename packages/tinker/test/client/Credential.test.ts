@@ -174,7 +174,7 @@ const runHere = (command: string) =>
   )
 
 describe("running a command", () => {
-  it.live("gives what it prints, without white space around it", () =>
+  it.live("gives its output without surrounding white space", () =>
     Effect.gen(function*() {
       assert.strictEqual(Redacted.value(yield* runHere("echo ' tml-one '; echo")), "tml-one")
     }))

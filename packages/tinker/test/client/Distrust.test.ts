@@ -181,7 +181,7 @@ describe("a sample is not trusted", () => {
       assert.include(error.message, "2 as the log-probability of prompt token 1")
     }))
 
-  it.effect("whose promise is that of another request", () =>
+  it.effect("whose request id belongs to an earlier sample", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ routes: { "/asample": () => FakeService.json({ request_id: "always" }) } })
       const use = Effect.gen(function*() {
@@ -193,7 +193,7 @@ describe("a sample is not trusted", () => {
       assert.include(error.message, "request_id \"always\", which is that of another request")
     }))
 
-  it.effect("where a rounded log-probability is a little above 0, it is", () =>
+  it.effect("unless a rounded log-probability is only a little above 0", () =>
     Effect.gen(function*() {
       const found = yield* withTinker(answering(sampled({ logprobs: Float32Array.of(1e-6, -1) })), sample())
       assert.strictEqual(found.sequences.length, 1)
@@ -244,7 +244,7 @@ describe("a pass is not trusted", () => {
       }))
   }
 
-  it.effect("with NaN where nothing counts, it is", () =>
+  it.effect("unless its NaN is at a position of weight 0", () =>
     Effect.gen(function*() {
       const logprobs = Float32Array.of(NaN, -1, -1)
       const bytes = PassResult.encode({ outputs: [{ logprobs }], metrics: { "loss:sum": 1 } })

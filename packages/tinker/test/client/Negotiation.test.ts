@@ -24,7 +24,7 @@ const numbers = (service: FakeService.FakeService) =>
 
 const silent: FakeService.Faults = (path) => path === "/retrieve_future" ? "silent" : undefined
 
-describe("what a service asks for", () => {
+describe("the limits that a service asks for", () => {
   it.effect("fwdbwd_max_chunk_len bounds the datums of a request", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ config: { fwdbwd_max_chunk_len: 3 } })

@@ -49,7 +49,7 @@ const state = (model_id: string) => `/training_runs/${model_id}/checkpoints/weig
 
 describe("a tenant", () => {
   layer(Api.server({ apiKeys: Api.keys("alice=tml-alice,bob=tml-bob") }))((it) => {
-    it.effect("finds what it made in every listing", () =>
+    it.effect("finds its own objects in every listing", () =>
       Effect.gen(function*() {
         const { model_id, path, session_id } = yield* work
         const get = (path: string) => Effect.map(alice.send("GET", path), ({ body }) => body)
@@ -147,7 +147,7 @@ describe("a tenant", () => {
         assert.strictEqual(yield* status(bob.post("/weights_info", { tinker_path: path })), 404)
       }))
 
-    it.effect("finds what its own checkpoints take", () =>
+    it.effect("finds the storage of its own checkpoints", () =>
       Effect.gen(function*() {
         yield* work
         const owners = ({ body }: { readonly body: Api.Body }) => list(body, "data").map(({ user_name }) => user_name)

@@ -191,7 +191,7 @@ describe("the data of a pass", () => {
       assert.include(yield* failure([span(2n, "")], [span(2n)]), "model_input_spans[0].sequence_id is empty")
     }))
 
-  it.effect("say which sequences they come from as protobuf alone", () =>
+  it.effect("say which sequences they come from only as protobuf", () =>
     Effect.gen(function*() {
       const inputs = { target_tokens: ids([5, 6]), weights }
       assert.include(yield* refusal(inputs, "cross_entropy", twoTokens, { model_input_spans: [] }), "model_input_spans")

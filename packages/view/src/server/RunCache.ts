@@ -52,7 +52,7 @@ const make = Effect.gen(function*() {
     yield* RunDirectory.open(run)
     const stamp = yield* stampOf(run, yield* RunDirectory.isHeld(run))
     const before = lines.get(run)
-    // What a run that goes on is doing may depend on the time.
+    // The status of a running run depends on the clock, so it is not cached.
     if (before?.stamp === stamp && before.line.status !== "running") return before.line
     const line = RunLine.make(run, yield* read(run), now)
     lines.set(run, { stamp, line })

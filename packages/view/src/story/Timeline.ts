@@ -86,7 +86,7 @@ const flowing = (flows: ReadonlyArray<Flow>, from: number, to: number) => {
 
 const finished = ({ members }: Entry.Group) => members.filter((member) => member !== null).length
 
-/** Members wait for policy and environment in turns, on average so many at a time; in the end all wait for the judges. */
+/** Estimates from a group's totals how many members wait for what: for policy and environment evenly, then all for the judges. */
 const waitsOf = (group: Entry.Group): Readonly<Record<Wait, Flow>> => {
   const { at, milliseconds, times } = group
   const { environment = 0, grading = 0, sampling = 0 } = times ?? {}

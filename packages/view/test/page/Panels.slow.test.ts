@@ -73,7 +73,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("says what has drifted since the first iterations, and what to do", () =>
+    it.effect("names metrics that drifted since the first iterations, and what to do", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()

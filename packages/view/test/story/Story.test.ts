@@ -35,7 +35,7 @@ describe("Timeline", () => {
 })
 
 describe("Status", () => {
-  it.effect("says what the run is doing, and how long it has been silent", () =>
+  it.effect("gives the run's activity, and how long it has been silent", () =>
     Effect.gen(function*() {
       const story = yield* told([
         Recorded.opened(-1),

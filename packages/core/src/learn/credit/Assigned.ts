@@ -34,7 +34,7 @@ export interface Assigned {
   readonly memory: Json
 }
 
-/** What a run has to know of a credit before it is assigned. */
+/** Facts about a credit that a run needs before it is assigned. */
 export interface Traits {
   /** A group's credit does not depend on the groups that are given with it: groups may be credited as they end. */
   readonly isByGroup?: true

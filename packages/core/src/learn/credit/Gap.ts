@@ -15,7 +15,7 @@ import { type GroupCredit, noAdvantages } from "./Assigned.ts"
 /** Requests for log-probabilities at the same time; an `AdaptiveLimiter` may allow fewer. */
 const concurrency = 64
 
-/** What other weights read in place of the prompt that the members of a group were sampled from. */
+/** The prompt that other weights read in place of the prompt from which a group was sampled. */
 export interface OtherPrompt<out E = never, out R = never> {
   /** Part of the run's identity. */
   readonly name: string
@@ -54,7 +54,7 @@ export interface Gaps {
   readonly of: (datum: TrainingData.TrainingDatum) => Float32Array
   /** Share of the trained tokens that the other weights find less likely than `leastLogprob`, or forbid. */
   readonly forbidden: number
-  /** Share of the datums whose end the other weights did not read. */
+  /** The share of datums that were too long for the other weights to read to the end. */
   readonly truncated: number
 }
 

@@ -7,10 +7,10 @@ export const isObject = (json: Schema.Json | undefined): json is Schema.JsonObje
 
 const isArray = (json: Schema.Json | undefined): json is Schema.JsonArray => Array.isArray(json)
 
-/** An object without entries where there is none. */
+/** The object, or `{}` for any other value. */
 export const object = (json: Schema.Json | undefined): Schema.JsonObject => isObject(json) ? json : {}
 
-/** An empty list where there is none. */
+/** The array, or `[]` for any other value. */
 export const list = (json: Schema.Json | undefined): Schema.JsonArray => isArray(json) ? json : []
 
 /** JSON as Python writes it. */

@@ -7,7 +7,7 @@ import type { Algorithm } from "../Algorithm.ts"
 
 /** What DAPO has to know of a run. */
 export interface DapoOptions {
-  /** Groups with attempts of different reward that each iteration goes on sampling for: the groups of a batch in the paper. */
+  /** Groups with attempts of different reward per iteration, for which it samples further batches: a whole batch in the paper. */
   readonly minInformative: number
   /** Most batches that an iteration takes for them; 3 unless given. */
   readonly maxBatches?: number

@@ -213,7 +213,7 @@ export const isOf = ({ metric }: Sign) => (name: string) =>
 
 const tagOf = /^env\/([^/]+)\//
 
-/** What a metric of an iteration counts, whether or not it is a sign of health; undefined for a metric that only its program knows. */
+/** The unit of any metric of an iteration, a sign of health or not; undefined for a metric that only its program knows. */
 export const meaning = (metric: string): string | undefined => {
   const [, tag = "all"] = tagOf.exec(metric) ?? []
   const name = metric.replace(tagOf, "env/all/")
@@ -224,7 +224,7 @@ export const meaning = (metric: string): string | undefined => {
 /** A sign whose value lies outside of its healthy range. */
 export interface Concern {
   readonly sign: Sign
-  /** The metric, one of those that the sign stands for. */
+  /** The metric, one of the sign's. */
   readonly metric: string
   readonly value: number
 }

@@ -93,7 +93,7 @@ const matched = (name: string, metric: string) => {
   return (stem === name ? metric === name : metric.startsWith(stem)) ? stem : undefined
 }
 
-/** What the metric counts, by the first name that it matches; undefined for a metric that matches none. */
+/** The meaning of a metric, by the first name that it matches; undefined if it matches none. */
 export const of = (metric: string): string | undefined => {
   for (const [name, meaning] of Object.entries(meanings)) {
     const stem = matched(name, metric)

@@ -1,4 +1,4 @@
-/** How far the policy that is trained is from the policy that sampled. */
+/** The distance between the trained policy and the policy that sampled. */
 import type * as Datum from "../../model/Datum.ts"
 import * as Statistics from "../../records/Statistics.ts"
 import type { LogprobsOf } from "../../run/Answers.ts"
@@ -79,7 +79,7 @@ const effectiveSize = (logWeights: ReadonlyArray<number>) => {
   return Statistics.ratio(Statistics.sum(weights) ** 2, weights.length * squares)
 }
 
-/** Only ranges that tokens lie in are told apart, and depths only where there are several. */
+/** Reports only ranges that have tokens, and depths only if there are several. */
 const histograms = ({ depths, known, ratios }: Sums): Record<string, number | undefined> => {
   const reached = depths.map((sums, index) => ({ ...sums, edge: depthEdges[index] })).filter(({ tokens }) => tokens > 0)
   const byDepth = reached.flatMap(({ differences, edge, ratios, squares, tokens }) => [

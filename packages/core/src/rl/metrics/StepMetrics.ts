@@ -95,7 +95,7 @@ const tokenNumbers = (episodes: ReadonlyArray<Episode>) => {
   }
 }
 
-/** Attempts whose tokens are those of an earlier attempt of their group, as a share. */
+/** The share of attempts with the same tokens as an earlier attempt of their group. */
 const duplicates = (groups: ReadonlyArray<GroupResult.Group>, episodes: number) => {
   const repeated = groups.map((group) => {
     const written = GroupResult.survivors(group).map(([, { transitions }]) =>
@@ -128,7 +128,7 @@ const environmentNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   }
 }
 
-/** Tags are told apart only where one of them selects some groups and not all. */
+/** Metrics by tag are reported only if a tag selects some groups and not all. */
 const tagNumbers = (groups: ReadonlyArray<GroupResult.Group>): Numbers => {
   const tagged = [...new Set(groups.flatMap(({ tags }) => tags))].map((tag) => ({
     tag,

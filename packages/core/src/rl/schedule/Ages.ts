@@ -1,9 +1,9 @@
-/** How old the groups of an update are, with those that it set aside. */
+/** The ages of the groups that an update trained on or set aside. */
 import type * as RunRecord from "../../records/RunRecord.ts"
 import * as Statistics from "../../records/Statistics.ts"
 import type * as Dispatch from "./Dispatch.ts"
 
-/** Groups of an iteration, in the order of its update, and those that were set aside meanwhile. */
+/** The groups of an iteration in the order of its update, and those that it set aside. */
 export interface Aged {
   readonly iteration: number
   readonly groups: ReadonlyArray<Dispatch.Ended>
@@ -20,7 +20,7 @@ const staleness = (
 
 const age = ({ inFlight, inQueue }: RunRecord.Staleness) => inFlight + inQueue
 
-/** The record of what is trained on with the ages of its groups, followed by those that were set aside. */
+/** The record of an update with the ages of its groups, followed by the groups that were set aside. */
 export const annotate = <C extends Pick<RunRecord.Credited, "groups">>(
   credited: C,
   { aside, groups, iteration }: Aged

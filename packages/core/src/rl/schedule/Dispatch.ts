@@ -41,7 +41,7 @@ export interface Aside {
   readonly verdict: "filtered" | "stale"
 }
 
-/** What was decided: an event for the state, and a command for whoever carries it out. */
+/** A decision: an event for the state, and a command for the dispatcher. */
 export type Decision =
   | { readonly _tag: "Begin"; readonly groups: ReadonlyArray<Begun> }
   | { readonly _tag: "GiveUp"; readonly groups: ReadonlyArray<Begun & Partial<Ended>> }
@@ -49,7 +49,7 @@ export type Decision =
   /** No group is left for the iteration and those after it. */
   | { readonly _tag: "End" }
 
-/** An update goes on with these groups; the last of it settles the groups that were set aside as well. */
+/** The update trains on these groups next; with its last ones it also settles the groups that were set aside. */
 export interface Train {
   readonly _tag: "Train"
   readonly groups: ReadonlyArray<Ended>
@@ -59,7 +59,7 @@ export interface Train {
 
 export type Event =
   | { readonly _tag: "Loaded"; readonly batch: number; readonly keys: ReadonlyArray<string> }
-  /** Newer weights are there, for which `iteration` collects its groups. */
+  /** Newer weights were published, and `iteration` begins to collect its groups. */
   | { readonly _tag: "Published"; readonly iteration: number }
   /** A group has ended, or has failed, which is no signal either. */
   | { readonly _tag: "Ended"; readonly group: Place; readonly ended: number; readonly isInformative: boolean }
@@ -82,7 +82,7 @@ export interface State {
   /** Keys of the batches that are known. */
   readonly batches: ReadonlyMap<number, ReadonlyArray<string>>
   readonly onTheirWay: ReadonlyMap<string, Begun>
-  /** In the order in which they ended. */
+  /** Groups that have ended and wait for their update, in the order in which they ended. */
   readonly waiting: ReadonlyArray<Ended>
   readonly aside: ReadonlyArray<Aside>
   readonly settled: Position
@@ -135,9 +135,9 @@ export interface Collecting {
   readonly size: (iteration: number) => number
 }
 
-/** What tells one schedule from another. */
+/** The rules in which schedules differ. */
 export interface Rules {
-  /** While `iteration` collects its groups, those of the updates before this one may begin. */
+  /** The iteration after the last one whose groups may be sampled while `iteration` collects its own. */
   readonly horizon: (iteration: number) => number
   readonly isFiltered: (isInformative: boolean) => boolean
   /** Whether a group is too old for the update of `iteration` and of all later ones. */
@@ -156,7 +156,7 @@ export const nameOf = ({ batch, position }: Place) => `${batch}/${position}`
 
 /** The rules of a pace. */
 export const rules = ({ isFiltering, lead, onStale, until }: Settings): Rules => {
-  /** Whether each group that is left finds a place in an update that it is not too old for, `places` of which are in this iteration's. */
+  /** Whether every group in `left` finds a place before it is too old. This iteration's update has `places` free. */
   const leavesRoom = (left: ReadonlyArray<Begun>, { iteration, size }: Collecting, places: number) => {
     let room = places
     for (let last = iteration; last <= iteration + lead; last++) {
@@ -166,7 +166,7 @@ export const rules = ({ isFiltering, lead, onStale, until }: Settings): Rules =>
     return true
   }
 
-  /** Where groups are waited for, no place may be given away that a group on its way will need. */
+  /** Whether places are left for all other groups if `taken` are trained on now. Schedules that drop stale groups need not care. */
   const maySpare = (collecting: Collecting, taken: ReadonlyArray<Ended>) => {
     if (onStale === "drop") return true
     const left = [...collecting.onTheirWay, ...collecting.waiting.filter((group) => !taken.includes(group))]
@@ -366,7 +366,7 @@ export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, 
     return group && taking(state, [group], false)
   }
 
-  /** All that is to be done in a state, and the state in which it is done. */
+  /** The commands that a state calls for, and the state after them. */
   const decide = (state: State): readonly [State, ReadonlyArray<Command>] => {
     const commands: Array<Command> = []
     let now = state
@@ -382,10 +382,10 @@ export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, 
   return {
     replay,
     decide,
-    /** The state after an event and what was decided on it, which is to be carried out in order. */
+    /** The state after an event, and the commands that follow from it, in the order in which to carry them out. */
     step: (state: State, event: Event) => decide(replay(state, event)),
     whole,
-    /** Whether groups are on their way or left to begin, as far as is known. */
+    /** Whether groups are on their way, or known groups are left to begin. */
     isSampling: (state: State) => state.onTheirWay.size > 0 || upcoming(state, 1) !== undefined
   }
 }

@@ -31,13 +31,13 @@ import * as Replay from "./Replay.ts"
 
 export type Error<E> = E | TinkerError | RolloutError | InvalidOption
 
-/** A group that an update trains on, with what became of it. */
+/** A group that an update trains on, with its result. */
 export type Group = Dispatch.Ended & Finished
 
-/** A group that was set aside; without a result where it was given up on its way. */
+/** A group that was set aside; without a result if it was given up before it ended. */
 export type Aside = Dispatch.Aside & Partial<Finished>
 
-/** Groups with which an update goes on, the groups that it sets aside, and where the run is in its dataset after it. */
+/** The next groups of an update, the groups that it sets aside, and the run's position in its dataset afterwards. */
 export interface Taken {
   readonly _tag: "Taken"
   readonly groups: ReadonlyArray<Group>
@@ -50,16 +50,16 @@ export interface Taken {
 export type Change = { readonly _tag: "Ended" } | Taken
 
 export interface Dispatcher<out E, out R> {
-  /** Newer weights are there, for which `iteration` collects its groups; false where none is left. */
+  /** Newer weights were published, and `iteration` begins to collect its groups; false if no group is left for it. */
   readonly publish: (iteration: number) => Effect.Effect<boolean, Error<E>, R>
-  /** Records of groups that begin and were not returned before. They are asked for nothing until `begin`. */
+  /** Records of new groups, each returned once. The groups begin with `begin`. */
   readonly begun: Effect.Effect<ReadonlyArray<Program.Note>>
   readonly begin: Effect.Effect<void, Error<E>, R>
-  /** What happens next. The tokens of groups that are taken count for the iteration under way. */
+  /** The next change. The tokens of taken groups count for the iteration under way. */
   readonly next: Effect.Effect<Change, Error<E>>
   /** Groups of a whole update of the iteration. */
   readonly whole: () => number
-  /** The groups of an iteration are credited: from now on, a dataset may choose by their results. */
+  /** Reports the credited groups of an iteration: from now on, a dataset may choose by their results. */
   readonly remember: (iteration: number, results: ReadonlyArray<GroupResult.GroupResult>) => Effect.Effect<void>
 }
 
@@ -86,7 +86,7 @@ const settingsOf = <E, R, CE, CR>({ options, until }: Options<E, R, CE, CR>): Di
   }
 }
 
-/** Whether each group is trained on in the iteration that has its batch, with the weights that it began with. */
+/** Whether every group is trained on in the iteration of its own batch, with the weights that sampled it. */
 export const isPlain = <E, R, CE, CR>({ dynamic, pace }: RlOptions.Resolved<E, R, CE, CR>) =>
   pace.name === "synchronous" && !DynamicSampling.isOn(dynamic)
 
@@ -137,11 +137,11 @@ const unknownGroup = ({ batch, key }: Dispatch.Begun) =>
     expected: "the groups that the run recorded there"
   })
 
-/** Counts the tokens of groups for the iteration that is done with them; those of a group that never ended count for none. */
+/** Counts the tokens of groups for the iteration that settles them; a group that never ended has none. */
 const count = (groups: ReadonlyArray<Partial<Finished>>) =>
   Tally.add(groups.reduce((sum, { usage = Usage.zero }) => Usage.add(sum, usage), Usage.zero))
 
-/** Made in the scope of a run's stream, at the end of which it gives up all groups that are on their way. */
+/** Makes a dispatcher in the scope of a run's stream; the end of the scope interrupts all groups on their way. */
 export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, R, CE, CR>) {
   const { from, options, weights } = given
   const { dataset, rollout: { concurrency = Rollout.defaultConcurrency, ...rollout }, sampling, seed } = options
@@ -172,7 +172,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
     return keys
   })
 
-  /** What is to be done now; batches that are missing are loaded before. */
+  /** The decisions for the present state; loads missing batches first. */
   const decide = Effect.fnUntraced(function*() {
     const decisions: Array<Dispatch.Decision> = []
     while (true) {

@@ -1,4 +1,4 @@
-/** What a run's records tell a resumed run of its schedule: updates that it makes again, and groups that it need not sample again. */
+/** The schedule of a resumed run from its records: the updates that it repeats, and the groups that it need not sample again. */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as GroupId from "../../records/GroupId.ts"
@@ -19,22 +19,22 @@ export interface Ended extends Group {
   readonly ended: number
 }
 
-/** A group that was set aside; it did not end where it was given up on its way. */
+/** A group that was set aside; `ended` is undefined if it was given up before it ended. */
 export interface Aside extends Group {
   readonly ended: number | undefined
   readonly verdict: "filtered" | "stale"
 }
 
-/** The groups of an update, those that it trained on in their order, and those that it set aside. */
+/** The groups that an update trained on, in order, and those that it set aside. */
 export interface Update {
   readonly trained: ReadonlyArray<Ended>
   readonly aside: ReadonlyArray<Aside>
 }
 
 export interface Replay {
-  /** Those that follow each other from the iteration on at which the run goes on. */
+  /** The recorded updates from the iteration at which the run resumes, without gaps. */
   readonly updates: ReadonlyMap<number, Update>
-  /** Groups that have ended and that no update told of. */
+  /** Groups that have ended and are in no recorded update. */
   readonly ended: ReadonlyArray<Ended>
 }
 
@@ -52,7 +52,7 @@ const updateOf = ({ groups, iteration }: RunRecord.Credited): Update => {
   for (const credit of groups) {
     const group = told(iteration, credit)
     const { verdict } = credit
-    // What became too old while it waited for its update was not set aside in the iteration in which it ended.
+    // A group that ended in this iteration had no time to become stale: a stale one was given up before it ended.
     if (verdict === "stale") {
       aside.push({ ...group, verdict, ended: group.ended === iteration ? undefined : group.ended })
     } else if (verdict === "filtered") aside.push({ ...group, verdict })
@@ -61,7 +61,7 @@ const updateOf = ({ groups, iteration }: RunRecord.Credited): Update => {
   return { trained, aside }
 }
 
-/** What counts of a run that was opened last by `opened`: its story up to there, and what was abandoned after it. */
+/** The records that count for a run last opened by `opened`: those that it continues, and those abandoned after them. */
 const before = (records: ReadonlyArray<RunRecord.RunRecord>, opened: RunRecord.Opened) => {
   const { continuesAfter, identity, sequence: end } = opened
   const own = Segments.of(records, identity).filter(({ sequence }) => sequence < end)

@@ -1,4 +1,4 @@
-/** Prompts written as their difference from an earlier sequence: what they share with its beginning is counted, not repeated. */
+/** Prompts written as their difference from an earlier sequence: a shared beginning is counted, not repeated. */
 import * as Schema from "effect/Schema"
 import * as ModelInput from "../../model/ModelInput.ts"
 import * as Base64Array from "./Base64Array.ts"

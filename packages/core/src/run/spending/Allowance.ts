@@ -1,4 +1,4 @@
-/** What a run has paid for and what its requests under way may still cost, held below the run's limits. */
+/** Keeps a run's spending, with the worst case of its requests under way, below the run's limits. */
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -80,7 +80,7 @@ export const make = Effect.fnUntraced(function*(limits: Caps.Amounts, before: Sp
     ),
     exhausted: Deferred.await(exhausted),
     reached: Effect.sync(() => reached),
-    /** Sends a request once its worst case fits; `paid` says what it came to. */
+    /** Sends a request once its worst case fits; `paid` gives its actual cost. */
     send: <A, E, R>(
       request: Effect.Effect<A, E, R>,
       worst: Spent.Spent,

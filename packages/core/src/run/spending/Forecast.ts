@@ -1,12 +1,12 @@
 /**
- * What a run will have spent at its end, at the rate of what it has done since it was opened.
+ * The spending expected at the end of a run, at its rate since it was opened.
  *
  * @example
  * const spentOnce = Forecast.once(Forecast.nothing, Spent.zero)
  */
 import * as Spent from "../../records/Spent.ts"
 
-/** How often something was done since the run was opened, and what that took. */
+/** How often something was done since the run was opened, and the total cost. */
 export interface Done {
   readonly count: number
   readonly spent: Spent.Spent
@@ -31,8 +31,8 @@ export interface Left {
 }
 
 /**
- * `spent`, plus the mean cost of an iteration for each iteration that is left, and likewise for the evaluators' measurements. What has
- * not happened yet counts as nothing.
+ * `spent`, plus the mean cost of an iteration for each iteration that is left, plus the mean cost of an evaluation for each evaluation that
+ * is left. Without a first one to measure, the cost is taken as 0.
  */
 export const total = (
   spent: Spent.Spent,
@@ -47,7 +47,7 @@ export interface Plan {
   readonly evaluators: number
 }
 
-/** Measurements that come after `done` iterations: those between two iterations, and those at the end. */
+/** Evaluations left after `done` iterations, counted once per evaluator: those between iterations, and the final one. */
 export const evaluationsAfter = (done: number, { evalEvery, evaluators, iterations }: Plan): number => {
   if (evalEvery === 0) return 0
   return evaluators * (Math.ceil(iterations / evalEvery) - Math.ceil(done / evalEvery) + 1)

@@ -1,4 +1,4 @@
-/** The spending of a run: its budget continues from what its records say was spent, and its new records say what it has spent since. */
+/** The spending of a run: its budget continues from the recorded spending, and new records add to it. */
 import * as Effect from "effect/Effect"
 import type { JsonObject } from "../../records/Json.ts"
 import type * as RunRecord from "../../records/RunRecord.ts"

@@ -120,7 +120,7 @@ describe("lanes that wait", () => {
 })
 
 describe("a request that is turned away", () => {
-  it.effect("is sent again at the time that the backend gave, while others continue", () =>
+  it.effect("is retried at the time that the backend gave, while others continue", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted((call) => call === 7 ? Effect.fail(rateLimited) : second)

@@ -35,7 +35,7 @@ const play = Effect.fnUntraced(function*(size: number, policy: Policy.Policy, op
 })
 
 describe("a match", () => {
-  it.effect("is played in turns, and the last to move is told how it ended as the other is", () =>
+  it.effect("is played in turns, and both players are shown the ending, the last to move too", () =>
     Effect.gen(function*() {
       const { rewards, stops, turns } = yield* play(4, says(["1", "1"], ["2"]))
       assert.deepStrictEqual(rewards, [1, -1])
@@ -159,7 +159,7 @@ describe("under faults", () => {
     }).pipe(Effect.provide(LeakAudit.LeakAudit.layer, { local: true }))
   })
 
-  it.effect("no match hangs, nothing leaks, and rewards are what the endings give", () =>
+  it.effect("no match hangs, nothing leaks, and rewards follow from the endings", () =>
     Effect.gen(function*() {
       const seen = new Map<string, number>()
       for (let seed = 0; seed < 300; seed++) {

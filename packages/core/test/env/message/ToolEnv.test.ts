@@ -44,7 +44,7 @@ describe("a task with tools", () => {
       assert.isTrue(bare.startsWith(`<|im_start|>system\nThink.${Talk.end}`))
     }))
 
-  it.effect("trains what was sampled, and nothing else", () =>
+  it.effect("trains only sampled tokens", () =>
     Effect.gen(function*() {
       const policy = Talk.policy(Talk.said(text("echo", "{}")), Talk.said("done"))
       const options = { tools: echo().tools, messages: question, grade: () => Effect.succeed({ reward: 1 }) }
@@ -207,7 +207,7 @@ describe("several calls in one message", () => {
       yield* Fiber.interrupt(step)
     }))
 
-  it.effect("add up what they count", () =>
+  it.effect("add up their counts", () =>
     Effect.gen(function*() {
       const tool = FunctionTool.make({
         name: "echo",

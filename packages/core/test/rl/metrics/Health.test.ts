@@ -35,7 +35,7 @@ describe("Health.signs", () => {
       }
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("name the ages of groups that a run has that samples ahead", () =>
+  it.effect("name the ages of groups in runs that sample ahead", () =>
     Effect.gen(function*() {
       const options = yield* Task.options({ epochs: 2 })
       const ahead = { pace: Pace.async({ maxStepsOffPolicy: 1 }), update: { loss: Loss.ppo() } }

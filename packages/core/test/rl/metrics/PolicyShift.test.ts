@@ -33,7 +33,7 @@ describe("StepMetrics.learning", () => {
     assert.strictEqual(numbers["optim/ratio_mean"], 1)
   })
 
-  it("counts datums that rewrite what was sampled, and whose they are", () => {
+  it("counts datums that rewrite sampled tokens, and the members that have them", () => {
     const part = (member: number, segment: number) => {
       const whole = Samples.datum({ logprobs: [-1, -1] })
       return { ...whole, origin: { ...whole.origin, member, turn: segment, segment } }

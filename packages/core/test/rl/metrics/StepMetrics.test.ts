@@ -62,7 +62,7 @@ describe("StepMetrics.rollouts", () => {
     assert.notProperty(numbers, "env/all/forks/response")
   })
 
-  it("has rates over episodes, also of what only some episodes report", () => {
+  it("has rates over all episodes, also of metrics that only some report", () => {
     const hit = { correct: EnvMetric.rate(true), format: EnvMetric.rate(true) }
     const miss = { correct: EnvMetric.rate(false), format: EnvMetric.rate(true) }
     const cut = { ...write(5), action: { ...write(5).action, stopReason: "length" as const } }
@@ -144,7 +144,7 @@ describe("StepMetrics.rollouts", () => {
     })
   })
 
-  it("leaves out what is not defined instead of giving 0 or NaN", () => {
+  it("leaves out undefined metrics instead of giving 0 or NaN", () => {
     for (
       const results of [[], [Samples.skipped(2)], [
         Samples.group([0, 0], { members: members(ending(Option.none()), ending(Option.none())) })
@@ -183,7 +183,7 @@ const credited = (
 })
 
 describe("StepMetrics.trained", () => {
-  it("says what was left after the filter", () => {
+  it("counts the groups and episodes that pass the filter", () => {
     const numbers = StepMetrics.trained([
       credited(Samples.group([1, 1]), []),
       credited(Samples.group([1, 0]), [Samples.datum({ logprobs: [0] })]),

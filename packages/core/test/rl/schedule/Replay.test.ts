@@ -91,9 +91,9 @@ const killAfterEachRecord = (scenario: Scenario, check: (credited: ReturnType<ty
 
 const run = { saveEvery: 2 }
 
-describe("A run that is killed makes the updates again that it had recorded", () => {
+describe("A killed run repeats its recorded updates", () => {
   it.live(
-    "with groups that were dropped because they were too old, on their way and ended",
+    "with stale groups that were dropped before and after they ended",
     () =>
       Effect.gen(function*() {
         const seconds = [1, 1, 30, 1, 1, 3, 1, 1, 1, 1]
@@ -140,7 +140,7 @@ describe("A run that is killed makes the updates again that it had recorded", ()
       assert.deepStrictEqual(credits(records).at(-1), ["4 filtered"])
     }), 120_000)
 
-  it.live("and goes on with no more groups on their way than it had", () =>
+  it.live("and resumes with no more groups on their way than before", () =>
     Effect.gen(function*() {
       const seconds = [30, 1.3, 0.4, 0.5, 40, 0.8, 1.8, 0.9, 0.1, 0.2, undefined, 1.7, 9, 1.2, undefined, 1.5, 1.9, 1.1]
       const constant = new Set([0, 7, 10, 12, 14])

@@ -231,7 +231,7 @@ describe("a group as text", () => {
     assert.lengthOf(GroupPayload.encode(groupOf(asked, asked, asked)).split(task.question), 2)
   })
 
-  it.effect("gives a turn the rate of correct answers that its score tells", () =>
+  it.effect("gives a turn the rate of correct answers from its score", () =>
     Effect.gen(function*() {
       const turn = turnOf(Int32Array.of(1), Int32Array.of(2))
       const score = Score.correct(true)

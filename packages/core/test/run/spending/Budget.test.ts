@@ -80,7 +80,7 @@ describe("A limit on tokens", () => {
       })
     }))
 
-  it.effect("counts what evaluators and a reference policy read, and ends where that exceeds it", () =>
+  it.effect("counts the tokens that evaluators and a reference policy read, and ends the run when it is exceeded", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(preferences({}))
       assert.deepInclude(records.at(-1), { _tag: "Finished", reason: "completed" })
@@ -96,7 +96,7 @@ describe("A limit on tokens", () => {
       assert.strictEqual(yield* read, 0)
     }).pipe(Effect.provide(Task.layer())))
 
-  it.effect("counts what the reference of a KL penalty reads", () =>
+  it.effect("counts the tokens that the reference of a KL penalty reads", () =>
     Effect.gen(function*() {
       const tinker = yield* Tinker.Tinker
       const reference = yield* tinker.createSamplingClient({ baseModel: Script.defaultModel })

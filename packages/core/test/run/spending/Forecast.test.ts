@@ -7,7 +7,7 @@ import { Effect, Schema, Stream } from "effect"
 import * as Task from "../../rl/Task.ts"
 
 describe("A forecast", () => {
-  it.effect("is what a run whose iterations cost the same will have spent, from its first iteration on", () =>
+  it.effect("is exact from the first iteration on if all iterations cost the same", () =>
     Effect.gen(function*() {
       const options = yield* Task.options({ epochs: 3 })
       const groups = yield* options.dataset.batch(0, 0)
@@ -19,7 +19,7 @@ describe("A forecast", () => {
       for (const forecast of forecasts) assert.approximately(Usage.total(forecast), Usage.total(end), 1e-6)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("goes on from what was spent before where the run is resumed", () =>
+  it.effect("continues from the earlier spending when a run is resumed", () =>
     Effect.gen(function*() {
       const run = (iterations: number) =>
         Stream.unwrap(Effect.map(Task.options({ epochs: 3, run: { iterations } }), (options) => Rl.run(options)))

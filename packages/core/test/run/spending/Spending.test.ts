@@ -76,7 +76,7 @@ describe("What is spent", () => {
       assert.strictEqual(lastSpent(records).prefilled, read)
     }).pipe(Effect.provide(answersHalf)))
 
-  it.effect("includes what a teacher reads while minibatches are streamed", () =>
+  it.effect("includes the tokens that a teacher reads while minibatches are streamed", () =>
     Effect.gen(function*() {
       const options = yield* Task.options()
       const update = {

@@ -26,7 +26,7 @@ describe("an environment that keeps the laws", () => {
   for (const { check, name } of EnvLaws.envLaws(Dialogue.make, Dialogue.options)) it.effect(name, () => check, patience)
 })
 
-describe("the law is broken, and no other, by an environment that", () => {
+describe("only this law is broken by an environment that", () => {
   for (const { breaks, make, rule } of Mutants.all) {
     it.effect(
       `${rule}: ${breaks}`,

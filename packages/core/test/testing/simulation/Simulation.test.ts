@@ -51,7 +51,7 @@ describe("time", () => {
       assert.deepStrictEqual(exit, Option.some(Exit.succeed(1)))
     }))
 
-  it.effect("is not what a program outside reads", () =>
+  it.effect("does not change the clock of programs outside", () =>
     Effect.gen(function*() {
       yield* Simulation.run(1, Effect.sleep("1 minute"))
       assert.strictEqual(yield* Clock.currentTimeMillis, 0)
@@ -81,7 +81,7 @@ describe("a seed", () => {
       )
     }))
 
-  it.effect("finds what depends on the order of turns", () =>
+  it.effect("finds results that depend on the order of turns", () =>
     Effect.gen(function*() {
       const race = Effect.gen(function*() {
         const queue = yield* Queue.unbounded<string>()

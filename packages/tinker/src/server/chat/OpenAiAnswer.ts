@@ -1,4 +1,4 @@
-/** Parts that all answers to OpenAI's clients share. */
+/** Parts shared by all answers to OpenAI clients. */
 import type { ModelInput, Sampling } from "@effect-rl/core/backend"
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import * as Clock from "effect/Clock"

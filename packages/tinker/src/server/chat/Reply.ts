@@ -144,7 +144,7 @@ const read = (prompted: Prompted, sequence: Sampling.SampledTokens, index: numbe
   )
 }
 
-/** As many replies as are asked for. They share the prompt's computation, but for those that end at a client's text. */
+/** The requested number of replies. They share the prompt's computation unless they end at a client's stop text. */
 export const whole = Effect.fnUntraced(function*(parts: Parts, prompted: Prompted) {
   const { request, stops } = prompted
   if (stops.length === 0) {

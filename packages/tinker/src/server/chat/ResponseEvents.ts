@@ -14,7 +14,7 @@ type Logprobs = ReadonlyArray<OpenAiAnswer.Logprob>
 export interface Output {
   readonly items: ReadonlyArray<ResponseItems.Item>
   readonly open: ResponseItems.Item | undefined
-  /** Of tokens that no piece of text has come with yet. */
+  /** Log-probabilities of tokens whose text has not been sent yet. */
   readonly unsent: Logprobs
 }
 
@@ -59,7 +59,7 @@ const grown = (id: string, { logprobs = [], ...item }: ResponseItems.Item, index
   ...(item.kind === "message" ? { logprobs } : {})
 })
 
-/** A message that is over has the tokens that brought it no more text, such as the model's stop. */
+/** A finished message also has the tokens that added no text, such as the model's stop. */
 const completed = ({ open, unsent }: Output): ResponseItems.Item | undefined =>
   open?.kind === "message" ? { ...open, logprobs: [...open.logprobs ?? [], ...unsent] } : open
 

@@ -31,7 +31,7 @@ const toMessage = (item: Wire.Item): OpenAi.ChatMessage => {
   }
 }
 
-/** Messages that become one. */
+/** Consecutive messages that are merged into one. */
 type Run = Arr.NonEmptyArray<OpenAi.ChatMessage>
 
 const merged = (run: Run): OpenAi.ChatMessage => ({

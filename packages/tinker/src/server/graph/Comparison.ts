@@ -1,4 +1,4 @@
-/** Comparisons, and logic of what they give. */
+/** Comparisons, and logic on their results. */
 import { bitwise, compare, isTrue, logical } from "./Operators.ts"
 import type { Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"

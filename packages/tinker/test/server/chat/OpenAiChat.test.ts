@@ -37,7 +37,7 @@ const streamed = (body: object) =>
 type Logprobs = ReadonlyArray<{ readonly top_logprobs: ReadonlyArray<object> }>
 
 describe("chat completions", () => {
-  it.effect("answer with the model's own message, when it was made, why it ended and what it took", () =>
+  it.effect("answer with the model's message, its time, its stop reason and its token usage", () =>
     Effect.gen(function*() {
       yield* TestClock.adjust("1 hour")
       const { body, status } = yield* chat({ n: 2, logprobs: true })
@@ -81,7 +81,7 @@ describe("chat completions", () => {
       script: Chat.answering("<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n</tool_call><|im_end|>")
     }))))
 
-  it.effect("stream what adds up to the same message", () =>
+  it.effect("stream pieces that add up to the same message", () =>
     Effect.gen(function*() {
       const body = {
         model: Chat.model,

@@ -27,7 +27,7 @@ describe("completions", () => {
       assert.deepInclude(yield* complete({ stop: ["?", ". W"] }), { text: "Hello", finish_reason: "stop" })
     }).pipe(server("Hello. Who is there?<|endoftext|>")))
 
-  it.effect("stream each choice, and what all took", () =>
+  it.effect("stream each choice, and the usage of all", () =>
     Effect.gen(function*() {
       const said = "A longer answer, which comes in several pieces."
       const options = { stream: true, n: 2, logprobs: 0, stream_options: { include_usage: true } }

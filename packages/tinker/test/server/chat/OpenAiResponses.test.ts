@@ -18,7 +18,7 @@ const streamed = (body: object) =>
   )
 
 describe("responses", () => {
-  it.effect("have the message as an item, and what it took", () =>
+  it.effect("have the message as an item, and its token usage", () =>
     Effect.gen(function*() {
       const { body, status } = yield* respond({ instructions: "Be brief.", metadata: { task: "greeting" } })
       assert.strictEqual(status, 200)
