@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ChoicePrompt from "./ChoicePrompt.ts"
 
-/** Where the answers' probabilities come from. */
+/** A model that gives the probabilities of the answers. */
 export interface Scorer {
   readonly model: Pick<ChatModel.ChatModel, "renderer" | "tokenizer" | "capabilities">
   readonly client: Pick<SamplingClient.SamplingClient, "sample" | "computeLogprobs">
@@ -30,7 +30,7 @@ const softmax = (logits: ReadonlyArray<number>): ReadonlyArray<number> => {
 }
 
 interface Read {
-  /** Of each choice's token after the prompt. */
+  /** The log-probability of each choice's token after the prompt. */
   readonly logprobs: ReadonlyArray<number>
   readonly inputTokens: number
 }

@@ -20,7 +20,7 @@ export interface Options<E, F extends E = never> {
 
 type AnyTools = Record<string, AiTool.Any>
 
-/** What the handlers of a toolkit can fail with. */
+/** The errors of a toolkit's handlers. */
 export type Failure<Tools extends AnyTools> = AiTool.HandlerError<Tools[keyof Tools]> | AiError.AiError
 
 const Arguments = Schema.Record(Schema.String, Schema.Json)

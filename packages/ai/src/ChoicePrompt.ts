@@ -13,7 +13,7 @@ export interface Choice {
 }
 
 export interface Question {
-  /** What the question is about. */
+  /** The text that the question is about. */
   readonly state: Schema.Json
   readonly instructions: Decision.Description
   readonly choices: ReadonlyArray<Choice>

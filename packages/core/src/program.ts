@@ -16,7 +16,7 @@ export * as ResumeError from "./run/ResumeError.ts"
 export * as Caps from "./run/spending/Caps.ts"
 /** Prices of tokens, by model. */
 export * as Prices from "./run/spending/Prices.ts"
-/** What a run will have spent at its end, at the rate of what it has done since it was opened. */
+/** The spending expected at the end of a run, at its rate since it was opened. */
 export * as Forecast from "./run/spending/Forecast.ts"
 /** Adam's settings beside the learning rate. */
 export * as Adam from "./learn/Adam.ts"
@@ -42,7 +42,7 @@ export * as Executor from "./rollout/Executor.ts"
 export * as RolloutTask from "./rollout/RolloutTask.ts"
 /** The tasks that a worker can roll out. */
 export * as TaskRegistry from "./rollout/TaskRegistry.ts"
-/** What goes wrong in a rollout besides the errors of the environment, the policy and the hooks. */
+/** Failures of a rollout besides the errors of the environment, the policy and the hooks. */
 export * as RolloutError from "./rollout/RolloutError.ts"
 /** Options of a supervised run. */
 export * as SupervisedOptions from "./supervised/SupervisedOptions.ts"

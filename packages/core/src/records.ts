@@ -30,7 +30,7 @@ export * as GroupId from "./records/GroupId.ts"
 export * as Rollouts from "./story/Rollouts.ts"
 /** What was said in a recorded episode, turn by turn as messages. */
 export * as Conversation from "./story/Conversation.ts"
-/** What a turn was shown that the turn before it was not. */
+/** The tokens that a turn's prompt adds to the turn before it. */
 export * as NewTokens from "./story/NewTokens.ts"
 /** Names under which environments log texts that readers know. */
 export * as LogNames from "./story/LogNames.ts"

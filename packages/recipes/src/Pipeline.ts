@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { BaseSettings, Recipe } from "./Recipe.ts"
 
-/** Where a stage saved its last weights: to train on from, and to sample from. */
+/** The paths of a stage's last weights: one to continue training from, one to sample from. */
 export interface Checkpoint {
   readonly statePath: string
   readonly samplerPath: string

@@ -31,7 +31,7 @@ export interface Examples<out E = never, out R = never> {
 /** A recipe's task, put together for one model. */
 export interface Task<out E = never, out R = never> {
   readonly model: ChatModel.ChatModel
-  /** Trains to the end, or goes on with the run that the store holds. */
+  /** Trains to the end, or resumes the run in the store. */
   readonly run: Stream.Stream<RunRecord.RunRecord, E, R | Tinker.Tinker | RunStore.RunStore>
   /** Fails with the first invalid option. */
   readonly check: Effect.Effect<void, InvalidOption.InvalidOption>
@@ -89,7 +89,7 @@ export interface Configured<out E, out R> extends BaseSettings {
 
 /** A run of a few minutes at most, with a model of the embedded engine. */
 export interface ShortRun {
-  /** What to expect of the run. */
+  /** The expected results of the run, for the reader. */
   readonly says: string
   /** Settings that, with those of `sample`, replace the recipe's defaults where no model is named. */
   readonly settings: Readonly<Record<string, unknown>>
@@ -97,7 +97,7 @@ export interface ShortRun {
 
 /** The short run of a recipe whose default model the embedded engine does not have. */
 export interface OnEngine extends ShortRun {
-  /** Where the machine has SmolLM2; its settings override the others. */
+  /** The run for machines that have SmolLM2; its settings override the others. */
   readonly withSmolLm2: ShortRun
 }
 

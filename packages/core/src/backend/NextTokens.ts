@@ -30,7 +30,7 @@ const checkTargets = (data: ReadonlyArray<WeightedTokens>) => {
   return Effect.void
 }
 
-/** What the model reads, and the last of its targets. */
+/** The model's input, followed by the last of its targets. */
 const whole = ({ inputs: { targetTokens }, modelInput }: WeightedTokens) =>
   ModelInput.append(modelInput, targetTokens.subarray(-1))
 

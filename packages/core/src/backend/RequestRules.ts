@@ -107,7 +107,7 @@ export const policyData = (
     ]))
   )
 
-/** Told from the inputs themselves, so that data from outside the type system are recognised as well. */
+/** The kind of a datum, recognised by its inputs so that untyped data work as well. */
 const kindOf = (inputs: Datum.Inputs[Datum.Kind]): Datum.Kind =>
   "advantages" in inputs ? "PolicyTokens" : "candidates" in inputs ? "WeightedCandidates" : "WeightedTokens"
 

@@ -15,7 +15,7 @@ export interface LoraOptions {
   readonly trainMlp?: boolean
   readonly trainAttn?: boolean
   readonly trainUnembed?: boolean
-  /** Of the training run, where the backend lists runs. */
+  /** Metadata of the training run, for backends that list runs. */
   readonly userMetadata?: UserMetadata
 }
 

@@ -79,7 +79,7 @@ export type UserMetadata = Readonly<Record<string, string>>
 export interface SaveOptions {
   /** Retention of the checkpoint on backends that expire them; forever unless given. */
   readonly ttl?: Duration.Input
-  /** Of the checkpoint, where the backend lists checkpoints. */
+  /** Metadata of the checkpoint, for backends that list checkpoints. */
   readonly userMetadata?: UserMetadata
 }
 
@@ -128,7 +128,7 @@ export interface TrainingClient {
     graph: LossGraph.LossGraph
   ) => Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
   readonly optimStep: (adam: AdamParams) => Effect.Effect<Pending<OptimStepOutput>, TinkerError>
-  /** Weights and optimizer, to go on training from. */
+  /** Weights and optimizer, from which training can continue. */
   readonly saveState: (name: string, options?: SaveOptions) => Effect.Effect<Pending<Checkpoint>, TinkerError>
   /** Weights alone, to sample from later. */
   readonly saveWeightsForSampler: (

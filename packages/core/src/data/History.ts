@@ -6,7 +6,7 @@
  * const visits = history.get("sum 17")?.visits
  */
 
-/** How a group went when it was last rolled out. */
+/** The latest result of a group, and how often it was rolled out. */
 export interface Seen {
   /** The iteration in which it was rolled out. */
   readonly iteration: number
@@ -16,7 +16,7 @@ export interface Seen {
   readonly rewards: ReadonlyArray<number>
 }
 
-/** What was seen of each group, by its key, in the iterations before the one whose batch is chosen. */
+/** Results by the key of a group, from the iterations before the one whose batch is chosen. */
 export type History = ReadonlyMap<string, Seen>
 
 /** The result of one group in one iteration. */

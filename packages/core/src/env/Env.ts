@@ -63,7 +63,7 @@ export interface Reported {
   readonly toolCalls?: number
 }
 
-/** A step after which the episode goes on. */
+/** A step after which the episode continues. */
 export interface Continue extends Reported {
   readonly _tag: "Continue"
   readonly observation: Prompt
@@ -97,7 +97,7 @@ export interface Env<out E = never, out R = never> {
   readonly inject?: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<Prompt, E, R>
   /** Whether it reports its tool calls and makes no more than `toolCallsLeft`. */
   readonly countsToolCalls?: boolean
-  /** What it asks, for readers of transcripts. */
+  /** The question and the expected answer, for readers of transcripts. */
   readonly task?: Task
   /** Limits of its own; the tighter of these and the caller's apply. */
   readonly limits?: Limits

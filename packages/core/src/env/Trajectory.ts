@@ -56,13 +56,13 @@ export interface Trajectory {
   readonly stopReason: Option.Option<StopReason.Name>
   /** Turns that were cut at their token limit and after which the episode went on. */
   readonly truncations: number
-  /** What the environment asked, where it says so. */
+  /** The environment's question and expected answer, if it reports them. */
   readonly task?: Env.Task
   /** What the environment logged about a first prompt that exceeded the budget. */
   readonly logs?: Readonly<Record<string, string | number>>
 }
 
-/** What a person is shown of a turn by name: the task, before the first turn, the answer that was judged, and what was logged. */
+/** The texts of a turn to show to a person, by name: the task before the first turn, the judged answer, and logs. */
 export const texts = (
   { task, transitions }: Pick<Trajectory, "task" | "transitions">,
   index: number

@@ -30,7 +30,7 @@ import type { Any, Shape, Term } from "./LossTerm.ts"
 /** Inputs beyond those every policy loss has, by name: a number per token, or one per sequence. */
 export type Extras = Readonly<Record<string, Shape>>
 
-/** What a body reads: ℓ of the current policy, q of the sampler, A, the mask, and the extras. */
+/** The inputs of a body: ℓ of the current policy, q of the sampler, A, the mask, and the extras. */
 export type Inputs<X extends Extras> = Readonly<
   & Record<"logprobs" | "samplerLogprobs" | "advantages" | "mask", Term<"token", "number">>
   & { [K in keyof X]: Term<X[K], "number"> }

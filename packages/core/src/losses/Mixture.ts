@@ -5,7 +5,7 @@ import { type Example, make } from "./LossExpression.ts"
 import { add, div, mul, neg, sum } from "./LossTerm.ts"
 import { clippedObjective, ratio } from "./Ratio.ts"
 
-/** What `withObservations` reads: 1 on tokens to imitate, and the token counts of the whole batch. */
+/** The extra inputs of `withObservations`: 1 on tokens to imitate, and the token counts of the whole batch. */
 export type ObservationExtras = {
   readonly observationMask: "token"
   readonly actionTokens: "sequence"

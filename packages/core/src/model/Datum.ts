@@ -13,14 +13,14 @@ import type * as ModelInput from "./ModelInput.ts"
 
 /** Per-position inputs `[T]`, `T` the length of the model input. Missing log-probabilities are NaN. */
 export interface Inputs {
-  /** What the policy-gradient losses read. `mask` is 1 on action tokens; it stays here and never crosses the wire. */
+  /** The inputs of the policy-gradient losses. `mask` is 1 on action tokens; it is never sent to a service. */
   PolicyTokens: {
     readonly targetTokens: Int32Array
     readonly logprobs: Float32Array
     readonly advantages: Float32Array
     readonly mask: Float32Array
   }
-  /** What cross entropy reads. */
+  /** The inputs of cross entropy. */
   WeightedTokens: {
     readonly targetTokens: Int32Array
     readonly weights: Float32Array
@@ -45,7 +45,7 @@ export interface Datum<K extends Kind> {
   readonly kind: K
   readonly modelInput: ModelInput.ModelInput
   readonly inputs: Inputs[K]
-  /** What it was made of; absent on data that were not rolled out. */
+  /** The turns of which it was made; absent on data that were not rolled out. */
   readonly origin?: Origin
   /** Where its tokens were sampled, for backends that train on what they recorded at that time. */
   readonly provenance?: Provenance

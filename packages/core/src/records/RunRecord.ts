@@ -124,7 +124,7 @@ export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   /** Absent for training groups. */
   evaluator: Schema.optionalKey(Schema.String),
   iteration: Schema.Natural,
-  /** Iterations behind the weights with which it began, and those that were done when it ended; `iteration` unless given. */
+  /** Iterations behind its weights when it began, and iterations done when it ended; `iteration` unless given. */
   began: Schema.optionalKey(Schema.Int),
   ended: Schema.optionalKey(Schema.Int),
   step: Schema.Natural,
@@ -215,7 +215,7 @@ export const Updated = Schema.TaggedStruct("Updated", {
   reward: Schema.optionalKey(Reward),
   updates: Schema.Array(UpdateReport),
   spent: Spent,
-  /** What the whole run will have spent at its present rate; absent where it has no end. */
+  /** The spending expected at the end of the run, at its present rate; absent if it has no end. */
   forecast: Schema.optionalKey(Spent)
 })
 
@@ -227,7 +227,7 @@ export const Evaluating = Schema.TaggedStruct("Evaluating", {
   evaluator: Schema.String,
   /** Where the weights were saved that are measured beside training; absent where training waits. */
   weights: Schema.optionalKey(Schema.String),
-  /** What a backend compares with the weights that it finds there. */
+  /** The digest of these weights; the backend refuses others at the path. */
   weightsDigest: Schema.optionalKey(Schema.String)
 })
 
@@ -262,7 +262,7 @@ export const Saved = Schema.TaggedStruct("Saved", {
   optimizerSteps: Schema.Natural,
   /** Tokens of the iterations up to the checkpoint: of their groups, their credit and their updates. */
   usage: Usage,
-  /** Where the program goes on, encoded by its own codec. */
+  /** The program's state, encoded by its own codec. */
   cursor: Schema.Json,
   /** When the backend deletes it, in milliseconds since 1970; null where it is kept. */
   expiresAt: Schema.NullOr(Schema.Finite)

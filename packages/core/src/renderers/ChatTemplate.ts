@@ -21,7 +21,7 @@ import type { MakeReader } from "./DeltaSink.ts"
 /** Tokens, or an image that the model sees at this place. Text of two pieces is never tokenized together. */
 export type Piece = Int32Array | ModelInput.Image
 
-/** One message as the model reads it. */
+/** One message in the form that the model reads. */
 export interface RenderedMessage {
   /** Tokens that introduce the turn. */
   readonly header: Int32Array
@@ -31,7 +31,7 @@ export interface RenderedMessage {
   readonly stopOverlap?: Int32Array
 }
 
-/** Where a message stands in its conversation. */
+/** The position of a message in its conversation. */
 export interface Place {
   readonly messages: ReadonlyArray<Message.Message>
   readonly index: number

@@ -1,6 +1,6 @@
 /** Markers in text that arrives piece by piece. */
 
-/** Where a marker stands. */
+/** The position of a marker. */
 export interface Found {
   readonly index: number
   readonly marker: string

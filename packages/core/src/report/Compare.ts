@@ -32,7 +32,7 @@ export interface HeldOut extends Standing {
   readonly scores: Scores
 }
 
-/** How much the right side is better than the left one. */
+/** The advantage of the right side over the left one. */
 export interface Paired extends CrossedEffects.Difference {
   /** Problems that all seeds of both sides attempted. */
   readonly problems: number
@@ -90,14 +90,14 @@ export class CompareError extends Schema.TaggedError<CompareError>()("CompareErr
 /** Keys such as numbers mean other problems in another task, whose groups have other tags. */
 const problemOf = ({ key, tags }: Recorded.Group) => [...tags, key].join(" ")
 
-/** What the run had paid for after so many iterations. */
+/** The tokens and seconds that the run had spent after `iteration` iterations. */
 const standing = (story: Story.Story, iteration: number): Standing => {
   const last = Story.iterations(story).findLast(({ index, updated }) => updated !== undefined && index < iteration)
   const { seconds = NaN, ...spent } = last?.updated?.spent ?? Spent.zero
   return { iteration, tokens: Usage.total(spent), seconds }
 }
 
-/** All measurements that came to their end, in the order of their iterations. */
+/** All finished measurements, in the order of their iterations. */
 export const measurements = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<HeldOut> => {
   const story = Story.fromRecords(records)
   return Story.evaluations(story).flatMap(({ evaluated, evaluator, groups, iteration }) => {

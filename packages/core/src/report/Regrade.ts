@@ -37,7 +37,7 @@ export const rules: Readonly<Record<string, Credit.Credit>> = {
   batch_relative: Credit.batchRelative()
 }
 
-/** One iteration as it would have been. */
+/** One iteration with its groups graded anew. */
 export interface Regraded {
   readonly iteration: number
   readonly reward: RunRecord.Reward
@@ -48,7 +48,7 @@ export interface Regraded {
   readonly data: ReadonlyArray<TrainingDatum>
 }
 
-/** The groups that an iteration's update told of; of an iteration without one, those of its batch that no update told of. */
+/** The groups that an iteration's update lists; for an iteration without an update, those of its batch that no update lists. */
 const batchOf = (story: Story.Story, { credited, groups, index }: Story.Iteration): Story.Batch => ({
   iteration: index,
   evaluator: undefined,

@@ -20,7 +20,7 @@ import type * as Script from "./Script.ts"
 import * as ScriptedSampling from "./ScriptedSampling.ts"
 import * as TrainedState from "./TrainedState.ts"
 
-/** What a client starts from. */
+/** The weights from which a client starts. */
 export interface Start {
   readonly modelId: string
   readonly model: Machine.Model

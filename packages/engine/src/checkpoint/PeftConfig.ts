@@ -39,7 +39,7 @@ const harmless: ReadonlySet<string> = new Set([
 /** Ways to begin an adapter that leave the base model's weights as they are. */
 const initializations: ReadonlySet<unknown> = new Set([true, false, "gaussian", "eva", "orthogonal"])
 
-/** As a field reads that is not used: null, false, "none", or nothing inside. */
+/** Whether a field is unused: null, false, "none" or empty. */
 const isUnused = (value: unknown): boolean => {
   if (value === null || value === undefined || value === false || value === "none") return true
   if (typeof value !== "object") return false

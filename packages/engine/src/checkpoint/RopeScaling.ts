@@ -59,7 +59,7 @@ export const divisors = (parameters: Parameters, unscaled: Unscaled): ReadonlyAr
   }
 }
 
-/** What Llama 3.1 and 3.2 use, but for the factor. */
+/** The parameters of Llama 3.1 and 3.2, except the factor. */
 const published = {
   rope_type: "llama3",
   low_freq_factor: 1,

@@ -39,7 +39,7 @@ const allocate = (compute: Compute, x: Address, rows: number): AttentionRecord =
   }
 }
 
-/** Where the keys and values of a layer lie. */
+/** The addresses of a layer's keys and values. */
 const cacheOf = ({ base, cache }: Batch.Batch, index: number) => {
   const keys = base + index * cache.layerStride
   return { keys, values: keys + cache.valueOffset }

@@ -34,7 +34,7 @@ export const pack = (kernels: Kernels, { tensors }: BaseLayout, block: Address):
   }
 }
 
-/** Where a backward pass adds to a gradient block of this layout. */
+/** The offsets at which a backward pass adds to a gradient block of this layout. */
 export const gradientsAt = (
   config: ModelConfig.ModelConfig,
   { tensors }: BaseLayout,

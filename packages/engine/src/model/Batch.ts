@@ -43,7 +43,7 @@ export const cacheLayout = (config: ModelConfig.ModelConfig, positions: number):
  * one continues, and so on up to the root. A page of a cache is a segment without rows.
  */
 export interface Segment {
-  /** Where in the cache the segment begins. */
+  /** The segment's first position in the cache. */
   readonly place: number
   /** Positions of the segment that lie in the cache already, in front of these rows. */
   readonly before: number

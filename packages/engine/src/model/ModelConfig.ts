@@ -21,7 +21,7 @@ export interface ModelConfig {
   readonly biases: ReadonlyArray<BiasName>
   readonly normEpsilon: number
   readonly ropeTheta: number
-  /** What each of the `headSize / 2` rotary frequencies is divided by, in a model whose context was stretched. */
+  /** The divisors of the `headSize / 2` rotary frequencies, for a model with a stretched context. */
   readonly ropeDivisors?: ReadonlyArray<number>
   /** The most positions a sequence may have. */
   readonly contextLength: number

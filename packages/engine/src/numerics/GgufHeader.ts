@@ -16,7 +16,7 @@ export interface Entry {
 export interface Header {
   readonly metadata: Metadata
   readonly tensors: ReadonlyMap<string, Entry>
-  /** Where the data start in the file. */
+  /** The offset of the data in the file. */
   readonly dataStart: number
 }
 

@@ -159,7 +159,7 @@ export const open = Effect.fnUntraced(function*(file: string) {
   return { ...header, file, find, read } satisfies Reader
 })
 
-/** What the header says of a tensor to write. */
+/** The header's description of a tensor to write. */
 export interface Described {
   readonly name: string
   readonly dtype: DType

@@ -7,7 +7,7 @@ import type { Room } from "./Room.ts"
 import type { Threads } from "./Threads.ts"
 
 export interface Arenas {
-  /** Gives the first `threads` threads at least so many bytes each; a region that was smaller is given back. */
+  /** Gives the first `threads` threads at least `bytes` bytes each, in place of smaller regions. */
   readonly ensure: (threads: number, bytes: number) => Effect.Effect<void, TinkerError.Unavailable>
   /** Bytes that every thread has at least. */
   readonly bytes: () => number

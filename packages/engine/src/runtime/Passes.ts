@@ -15,7 +15,7 @@ import type { Item, Logprobs, PassLoss, TaskOutput } from "./Protocol.ts"
 import type { Room } from "./Room.ts"
 import type { Threads } from "./Threads.ts"
 
-/** Where an adapter is computed. */
+/** The threads and memory that compute an adapter. */
 export interface Place {
   readonly threads: Threads
   readonly room: Room
@@ -100,8 +100,8 @@ export const forward = (target: Target, items: ReadonlyArray<Item>, loss: Loss.L
 }
 
 /**
- * Adds up the gradients of so many micro-batches in their order. `isApart` adds them up in the block of the first one, and that to the
- * target's block with the last one, so that a refusal of any of them leaves the target's block as it was.
+ * Adds up the gradients of `pieces` micro-batches in their order. With `isApart` they are collected in the first one's block, which is
+ * added to the target's block at the end, so that a refusal of any of them leaves the target's block as it was.
  */
 const collector = (
   { gradients, packed: { layout }, place: { threads } }: Target,

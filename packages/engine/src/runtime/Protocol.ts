@@ -123,7 +123,7 @@ export type Task =
 
 /** Result of a task. */
 export interface TaskOutput {
-  /** Of a pass, for each of its data. */
+  /** The log-probabilities of a pass, one array per datum. */
   readonly logprobs?: Joined<Float32Array>
   readonly metrics: Readonly<Record<string, number>>
   /** Why a loss graph has no gradient for these data. */

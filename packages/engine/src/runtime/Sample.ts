@@ -19,7 +19,7 @@ export interface Sample {
   readonly order: Order
   readonly index: number
   readonly tokens: Array<number>
-  /** Where it lies in the cache while it runs. */
+  /** Its place in the cache while it runs. */
   place: Place | undefined
   computed: number
 }

@@ -10,7 +10,7 @@ export interface Thread {
   readonly post: (command: Command) => void
 }
 
-/** How a thread reports to its host; after a failure it does nothing more. */
+/** A thread's reports to its host; after a failure it does nothing more. */
 export interface Listener {
   readonly onReply: (reply: Reply) => void
   readonly onFailure: (detail: string) => void

@@ -16,7 +16,7 @@ const metricsOf = (metrics: EnvMetric.Metrics) =>
     Object.entries(metrics).map(([name, metric]) => [name, metric.kind === "rate" ? Number(metric.hit) : metric.value])
   )
 
-/** What the group's rewards reported of a member. */
+/** The metrics that the group's rewards reported of a member. */
 const groupMetrics = (result: GroupResult.GroupResult, member: number) =>
   result._tag === "Skipped" ? {} : metricsOf(result.metricsG[member] ?? {})
 
@@ -99,7 +99,7 @@ const timing = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   })
 }
 
-/** What a run directory has for these tools already. */
+/** The files for these tools that a run directory has already. */
 const kept = ["config.json", "metrics.jsonl", "checkpoints.jsonl"]
 
 const copy = Effect.fnUntraced(

@@ -22,7 +22,7 @@ export interface Span {
   readonly start: number
   readonly end: number
   readonly attributes: Names.Attributes
-  /** What went wrong. */
+  /** The error message of a failed span. */
   readonly error?: string
 }
 
@@ -52,7 +52,7 @@ export const group = (record: RunRecord.GroupRolledOut): Span => {
   }
 }
 
-/** What is under way. */
+/** The sampling, update and evaluations under way. */
 interface State {
   sampling?: RunRecord.Sampling
   credited?: RunRecord.Credited

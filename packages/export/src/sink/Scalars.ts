@@ -2,7 +2,7 @@
 import type { RunRecord } from "@effect-rl/core"
 
 export interface Scalars {
-  /** The iteration; of an evaluation, the one that the measured weights go into. */
+  /** The iteration; for an evaluation, the one that starts with the measured weights. */
   readonly step: number
   /** Milliseconds since 1970. */
   readonly at: number

@@ -1,5 +1,5 @@
 /**
- * Where a run is told to other tools while it goes on. A sink reads the run's records as a viewer would, so that nothing waits in
+ * Other tools that receive a run live. A sink reads the run's records as a viewer would, so that nothing waits in
  * memory for it, and what it misses can be exported later.
  */
 import { RunRecord, RunStore } from "@effect-rl/core"
@@ -15,7 +15,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 
-/** A tool or its file does not accept what it is told. */
+/** A tool or its file did not accept a record. */
 export class SinkError extends Schema.TaggedError<SinkError>()("SinkError", {
   sink: Schema.String,
   detail: Schema.String,
@@ -32,10 +32,10 @@ export interface Writer {
   readonly write: (record: RunRecord.RunRecord) => Effect.Effect<void, SinkError>
 }
 
-/** A tool that is told of a run. What it opens closes with the scope; a writer that collects writes the rest then. */
+/** A tool that receives a run. What it opens closes with the scope; a writer that collects writes the rest then. */
 export interface Sink<out R = never> {
   readonly name: string
-  /** What a person can do about records that it missed. */
+  /** Tells a person how to send missed records. */
   readonly hint?: string
   readonly open: (run: RunStore.RunReader) => Effect.Effect<Writer, SinkError, R | Scope.Scope>
 }
@@ -68,7 +68,7 @@ const within = <A, E, R>(work: Effect.Effect<A, E, R>, sink: string, time: Durat
     )
   })
 
-/** What became of the records. */
+/** The sink's place in the records, and how many it missed. */
 interface Account {
   /** Sequence number of the last record that was taken up. */
   readonly seen: SubscriptionRef.SubscriptionRef<number>
@@ -84,7 +84,7 @@ const losing = (account: Account, sink: Sink<unknown>) => (error: SinkError) =>
     (before) => before > 0 ? Effect.void : Effect.logWarning(withHint(`${error.message}. The run goes on`, sink))
   )
 
-/** Tells the sink of every record after the sequence number. Ends only where the sink cannot be opened. */
+/** Sends every record after the sequence number to the sink. Ends only if the sink cannot be opened. */
 const feed = <R>(sink: Sink<R>, run: RunStore.RunReader, after: number, account: Account, time: Duration.Duration) =>
   Effect.scoped(Effect.gen(function*() {
     const writer = yield* within(sink.open(run), sink.name, time)
@@ -153,7 +153,7 @@ export const layer = <R>(
 ): Layer.Layer<never, RunStore.RunError, RunStore.RunStore | Exclude<R, Scope.Scope>> =>
   Layer.effectDiscard(attach(sink, options))
 
-/** Tells the sink of a whole run, without what a resume abandoned, and fails with the first record that it does not accept. */
+/** Sends a whole run to the sink, without abandoned records, and fails with the first record that it does not accept. */
 export const write = Effect.fn("Sink.write")(function*<R>(sink: Sink<R>, run: RunStore.RunReader) {
   const writer = yield* sink.open(run)
   const records = RunRecord.current(yield* Stream.runCollect(run.read))

@@ -14,7 +14,7 @@ export class RowError extends Schema.TaggedError<RowError>()("RowError", {
   file: Schema.String,
   /** Counted from 1: a line of JSON lines and CSV, a row of Parquet. Absent where the error concerns the whole file. */
   row: Schema.optionalKey(Schema.Int),
-  /** What was expected, and what was found instead. */
+  /** The expected value, and the value found instead. */
   detail: Schema.String,
   /** The offending text, at most 200 characters. */
   text: Schema.optionalKey(Schema.String)

@@ -88,7 +88,7 @@ const create = Effect.fnUntraced(function*(file: string, { content, store }: Min
 
 /** The claim of this store. */
 interface Mine {
-  /** What the lock is for, as an error names it. */
+  /** The purpose of the lock, as named in errors. */
   readonly what: string
   readonly store: string
   readonly content: string

@@ -21,7 +21,7 @@ export const hasSeveralAfter = Effect.fnUntraced(function*(file: string, from: n
   return (yield* LineFile.readLines(handle, first.end)).lines.length > 0
 }, Effect.scoped)
 
-/** What is wrong with the bytes of a payload. */
+/** The damage of a payload's bytes. */
 const damage = (bytes: Uint8Array, { length, offset, sum }: RunRecord.Payload): string | undefined => {
   const place = `bytes ${offset} to ${offset + length}`
   if (!isWhole(bytes, length)) return `has no payload at ${place}: it was cut or changed after it was written`

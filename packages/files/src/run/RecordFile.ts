@@ -57,7 +57,7 @@ export const begin = (run: string, file: string, isSummed: boolean): Cursor => (
   isSummed: isSummed ? true : undefined
 })
 
-/** What is wrong with the bytes of a line. */
+/** The damage of a line's bytes. */
 const damage = (line: string, before: string, isSummed: boolean) => {
   const found = Checksum.read(line)
   if (!isSummed) return found === undefined ? undefined : "has a checksum, but the lines before it have none"

@@ -74,7 +74,7 @@ const wrongFormat = ({ config }: RunFolder, found: number): string | undefined =
     : `${difference}: the run was written by an earlier effect-rl, whose format is no longer read. Choose another run directory`
 }
 
-/** What was found in a run directory. */
+/** The contents of a run directory. */
 export interface Found {
   readonly hasRecords: boolean
   /** Whether the directory says that its records have checksums; its records tell where it does not say. */

@@ -11,7 +11,7 @@ export interface Options {
   readonly groupSize: number
 }
 
-/** What kind of additions, and which of them a batch holds. */
+/** The kind of additions, and which of them a batch holds. */
 export interface Additions {
   readonly name: string
   readonly env: (model: Options["model"], a: number, b: number) => ProblemEnv.ProblemEnv

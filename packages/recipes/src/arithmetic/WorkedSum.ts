@@ -46,10 +46,10 @@ export interface Preferred {
 
 const preference = (pair: Pair): Preferred => ({ chosen: right(pair), rejected: wrong(pair) })
 
-/** Of every pair that is not held out. */
+/** Examples and preferences of every pair that is not held out. */
 export const examples = () => BoxedAddition.trainingPairs.map(right)
 export const preferences = () => BoxedAddition.trainingPairs.map(preference)
 
-/** Of the held-out pairs, each in one order. */
+/** Examples and preferences of the held-out pairs, each in one order. */
 export const heldOutExamples = () => heldOutPairs.map(right)
 export const heldOutPreferences = () => heldOutPairs.map(preference)

@@ -209,6 +209,6 @@ export const all: ReadonlyArray<Benchmark.Benchmark> = [
   humaneval
 ]
 
-/** None for an unknown name. */
+/** The benchmark of a name; none for an unknown name. */
 export const byName = (name: string): Option.Option<Benchmark.Benchmark> =>
   Option.fromUndefinedOr(all.find((benchmark) => benchmark.name === name))

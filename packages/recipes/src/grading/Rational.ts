@@ -22,7 +22,7 @@ const make = (numerator: bigint, denominator: bigint): Option.Option<Rational> =
   return Option.some({ numerator: numerator / divisor, denominator: denominator / divisor })
 }
 
-/** None where `right` is 0. */
+/** The quotient; none if `right` is 0. */
 export const divide = (left: Rational, right: Rational) =>
   make(left.numerator * right.denominator, left.denominator * right.numerator)
 

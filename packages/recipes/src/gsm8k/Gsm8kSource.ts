@@ -1,4 +1,4 @@
-/** Where the problems come from: a folder, or the dataset's own place on the hub. */
+/** The source of the problems: a folder, or the dataset on the hub. */
 import { Hub, Jsonl, Parquet, Repository, RowError } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"

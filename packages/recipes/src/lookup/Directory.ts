@@ -11,7 +11,7 @@ export type Directory = ReadonlyArray<Entry>
 const firstNames = ["Ada", "Ben", "Cara", "Dan", "Eve", "Finn", "Gina", "Hugo", "Ida", "Jack", "Kate", "Leo"]
 const lastNames = ["Bell", "Cook", "Dale", "Ford", "Gray", "Hill", "King", "Lane", "Moor", "Nash", "Reed", "West"]
 
-/** What names are made of. */
+/** The parts of names. */
 export const words = [...firstNames, ...lastNames]
 
 const names = firstNames.flatMap((first) => lastNames.map((last) => `${first} ${last}`))

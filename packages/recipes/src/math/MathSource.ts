@@ -1,4 +1,4 @@
-/** Where the problems of MATH come from: a folder, or their places on the hub. */
+/** The source of the problems of MATH: a folder, or the hub. */
 import { RowError } from "@effect-rl/files"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"

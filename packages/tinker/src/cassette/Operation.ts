@@ -30,7 +30,7 @@ const Model: Schema.Codec<TrainingClient.ModelInfo, unknown> = Schema.Struct({
   loraRank: Schema.Int
 })
 
-/** Of a sampling client. */
+/** The weights of a sampling client. */
 export interface Weights {
   readonly modelPath: string
 }

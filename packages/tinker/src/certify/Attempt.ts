@@ -18,7 +18,7 @@ const message = (cause: Cause.Cause<unknown>) => {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Never fails: a check that cannot be tried has failed. */
+/** Runs a check. Never fails: an error of the check is a failed check. */
 export const outcome = ({ name, run, theme, why }: Check): Effect.Effect<Result, never, Exclude<Needs, Scope.Scope>> =>
   run.pipe(
     Effect.scoped,

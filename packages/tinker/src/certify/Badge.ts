@@ -3,7 +3,7 @@ import * as Certificate from "./Certificate.ts"
 
 const height = 20
 
-/** Of a character in 11 px Verdana, on average. */
+/** The average width of a character in 11 px Verdana. */
 const characterWidth = 6.6
 const padding = 12
 

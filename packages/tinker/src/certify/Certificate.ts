@@ -18,7 +18,7 @@ export const Result = Schema.Struct({
   check: Schema.String,
   why: Schema.String,
   outcome: Outcome,
-  /** What was found; empty where the check passed and found nothing else of note. */
+  /** The finding; empty if the check passed and found nothing else of note. */
   detail: Schema.String
 })
 export type Result = typeof Result.Type

@@ -61,7 +61,7 @@ export interface Check {
   readonly name: string
   /** The consequence for clients where it does not hold. */
   readonly why: string
-  /** Succeeds with a finding, empty where there is none besides that the check passed. */
+  /** Succeeds with a finding, empty if there is nothing to say except that the check passed. */
   readonly run: Effect.Effect<string | void, Failure, Needs>
 }
 

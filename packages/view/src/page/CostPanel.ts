@@ -1,4 +1,4 @@
-/** What the run has cost, what it will cost, and its caps. */
+/** The cost of the run so far, its forecast, and its caps. */
 import type * as Story from "@effect-rl/core/story/Story"
 import * as Spending from "../story/Spending.ts"
 import { cell, type Child, h, numberCell, panel, row, table } from "./Dom.ts"

@@ -46,7 +46,7 @@ export const numberCell = (...content: ReadonlyArray<Child>): View => h("td", { 
 export const panel = (title: string, ...children: ReadonlyArray<Child>): View =>
   h("section", { class: "panel", "aria-label": title }, h("h2", {}, title), ...children)
 
-/** What is shown in place of something that is not there, and why. */
+/** A note in place of missing content, with the reason. */
 export const empty = (text: string): View => h("p", { class: "empty" }, text)
 
 export const columns = (...children: ReadonlyArray<Child>): View => h("div", { class: "columns" }, ...children)

@@ -22,7 +22,7 @@ const trainings: Readonly<Record<Story.GroupCredit<null>["verdict"], string>> = 
   stale: "too old"
 }
 
-/** What became of the group in an update. */
+/** The verdict of the update on the group. */
 export const training = (story: Story.Story<null>, group: Entry.Group): string => {
   const credit = Story.credit(story, group)
   return credit === undefined ? "–" : trainings[credit.verdict]

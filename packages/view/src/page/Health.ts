@@ -29,7 +29,7 @@ const readings = (metrics: Metrics): ReadonlyArray<Reading> =>
 const finite = (metrics: Metrics): Readonly<Record<string, number>> =>
   Object.fromEntries(Object.entries(metrics).flatMap(([name, value]) => value === null ? [] : [[name, value]]))
 
-/** What the newest iteration says, and how far it has drifted from the first ones. */
+/** The signs of the newest iteration, and their drift since the first ones. */
 const newest = (story: Story.Story<null>): ReadonlyArray<Reading> => {
   const history = Story.iterations(story).flatMap(({ updated }) => updated === undefined ? [] : [updated.metrics])
   return readings({ ...Story.lastUpdated(story)?.metrics, ...Signs.drift(history.map(finite)) })

@@ -60,7 +60,7 @@ const kinds: Readonly<Record<Entry.SaidPart["kind"], string>> = {
   unread_call: "call that cannot be read"
 }
 
-/** What a turn logged; its response part by part, where it is more than text. */
+/** The logs of a turn; its response part by part if it is more than text. */
 export const ofTurn = ({ logs, said }: Entry.TurnView): Child => {
   const parts = said ?? []
   if (parts.every(({ kind }) => kind === "text")) return all(logs)
@@ -75,7 +75,7 @@ export const ofTurn = ({ logs, said }: Entry.TurnView): Child => {
 
 const asked: ReadonlyArray<string> = [LogNames.question, LogNames.reference]
 
-/** What the environment asked, and the answer that it expects, where it logged them. */
+/** The environment's question and expected answer, if it logged them. */
 export const question = (logs: Entry.Logs): ReadonlyArray<Child> => {
   const shown = Object.entries(logs).filter(([name]) => asked.includes(name))
   return shown.length === 0 ? [] : [panel("Problem", all(Object.fromEntries(shown)))]
@@ -83,7 +83,7 @@ export const question = (logs: Entry.Logs): ReadonlyArray<Child> => {
 
 const spoken = (pieces: ReadonlyArray<Entry.Piece>) => pieces.map(({ text }) => text).join("")
 
-/** What a member said last: its response, its tokens' text, or everything else that was logged. */
+/** The last answer of a member: its response, the text of its tokens, or all other logs. */
 export const answer = (turn: Entry.TurnView | undefined): Child => {
   if (turn === undefined) return empty("This member took no turn.")
   const { logs, pieces } = turn

@@ -106,7 +106,7 @@ const forms = (route: Route, { messages }: Entry.MemberView): Child =>
     copy(() => JSON.stringify({ messages }), "copy as OpenAI's messages")
   )
 
-/** What graders said: the evidence for the reward. */
+/** The graders' logs: the evidence for the reward. */
 const evidence = (member: Entry.MemberView): Child =>
   Object.keys(member.logs).length + Object.keys(member.metrics).length === 0 ? undefined : panel(
     "Grading",

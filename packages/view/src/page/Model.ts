@@ -1,4 +1,4 @@
-/** What the page knows: it fetches what a route needs, and asks to be redrawn when something has arrived. */
+/** The data of the page: fetches what a route needs, and asks for a redraw when something has arrived. */
 import * as Story from "@effect-rl/core/story/Story"
 import type { BrokenRun, Comparison, GroupView, Regraded, RunLine } from "../story/Entry.ts"
 import * as Route from "./Route.ts"

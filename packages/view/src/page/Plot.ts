@@ -26,7 +26,7 @@ export interface Props {
   readonly marks: (scales: Series.Scales, options: Series.Options) => ReadonlyArray<Child>
   /** Values that the axis has, where the whole run is shown. */
   readonly least: ReadonlyArray<number>
-  /** What is told of an iteration. */
+  /** The text shown for an iteration. */
   readonly read: (iteration: number) => string
   readonly open?: (iteration: number) => void
   readonly legend: ReadonlyArray<Child>

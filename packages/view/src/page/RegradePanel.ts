@@ -1,4 +1,4 @@
-/** What another rule of credit would have made of the iteration: which groups and members would be pushed differently. */
+/** The iteration under another rule of credit: which groups and members would have another advantage. */
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, empty, h, panel, table } from "./Dom.ts"

@@ -16,7 +16,7 @@ interface Schedule {
   readonly isTimed: boolean
 }
 
-/** Tokens are told apart, also those of a turn that took no time. */
+/** Every token takes some time, even in a turn that took none. */
 const instant = 0.001
 
 const schedule = ({ milliseconds, turns }: Props): Schedule => {

@@ -48,7 +48,7 @@ const rewardDot = ({ iteration, value }: Series.Point, { x, y }: Series.Scales, 
   })
 }
 
-/** Colours for so many evaluators; further ones share the last. */
+/** Colours of the evaluators; all beyond these share the last. */
 const evaluatorColours = 3
 
 const colourOf = (evaluator: string, all: ReadonlyArray<string>) =>
@@ -83,10 +83,10 @@ const evaluationMark = (
     )
   )
 
-/** Beyond so many iterations single dots only hide the line. */
+/** Most iterations that are drawn as single dots; more dots would hide the line. */
 const mostDots = 150
 
-/** What is known of the reward before and after the iteration. */
+/** The reward and the evaluations of an iteration as text. */
 const reading =
   (rewards: ReadonlyArray<Series.Point>, measured: ReadonlyArray<Evaluation<null>>) => (iteration: number): string => {
     const reward = Series.nearest(rewards, iteration)

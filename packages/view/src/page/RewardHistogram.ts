@@ -1,4 +1,4 @@
-/** How many members earned how much; a bar shows only groups with such a member. */
+/** The distribution of the members' rewards; a click on a bar shows only groups with such a member. */
 import type * as Entry from "../story/Entry.ts"
 import { type Child, empty, h } from "./Dom.ts"
 import type * as Route from "./Route.ts"

@@ -1,4 +1,4 @@
-/** What the page shows, as it stands in the address after `#`: a link leads to the same view. */
+/** The view of the page, encoded in the address after `#`: a link leads to the same view. */
 
 export type Level = "runs" | "run" | "iteration" | "group" | "member" | "search" | "compare"
 
@@ -29,7 +29,7 @@ export interface Route {
   readonly show?: string | undefined
   readonly tag?: string | undefined
   readonly outcome?: string | undefined
-  /** What became of the group in an update. */
+  /** Only groups with this verdict of an update are shown. */
   readonly training?: string | undefined
   /** Only groups with a member that stopped so, or whose reward or tokens lie in the range, are shown. */
   readonly stop?: string | undefined

@@ -1,4 +1,4 @@
-/** One run: whether it learns, whether it is healthy, what it costs, and what it is doing now. */
+/** One run: its learning curve, health, cost and present activity. */
 import * as Story from "@effect-rl/core/story/Story"
 import * as CostPanel from "./CostPanel.ts"
 import * as CurvePanel from "./CurvePanel.ts"

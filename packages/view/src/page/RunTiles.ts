@@ -1,4 +1,4 @@
-/** The run at a glance: what it does, how far it is, what it earns, what it costs. */
+/** The run at a glance: activity, progress, reward, cost. */
 import * as Story from "@effect-rl/core/story/Story"
 import * as Spending from "../story/Spending.ts"
 import * as Status from "../story/Status.ts"

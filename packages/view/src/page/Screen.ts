@@ -4,14 +4,14 @@ import type { BrokenRun, Comparison, GroupView, Hit, Regraded, RunLine, Searched
 import { type Child, empty, h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
 
-/** What a search has found so far. */
+/** The hits of a search so far. */
 export interface Found {
   readonly hits: ReadonlyArray<Hit>
-  /** Undefined while the search goes on. */
+  /** Undefined until the search is finished. */
   readonly end: Searched | undefined
 }
 
-/** What there is to show. What is undefined is not read yet. */
+/** The data to show; undefined fields are not read yet. */
 export interface Data {
   readonly route: Route.Route
   /** The runs are read from their folders, as opposed to the ones in an exported page. */
@@ -40,7 +40,7 @@ export interface Screen {
   readonly choices: ReadonlyArray<Choice>
   /** Index of the selected choice; -1 where nothing is selected. */
   readonly selected: number
-  /** It says only that something is being read. */
+  /** The screen only says that data are being read. */
   readonly isWaiting?: boolean
 }
 

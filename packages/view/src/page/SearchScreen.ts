@@ -1,4 +1,4 @@
-/** Where a text stands in the transcripts of a run. */
+/** The places of a text in the transcripts of a run. */
 import type { Hit } from "../story/Entry.ts"
 import * as Hits from "../story/Hits.ts"
 import { cell, type Child, empty, h, panel, table } from "./Dom.ts"

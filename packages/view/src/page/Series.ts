@@ -48,7 +48,7 @@ const multiples = (from: number, to: number, step: number) => {
   return Array.from({ length: Math.floor(to / step + 1e-9) - first + 1 }, (_, index) => (first + index) * step)
 }
 
-/** What an axis spans, and what it names. */
+/** The range of an axis, and its labels. */
 interface Axis {
   readonly low: number
   readonly high: number

@@ -2,7 +2,7 @@
 import type { Entry } from "../story/Entry.ts"
 import type { Source } from "./Source.ts"
 
-/** What a person can do where the server of the page has ended, as that of `train --view` does with its run. */
+/** Advice for a page whose server has ended, as that of `train --view` does with its run. */
 export const gone =
   "The server of this page does not answer: what is shown may be old. To see runs again: effect-rl view FOLDER"
 

@@ -1,10 +1,10 @@
-/** Where the page has its runs from: the server that it came from, or the page itself. */
+/** The source of the page's runs: the server that it came from, or the page itself. */
 import { elementId } from "../story/Embedded.ts"
 import type { BrokenRun, Comparison, Entry, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
 import * as EmbeddedSource from "./EmbeddedSource.ts"
 import * as ServerSource from "./ServerSource.ts"
 
-/** Told of a run that is followed. */
+/** Receives the news of a run that the page follows. */
 export interface Follower {
   readonly onEntries: (entries: ReadonlyArray<Entry>) => void
   readonly onWritten: (isWritten: boolean) => void

@@ -42,7 +42,7 @@ const span = (lane: Timeline.LaneName, at: number, x: (at: number) => number, ro
 const label = (name: string, at: number) =>
   svg("text", { class: "lane", x: 0, y: at * size.lane + size.lane / 2 + 5 }, name)
 
-/** How many of something go on at a time, as a lane with a height of its own. */
+/** A lane whose height shows how many activities of a kind are under way. */
 interface Flow {
   readonly name: string
   readonly shade: string

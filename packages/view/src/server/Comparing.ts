@@ -20,7 +20,7 @@ const read = Effect.fnUntraced(function*(run: string) {
   return recorded
 })
 
-/** What makes a method: all that is configured but the seed. */
+/** The identity of a method: the whole configuration except the seed. */
 const methodOf = ({ records }: Recorded) => {
   const opened = records.findLast((record) => record._tag === "Opened")
   const { seed: _, ...identity } = opened?.identity ?? {}

@@ -1,4 +1,4 @@
-/** How the tokens of models read, where their tokenizers are here. */
+/** The texts of models' tokens, if their tokenizers are on this machine. */
 import { Story } from "@effect-rl/core/records"
 import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Cache from "effect/Cache"

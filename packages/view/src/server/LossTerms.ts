@@ -5,7 +5,7 @@ import type * as Entry from "../story/Entry.ts"
 
 type Config = Readonly<Record<string, unknown>>
 
-/** What a loss reads of a token. */
+/** The inputs of a loss at one token. */
 export interface Token {
   readonly sampler: number
   readonly trainer: number

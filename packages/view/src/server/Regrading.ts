@@ -1,4 +1,4 @@
-/** What another rule of credit would have made of an iteration. */
+/** An iteration under another rule of credit. */
 import { Regrade } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import type * as Entry from "../story/Entry.ts"

@@ -26,14 +26,14 @@ const told = (run: string) => Effect.flatMap(RunCache, (cache) => cache.read(run
 
 const languageOf = (story: Story.Story) => Effect.flatMap(Languages, (languages) => languages.of(story))
 
-/** All records that count, and whether a process writes more. Whoever reads them may open a transcript next. */
+/** All records that count, and whether a process writes more. Prepares the tokenizer, as a transcript may be asked for next. */
 export const records = Effect.fnUntraced(function*({ run }: OfRun) {
   const { isWritten, story } = yield* told(run)
   yield* Effect.flatMap(Languages, (languages) => languages.prepare(story))
   return HttpServerResponse.jsonUnsafe({ isWritten, entries: story.records })
 })
 
-/** The JSON of records that several pages are told of. */
+/** The JSON of records, kept because several pages may receive them. */
 const texts = new WeakMap<RunRecord.RunRecord, string>()
 
 const text = (record: RunRecord.RunRecord) => {
@@ -103,6 +103,6 @@ export const regrade = Effect.fnUntraced(
   }
 )
 
-/** The run beside others. */
+/** The run compared with others. */
 export const compare = ({ others, run }: OfRun & { readonly others: string | ReadonlyArray<string> }) =>
   Effect.map(Comparing.run([run, ...Arr.ensure(others)]), (comparison) => HttpServerResponse.jsonUnsafe(comparison))

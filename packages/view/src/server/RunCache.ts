@@ -1,4 +1,4 @@
-/** What the records of runs tell, kept until their files change. */
+/** Runs as read from their records, kept until the files change. */
 import { RunStore } from "@effect-rl/core"
 import { StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
@@ -11,7 +11,7 @@ import * as Path from "effect/Path"
 import type * as Entry from "../story/Entry.ts"
 import * as RunLine from "./RunLine.ts"
 
-/** What the records of a run tell. */
+/** A run as read from its records. */
 export interface Told extends RunLine.Known {
   readonly reader: RunStore.RunReader
 }

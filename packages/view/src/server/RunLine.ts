@@ -4,7 +4,7 @@ import type * as Entry from "../story/Entry.ts"
 import * as Spending from "../story/Spending.ts"
 import * as Status from "../story/Status.ts"
 
-/** What is known of a run. */
+/** The story of a run, and whether the run is still written. */
 export interface Known {
   readonly story: Story.Story
   /** A process holds the run open. */

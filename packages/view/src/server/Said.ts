@@ -1,4 +1,4 @@
-/** What a policy said in a turn, as its renderer reads it: reasoning, text and calls of tools. */
+/** The response of a turn as the policy's renderer reads it: reasoning, text and tool calls. */
 import type { Message } from "@effect-rl/core"
 import { Renderers, type ResponseStream, type Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** What updates did with the tokens of each turn, as iterations recorded it. */
+/** The recorded effects of updates on the tokens of each turn. */
 import type { RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { Story, TrainedTokens } from "@effect-rl/core/records"

@@ -24,7 +24,7 @@ const metricsOf = (metrics: EnvMetric.Metrics) =>
     Object.entries(metrics).map(([name, metric]) => [name, metric.kind === "rate" ? metric.hit : finite(metric.value)])
   )
 
-/** What a transcript is shown with. */
+/** The data beside the records that a transcript needs. */
 export interface Context {
   readonly story: Story.Story
   readonly group: Entry.Group
@@ -32,7 +32,7 @@ export interface Context {
   /** Undefined where the model's tokenizer is not here. */
   readonly decode: Tokenizer.Tokenizer["decode"] | undefined
   readonly reading: Reading
-  /** What the update did with tokens of the group; empty where the run did not record it. */
+  /** The effects of the update on tokens of the group; empty if the run did not record them. */
   readonly datums: ReadonlyArray<TrainedTokens.Datum>
   /** The loss to show; undefined where it cannot be computed. */
   readonly loss: LossTerms.TokenLoss | undefined

@@ -24,7 +24,7 @@ export interface ViewServerOptions {
   /** Run directories, or folders of them. */
   readonly folders: ReadonlyArray<string>
   /**
-   * What a request must bring, at first as `?token=` in the address. Needed where the server listens to more than loopback; without
+   * The token that a request must have, at first as `?token=` in the address. Needed if the server listens beyond loopback; without
    * it, requests to other hosts than this machine are refused.
    */
   readonly token?: string
@@ -36,7 +36,7 @@ const notFound = problem(404)
 
 type Answer<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
-/** What is wrong with a request or a run, said to the page. */
+/** Answers with the error of a request or a run. */
 const explained = <E, R>(
   answer: Answer<E | Schema.SchemaError | RunStore.RunError | GroupPayload.GroupPayloadError, R>
 ) =>

@@ -25,7 +25,7 @@ export interface RunLine {
   readonly program: string
   readonly model: string
   readonly state: string
-  /** How the run stands: some process writes it, it ended by itself or by an error, or its process is gone. */
+  /** The state of the run: a process is writing it, it ended by itself or by an error, or its process is gone. */
   readonly status: "running" | "ended" | "failed" | "killed"
   readonly done: number
   readonly iterations: number | null
@@ -60,7 +60,7 @@ export interface SaidPart {
   readonly text: string
 }
 
-/** What an update did with the tokens of a turn, one number for each sampled token. */
+/** The effect of an update on the tokens of a turn: one number for each sampled token. */
 export interface TurnCredit {
   /** Why no token of the turn is trained on; null where they are. */
   readonly masked: string | null
@@ -106,10 +106,10 @@ export interface MemberView {
   readonly stepReward: number | null
   readonly stopReason: string | null
   readonly logs: Logs
-  /** What graders of the group reported of the member. */
+  /** Reports of the group's graders about the member. */
   readonly metrics: Readonly<Record<string, number | boolean | null>>
   readonly turns: ReadonlyArray<TurnView>
-  /** What was said, as chat completions have it. */
+  /** The conversation, in the format of chat completions. */
   readonly messages: ReadonlyArray<OpenAi.ChatMessage>
 }
 
@@ -161,7 +161,7 @@ export interface Regraded {
   }>
 }
 
-/** A run of a comparison: what its curves are drawn from. */
+/** A run of a comparison, with the data of its curves. */
 export interface ComparedRun {
   readonly run: string
   /** Runs that differ in their seed alone belong to one method. */
@@ -207,7 +207,7 @@ export interface FieldDifference {
   readonly right: string
 }
 
-/** A run beside the first one. */
+/** A run compared with the first one. */
 export interface ComparedRecords {
   readonly run: string
   readonly configuration: ReadonlyArray<FieldDifference>

@@ -1,4 +1,4 @@
-/** Where a text stands in what was said and logged, as the server and the exported page both search it. */
+/** The places of a text in messages and logs; the server and the exported page share this search. */
 import type * as Entry from "./Entry.ts"
 
 /** Hits that are given at most. */
@@ -14,7 +14,7 @@ interface Named {
   readonly text: string
 }
 
-/** What a transcript holds of a turn. */
+/** The texts of a turn in a transcript. */
 export interface Turn {
   readonly logs: Entry.Logs
   /** The texts of the tokens that its prompt added, and of those that were sampled. */
@@ -22,7 +22,7 @@ export interface Turn {
   readonly response: () => string
 }
 
-/** What is searched of a member. */
+/** The searched texts of a member. */
 export interface Member {
   readonly logs: Entry.Logs
   readonly turns: ReadonlyArray<Turn>

@@ -15,7 +15,7 @@ export interface Account {
   readonly cap: "max_tokens_total" | "max_dollars" | "max_minutes" | "max_judge_calls"
   /** Undefined where it is not known, such as dollars without prices. */
   readonly spent: number | undefined
-  /** Of the whole run at its present rate; undefined before the first iteration is done, and where the length is unknown. */
+  /** The forecast for the whole run at its present rate; undefined before the first iteration is done, or if the length is unknown. */
   readonly expected: number | undefined
   /** The run stops before it spends more. */
   readonly limit: number | undefined
@@ -59,6 +59,6 @@ export const make = (story: Story.Story<null>): Spending => {
   }
 }
 
-/** The caps that will stop the run before its last iteration, if it goes on as it does. */
+/** The caps that will stop the run before its last iteration at the present rate. */
 export const stopping = ({ dollars, judgeCalls, minutes, tokens }: Spending): ReadonlyArray<Account> =>
   [tokens, dollars, minutes, judgeCalls].filter(({ expected = 0, limit = Infinity }) => expected > limit)

@@ -1,4 +1,4 @@
-/** What a run is doing, in words. */
+/** The activity of a run, in words. */
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "./Entry.ts"
 

@@ -1,4 +1,4 @@
-/** What a run did when: lanes of spans, and what holds it up, in words. */
+/** The timeline of a run: lanes of spans, and its bottleneck in words. */
 import type * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "./Entry.ts"
 
@@ -11,12 +11,12 @@ export interface Span {
   readonly evaluator?: string
 }
 
-/** What the members of groups wait for. */
+/** The services that members wait for. */
 export type Wait = "policy" | "environments" | "judges"
 
-/** How long members waited for something. */
+/** How many members waited for a service, and for how long. */
 export interface Waiting {
-  /** Those that do, at the start of each of equally long stretches. */
+  /** The number of waiting members at the start of each of equally long stretches. */
   readonly members: ReadonlyArray<number>
   /** Share of the time of all members. */
   readonly share: number
@@ -66,7 +66,7 @@ const length = (spans: ReadonlyArray<Span>) => spans.reduce((sum, { from, to }) 
 
 const stretches = 160
 
-/** Some things that go on for a while. */
+/** Several simultaneous activities over a stretch of time. */
 interface Flow {
   readonly end: number
   readonly milliseconds: number
@@ -184,7 +184,7 @@ export const make = (
 
 const percent = (share: number) => `${Math.round(100 * share)} %`
 
-/** Where sampling loses its time, and what would help. */
+/** The bottleneck of sampling, and a remedy. */
 const inSampling = ({ tail, waiting }: Timeline): string => {
   const { environments, judges } = waiting ?? {}
   if (environments !== undefined && environments.share > 0.5) {
@@ -204,7 +204,7 @@ const inSampling = ({ tail, waiting }: Timeline): string => {
     : ", and groups finish evenly. A faster sampler or more requests at a time would help."
 }
 
-/** What takes most of the time, and what would help. */
+/** The bottleneck of the run, and a remedy. */
 export const bottleneck = (timeline: Timeline): string => {
   const { evaluation, sampling, training } = timeline.shares
   const most = Math.max(sampling, training, evaluation)

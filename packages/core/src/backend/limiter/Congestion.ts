@@ -1,6 +1,6 @@
-/** How many requests a backend takes at the same time, learned from how it answers. */
+/** The number of requests that a backend takes at the same time, learned from its answers. */
 
-/** What was under way when a request was sent. */
+/** The state of the limiter when a request was sent. */
 export interface Sent {
   readonly at: number
   /** Permits in use, its own among them. */
@@ -21,7 +21,7 @@ export interface Congestion {
 }
 
 const decrease = 0.9
-/** Answers before a limit that was too high is tried again, so that at most one request in so many is rejected. */
+/** Answers before a limit that was too high is tried again: at most one request in this many is rejected. */
 const patience = 256
 const smallestWindow = 16
 const slower = 1.5

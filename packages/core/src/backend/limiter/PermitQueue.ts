@@ -3,7 +3,7 @@ import * as Deferred from "effect/Deferred"
 import * as Exit from "effect/Exit"
 import type { TinkerError } from "../TinkerError.ts"
 
-/** What a request is for. */
+/** The purpose of a request. */
 export type Lane = "training" | "evaluation" | "judge"
 
 /** Where all lanes wait, judges get 4 permits of 7, evaluation 2 and training 1: requests that finish a rollout go first. */

@@ -20,7 +20,7 @@ export interface Options<State> {
   readonly tags?: ReadonlyArray<string>
 }
 
-/** What the players share: the match, and a signal that wakes them when it changes. */
+/** The state that the players share: the match, and a signal that wakes them when it changes. */
 interface Table<State> {
   readonly match: Game.Match<State>
   readonly changed: Deferred.Deferred<void>

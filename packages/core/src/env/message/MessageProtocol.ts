@@ -11,7 +11,7 @@ import type { ParseErrorPolicy } from "./ParseErrorPolicy.ts"
 
 export type Conversation = ReadonlyArray<Message.Message>
 
-/** What is known about a turn besides its message. */
+/** Facts about a turn besides its message. */
 export interface Turn {
   /** Tool calls the episode may still make, where they are limited. */
   readonly toolCallsLeft?: number
@@ -48,7 +48,7 @@ export interface MessageEnv<out E = never, out R = never> {
   readonly addMessages?: (messages: Conversation) => Effect.Effect<Conversation, E, R>
   /** Whether it reports its tool calls and makes no more than `toolCallsLeft`. */
   readonly countsToolCalls?: boolean
-  /** What it asks, for readers of transcripts. */
+  /** The question and the expected answer, for readers of transcripts. */
   readonly task?: Env.Task
   /** Limits of its own. */
   readonly limits?: Limits

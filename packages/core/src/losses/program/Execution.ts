@@ -13,7 +13,7 @@ const isNumber = ({ data, shape }: Values) => shape.length === 0 && data.length 
 export const tokensOf = ({ logprobs }: Inputs): number | undefined =>
   logprobs !== undefined && isVector(logprobs, logprobs.data.length) ? logprobs.data.length : undefined
 
-/** What is wrong with the inputs of a datum of `tokens` tokens, apart from its log-probabilities: the input, and why. */
+/** The first invalid input of a datum of `tokens` tokens, and why it is invalid. Log-probabilities are not checked. */
 export const misfit = (
   program: TokenProgram,
   datum: Inputs,

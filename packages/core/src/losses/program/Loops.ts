@@ -29,7 +29,7 @@ const bySlopeOf = (slope: Slope): Back => (given, x, y, to, own, count) => {
   }
 }
 
-/** Of any function of one element. */
+/** The loops of any function of one element. */
 export const ofOne = ({ f, slope }: Omit<Unary, "loops">): Loops => ({
   forward: (x, _, to, count) => {
     for (let i = 0; i < count; i++) to[i] = f(x[i] ?? 0)
@@ -37,7 +37,7 @@ export const ofOne = ({ f, slope }: Omit<Unary, "loops">): Loops => ({
   ...(slope === undefined ? {} : { back: [bySlopeOf((x, _, output) => slope(x, output))] })
 })
 
-/** Of any function of two elements. */
+/** The loops of any function of two elements. */
 export const ofTwo = ({ f, slopes }: Omit<Binary, "loops">): Loops => ({
   forward: (x, y, to, count) => {
     for (let i = 0; i < count; i++) to[i] = f(x[i] ?? 0, y[i] ?? 0)
@@ -63,7 +63,7 @@ interface Outcomes {
   readonly less: number
   readonly equal: number
   readonly greater: number
-  /** Where an element is NaN. */
+  /** The value if an element is NaN. */
   readonly unordered: number
 }
 

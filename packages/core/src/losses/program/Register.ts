@@ -5,11 +5,11 @@ import type { Binary, Unary } from "./Pointwise.ts"
 /** A number per token, or one per datum. */
 export type Extent = "token" | "datum"
 
-/** Room for the values of all data, and for the loss's slopes of those that the log-probabilities change. */
+/** Room for the values of all data and, if they depend on the log-probabilities, for the slopes of the loss. */
 export interface Register {
   readonly extent: Extent
   readonly isTracked: boolean
-  /** What all values are, where that is known beforehand. */
+  /** The value of every element, if it is known beforehand. */
   readonly constant: number | undefined
   values: Float64Array
   slopes: Float64Array

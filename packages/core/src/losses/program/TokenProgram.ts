@@ -31,7 +31,7 @@ export interface TokenProgram {
   readonly metrics: ReadonlyArray<readonly [name: string, register: Register]>
 }
 
-/** What a graph's nodes stand for while its program is made: registers, or numbers. */
+/** The registers or numbers that a graph's nodes become while its program is made. */
 type Operand = Register | number
 
 interface Building {

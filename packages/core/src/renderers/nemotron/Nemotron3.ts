@@ -22,7 +22,7 @@ interface Variant {
   readonly isUltra?: boolean
   readonly disablesThinking?: boolean
   readonly keepsThinking?: boolean
-  /** What the last user message ends with. */
+  /** The sentence about effort that ends the last user message. */
   readonly effort?: string
 }
 

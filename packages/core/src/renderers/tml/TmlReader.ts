@@ -34,7 +34,7 @@ const readCall = (text: string, index: number): Message.ToolCall | undefined => 
   return { id: `functions.${name}:${index}`, function: { name, arguments: PythonJson.stringify(values) } }
 }
 
-/** What has been read so far. */
+/** The state of the reader. */
 interface Reading {
   readonly parts: ReadonlyArray<Message.ContentPart>
   readonly calls: ReadonlyArray<Message.ToolCall>

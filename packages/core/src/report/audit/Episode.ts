@@ -15,7 +15,7 @@ export interface Episode {
   readonly isCorrect: boolean | undefined
   /** The answers that were judged, and everything that its turns logged, by name. */
   readonly texts: ReadonlyArray<readonly [name: string, text: string]>
-  /** What its turns and its group's graders reported. */
+  /** The metrics of its turns and of its group's graders. */
   readonly metrics: Readonly<Record<string, number>>
 }
 

@@ -1,4 +1,4 @@
-/** What an audit suspects of some members of a group. */
+/** The suspicion of an audit against some members of a group. */
 export interface Suspicion {
   /** The check's name. */
   readonly check: string

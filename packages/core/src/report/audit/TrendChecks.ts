@@ -2,7 +2,7 @@
 import * as Statistics from "../../records/Statistics.ts"
 import type { Episode } from "./Episode.ts"
 
-/** What a check found in an iteration. */
+/** The finding of a check in an iteration. */
 export interface Trend {
   readonly check: string
   readonly detail: string

@@ -24,7 +24,7 @@ const isToken = (vocabulary: number) => (token: number | string) =>
 const begins = (whole: ReadonlyArray<number | string>, start: ReadonlyArray<number | string>) =>
   start.length <= whole.length && start.every((token, index) => token === whole[index])
 
-/** What the prompt of a turn must begin with. */
+/** The tokens with which the prompt of a turn must begin. */
 const before = ({ shown, turns }: Play.Played, turn: number) => [
   ...(shown[turn - 1]?.tokens ?? []),
   ...(turns[turn - 1]?.sent ?? [])

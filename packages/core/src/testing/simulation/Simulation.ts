@@ -22,7 +22,7 @@ export interface Options {
 /** The program was still under way at its deadline, or could not go on: it was then interrupted. */
 export interface Hang {
   readonly millis: number
-  /** What had begun and not ended. */
+  /** Events that had begun and not ended. */
   readonly pending: ReadonlyArray<EventLog.Event>
 }
 

@@ -15,7 +15,7 @@ export interface Run {
   readonly name: string
   /** When it was first opened: distinguishes runs of the same name. */
   readonly began: number
-  /** Of effect-rl. */
+  /** The version of effect-rl. */
   readonly version: string
   readonly attributes: Names.Attributes
 }

@@ -15,7 +15,7 @@ import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
-/** In no text that a model writes. */
+/** A stop text that no model writes. */
 const never = "\u0001certify\u0002"
 
 const sequencesOf = (

@@ -24,7 +24,7 @@ export const askedTwice: Check.Check = {
   })
 }
 
-/** As many as a busy client has open. */
+/** The number of futures that a busy client has open. */
 const others = 48
 
 export const kept: Check.Check = {
