@@ -26,7 +26,7 @@ describe("Engine", () => {
       (tinker) => tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 1 })
     )
 
-    it.effect("names its models and what they can do", () =>
+    it.effect("names its models and their capabilities", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         assert.includeMembers([...(yield* tinker.models)], ["effect-rl/tiny-64", "effect-rl/tiny-128"])

@@ -63,7 +63,7 @@ const tryLogprobs = Effect.fnUntraced(function*(client: SamplingClient.SamplingC
   return unknown < 0 ? works(`of ${values.length} prompt tokens`) : fails(`none for prompt token ${unknown + 1}`)
 })
 
-/** Tells of each check; gives the first that fails, after which nothing more is tried. */
+/** Runs the checks up to the first that fails, and returns that one; `tell` receives each result. */
 export const run = Effect.fnUntraced(function*<TE, TR>(subject: Subject.Subject, tell: Tell<TE, TR>) {
   const tinker = yield* Tinker.Tinker
   let failed: Result | undefined

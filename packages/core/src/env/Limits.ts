@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import * as Fields from "../settings/Fields.ts"
 import * as Setting from "../settings/Setting.ts"
 
-/** Those that decide what is sampled belong to a run's identity; those that only decide what fails may change. */
+/** Limits that change the samples belong to a run's identity; limits that only decide which attempts fail may change. */
 export const LimitSettings = Schema.Struct({
   maxTurns: Setting.int({ least: 1, help: "Policy calls", identity: true }),
   maxTrajectoryTokens: Setting.int({

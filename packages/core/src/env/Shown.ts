@@ -9,7 +9,7 @@ export interface Shown {
    * none before the first turn.
    */
   readonly kept?: number
-  /** As the environment gave them. */
+  /** The messages as the environment gave them. */
   readonly messages: ReadonlyArray<Message.Message>
 }
 
@@ -18,7 +18,7 @@ type Conversation = ReadonlyArray<Message.Message>
 /** Roles of messages that a policy did not write. */
 const others = new Set(["user", "system", "developer", "tool"])
 
-/** Told without a comparison in depth for messages of plain text, as most are. */
+/** Whether two messages are equal. Plain texts, the most frequent case, need no deep comparison. */
 const isSame = (left: Message.Message, right: Message.Message) =>
   left === right ||
   (left.role === right.role && (typeof left.content !== "string" || left.content === right.content) &&

@@ -67,7 +67,7 @@ const dropMembers = FailurePolicy.fromDescription({
   }
 })
 
-/** For each member that finished, whether it was correct; undefined where no score says. */
+/** Whether each finished member was correct; undefined for one without such a score. */
 const correctOf = (group: GroupResult.Group) =>
   GroupResult.survivors(group).map(([, trajectory]) => Trajectory.isCorrect(trajectory))
 

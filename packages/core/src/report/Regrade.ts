@@ -41,7 +41,7 @@ export const rules: Readonly<Record<string, Credit.Credit>> = {
 export interface Regraded {
   readonly iteration: number
   readonly reward: RunRecord.Reward
-  /** In the order in which the run credited them. */
+  /** The groups in the order in which the run credited them. */
   readonly groups: ReadonlyArray<Credit.GroupCredit>
   /** The advantages that the run recorded, of each group; empty where no update used it. */
   readonly recorded: ReadonlyArray<ReadonlyArray<number>>

@@ -65,7 +65,7 @@ export interface Completed extends Group {
 /** Some members were dropped. */
 export interface Partial extends Group {
   readonly _tag: "Partial"
-  /** In the order of members. */
+  /** Failures of the dropped members, in the order of members. */
   readonly dropped: ReadonlyArray<FailureReport>
 }
 

@@ -44,7 +44,7 @@ export type GroupCredit<Gap = never> = Omit<Recorded.Credited<Gap>["groups"][num
   readonly position: number
 }
 
-/** In milliseconds since 1970. */
+/** The times, in milliseconds since 1970, between which the run was not open. */
 export interface Pause {
   readonly from: number
   readonly to: number

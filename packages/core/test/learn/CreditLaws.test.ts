@@ -168,7 +168,7 @@ describe("Credit.roleRelative", () => {
       assert.strictEqual(error.field, "decay")
     }))
 
-  it.effect("goes on exactly where a run was interrupted", () =>
+  it.effect("resumes exactly where a run was interrupted", () =>
     Effect.gen(function*() {
       const run = (iterations?: number) =>
         Stream.unwrap(Effect.map(

@@ -109,7 +109,7 @@ describe("Audit.group", () => {
     assert.deepStrictEqual(Audit.group(group("g", same)), [])
   })
 
-  it("names the suspected members and what they did", () => {
+  it("names the suspected members and the reason", () => {
     const [found] = Audit.group(group("g", broken["tampering"]?.(healthy(0), 0) ?? []))
     assert.deepStrictEqual(found, {
       check: "tampering",

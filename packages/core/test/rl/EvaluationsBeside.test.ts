@@ -226,7 +226,7 @@ describe("An evaluation and rollouts that wait for the same permits", () => {
       assert.isAtLeast(updatesDuring(records), 2)
     }))
 
-  it.live("are sent all at once where nothing limits them", () =>
+  it.live("are sent all at once if nothing limits them", () =>
     Effect.gen(function*() {
       const { seen } = yield* besideRollouts
       assert.strictEqual(shareOf(seen.sampled), 1)

@@ -97,7 +97,7 @@ describe("groups of a task", () => {
       assert.deepStrictEqual(there.map(({ _tag }) => _tag), ["Completed", "Completed", "Completed", "Completed"])
     }).pipe(withSums))
 
-  it.effect("keep a name that they were given later, and with it their seeds", () =>
+  it.effect("keep a name given later, and the seeds that depend on it", () =>
     Effect.gen(function*() {
       const builder = sums.builder({ index: 0, size: 4 })
       const renamed = { ...builder, key: "again/sum/0" }
@@ -179,7 +179,7 @@ describe("groups of a task", () => {
 describe("a group that cannot be sent", () => {
   const plain = Scripted.group({ key: "plain", size: 1, env: () => Scripted.env() })
 
-  it.effect("is refused, and says what is in the way", () =>
+  it.effect("is refused with the reason", () =>
     Effect.gen(function*() {
       const task = skipping.builder(null)
       const sampling = yield* policy

@@ -40,7 +40,7 @@ describe("a hook at the beginning of a turn", () => {
       assert.include(talk.messages, hint[0])
     }))
 
-  it.effect("may add so many tokens that none is left to sample", () =>
+  it.effect("may add all tokens that were left to sample", () =>
     Effect.gen(function*() {
       const { caps, stopReason } = yield* play(Talk.make(goesOn, ends), atTurn(1), { maxTrajectoryTokens: 41 })
       assert.deepStrictEqual(caps, [31])
@@ -216,7 +216,7 @@ describe("hooks of an environment with tools", () => {
       assert.include((played.graded[0] ?? []).map((message) => Message.text(message)), "two turns are left")
     }))
 
-  it.effect("a conversation that was over goes on, and is graded each time that it ends", () =>
+  it.effect("a finished conversation continues, and is graded each time that it ends", () =>
     Effect.gen(function*() {
       let ended = 0
       const played = yield* Agent.play([Agent.answer("not yet"), Agent.answer("done")], {

@@ -12,7 +12,7 @@ const { policy } = Scripted
 const noRewards: Scripted.GroupOptions["groupRewards"] = (trajectories) =>
   Effect.succeed(trajectories.map(() => ({ reward: 0 })))
 
-describe("what is acquired is released", () => {
+describe("everything acquired is released", () => {
   it.effect("after the group's rewards, last acquired first", () =>
     Effect.gen(function*() {
       const log: Array<string> = []

@@ -38,7 +38,7 @@ describe("rolloutTimeout", () => {
       assert.deepStrictEqual(trajectory.stopReason, Option.some("rollout_timeout"))
     }))
 
-  it.effect("drops what was sampled for a step that did not end", () =>
+  it.effect("drops the samples of a step that did not end", () =>
     Effect.gen(function*() {
       const env = Scripted.env(Scripted.next(0.5), Effect.never)
       const trajectory = yield* play(env, answering(1), { limits: { rolloutTimeout: "100 millis" } })
@@ -211,7 +211,7 @@ describe("a timeout names the part that took too long", () => {
       assert.deepStrictEqual(result._tag === "Completed" ? Array.from(result.rewardsG) : [], [1, 0])
     }))
 
-  it.effect("a whole group, which is skipped whatever the failure policy, while others go on", () =>
+  it.effect("a whole group, which is skipped under any failure policy, while others continue", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builders = [

@@ -51,7 +51,7 @@ describe("a run", () => {
       assert.deepStrictEqual(yield* warned({ rows: 4 }), [[]])
     }))
 
-  it.effect("warns where it is resumed with another check", () =>
+  it.effect("warns if it is resumed with another check", () =>
     Effect.gen(function*() {
       yield* open({ iterations: 1 })
       const [, same, changed] = [
@@ -62,7 +62,7 @@ describe("a run", () => {
       assert.include(changed?.[0], "the source of the environments or graders is not what this run began with")
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("warns where it is resumed with another module", () =>
+  it.effect("warns if it is resumed with another module", () =>
     Effect.gen(function*() {
       const from = (code: string) => Effect.provideService(open({ iterations: 1 }), RunOptions.Code, code)
       yield* from("a1")

@@ -19,7 +19,7 @@ describe("Suggestion", () => {
     assert.isUndefined(Suggestion.nearest("qwen3", []))
   })
 
-  it("lists what there is, after the suggestion", () => {
+  it("lists the known names after the suggestion", () => {
     assert.strictEqual(Suggestion.describe("lama", ["llama3"]), "did you mean \"llama3\"? Choose from: llama3")
     assert.strictEqual(Suggestion.describe("x", known), "choose from: qwen3, qwen3_5, llama3, role_colon")
   })

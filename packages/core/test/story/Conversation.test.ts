@@ -128,7 +128,7 @@ describe("Conversation", () => {
       ])
     }))
 
-  it.effect("keeps a call that cannot be read as the text that was written", () =>
+  it.effect("keeps a call that cannot be read as plain text", () =>
     Effect.gen(function*() {
       const { parse } = yield* Renderers.byName("qwen3", characters)
       const turns = yield* Conversation.read(

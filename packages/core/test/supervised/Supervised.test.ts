@@ -32,7 +32,7 @@ describe("a supervised run", () => {
       }).pipe(Effect.provide(Task.layer({ faults: [slow] })))
     }))
 
-  it.effect("lowers the loss of what it imitates", () =>
+  it.effect("lowers the loss of its examples", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(Imitation.run({ update: { learningRate: 1 } }))
       const nll = (yield* Imitation.updates).map(({ nll = NaN }) => nll)
@@ -40,7 +40,7 @@ describe("a supervised run", () => {
       assert.isBelow((nll.at(-1) ?? NaN) * 2, nll[0] ?? NaN)
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("goes on exactly where it was interrupted", () =>
+  it.effect("resumes exactly where it was interrupted", () =>
     Effect.gen(function*() {
       const story = Effect.all([Imitation.updates, Effect.map(Imitation.trained, (data) => data.at(-1))])
       const expected = yield* Effect.provide(

@@ -37,7 +37,7 @@ const order = Effect.fnUntraced(
 )
 
 describe("a dataset of conversations", () => {
-  it.effect("trains on all that the assistant says unless told otherwise", () =>
+  it.effect("trains on all messages of the assistant by default", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* trainedText({}), ["2<|im_end|>4<|im_end|>"])
       assert.deepStrictEqual(yield* trainedText({ trainOn: "last_assistant_message" }), ["4<|im_end|>"])

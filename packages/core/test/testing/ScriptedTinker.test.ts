@@ -135,10 +135,10 @@ describe("the log of calls", () => {
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 })
 
-describe("what goes wrong", () => {
+describe("a scripted fault", () => {
   const lost = new TinkerError.Unavailable({ detail: "lost" })
 
-  it.effect("is the n-th call of an operation", () =>
+  it.effect("hits the n-th call of an operation", () =>
     Effect.gen(function*() {
       const client = yield* samplingClient
       const ask = client.computeLogprobs(prompt)
@@ -147,7 +147,7 @@ describe("what goes wrong", () => {
       yield* ask
     }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.call("ComputeLogprobs", 1, Fault.fail(lost))] }))))
 
-  it.effect("takes the time it is told to", () =>
+  it.effect("takes the given time", () =>
     Effect.gen(function*() {
       const client = yield* samplingClient
       const asked = yield* Effect.forkChild(client.computeLogprobs(prompt), { startImmediately: true })

@@ -23,7 +23,7 @@ const attempt = ({ logprobs, tokens }: Sampling.SampledTokens, advantage: number
     mask: Float32Array.of(1)
   })
 
-it.effect("the model behind the script learns by policy gradient what is rewarded", () =>
+it.effect("the model behind the script learns rewarded answers by policy gradient", () =>
   Effect.gen(function*() {
     const training = yield* makeClient
     const ratesS: Array<number> = []

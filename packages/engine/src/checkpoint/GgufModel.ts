@@ -12,7 +12,7 @@ export interface GgufModel {
   readonly file: string
   readonly config: ModelConfig
   readonly storageOf: StorageOf
-  /** With the tokenizer and the chat template. */
+  /** The file's metadata, which hold the tokenizer and the chat template. */
   readonly metadata: Metadata
 }
 

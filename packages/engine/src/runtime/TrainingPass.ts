@@ -36,11 +36,11 @@ const whereAny = (numbers: Float32Array, tokens: number): Uint8Array => {
   return found
 }
 
-/** Where a loss reads log-probabilities. */
+/** The tokens at which a loss reads log-probabilities. */
 const countedBy = ({ inputs, kind, tokens }: Item): Uint8Array =>
   kind === "Graph" ? inputs.counted : whereAny(kind === "PolicyTokens" ? inputs.mask : inputs.weights, tokens.length)
 
-/** Those of the counted tokens at which the loss may have a gradient. */
+/** The counted tokens at which the loss may have a gradient. */
 const learnedBy = ({ name }: PassLoss, item: Item, counted: Uint8Array): Uint8Array => {
   if (item.kind !== "PolicyTokens") return counted
   const { advantages } = item.inputs

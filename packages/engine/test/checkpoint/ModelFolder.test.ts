@@ -185,7 +185,7 @@ describe("ModelFolder", () => {
         yield* checkLoaded(folder, source)
       }))
 
-    it.effect("is not disturbed by what its scratch held before", () =>
+    it.effect("is not disturbed by old data in its scratch", () =>
       Effect.gen(function*() {
         const source = TinyModel.make(TinyModel.qwen3)
         const bytes = Safetensors.encode(encoded(source, "BF16"))
@@ -208,7 +208,7 @@ describe("ModelFolder", () => {
         assert.isTrue(gradients.every(Number.isFinite))
       }))
 
-    it.effect("says what a folder lacks", () =>
+    it.effect("names a missing file or tensor", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const source = TinyModel.make(TinyModel.qwen3)

@@ -23,7 +23,7 @@ const full = new TinkerError.Unavailable({ detail: "disk full" })
 
 describe("CheckpointStore", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("finds what it saved, under a root that may have moved", () =>
+    it.effect("finds its checkpoints, also under a root that was moved", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot

@@ -204,7 +204,7 @@ layer(TestEngine.layer(2))((it) => {
         assert.strictEqual(long.reason._tag, "ContextTooLong")
       }))
 
-    it.effect("is refused whole where the gradient of one datum is not finite", () =>
+    it.effect("is refused as a whole if the gradient of one datum is not finite", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 3 })

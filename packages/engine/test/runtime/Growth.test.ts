@@ -82,7 +82,7 @@ const computedBy = (spawn: (memory: Memory.Memory) => Thread.Spawn) =>
   ))
 
 describe("memory growth", () => {
-  it.effect("between any two steps changes nothing for a thread that was not told of it", () =>
+  it.effect("between any two steps changes nothing for a thread that does not know of it", () =>
     Effect.gen(function*() {
       let updates = 0
       const computed = yield* computedBy((memory) => {

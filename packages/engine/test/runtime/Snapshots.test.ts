@@ -6,7 +6,7 @@ import { create, step } from "./TestTraining.ts"
 
 describe("snapshots", () => {
   layer(TestEngine.layer(2))("of one client", (it) => {
-    it.effect("stay as they were while training goes on", () =>
+    it.effect("stay unchanged during further training", () =>
       Effect.gen(function*() {
         const client = yield* create()
         yield* step(client)

@@ -42,9 +42,9 @@ export interface Sink<out R = never> {
 
 /** How long a run waits for a sink. */
 export interface Patience {
-  /** For one record, and for the sink to open; default 10 seconds. */
+  /** Longest time to write one record, or to open the sink; default 10 seconds. */
   readonly write?: Duration.Input
-  /** For what is left when the run ends; default 10 seconds. */
+  /** Longest time for the remaining records when the run ends; default 10 seconds. */
   readonly close?: Duration.Input
 }
 

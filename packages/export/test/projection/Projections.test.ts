@@ -63,7 +63,7 @@ describe("ChatJsonLines", () => {
       ])
     }).pipe(Effect.provide(live)))
 
-  it.effect("reads from the tokens what no environment logged", () =>
+  it.effect("reads texts that no environment logged from the tokens", () =>
     Effect.gen(function*() {
       const file = yield* Files.place("chat.jsonl")
       yield* Recorded.record

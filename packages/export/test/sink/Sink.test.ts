@@ -50,7 +50,7 @@ describe("Sink.layer", () => {
       assert.deepStrictEqual(messages, [])
     }))
 
-  it.effect("goes on with the next record after one that the sink does not take, and says how many are missing", () =>
+  it.effect("continues after a record that the sink refuses, and says how many are missing", () =>
     Effect.gen(function*() {
       const told: Array<number> = []
       const { messages, recorded } = yield* beside(
@@ -100,7 +100,7 @@ describe("Sink.layer", () => {
       assert.match(messages.at(-1) ?? "", /test did not take \d+ records/)
     }))
 
-  it.effect("does not repeat what was recorded before it was there", () =>
+  it.effect("does not repeat records from before it was opened", () =>
     Effect.gen(function*() {
       const told: Array<string> = []
       const { append } = yield* RunStore.RunStore
@@ -122,7 +122,7 @@ describe("Sink.write", () => {
       assert.strictEqual(error.message, "test: the disk is gone")
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("leaves out what a resume abandoned", () =>
+  it.effect("leaves out abandoned records", () =>
     Effect.gen(function*() {
       const run = yield* RunStore.RunStore
       yield* run.append(Recorded.opened(0, -1))

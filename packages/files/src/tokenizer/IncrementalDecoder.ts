@@ -15,7 +15,7 @@ export interface IncrementalDecoder {
   readonly flush: () => string
 }
 
-/** For vocabularies of bytes. */
+/** A decoder for vocabularies of bytes. */
 export const fromTokenBytes = (table: ByteLevel.TokenBytes): IncrementalDecoder => {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
   return {
@@ -25,7 +25,7 @@ export const fromTokenBytes = (table: ByteLevel.TokenBytes): IncrementalDecoder 
   }
 }
 
-/** For vocabularies of pieces and bytes: a run of bytes is held back up to the next piece. */
+/** A decoder for vocabularies of pieces and bytes: bytes are held back up to the next piece. */
 export const fromByteFallback = (fallback: ByteFallback.ByteFallback): IncrementalDecoder => {
   let pending: Array<number> = []
   let isAtStart = true
@@ -50,7 +50,7 @@ export const fromByteFallback = (fallback: ByteFallback.ByteFallback): Increment
   }
 }
 
-/** For other decoders: the text is held back where more tokens change what was decoded before. */
+/** A decoder for any other vocabulary: holds text back while more tokens may still change it. */
 export const fromDecode = (decode: (tokens: ReadonlyArray<number>) => string): IncrementalDecoder => {
   const all: Array<number> = []
   let [before, emitted] = ["", ""]

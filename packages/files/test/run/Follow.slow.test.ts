@@ -96,7 +96,7 @@ layer(Files.layer)("a reader that follows a run", (it) => {
     }))
 
   it.effect(
-    "of another process sees what a later full read gives",
+    "of another process sees the same records as a later full read",
     () =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder

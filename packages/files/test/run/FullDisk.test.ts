@@ -75,7 +75,7 @@ layer(Files.layer)("a run on a disk that is full", (it) => {
       })
   )
 
-  it.effect("ends in an error that says what to do", () =>
+  it.effect("ends with an error that suggests a remedy", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const error = yield* Effect.flip(Effect.provide(session(run), faulty({ at: 1, lasts: true })))

@@ -117,7 +117,7 @@ layer(Files.layer)("the lock of a run", (it) => {
       })
   )
 
-  it.effect("is taken over where processes were killed while they took it over", () =>
+  it.effect("is taken over even after other processes were killed while taking it over", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const pid = 2 ** 30

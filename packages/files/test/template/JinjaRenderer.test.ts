@@ -83,7 +83,7 @@ describe("a renderer from a chat template", () => {
   const Word = Schema.Literals(["first", "last", "all", "part", "line", "role", "letters"])
 
   it.effect.prop(
-    "never lets what is said become special tokens",
+    "never turns text of messages into special tokens",
     [Schema.Literals(names), Schema.Array(Word)],
     ([name, words]) =>
       Effect.gen(function*() {
@@ -290,11 +290,11 @@ describe("what was measured", () => {
     }))
 })
 
-describe("what a template cannot do is a RendererError", () => {
+describe("a template that fails is a RendererError", () => {
   const fail = (effect: Effect.Effect<unknown, Renderer.RendererError>) =>
     Effect.map(Effect.flip(effect), (error) => error.message)
 
-  it.effect("for what it raises", () =>
+  it.effect("with the message that it raises", () =>
     Effect.gen(function*() {
       const renderer = yield* JinjaRenderer.fromChatTemplate(Templates.of("mistral"))
       assert.include(

@@ -89,7 +89,7 @@ layer(files)("Benchmarks", (it) => {
       }
     }))
 
-  it.effect("reads as many questions as it is told to", () =>
+  it.effect("reads the requested number of questions", () =>
     Effect.gen(function*() {
       const rows = [1, 2, 3].map((answer) => ({ question: `q${answer}`, answer: `#### ${answer}` }))
       const questions = yield* Benchmarks.gsm8k.load({ folder: yield* folderOf(rows), limit: 2 })

@@ -98,7 +98,7 @@ describe("the recipe calculator", () => {
     return yield* build(yield* TestModel.model)
   })
 
-  it.effect("never trains on what it is evaluated on", () =>
+  it.effect("never trains on problems of the evaluation", () =>
     Effect.gen(function*() {
       const { dataset } = yield* build
       const heldOut = new Set(Calculation.heldOut(256, "short").map(({ expression }) => expression))
@@ -120,7 +120,7 @@ describe("the recipe calculator", () => {
       assert.notDeepEqual(yield* keys(1, 3), first)
     }))
 
-  it.effect("knows how to call, and what to say then", () =>
+  it.effect("knows the call and the final answer", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* build
       const question = CalculatorEnv.question("(1 + 2) * 3 - 4")

@@ -52,7 +52,7 @@ describe("an expression", () => {
   })
 
   it.prop(
-    "of whole numbers is what JavaScript makes of it",
+    "of whole numbers has the value that JavaScript computes",
     [
       Schema.Int.check(Schema.isBetween({ minimum: -999, maximum: 999 })),
       Schema.Int.check(Schema.isBetween({ minimum: -999, maximum: 999 })),

@@ -31,7 +31,7 @@ describe("Boxed.extract", () => {
     assert.deepStrictEqual(Boxed.extract(text), expected)
   })
 
-  it.prop("finds what was boxed last", [Schema.Int, Schema.Int], ([first, last]) => {
+  it.prop("finds the last boxed text", [Schema.Int, Schema.Int], ([first, last]) => {
     assert.strictEqual(extracted(`{\\boxed{${first}}} so \\boxed{${last}}.`), String(last))
   })
 })

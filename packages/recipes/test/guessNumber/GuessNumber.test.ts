@@ -76,7 +76,7 @@ describe("guessing a number", () => {
       ])
     }))
 
-  it.effect("shows what was said under the role player, never as the assistant's", () =>
+  it.effect("shows the player's messages under the role player, never as the assistant's", () =>
     Effect.gen(function*() {
       const { shown } = yield* play(700, standard, "Guess: 512", "Guess: 700")
       const [first = "", second = ""] = shown

@@ -101,7 +101,7 @@ describe("the recipe lookup", () => {
       }
     }))
 
-  it.effect("knows how to search, and what to say then", () =>
+  it.effect("knows the search and the final answer", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* build
       const asked = LookupEnv.question("Ada Bell")

@@ -58,7 +58,7 @@ export const make = Effect.fnUntraced(function*({ deck, id, info }: Parts) {
     ask: (live: Live) => Answer<Pending.Pending<A>>
   ) => queue.submit(operation.name, play(makeCall, ask))
 
-  /** In its turn, when the calls before it have their answers, so that it holds the weights they left. */
+  /** Waits for the answers to all earlier calls, so that it holds the weights after them. */
   const snapshot = Effect.gen(function*() {
     const context = yield* Effect.context<Scope.Scope>()
     const operation = Operation.saveWeightsAndGetSamplingClient

@@ -6,11 +6,11 @@ const rounding = 1e-3
 /** The expectation, in words. */
 export const expected = "expected a finite number that is not above 0"
 
-/** Of a token that was sampled. */
+/** Whether the log-probability of a sampled token is valid. */
 export const isFinite = (logprob: number) => logprob > -Infinity && logprob <= rounding
 
-/** Of any token: one that cannot be sampled has −∞. */
+/** Whether the log-probability of any token is valid: −∞ is, for a token that cannot be sampled. */
 export const isKnown = (logprob: number) => logprob <= rounding
 
-/** Of a prompt's token: NaN where it has none. */
+/** Whether the log-probability of a prompt's token is valid: NaN is, for a token that has none. */
 export const isKnownOrMissing = (logprob: number) => Number.isNaN(logprob) || isKnown(logprob)

@@ -66,7 +66,7 @@ export class RestClient extends Context.Service<RestClient, {
   readonly listTrainingRuns: (options?: Page & Scope & { readonly projectId?: string }) => Answer<Wire.TrainingRuns>
   readonly getTrainingRun: (trainingRunId: string, options?: Scope) => Answer<Wire.TrainingRun>
   readonly listCheckpoints: (trainingRunId: string) => Answer<Wire.Checkpoints>
-  /** Of all runs. */
+  /** The checkpoints of all runs. */
   readonly listUserCheckpoints: (options?: Page) => Answer<Wire.Checkpoints>
   readonly getWeightsInfo: (path: string) => Answer<Wire.WeightsInfo>
   readonly getCheckpointArchiveUrl: (path: string) => Answer<Archive.Link>

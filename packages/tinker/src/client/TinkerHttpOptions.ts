@@ -17,7 +17,7 @@ export interface TinkerHttpOptions {
   /** A shell command that prints a credential; see `CredentialCommand`. */
   readonly credentialCommand?: Redacted.Redacted
   readonly cloudflareAccess?: CloudflareAccess
-  /** Of the session at the service. */
+  /** The project of the session at the service. */
   readonly projectId?: string
   readonly tags?: ReadonlyArray<string>
   /** What the session is called, and texts by name: `RestClient.searchSessions` finds it by them. */

@@ -33,7 +33,7 @@ export class Unreadable extends Schema.TaggedError<Unreadable>()("Unreadable", {
 
 /** The answer is larger than any answer needs to be; nothing of it is used. */
 export class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", {
-  /** In bytes. */
+  /** The limit in bytes. */
   limit: Schema.Int
 }) {
   override get message() {

@@ -16,7 +16,7 @@ export type File = Tar.File<PlatformError>
 export interface CheckpointFiles {
   readonly runs: Effect.Effect<ReadonlyArray<string>, Refusal>
   readonly names: (run: string, kind: string) => Effect.Effect<ReadonlyArray<string>, Refusal>
-  /** In the order of their names; empty where the backend keeps no files. */
+  /** The files in the order of their names; empty if the backend keeps no files. */
   readonly list: (place: Place) => Effect.Effect<ReadonlyArray<File>, Refusal>
   readonly move: (from: Place, to: Place) => Effect.Effect<void, Refusal>
   readonly copy: (from: Place, to: Place) => Effect.Effect<void, Refusal>

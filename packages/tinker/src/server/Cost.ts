@@ -37,7 +37,7 @@ export interface Asked {
   readonly field: string
   readonly samples: number
   readonly promptLength: number
-  /** Of each sample. */
+  /** Most tokens of each sample. */
   readonly maxTokens: number
   readonly topkPromptLogprobs?: number
   readonly topkSampleLogprobs?: number

@@ -13,7 +13,7 @@ export interface RateLimit {
 /** No limit. */
 export const none: RateLimit = { take: Effect.void }
 
-/** As many requests at once as a minute has, which come back one after the other; a server without keys has one limit. */
+/** Allows a burst of `limit` requests, which are refilled evenly over a minute; a server without keys has one limit for all callers. */
 export const perMinute = Effect.fnUntraced(function*(limit: number) {
   const limiter = yield* RateLimiter.make
   const take = Effect.flatMap(

@@ -23,7 +23,7 @@ export const savedOptions = ({ ttl_seconds, user_metadata }: Options): SavedOpti
   userMetadata: user_metadata ?? undefined
 })
 
-/** For backends that expire checkpoints of their own accord. */
+/** The lifetime of a checkpoint, for backends that expire checkpoints themselves. */
 export const ttl = ({ ttl_seconds: seconds }: Options) =>
   typeof seconds === "number" ? { ttl: `${seconds} seconds` as const } : {}
 

@@ -73,7 +73,7 @@ const usualLimit = ByteSize.fromInputUnsafe("64 MiB")
 /** The largest conversation; its images are decoded in one piece. */
 const chatLimit = ByteSize.fromInputUnsafe("10 MiB")
 
-/** For requests accepted before the server was told to stop. */
+/** Longest time that a stopping server gives to requests accepted before. */
 const longestGoodbye = "10 seconds"
 
 /** Logs once that the backend can no longer answer. */

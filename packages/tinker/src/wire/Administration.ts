@@ -118,7 +118,7 @@ const StatusReason = Schema.Struct({
 const SessionStatus = Schema.Struct({
   type: Schema.Literals(["active", "cancelled", "failed", "client_finished"]),
   reason: nullable(StatusReason),
-  /** Whose fault a failure is. */
+  /** The party at fault for a failure. */
   category: nullable(Schema.String),
   detail: nullable(Schema.String),
   message: nullable(Schema.String)
@@ -252,9 +252,9 @@ const StoredCheckpoints = Schema.Struct({
   userName: nullable(Schema.String),
   checkpointCount: Schema.Int,
   sizeBytes: Schema.Int,
-  /** In the unit that storage is billed in. */
+  /** The size in the unit in which storage is billed. */
   sizeGigabytes: Schema.Finite,
-  /** Of 720 hours. */
+  /** The cost of 720 hours. */
   estimatedMonthlyCostUsd: nullable(Schema.Finite)
 }).pipe(Schema.encodeKeys({
   projectId: "project_id",

@@ -43,7 +43,7 @@ export const SaveWeightsExternalRequest = Schema.Struct({
 
 export const SaveWeightsResult = Schema.Struct({
   path: Schema.String,
-  /** Of external weights. */
+  /** The size, only of external weights. */
   size_bytes: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   type
 })

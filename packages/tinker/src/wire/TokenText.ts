@@ -1,6 +1,6 @@
 /** JSON text with lists of token ids in it, as bytes. */
 
-/** Of the widest id, -2147483648, and the comma after it. */
+/** Characters of the widest id, -2147483648, and the comma after it. */
 const widest = 12
 
 const encoder = new TextEncoder()

@@ -96,7 +96,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         })
       )
 
-    it.effect("answers nothing more, and replays what it has", () =>
+    it.effect("answers nothing more, and replays its entries", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const seeds = [1, 2, 3, 4]

@@ -5,7 +5,7 @@ import { Effect, Schema } from "effect"
 const words = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 })))
 
 describe("numbers as text", () => {
-  it("are as short as they can be without becoming other numbers", () => {
+  it("are as short as possible without changing the number", () => {
     assert.strictEqual(
       NumberText.fromFloats(Float32Array.of(0.1, -0.25, 1 / 3, NaN, -0, 1e-40)),
       "0.1 -0.25 0.33333334 NaN -0 1e-40"
@@ -17,13 +17,13 @@ describe("numbers as text", () => {
     assert.strictEqual(NumberText.fromInts(Int32Array.of(7, 7, 7, 151_643)), "7*3 151643")
   })
 
-  it.prop("are read as the float32 they were, bit for bit", [words], ([bits]) => {
+  it.prop("are read back as the same float32, bit for bit", [words], ([bits]) => {
     const values = new Float32Array(Int32Array.from(bits).buffer)
     const read = Schema.decodeSync(NumberText.Floats)(NumberText.fromFloats(values))
     assert.deepStrictEqual(Array.from(read), Array.from(values))
   })
 
-  it.prop("are read as the int32 they were", [words], ([ints]) => {
+  it.prop("are read back as the same int32", [words], ([ints]) => {
     const values = Int32Array.from(ints)
     const read = Schema.decodeSync(NumberText.Ints)(NumberText.fromInts(values))
     assert.deepStrictEqual(Array.from(read), Array.from(values))

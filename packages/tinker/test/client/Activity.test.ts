@@ -7,7 +7,7 @@ import * as FakeService from "./FakeService.ts"
 import { tagged, watching } from "./Watching.ts"
 
 describe("an event of the client", () => {
-  it.effect("is told as it happens: queue states, retries, pauses", () =>
+  it.effect("is reported as it happens: queue states, retries, pauses", () =>
     Effect.gen(function*() {
       const queued = { type: "try_again", request_id: "r", queue_state: "paused_capacity", queue_state_reason: "busy" }
       let asked = 0

@@ -7,7 +7,7 @@ import { TestClock } from "effect/testing"
 const late = () => WireError.make(new WireError.NoAnswer({ detail: "late" }))
 
 describe("a deadline", () => {
-  it.effect("ends what takes longer, each after its own time, and leaves the rest alone", () =>
+  it.effect("ends effects that take longer, each after its own time, and leaves the others alone", () =>
     Effect.gen(function*() {
       const { within } = yield* Deadlines.make
       const ended: Array<string> = []

@@ -34,7 +34,7 @@ const bytesOf = (rest: RestClient.RestClient["Service"]) =>
   )
 
 describe("a download", () => {
-  it.effect("goes on where it was cut", () =>
+  it.effect("continues where it was cut", () =>
     Effect.gen(function*() {
       const { answer, asked } = yield* asking(serving(300, true), bytesOf)
       assert.deepStrictEqual(answer, archive)
@@ -70,7 +70,7 @@ describe("a download", () => {
       ])
     }))
 
-  it.effect("of one file of external weights goes on where it was cut, by its link", () =>
+  it.effect("of one file of external weights continues where it was cut, by its link", () =>
     Effect.gen(function*() {
       const links = `${resource}/external_weights_urls`
       const urls = { "adapter.safetensors": "http://files/archive" }

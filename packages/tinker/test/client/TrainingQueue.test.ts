@@ -14,7 +14,7 @@ describe("a training client", () => {
       assert.deepStrictEqual(service.steps, [1])
     }))
 
-  it.effect("goes no further with a model whose state is unknown", () =>
+  it.effect("stops using a model whose state is unknown", () =>
     Effect.gen(function*() {
       const lost: FakeService.Faults = (path) => path === "/optim_step" ? "unanswered" : undefined
       const service = FakeService.make({ faults: lost })
@@ -79,7 +79,7 @@ describe("a training client", () => {
       })
   )
 
-  it.effect("goes no further where a request was refused whose first attempt may have been carried out", () =>
+  it.effect("stops after a refused request whose first attempt may have been carried out", () =>
     Effect.gen(function*() {
       const faults: FakeService.Faults = (path, index) =>
         path !== "/optim_step" ? undefined : index === 0 ? "unanswered" : { status: 400 }
@@ -97,7 +97,7 @@ describe("a training client", () => {
       assert.deepStrictEqual(service.steps, [1])
     }))
 
-  it.effect("goes on after a failure that was awaited", () =>
+  it.effect("continues after a failure that was awaited", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: FakeService.first("/forward_backward", { status: 400 }) })
       yield* withTinker(

@@ -160,7 +160,7 @@ describe("the server, to official clients", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("says what checkpoints take, and of no prices", () =>
+    it.effect("gives the storage of checkpoints, without prices", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         for (const seq_id of [1, 2]) yield* Api.saved(model_id, seq_id, `s${seq_id}`)

@@ -165,7 +165,7 @@ describe("a search for sessions", () => {
         assert.deepInclude(found[0], { status, checkpoints_count: 0, display_name: "Sums of two digits" })
       }))
 
-    it.effect("goes on after the last one that was shown", () =>
+    it.effect("continues after the last session of the page before", () =>
       Effect.gen(function*() {
         const ids = yield* Effect.forEach(["a", "b", "c"], (letter) => named(`page ${letter}`))
         const first = yield* search({ display_name: "page", limit: 2 })

@@ -42,7 +42,7 @@ describe("JSON bodies", () => {
     }))
 
   it.effect.prop(
-    "are what JSON.parse makes of them, whichever strings they hold",
+    "parse like JSON.parse, whichever strings they hold",
     [Schema.Record(Schema.String, Schema.String)],
     ([value]) =>
       Effect.gen(function*() {

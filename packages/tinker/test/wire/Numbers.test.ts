@@ -11,7 +11,7 @@ const Plain = Schema.Struct({
 })
 
 describe("arrays of numbers in a body", () => {
-  it.effect("are what schemas of their elements make of them", () =>
+  it.effect("decode like schemas of their elements", () =>
     Effect.gen(function*() {
       const text = `{"tokens":[0,-1,4294967296],"data":[0.5,1e300,12345678901234567890,-1]}`
       assert.deepStrictEqual(yield* Json.decodeText(Body)(text), yield* Json.decodeText(Plain)(text))

@@ -181,7 +181,7 @@ describe("the data of a pass", () => {
       assert.include(yield* of({ location: "s3://x" }), "type is image_asset_pointer")
     }))
 
-  it.effect("may say which sequences they come from, with runs that tile them", () =>
+  it.effect("may name the sequences they come from, with runs that tile them", () =>
     Effect.gen(function*() {
       yield* ofSpans([span(1n), span(1n, "s:1")], [span(2n)])
       const failure = (...spans: Parameters<typeof ofSpans>) =>

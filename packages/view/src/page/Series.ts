@@ -64,7 +64,7 @@ const linearAxis = (low: number, high: number): Axis => {
 
 const mostNames = 6
 
-/** In powers of ten. */
+/** An axis in powers of ten. */
 const logAxis = (low: number, high: number): Axis => {
   const [bottom, top] = high > low
     ? [Math.log10(low), Math.log10(high)]

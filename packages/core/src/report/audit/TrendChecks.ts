@@ -42,7 +42,7 @@ export const lengthDrift = (): Check => {
 /** Fewer iterations in a row may be chance. */
 const longCollapse = 3
 
-/** For several iterations almost every group has had equal rewards without being solved, so that nothing is left to learn from. */
+/** For several iterations almost every group had equal rewards without being solved, so that there is hardly anything to learn from. */
 export const varianceCollapse = (): Check => {
   let inARow = 0
   return (groups) => {

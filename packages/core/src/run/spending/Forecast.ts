@@ -12,7 +12,7 @@ export interface Done {
   readonly spent: Spent.Spent
 }
 
-/** Not done yet. */
+/** Something that was not done yet. */
 export const nothing: Done = { count: 0, spent: Spent.zero }
 
 /** Counts one more, at its cost. */

@@ -377,7 +377,7 @@ export const clipToNorm: Check.Check = {
 /** Decay by the learning rate times this is decay to nothing, where it is decoupled from the gradient. */
 const toNothing = { learningRate: 0.5, weightDecay: 2, ...plain, ...flat }
 
-/** As much, by the decay that runs use and less. */
+/** The same decay in total, by the usual coefficient. */
 const slowly = { ...toNothing, learningRate: 100, weightDecay: 0.01 }
 
 export const weightDecay: Check.Check = {

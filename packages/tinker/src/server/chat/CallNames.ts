@@ -19,7 +19,7 @@ const known = (conversation: ReadonlyArray<Message.Message>) =>
     ...toolCalls.flatMap(({ id }) => id === undefined ? [] : [id])
   ])
 
-/** As many characters as OpenAI's own. */
+/** The number of characters of OpenAI's own names. */
 const length = 24
 
 const digestOf = (seed: string, { chunks }: Sampling.SampleRequest["prompt"]) => {
@@ -34,7 +34,7 @@ const digestOf = (seed: string, { chunks }: Sampling.SampleRequest["prompt"]) =>
 const isNew = (taken: ReadonlySet<string>, id: string | undefined): id is string =>
   id !== undefined && id !== "" && !taken.has(id)
 
-/** For the replies to a request, by their number; `unique` is a name that no other request has. */
+/** Names of calls in the replies to a request, by the number of the reply; `unique` is a name that no other request has. */
 export const make = (
   conversation: ReadonlyArray<Message.Message>,
   { params: { seed }, prompt }: Sampling.SampleRequest,

@@ -66,7 +66,7 @@ export interface Item {
   readonly kind: "message" | "reasoning" | "function_call"
   readonly text: string
   readonly call?: { readonly call_id: string; readonly name: string }
-  /** Of a message, where they were asked for. */
+  /** Log-probabilities of a message, if they were asked for. */
   readonly logprobs?: ReadonlyArray<OpenAiAnswer.Logprob>
 }
 

@@ -6,7 +6,7 @@ const result = { type: "tool_result", tool_use_id: "1", content: "2" } as const
 const text = { type: "text", text: "And?" } as const
 
 describe("AnthropicMessages", () => {
-  it("give text and calls of one message together, and results before what is said with them", () => {
+  it("give text and calls of one message together, and results before the text beside them", () => {
     assert.deepStrictEqual(
       AnthropicMessages.toMessages({
         model: "any",

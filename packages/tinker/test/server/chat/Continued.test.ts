@@ -52,7 +52,7 @@ const refusal = ({ body }: { readonly body: Api.Body }) => (body["error"] as { r
 
 describe("a conversation that ends with the beginning of the reply", () => {
   for (const [name, dialect] of Object.entries({ chat, responses, messages })) {
-    it.effect(`is gone on with, and the reply is what follows: ${name}`, () =>
+    it.effect(`is continued, and the reply is the rest: ${name}`, () =>
       Effect.gen(function*() {
         const { body } = yield* ask(dialect, [user, begun])
         assert.strictEqual(dialect.textOf(body), " long day.")

@@ -103,7 +103,7 @@ describe("responses", () => {
       assert.deepStrictEqual(events.at(-1)?.response.output[0].content[0].logprobs, done?.logprobs)
     }).pipe(Effect.provide(Api.server(counted))))
 
-  it.effect("have none that were not asked for, and no alternatives without them", () =>
+  it.effect("have log-probabilities only on request, and alternatives only with them", () =>
     Effect.gen(function*() {
       const { body } = yield* respond({ top_logprobs: 2 })
       assert.include(

@@ -18,7 +18,7 @@ describe("a stop of a client's own", () => {
     assert.deepStrictEqual(find("one two three", "three", "two"), { passed: "one ", held: "", stop: "two" })
   })
 
-  it("holds a text back whose end may be its beginning", () => {
+  it("holds back text that may be the beginning of a stop", () => {
     assert.deepStrictEqual(find("one t", "two"), { passed: "", held: "one t", stop: undefined })
     assert.deepStrictEqual(find("one x", "two"), { passed: "one x", held: "", stop: undefined })
   })
