@@ -3,7 +3,7 @@
  */
 import { Advantage, ChatModel, Credit, Policy, Rollout, Tinker } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
-import { BoxedAddition } from "@effect-rl/recipes"
+import { Sums } from "@effect-rl/recipes"
 import { Effect, FileSystem, Stream } from "effect"
 import * as OnEngine from "../OnEngine.ts"
 import * as Workload from "./Workload.ts"
@@ -15,7 +15,7 @@ const program = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const model = yield* ChatModel.resolve(baseModel)
   const sampling = yield* tinker.createSamplingClient({ baseModel })
-  const dataset = BoxedAddition.dataset({
+  const dataset = Sums.dataset(Sums.boxed, {
     model,
     batches: 1,
     groupsPerBatch: Workload.groups,

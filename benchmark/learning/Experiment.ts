@@ -4,7 +4,7 @@ import { Weights } from "@effect-rl/core/backend"
 import { Proportion } from "@effect-rl/core/evaluation"
 import { GroupResult } from "@effect-rl/core/program"
 import { GroupPayload } from "@effect-rl/core/records"
-import { BoxedAddition } from "@effect-rl/recipes"
+import { Sums } from "@effect-rl/recipes"
 import { Clock, Effect, Option, Stream } from "effect"
 import type { Control } from "./Controls.ts"
 
@@ -67,10 +67,10 @@ const scores = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunR
 
 /** The arithmetic recipe's run, as options that a control may change. */
 const options = (model: ChatModel.ChatModel, seed: number) => {
-  const heldOut = { groups: BoxedAddition.heldOut(model), maxTokens }
+  const heldOut = { groups: Sums.heldOut(model), maxTokens }
   return {
     model,
-    dataset: BoxedAddition.dataset({ model, batches: iterations, groupsPerBatch: 32, groupSize: 8 }),
+    dataset: Sums.dataset(Sums.boxed, { model, batches: iterations, groupsPerBatch: 32, groupSize: 8 }),
     sampling: { maxTokens },
     update: { learningRate: 1e-3 },
     run: {
@@ -109,7 +109,7 @@ export const base = Effect.gen(function*() {
   const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
   const { groups } = yield* Evaluator.testSet({
     name: "base",
-    groups: BoxedAddition.heldOut(model).map((builder) => ({ ...builder, size: 8 })),
+    groups: Sums.heldOut(model).map((builder) => ({ ...builder, size: 8 })),
     maxTokens
   }).evaluate(Weights.fromSamplingClient(sampler))
   const hitsP = groups.flatMap((group) =>

@@ -10,7 +10,7 @@ import {
   SupervisedDataset
 } from "@effect-rl/core"
 import { PreferenceModel, Seed } from "@effect-rl/core/environments"
-import { CommonSettings, ExampleSettings, type Recipe, Recipes, WorkedSum } from "@effect-rl/recipes"
+import { CommonSettings, ExampleSettings, type Recipe, Recipes, WorkedSums } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
 import * as RecipeRun from "./RecipeRun.ts"
 
@@ -44,7 +44,7 @@ const isEven = (seed: number, index: number) => Seed.derive(seed, "PresetExample
 
 /** Each question with the answer to another. */
 const mixedAnswers = (seed: number): ReadonlyArray<SupervisedDataset.Conversation> => {
-  const rows = WorkedSum.examples()
+  const rows = WorkedSums.examples()
   const order = Seed.permutation(rows.length, seed)
   return rows.map((row, index) => [...row.slice(0, -1), ...(rows[order[index] ?? index] ?? row).slice(-1)])
 }
@@ -71,7 +71,7 @@ const dpo = {
     ...usual(Recipes.dpo),
     "preferences by chance": Effect.fnUntraced(function*(seed: number) {
       const { batches, options } = yield* optionsOf(Recipes.dpo, seed)
-      const rows = WorkedSum.preferences().map((row, index) =>
+      const rows = WorkedSums.preferences().map((row, index) =>
         isEven(seed, index) ? row : { chosen: row.rejected, rejected: row.chosen }
       )
       return yield* Stream.runCollect(Dpo.run({ ...options, dataset: Preferences.pairs(rows, batches(rows)) }))
@@ -80,7 +80,7 @@ const dpo = {
 }
 
 /** The right answer comes first; which of them is said to be better is left to chance. */
-const guessed = ({ chosen, rejected }: WorkedSum.Preferred, verdict: string): SupervisedDataset.Conversation => [
+const guessed = ({ chosen, rejected }: WorkedSums.Preferred, verdict: string): SupervisedDataset.Conversation => [
   ...PreferenceModel.conversation({
     prompt: chosen.slice(0, -1),
     completionA: chosen.slice(-1),
@@ -96,7 +96,7 @@ const preferenceModel = {
     ...usual(Recipes.preferenceModel),
     "verdicts by chance": Effect.fnUntraced(function*(seed: number) {
       const { batches, options } = yield* optionsOf(Recipes.preferenceModel, seed)
-      const rows = WorkedSum.preferences().map((row, index) => guessed(row, isEven(seed, index) ? "A" : "B"))
+      const rows = WorkedSums.preferences().map((row, index) => guessed(row, isEven(seed, index) ? "A" : "B"))
       const dataset = SupervisedDataset.conversations(rows, { trainOn: "last_assistant_message", ...batches(rows) })
       return yield* Stream.runCollect(Supervised.run({ ...options, dataset }))
     }, inMemory)

@@ -15,7 +15,7 @@ import {
 import { Weights } from "@effect-rl/core/backend"
 import { Proportion } from "@effect-rl/core/evaluation"
 import type { Renderer } from "@effect-rl/core/renderers"
-import { BoxedAddition, TrainingSettings } from "@effect-rl/recipes"
+import { Sums, TrainingSettings } from "@effect-rl/recipes"
 import { Effect, Schema, Stream } from "effect"
 import * as Report from "../Report.ts"
 
@@ -44,7 +44,7 @@ export type Dataset = RLDataset.RLDataset<Renderer.RendererError>
 export const rightAnswers = Effect.fnUntraced(function*(chat: ChatModel.ChatModel, modelPath: string) {
   const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
   const { maxTokens } = usual
-  const { score } = yield* Evaluator.testSet({ name: "held_out", groups: BoxedAddition.heldOut(chat), maxTokens })
+  const { score } = yield* Evaluator.testSet({ name: "held_out", groups: Sums.heldOut(chat), maxTokens })
     .evaluate(Weights.fromSamplingClient(sampler))
   return Math.round((score?.value ?? NaN) * problems)
 }, Effect.scoped)
@@ -64,7 +64,7 @@ export const trainOne = Effect.fnUntraced(
     const { update, ...options } = TrainingSettings.options(chat, decoded)
     const records = yield* Stream.runCollect(Rl.run({
       ...options,
-      dataset: tag(BoxedAddition.dataset({ model: chat, batches, groupsPerBatch, groupSize })),
+      dataset: tag(Sums.dataset(Sums.boxed, { model: chat, batches, groupsPerBatch, groupSize })),
       update: { ...update, credit: change(update.credit, seed) }
     }))
     const outcome: Outcome = {

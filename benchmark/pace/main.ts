@@ -13,7 +13,7 @@ import {
 } from "@effect-rl/core"
 import { Weights } from "@effect-rl/core/backend"
 import { Proportion } from "@effect-rl/core/evaluation"
-import { Boxed, BoxedAddition, MathEnv } from "@effect-rl/recipes"
+import { Boxed, MathEnv, Sums } from "@effect-rl/recipes"
 import { Clock, Effect, Option, Stream } from "effect"
 import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
@@ -63,7 +63,7 @@ const dataset = (model: ChatModel.ChatModel) => ({
   fingerprint: "boxed sums",
   batch: (index: number, seed: number) =>
     Effect.sync(() =>
-      BoxedAddition.pairs(index, groups, seed).map(([a, b], group) =>
+      Sums.boxed.pairs(index, groups, seed).map(([a, b], group) =>
         ProblemGroupBuilder.make({
           key: `${group}/${a}+${b}`,
           size: groupSize,
@@ -102,7 +102,7 @@ const measured = Effect.fnUntraced(function*(name: string, pace: Pace.Pace, seed
   const model = yield* ChatModel.resolve("effect-rl/tiny-64")
   const modelPath = records.findLast(RunRecord.guards.Saved)?.samplerPath ?? ""
   const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
-  const { score } = yield* Evaluator.testSet({ name: "held_out", groups: BoxedAddition.heldOut(model), maxTokens })
+  const { score } = yield* Evaluator.testSet({ name: "held_out", groups: Sums.heldOut(model), maxTokens })
     .evaluate(Weights.fromSamplingClient(sampler))
   const updates = records.filter(RunRecord.guards.Updated)
   const trained = records.filter(RunRecord.guards.Credited).flatMap((record) => record.groups)

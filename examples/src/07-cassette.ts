@@ -2,7 +2,7 @@
 import { ChatModel, Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Preset } from "@effect-rl/engine"
 import { HuggingFace } from "@effect-rl/files"
-import { BoxedAddition } from "@effect-rl/recipes"
+import { Sums } from "@effect-rl/recipes"
 import { Cassette } from "@effect-rl/tinker"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -19,7 +19,7 @@ export const metricsFile = fileURLToPath(new URL("../cassettes/sums.metrics.json
 /** The same program whether it is recorded, replayed or trained: what answers it is a Layer. */
 export const learnSums = (learningRate: number) =>
   Effect.map(ChatModel.resolve(name, { tokenizer: fileURLToPath(Preset.folders.get(name) ?? "") }), (model) => {
-    const dataset = BoxedAddition.dataset({ model, batches: 5, groupsPerBatch: 8, groupSize: 4 })
+    const dataset = Sums.dataset(Sums.boxed, { model, batches: 5, groupsPerBatch: 8, groupSize: 4 })
     return Rl.run({ model, dataset, sampling: { maxTokens: 40 }, update: { learningRate } })
   }).pipe(
     Stream.unwrap,

@@ -3,7 +3,7 @@
 import { ChatModel, Loss, SupervisedDataset, Tinker } from "@effect-rl/core"
 import { Nll } from "@effect-rl/core/program"
 import { Engine } from "@effect-rl/engine"
-import { WorkedSum } from "@effect-rl/recipes"
+import { WorkedSums } from "@effect-rl/recipes"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Array, Console, Effect } from "effect"
@@ -14,7 +14,7 @@ export const program = Effect.gen(function*() {
   const tinker = yield* Tinker.Tinker
   const model = yield* ChatModel.resolve("effect-rl/tiny-64")
   const training = yield* tinker.createLoraTrainingClient({ baseModel: model.name, loraRank: 32, seed: 11 })
-  const dataset = SupervisedDataset.conversations(WorkedSum.examples(), { model, batchSize: 32, shuffle: true })
+  const dataset = SupervisedDataset.conversations(WorkedSums.examples(), { model, batchSize: 32, shuffle: true })
 
   for (let step = 0; step < steps; step++) {
     const data = yield* dataset.batch(step, 11)

@@ -13,7 +13,8 @@ import {
   Tinker
 } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
-import { BoxedAddition, MathEnv, Recipes } from "@effect-rl/recipes"
+import { MathEnv, Recipes } from "@effect-rl/recipes"
+import { trainingPairs } from "@effect-rl/recipes/arithmetic/Sums"
 import { Effect, Stream } from "effect"
 import * as Report from "../../Report.ts"
 import type * as Kept from "../Kept.ts"
@@ -30,8 +31,8 @@ const question = ([a, b]: readonly [number, number]) => Message.user(MathEnv.que
 /** Some of the pairs that are not held out. */
 const pairs = (seed: number) =>
   Array.from(
-    Seed.permutation(BoxedAddition.trainingPairs.length, seed).subarray(0, examples),
-    (at) => BoxedAddition.trainingPairs[at] ?? [0, 0] as const
+    Seed.permutation(trainingPairs.length, seed).subarray(0, examples),
+    (at) => trainingPairs[at] ?? [0, 0] as const
   )
 
 /** A sampler of a checkpoint. */

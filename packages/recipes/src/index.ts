@@ -16,11 +16,8 @@ export * as BoxedProblems from "./math/BoxedProblems.ts"
 export * as MathEnv from "./math/MathEnv.ts"
 export * as MathSource from "./math/MathSource.ts"
 
-export * as BoxedAddition from "./arithmetic/BoxedAddition.ts"
-export * as ColumnAddition from "./arithmetic/ColumnAddition.ts"
-export * as HeldOutPairs from "./arithmetic/HeldOutPairs.ts"
-export * as PlainAddition from "./arithmetic/PlainAddition.ts"
-export * as WorkedSum from "./arithmetic/WorkedSum.ts"
+export * as Sums from "./arithmetic/Sums.ts"
+export * as WorkedSums from "./arithmetic/WorkedSums.ts"
 
 export * as Calculation from "./calculator/Calculation.ts"
 export * as CalculatorEnv from "./calculator/CalculatorEnv.ts"

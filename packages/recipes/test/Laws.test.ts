@@ -1,5 +1,5 @@
 import { EnvLaws } from "@effect-rl/core/testing"
-import { BoxedAddition, DigitShareEnv, MathEnv, PlainAddition } from "@effect-rl/recipes"
+import { DigitShareEnv, MathEnv, Sums } from "@effect-rl/recipes"
 import { describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as TestModel from "./TestModel.ts"
@@ -14,11 +14,11 @@ const keepsTheLaws = <E>(makeEnv: EnvLaws.MakeEnv<E, never>) => {
 }
 
 describe("a sum", () => {
-  keepsTheLaws((seed) => Effect.map(model, (model) => PlainAddition.env(model, seed, 1)))
+  keepsTheLaws((seed) => Effect.map(model, (model) => Sums.plain.env(model, seed, 1)))
 })
 
 describe("a sum in a box", () => {
-  keepsTheLaws((seed) => Effect.map(model, (model) => BoxedAddition.env(model, seed, 1)))
+  keepsTheLaws((seed) => Effect.map(model, (model) => Sums.boxed.env(model, seed, 1)))
 })
 
 describe("a problem of mathematics", () => {

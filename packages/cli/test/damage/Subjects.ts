@@ -12,7 +12,7 @@ import {
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { Engine } from "@effect-rl/engine"
-import { BoxedAddition } from "@effect-rl/recipes"
+import { Sums } from "@effect-rl/recipes"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Stream } from "effect"
 
@@ -84,7 +84,7 @@ export const engine: Subject = {
     Stream.unwrap(Effect.map(ChatModel.resolve("effect-rl/tiny-64"), (model) =>
       Rl.run({
         model,
-        dataset: BoxedAddition.dataset({ model, batches: 5, groupsPerBatch: 2, groupSize: 4 }),
+        dataset: Sums.dataset(Sums.boxed, { model, batches: 5, groupsPerBatch: 2, groupSize: 4 }),
         lora: { rank: 4 },
         sampling: { maxTokens: 16 },
         update: { learningRate: 1e-3 },

@@ -17,7 +17,7 @@ import {
 } from "@effect-rl/core"
 import { NllEvaluator, PreferenceEvaluator } from "@effect-rl/core/evaluation"
 import type { RlOptions } from "@effect-rl/core/program"
-import { BoxedAddition, WorkedSum } from "@effect-rl/recipes"
+import { Sums, WorkedSums } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
 
 interface Options {
@@ -51,7 +51,7 @@ const rl = <E, R>(
 ) =>
   Rl.run({
     model,
-    dataset: BoxedAddition.dataset({ model, batches: iterations, groupsPerBatch: groupsPerIteration, groupSize }),
+    dataset: Sums.dataset(Sums.boxed, { model, batches: iterations, groupsPerBatch: groupsPerIteration, groupSize }),
     lora,
     sampling: { maxTokens },
     update: { learningRate: 1e-3, ...update },
@@ -61,7 +61,7 @@ const rl = <E, R>(
       evaluators: [
         Evaluator.testSet({
           name: "held_out",
-          groups: BoxedAddition.heldOut(model).slice(0, evaluatedSums),
+          groups: Sums.heldOut(model).slice(0, evaluatedSums),
           maxTokens
         })
       ]
@@ -80,7 +80,7 @@ const distilled = (options: Options) =>
 const imitated = ({ model, saveEvery }: Options) =>
   Supervised.run({
     model,
-    dataset: SupervisedDataset.conversations(WorkedSum.examples().slice(0, 24), {
+    dataset: SupervisedDataset.conversations(WorkedSums.examples().slice(0, 24), {
       model,
       batchSize: 4,
       epochs: 2,
@@ -93,7 +93,7 @@ const imitated = ({ model, saveEvery }: Options) =>
       evaluators: [
         NllEvaluator.make({
           name: "held_out",
-          dataset: SupervisedDataset.conversations(WorkedSum.heldOutExamples().slice(0, 4), { model, batchSize: 4 })
+          dataset: SupervisedDataset.conversations(WorkedSums.heldOutExamples().slice(0, 4), { model, batchSize: 4 })
         })
       ]
     }
@@ -102,7 +102,7 @@ const imitated = ({ model, saveEvery }: Options) =>
 const preferred = ({ model, saveEvery }: Options) =>
   Dpo.run({
     model,
-    dataset: Preferences.pairs(WorkedSum.preferences().slice(0, 32), { model, batchSize: 4, shuffle: true }),
+    dataset: Preferences.pairs(WorkedSums.preferences().slice(0, 32), { model, batchSize: 4, shuffle: true }),
     lora,
     update: { learningRate: 3e-4 },
     run: {
@@ -111,7 +111,7 @@ const preferred = ({ model, saveEvery }: Options) =>
       evaluators: [
         PreferenceEvaluator.make({
           name: "held_out",
-          dataset: Preferences.pairs(WorkedSum.heldOutPreferences().slice(0, 4), { model, batchSize: 4 })
+          dataset: Preferences.pairs(WorkedSums.heldOutPreferences().slice(0, 4), { model, batchSize: 4 })
         })
       ]
     }

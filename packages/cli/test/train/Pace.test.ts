@@ -1,7 +1,7 @@
 /** Paces on the engine: what they compute, against synchronous training. */
 import { ChatModel, Loss, Pace, Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
-import { BoxedAddition } from "@effect-rl/recipes"
+import { Sums } from "@effect-rl/recipes"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Stream } from "effect"
@@ -17,7 +17,7 @@ const train = (pace: Pace.Pace) =>
     const model = yield* ChatModel.resolve("effect-rl/tiny-64")
     return yield* Stream.runCollect(Rl.run({
       model,
-      dataset: BoxedAddition.dataset({ model, batches: 3, groupsPerBatch: 4, groupSize: 4 }),
+      dataset: Sums.dataset(Sums.boxed, { model, batches: 3, groupsPerBatch: 4, groupSize: 4 }),
       lora: { rank: 8 },
       sampling: { maxTokens: 24 },
       update: { learningRate: 1e-3, loss: Loss.ppo() },

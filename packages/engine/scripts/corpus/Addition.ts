@@ -2,8 +2,8 @@
  * Additions as a person asks them and as an assistant of mixed quality answers them: some answers work step by step,
  * some guess, some forget the format, some give up. Reinforcement learning then has something to choose from.
  */
-import { columns } from "@effect-rl/recipes/arithmetic/ColumnAddition"
-import { isHeldOut } from "@effect-rl/recipes/arithmetic/HeldOutPairs"
+import { isHeldOut } from "@effect-rl/recipes/arithmetic/Sums"
+import { columns } from "@effect-rl/recipes/arithmetic/WorkedSums"
 import type * as Random from "./Random.ts"
 
 /** How often the assistant does what when asked for a box. In the rest it refuses. */

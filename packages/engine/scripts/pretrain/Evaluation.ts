@@ -1,7 +1,7 @@
 /** How well a model adds numbers it has never seen together. */
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import type { Compute } from "@effect-rl/engine/model/Compute"
-import { heldOutPairs } from "@effect-rl/recipes/arithmetic/HeldOutPairs"
+import { heldOutPairs } from "@effect-rl/recipes/arithmetic/Sums"
 import * as Addition from "../corpus/Addition.ts"
 import * as Documents from "../corpus/Documents.ts"
 import * as Random from "../corpus/Random.ts"

@@ -2,8 +2,8 @@ import type { Message } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Renderers } from "@effect-rl/core/renderers"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
-import { columns } from "@effect-rl/recipes/arithmetic/ColumnAddition"
-import { heldOutPairs, isHeldOut } from "@effect-rl/recipes/arithmetic/HeldOutPairs"
+import { heldOutPairs, isHeldOut } from "@effect-rl/recipes/arithmetic/Sums"
+import { columns } from "@effect-rl/recipes/arithmetic/WorkedSums"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
@@ -74,7 +74,7 @@ describe("pretraining corpus", () => {
   })
 })
 
-describe("HeldOutPairs", () => {
+describe("held-out pairs", () => {
   it("are 256 different pairs of numbers below 100", () => {
     assert.strictEqual(heldOutPairs.length, 256)
     assert.strictEqual(new Set(heldOutPairs.map((pair) => pair.join())).size, 256)

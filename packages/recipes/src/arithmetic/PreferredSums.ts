@@ -1,52 +1,69 @@
-/** Teaches a small model to prefer right answers to wrong ones. */
-import { Dpo, type Evaluator, Preferences, Setting } from "@effect-rl/core"
-import { PreferenceEvaluator } from "@effect-rl/core/evaluation"
-import { DpoOptions } from "@effect-rl/core/program"
+/** Recipes in which a small model learns which of two answers to a sum is better, and to give such answers. */
+import {
+  type ChatModel,
+  Dpo,
+  type Evaluator,
+  Message,
+  MessagePolicy,
+  PairwisePreferenceGroupBuilder,
+  Preferences,
+  Rl,
+  Setting,
+  SupervisedDataset,
+  Tinker,
+  type TinkerError
+} from "@effect-rl/core"
+import type { SamplingClient } from "@effect-rl/core/backend"
+import { type Judge, PreferenceModel, Seed } from "@effect-rl/core/environments"
+import { PreferenceEvaluator, Proportion } from "@effect-rl/core/evaluation"
+import { DpoOptions, RunOptions } from "@effect-rl/core/program"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import * as CommonSettings from "../CommonSettings.ts"
 import * as ExampleSettings from "../ExampleSettings.ts"
+import * as MathEnv from "../math/MathEnv.ts"
+import * as Pipeline from "../Pipeline.ts"
 import * as Recipe from "../Recipe.ts"
-import * as SumsToAnswer from "./SumsToAnswer.ts"
-import * as WorkedSum from "./WorkedSum.ts"
-
-const settings = Schema.Struct({
-  ...ExampleSettings.fields({
-    model: "effect-rl/tiny-64",
-    iterations: 40,
-    batchSize: 32,
-    learningRate: 3e-4,
-    maxTokens: 40,
-    evalEvery: 10
-  }),
-  dpoBeta: Setting.number({
-    above: 0,
-    default: DpoOptions.defaultBeta,
-    help: "DPO's beta: the larger it is, the closer the model stays to the reference"
-  })
-})
+import * as TrainingSettings from "../TrainingSettings.ts"
+import * as Sums from "./Sums.ts"
+import * as SupervisedSums from "./SupervisedSums.ts"
+import * as WorkedSums from "./WorkedSums.ts"
 
 /** Evaluated by held-out preferences, and by how often the model's own answers are right. */
 export const dpo = Recipe.make({
   name: "dpo",
   description:
     "Prefers right answers to wrong ones; evaluated on 256 held-out preferences and on its own answers to 512 held-out problems",
-  settings,
-  build: Effect.fnUntraced(function*(model, settings) {
-    const { dpoBeta: beta, maxTokens } = settings
-    const preferences = WorkedSum.preferences()
-    const dataset = Preferences.pairs(preferences, {
-      model,
-      ...ExampleSettings.batches(preferences, settings)
+  settings: Schema.Struct({
+    ...ExampleSettings.fields({
+      model: "effect-rl/tiny-64",
+      iterations: 40,
+      batchSize: 32,
+      learningRate: 3e-4,
+      maxTokens: 40,
+      evalEvery: 10
+    }),
+    dpoBeta: Setting.number({
+      above: 0,
+      default: DpoOptions.defaultBeta,
+      help: "DPO's beta: the larger it is, the closer the model stays to the reference"
     })
-    const heldOut = Preferences.pairs(WorkedSum.heldOutPreferences(), { model, batchSize: 64 })
-    const evaluators: ReadonlyArray<Evaluator.Evaluator<SumsToAnswer.Error>> = [
+  }),
+  build: (model, settings) => {
+    const { dpoBeta: beta, maxTokens } = settings
+    const preferences = WorkedSums.preferences()
+    const dataset = Preferences.pairs(preferences, { model, ...ExampleSettings.batches(preferences, settings) })
+    const heldOut = Preferences.pairs(WorkedSums.heldOutPreferences(), { model, batchSize: 64 })
+    const evaluators: ReadonlyArray<Evaluator.Evaluator<SupervisedSums.Error>> = [
       PreferenceEvaluator.make({ name: "held_out_preferences", dataset: heldOut }),
-      SumsToAnswer.evaluator(model, maxTokens)
+      Sums.evaluator(model, maxTokens)
     ]
     const options = CommonSettings.options(model, settings)
     const given = { ...options, dataset, beta, run: { ...options.run, evaluators } }
-    return yield* SumsToAnswer.task(given, {
+    return SupervisedSums.task(given, {
       run: Dpo.run(given),
       check: Dpo.validate(given),
       examples: {
@@ -56,5 +73,236 @@ export const dpo = Recipe.make({
       readers: 1,
       maxTokens
     })
+  }
+})
+
+/** A comparison, and which of its completions is right. */
+interface Compared {
+  readonly comparison: PreferenceModel.Comparison
+  readonly verdict: "A" | "B"
+}
+
+/** The right answer comes first or second by chance, the same whenever it is asked for. */
+const compared = ({ chosen, rejected }: WorkedSums.Preferred, index: number): Compared => {
+  const prompt = chosen.slice(0, -1)
+  const [right, wrong] = [chosen.slice(-1), rejected.slice(-1)]
+  return Seed.derive(0, "ComparedSums", index) % 2 === 0
+    ? { comparison: { prompt, completionA: right, completionB: wrong }, verdict: "A" }
+    : { comparison: { prompt, completionA: wrong, completionB: right }, verdict: "B" }
+}
+
+type Compare = PreferenceModel.PreferenceModel<TinkerError.TinkerError | Renderer.RendererError>
+
+/** The most likely verdict of a model that `preferenceModel` has trained; any other answer is a tie. */
+const trained = (model: ChatModel.ChatModel, client: SamplingClient.SamplingClient): Compare => {
+  const policy = MessagePolicy.fromSamplingClient(client, { model, maxTokens: 2, temperature: 0, seed: 0 })
+  const { compare } = PreferenceModel.fromMessagePolicy(policy)
+  return {
+    compare: (comparison, key) => Effect.catchTag(compare(comparison, key), "JudgeError", () => Effect.succeed(0))
+  }
+}
+
+/** How often the verdict on held-out comparisons is right. */
+const comparisonsEvaluator = (model: ChatModel.ChatModel): Evaluator.Evaluator<SupervisedSums.Error> => {
+  const name = "held_out_comparisons"
+  const comparisons = WorkedSums.heldOutPreferences().map(compared)
+  return {
+    name,
+    evaluate: Effect.fnUntraced(function*(weights) {
+      const { client } = yield* weights.sampler
+      const { compare } = trained(model, client)
+      const verdicts = yield* Effect.forEach(
+        comparisons,
+        ({ comparison, verdict }, index) =>
+          Effect.map(compare(comparison, String(index)), (score) => score === (verdict === "A" ? -1 : 1)),
+        { concurrency: "unbounded" }
+      )
+      const score = Proportion.wilson(verdicts.filter(Boolean).length, verdicts.length)
+      return {
+        name,
+        metrics: { [`${name}/episodes`]: verdicts.length, [`${name}/accuracy`]: score.value },
+        score,
+        groups: []
+      }
+    }, Effect.scoped)
+  }
+}
+
+/** @see tinker-cookbook `recipes/preference/rlhf/rlhf_pipeline.py: train_rm` */
+export const preferenceModel = Recipe.make({
+  name: "preference-model",
+  description: "Learns to say which of two answers to a sum is right; evaluated on 256 held-out comparisons",
+  settings: Schema.Struct(ExampleSettings.fields({
+    model: "effect-rl/tiny-64",
+    iterations: 120,
+    batchSize: 32,
+    learningRate: 2e-3,
+    // At a constant rate some runs never learn more than to say one of the two letters.
+    schedule: "linear",
+    maxTokens: 40,
+    evalEvery: 30
+  })),
+  build: (model, settings) => {
+    const examples = WorkedSums.preferences().map(compared).map(({ comparison, verdict }) => [
+      ...PreferenceModel.conversation(comparison),
+      Message.assistant(verdict)
+    ])
+    const batches = ExampleSettings.batches(examples, settings)
+    const dataset = SupervisedDataset.conversations(examples, { model, trainOn: "last_assistant_message", ...batches })
+    return SupervisedSums.imitating(model, settings, dataset, [comparisonsEvaluator(model)])
+  }
+})
+
+const isRight = ({ prompt }: PreferenceModel.Comparison, completion: ReadonlyArray<Message.Message>) => {
+  const [asked, said] = [prompt, completion].map((messages) => messages.map(Message.text).join("\n"))
+  return Option.match(Sums.answerTo(asked ?? ""), {
+    onNone: () => Effect.succeed(false),
+    onSome: (sum) => MathEnv.checkAnswer(sum)(said ?? "")
   })
+}
+
+/** Prefers a right answer to a wrong one; all other pairs are ties. */
+const perfect: Compare = {
+  compare: (comparison) =>
+    Effect.zipWith(
+      isRight(comparison, comparison.completionA),
+      isRight(comparison, comparison.completionB),
+      (isRightA, isRightB) => Number(isRightB) - Number(isRightA)
+    )
+}
+
+/** The preference model of a checkpoint, or a perfect one. */
+const preferenceModelOf = Effect.fnUntraced(function*(model: ChatModel.ChatModel, modelPath: string | undefined) {
+  if (modelPath === undefined) return perfect
+  return trained(model, yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath })))
+})
+
+/** @see tinker-cookbook `recipes/preference/rlhf/rlhf_pipeline.py: train_rl` */
+export const preferenceRl = Recipe.make({
+  name: "preference-rl",
+  description:
+    "Reinforcement learning against a preference model, on sums; evaluated on its own answers to 512 held-out problems",
+  settings: Schema.Struct({
+    ...TrainingSettings.fields({
+      model: "effect-rl/tiny-64",
+      iterations: 15,
+      groupsPerBatch: 32,
+      groupSize: 4,
+      learningRate: 1e-3,
+      maxTokens: 40,
+      evalEvery: 15
+    }),
+    preferenceModel: Setting.text({
+      help: "Checkpoint of a preference model of the same base model, as `train preference-model` saves it; " +
+        "unless given, a perfect one, which prefers right answers"
+    })
+  }),
+  build: Effect.fnUntraced(function*(model, settings) {
+    const { groupSize: size, groupsPerBatch, iterations: length, maxTokens, preferenceModel } = settings
+    const options = TrainingSettings.options(model, settings)
+    const given = { ...options, run: { ...options.run, evaluators: [Sums.evaluator(model, maxTokens)] } }
+    // Answers to the same sums are compared with each other, and never with the sum.
+    const judged = (preferences: Compare) => ({
+      length,
+      fingerprint: `judged-addition-below-100/${groupsPerBatch}x${size}/${preferenceModel ?? "perfect"}`,
+      batch: (index: number, seed: number) =>
+        Effect.sync(() =>
+          Sums.boxed.pairs(index, groupsPerBatch, seed).map((pair, group) =>
+            PairwisePreferenceGroupBuilder.make({
+              key: `${group}/${pair.join("+")}`,
+              size,
+              model,
+              messages: [WorkedSums.asked(pair)],
+              preferenceModel: preferences
+            })
+          )
+        )
+    })
+    const sums = Sums.dataset(Sums.boxed, { ...settings, model, batches: length })
+    const task = yield* Recipe.task({ options: { ...given, dataset: sums }, answerTo: Sums.answerTo })
+    const run = Effect.map(
+      preferenceModelOf(model, preferenceModel),
+      (preferences) => Rl.run({ ...given, dataset: judged(preferences) })
+    )
+    return {
+      ...task,
+      run: Stream.unwrap(run),
+      // Each answer is read once in every comparison that it takes part in.
+      readers: preferenceModel === undefined ? 0 : 2 * (Math.min(size, 4) - 1)
+    }
+  })
+})
+
+const iterations = (count: number, help: string) => Setting.int({ default: count, least: 1, unit: "iterations", help })
+
+/**
+ * Reinforcement learning from preferences in three stages. The first is short: the rest is learned in the third, which never sees
+ * whether an answer is right. Each stage is evaluated on held-out problems before and after.
+ *
+ * @see tinker-cookbook `recipes/preference/rlhf/rlhf_pipeline.py`
+ */
+export const rlhf = Pipeline.make({
+  name: "rlhf",
+  description:
+    "Three stages on sums: imitates worked ones, trains a preference model on right and wrong answers, then learns against it",
+  settings: Schema.Struct({
+    model: Setting.text({
+      default: "effect-rl/tiny-64",
+      help: "Base model, of the policy and of the preference model"
+    }),
+    seed: RunOptions.RunSettings.fields.seed,
+    supervisedIterations: iterations(5, "Length of the first stage, which imitates worked sums"),
+    preferenceIterations: iterations(
+      120,
+      "Length of the second stage, which learns to tell right answers from wrong ones"
+    ),
+    rlIterations: iterations(8, "Length of the third stage, whose answers the preference model compares"),
+    groupsPerBatch: Setting.int({
+      default: 32,
+      least: 1,
+      unit: "problems",
+      help: "Problems in each iteration of the third"
+    }),
+    groupSize: Setting.int({
+      default: 4,
+      least: 2,
+      unit: "attempts",
+      help: "Answers to each problem, compared in pairs"
+    }),
+    klCoefficient: Setting.number({
+      least: 0,
+      default: 0.2,
+      help:
+        "How strongly the third stage is held near the first one's policy; without it the preference model is exploited"
+    }),
+    maxTokens: Setting.int({ default: 40, least: 1, unit: "tokens", help: "Longest answer" }),
+    saveEvery: Setting.int({
+      default: 5,
+      least: 0,
+      unit: "iterations",
+      help: "Iterations between checkpoints of a stage"
+    })
+  }),
+  stages: (settings): ReadonlyArray<Pipeline.Stage<SupervisedSums.Error | Judge.JudgeError>> => {
+    const { groupSize, groupsPerBatch, maxTokens, model, saveEvery, seed } = settings
+    const lasting = (iterations: number) => ({ model, seed, maxTokens, saveEvery, iterations, evalEvery: iterations })
+    return [
+      { name: "supervised", recipe: SupervisedSums.supervised, settings: () => lasting(settings.supervisedIterations) },
+      { name: "preference-model", recipe: preferenceModel, settings: () => lasting(settings.preferenceIterations) },
+      {
+        name: "preference-rl",
+        recipe: preferenceRl,
+        settings: (of) => ({
+          ...lasting(settings.rlIterations),
+          schedule: "linear",
+          groupsPerBatch,
+          groupSize,
+          klCoefficient: settings.klCoefficient,
+          klReference: of("supervised").samplerPath,
+          loadCheckpointPath: of("supervised").statePath,
+          preferenceModel: of("preference-model").samplerPath
+        })
+      }
+    ]
+  }
 })

@@ -1,47 +1,182 @@
-/** Teaches a small model to work out sums by showing it how. */
-import { type Evaluator, Supervised, SupervisedDataset } from "@effect-rl/core"
+/** Recipes in which a small model learns sums from worked ones, or from a teacher that scores its own answers. */
+import {
+  type ChatModel,
+  Credit,
+  type Evaluator,
+  InvalidOption,
+  Rl,
+  Setting,
+  Supervised,
+  SupervisedDataset,
+  Tinker
+} from "@effect-rl/core"
 import { NllEvaluator } from "@effect-rl/core/evaluation"
+import { RunOptions, type WeightedDatum } from "@effect-rl/core/program"
+import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import * as CommonSettings from "../CommonSettings.ts"
 import * as ExampleSettings from "../ExampleSettings.ts"
+import * as Pipeline from "../Pipeline.ts"
 import * as Recipe from "../Recipe.ts"
-import * as SumsToAnswer from "./SumsToAnswer.ts"
-import * as WorkedSum from "./WorkedSum.ts"
+import * as Sums from "./Sums.ts"
+import * as WorkedSums from "./WorkedSums.ts"
 
-const settings = Schema.Struct(ExampleSettings.fields({
-  model: "effect-rl/tiny-64",
-  iterations: 40,
-  batchSize: 64,
-  learningRate: 1e-3,
-  maxTokens: 40,
-  evalEvery: 10
-}))
+/** Errors of a run on examples with an evaluator of answers. */
+export type Error = Rl.Error | Renderer.RendererError | WeightedDatum.InvalidExample
+
+type Parts =
+  & Pick<Recipe.Task<Error>, "run" | "check" | "maxTokens" | "examples">
+  & Partial<Pick<Recipe.Task<Error>, "readers">>
+
+/** The task of a run on examples. Its problems are for playing alone, one sum at a time. */
+export const task = Effect.fnUntraced(function*(options: RunOptions.RunOptions<Error>, parts: Parts) {
+  const { model, run: { evaluators = [] } = {} } = options
+  const { run: settings } = yield* RunOptions.resolve(options)
+  const dataset = Sums.dataset(Sums.boxed, {
+    model,
+    batches: settings.iterations ?? 1,
+    groupsPerBatch: 1,
+    groupSize: 1
+  })
+  const task: Recipe.Task<Error> = { model, dataset, evaluators, settings, turns: 1, answerTo: Sums.answerTo, ...parts }
+  return task
+})
+
+/** The task of imitating the answers of a dataset. */
+export const imitating = (
+  model: ChatModel.ChatModel,
+  settings: CommonSettings.CommonSettings,
+  dataset: SupervisedDataset.SupervisedDataset<Error>,
+  evaluators: ReadonlyArray<Evaluator.Evaluator<Error>>
+) => {
+  const options = CommonSettings.options(model, settings)
+  const given = { ...options, dataset, run: { ...options.run, evaluators } }
+  return task(given, {
+    run: Supervised.run(given),
+    check: Supervised.validate(given),
+    examples: dataset,
+    maxTokens: settings.maxTokens
+  })
+}
 
 /** Evaluated by the likelihood of held-out examples, and by how often the model's own answers are right. */
 export const supervised = Recipe.make({
   name: "supervised",
   description: "Imitates worked sums; evaluated on 256 held-out ones and on its own answers to 512 held-out problems",
-  settings,
-  build: Effect.fnUntraced(function*(model, settings) {
-    const { maxTokens } = settings
-    const examples = WorkedSum.examples()
-    const dataset = SupervisedDataset.conversations(examples, {
-      model,
-      ...ExampleSettings.batches(examples, settings)
-    })
-    const heldOut = SupervisedDataset.conversations(WorkedSum.heldOutExamples(), { model, batchSize: 64 })
-    const evaluators: ReadonlyArray<Evaluator.Evaluator<SumsToAnswer.Error>> = [
+  settings: Schema.Struct(ExampleSettings.fields({
+    model: "effect-rl/tiny-64",
+    iterations: 40,
+    batchSize: 64,
+    learningRate: 1e-3,
+    maxTokens: 40,
+    evalEvery: 10
+  })),
+  build: (model, settings) => {
+    const examples = WorkedSums.examples()
+    const batches = ExampleSettings.batches(examples, settings)
+    const heldOut = SupervisedDataset.conversations(WorkedSums.heldOutExamples(), { model, batchSize: 64 })
+    return imitating(model, settings, SupervisedDataset.conversations(examples, { model, ...batches }), [
       NllEvaluator.make({ name: "held_out_examples", dataset: heldOut }),
-      SumsToAnswer.evaluator(model, maxTokens)
-    ]
-    const options = CommonSettings.options(model, settings)
-    const given = { ...options, dataset, run: { ...options.run, evaluators } }
-    return yield* SumsToAnswer.task(given, {
-      run: Supervised.run(given),
-      check: Supervised.validate(given),
-      examples: dataset,
-      maxTokens
-    })
+      Sums.evaluator(model, settings.maxTokens)
+    ])
+  }
+})
+
+/** Fails where the backend knows that the teacher does not read the student's tokens. */
+const checkTokenizer = Effect.fnUntraced(function*(teacher: string, { capabilities, name }: ChatModel.ChatModel) {
+  const own = capabilities.tokenizerFingerprint
+  const { tokenizerFingerprint = own } = yield* Tinker.Tinker.use((tinker) => tinker.capabilities(teacher))
+  if (own === undefined || tokenizerFingerprint === own) return
+  return yield* new InvalidOption.InvalidOption({
+    field: "teacher",
+    found: teacher,
+    expected: `a model or a checkpoint with the tokenizer of ${name}; the pipeline distill trains one first`
   })
+})
+
+/** A sampler of a model that the backend has under this name, or of a checkpoint. */
+const samplerOf = Effect.fnUntraced(function*(teacher: string, student: ChatModel.ChatModel) {
+  const tinker = yield* Tinker.Tinker
+  const models = yield* tinker.models
+  if (!models.includes(teacher)) return yield* tinker.createSamplingClient({ modelPath: teacher })
+  yield* checkTokenizer(teacher, student)
+  return yield* tinker.createSamplingClient({ baseModel: teacher })
+})
+
+/**
+ * The student answers, and each of its tokens is judged by how likely the teacher finds it. Rewards are reported, not trained on.
+ *
+ * @see tinker-cookbook `recipes/distillation/on_policy_distillation.py`
+ */
+export const onPolicyDistill = Recipe.make({
+  name: "on-policy-distill",
+  description: "Learns from a teacher's log-probabilities of the student's own answers to sums",
+  settings: Schema.Struct({
+    ...CommonSettings.fields({
+      model: "effect-rl/tiny-64",
+      iterations: 40,
+      learningRate: 1e-3,
+      maxTokens: 40,
+      evalEvery: 40
+    }),
+    groupsPerBatch: Setting.int({ default: 64, least: 1, unit: "problems", help: "Problems in each iteration" }),
+    groupSize: Setting.int({ default: 2, least: 1, unit: "attempts", help: "Answers to each problem" }),
+    teacher: Setting.text({
+      default: "effect-rl/tiny-128",
+      help: "Model to learn from, or the path of a checkpoint; its tokenizer must be the student's"
+    })
+  }),
+  build: Effect.fnUntraced(function*(model, settings) {
+    const { iterations, maxTokens, teacher } = settings
+    const options = CommonSettings.options(model, settings)
+    const given = {
+      ...options,
+      dataset: Sums.dataset(Sums.boxed, { ...settings, model, batches: iterations }),
+      sampling: { maxTokens },
+      run: { ...options.run, evaluators: [Sums.evaluator(model, maxTokens)] }
+    }
+    const run = Effect.map(
+      samplerOf(teacher, model),
+      (teacher) => Rl.run({ ...given, update: { ...given.update, credit: Credit.distill({ teacher }) } })
+    )
+    const task = yield* Recipe.task({ options: given, answerTo: Sums.answerTo })
+    return { ...task, run: Stream.unwrap(run), readers: 1 }
+  })
+})
+
+/** The student never sees a worked sum: all that it learns is in the teacher's log-probabilities of its own answers. */
+export const distill = Pipeline.make({
+  name: "distill",
+  description:
+    "Two stages on sums: trains a teacher on worked ones, then a student on its own answers, which the teacher scores",
+  settings: Schema.Struct({
+    model: Setting.text({ default: "effect-rl/tiny-64", help: "Base model, of the teacher and of the student" }),
+    seed: RunOptions.RunSettings.fields.seed,
+    teacherIterations: Setting.int({
+      default: 40,
+      least: 1,
+      unit: "iterations",
+      help: "Length of the first stage, in which the teacher imitates worked sums"
+    }),
+    iterations: Setting.int({
+      default: 40,
+      least: 1,
+      unit: "iterations",
+      help: "Length of the second stage, in which the teacher scores the student's own answers"
+    }),
+    maxTokens: Setting.int({ default: 40, least: 1, unit: "tokens", help: "Longest answer" })
+  }),
+  stages: ({ iterations, maxTokens, model, seed, teacherIterations }): ReadonlyArray<Pipeline.Stage<Error>> => {
+    const lasting = (iterations: number) => ({ model, seed, maxTokens, iterations, evalEvery: iterations })
+    return [
+      { name: "teacher", recipe: supervised, settings: () => lasting(teacherIterations) },
+      {
+        name: "student",
+        recipe: onPolicyDistill,
+        settings: (of) => ({ ...lasting(iterations), teacher: of("teacher").samplerPath })
+      }
+    ]
+  }
 })

@@ -1,5 +1,5 @@
 import { Message } from "@effect-rl/core"
-import { Boxed, ColumnAddition, WorkedSum } from "@effect-rl/recipes"
+import { Boxed, WorkedSums } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 
@@ -10,24 +10,24 @@ const boxedIn = ([, answer]: ReadonlyArray<Message.Message>) =>
 
 describe("a worked sum", () => {
   it("is added in columns and boxed", () => {
-    assert.deepStrictEqual(texts(WorkedSum.right([47, 28])), [
+    assert.deepStrictEqual(texts(WorkedSums.right([47, 28])), [
       "What is 47 + 28? Write your answer in \\boxed{} format.",
       "7+8=15,4+2+1=7 so \\boxed{75}"
     ])
   })
 
   it("is preferred to a wrong number, worked out or guessed", () => {
-    for (const { chosen, rejected } of WorkedSum.preferences()) {
+    for (const { chosen, rejected } of WorkedSums.preferences()) {
       assert.strictEqual(rejected[0]?.content, chosen[0]?.content)
       assert.notStrictEqual(boxedIn(rejected), boxedIn(chosen))
       assert.match(boxedIn(rejected) ?? "", /^\d+$/)
     }
-    assert.include(texts(WorkedSum.wrong([47, 28])).at(1), `${ColumnAddition.columns(47, 28)} so`)
-    assert.match(texts(WorkedSum.wrong([46, 28])).at(1) ?? "", /^\\boxed\{\d+\}$/)
+    assert.include(texts(WorkedSums.wrong([47, 28])).at(1), `${WorkedSums.columns(47, 28)} so`)
+    assert.match(texts(WorkedSums.wrong([46, 28])).at(1) ?? "", /^\\boxed\{\d+\}$/)
   })
 
   it("is never trained on where it is held out", () => {
-    const questions = new Set(WorkedSum.examples().map((conversation) => texts(conversation)[0]))
-    assert.isTrue(WorkedSum.heldOutExamples().every((conversation) => !questions.has(texts(conversation)[0])))
+    const questions = new Set(WorkedSums.examples().map((conversation) => texts(conversation)[0]))
+    assert.isTrue(WorkedSums.heldOutExamples().every((conversation) => !questions.has(texts(conversation)[0])))
   })
 })

@@ -2,25 +2,41 @@
 import { Message, type SupervisedDataset } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import * as MathEnv from "../math/MathEnv.ts"
-import * as BoxedAddition from "./BoxedAddition.ts"
-import { columns } from "./ColumnAddition.ts"
-import { heldOutPairs } from "./HeldOutPairs.ts"
+import { heldOutPairs, type Pair, question, trainingPairs } from "./Sums.ts"
 
-type Pair = readonly [a: number, b: number]
+/**
+ * Column addition from the right, as the embedded models know it from pretraining: `7+8=15,4+2+1=7`.
+ *
+ * @example
+ * WorkedSums.columns(47, 38)
+ */
+export const columns = (a: number, b: number): string => {
+  const digits = (n: number) => String(n).split("").reverse().map(Number)
+  const [as, bs] = [digits(a), digits(b)]
+  let carry = 0
+  return Array.from({ length: Math.max(as.length, bs.length) }, (_, i) => {
+    const [x, y] = [as[i] ?? 0, bs[i] ?? 0]
+    const total = x + y + carry
+    const step = `${x}+${y}${carry === 1 ? "+1" : ""}=${total}`
+    carry = total >= 10 ? 1 : 0
+    return step
+  }).join(",")
+}
 
-const question = ([a, b]: Pair) => Message.user(MathEnv.question(`What is ${a} + ${b}?`))
+/** The question, with where to put the answer. */
+export const asked = (pair: Pair) => Message.user(MathEnv.question(question(pair)))
 
 /**
  * The question and its right answer, worked out.
  *
  * @example
- * const dataset = Preferences.pairs([{ chosen: WorkedSum.right([4, 7]), rejected: WorkedSum.wrong([4, 7]) }], {
+ * const dataset = Preferences.pairs([{ chosen: WorkedSums.right([4, 7]), rejected: WorkedSums.wrong([4, 7]) }], {
  *   model,
  *   batchSize: 1
  * })
  */
 export const right = ([a, b]: Pair): SupervisedDataset.Conversation => [
-  question([a, b]),
+  asked([a, b]),
   Message.assistant(`${columns(a, b)} so \\boxed{${a + b}}`)
 ]
 
@@ -34,7 +50,7 @@ const missed = ([a, b]: Pair) => {
 
 /** The same question with a wrong answer: for odd `a` worked out up to the last step, for even `a` guessed. */
 export const wrong = ([a, b]: Pair): SupervisedDataset.Conversation => [
-  question([a, b]),
+  asked([a, b]),
   Message.assistant(`${a % 2 === 1 ? `${columns(a, b)} so ` : ""}\\boxed{${missed([a, b])}}`)
 ]
 
@@ -47,8 +63,8 @@ export interface Preferred {
 const preference = (pair: Pair): Preferred => ({ chosen: right(pair), rejected: wrong(pair) })
 
 /** Examples and preferences of every pair that is not held out. */
-export const examples = () => BoxedAddition.trainingPairs.map(right)
-export const preferences = () => BoxedAddition.trainingPairs.map(preference)
+export const examples = () => trainingPairs.map(right)
+export const preferences = () => trainingPairs.map(preference)
 
 /** Examples and preferences of the held-out pairs, each in one order. */
 export const heldOutExamples = () => heldOutPairs.map(right)

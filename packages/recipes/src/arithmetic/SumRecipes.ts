@@ -1,0 +1,100 @@
+/** Recipes of reinforcement learning on sums. */
+import { type ChatModel, Evaluator, ProblemGroupBuilder, Setting } from "@effect-rl/core"
+import * as Schema from "effect/Schema"
+import * as Recipe from "../Recipe.ts"
+import * as TrainingSettings from "../TrainingSettings.ts"
+import * as Sums from "./Sums.ts"
+
+/** The task on sums of one kind. */
+const task = (
+  model: ChatModel.ChatModel,
+  settings: TrainingSettings.TrainingSettings,
+  kind: Sums.Kind,
+  evaluators: ReadonlyArray<ReturnType<typeof Sums.evaluator>> = []
+) => {
+  const options = TrainingSettings.options(model, settings)
+  return Recipe.task({
+    answerTo: Sums.answerTo,
+    options: {
+      ...options,
+      dataset: Sums.dataset(kind, { ...settings, model, batches: settings.iterations }),
+      run: { ...options.run, evaluators }
+    }
+  })
+}
+
+/** Held-out problems are evaluated twice: sampled as in training, and with the most likely token each time. */
+export const arithmetic = Recipe.make({
+  name: "arithmetic",
+  description: "Sums of two numbers below 100, answers in a box; evaluated on 512 held-out problems",
+  settings: Schema.Struct(TrainingSettings.fields({
+    model: "effect-rl/tiny-128",
+    iterations: 25,
+    groupsPerBatch: 32,
+    groupSize: 8,
+    learningRate: 1e-3,
+    maxTokens: 40,
+    evalEvery: 25
+  })),
+  build: (model, settings) => {
+    const { maxTokens } = settings
+    return task(model, settings, Sums.boxed, [
+      Sums.evaluator(model, maxTokens),
+      Evaluator.testSet({ name: "held_out_greedy", groups: Sums.heldOut(model), maxTokens, temperature: 0 })
+    ])
+  }
+})
+
+/**
+ * Upstream's first recipe; a few steps are enough to see whether training works.
+ *
+ * @see tinker-cookbook `recipes/math_rl`, env "arithmetic"
+ */
+export const plainArithmetic = Recipe.make({
+  name: "plain-arithmetic",
+  description:
+    "Sums of two numbers up to 100, one worked example, the last number counts; upstream's problems in order",
+  settings: Schema.Struct(TrainingSettings.fields({
+    model: "effect-rl/tiny-128",
+    iterations: 100,
+    groupsPerBatch: 100,
+    groupSize: 4,
+    learningRate: 1e-3,
+    maxTokens: 5,
+    evalEvery: 0
+  })),
+  build: (model, settings) => task(model, settings, Sums.plain)
+})
+
+/** A real language model that answers most of these sums wrongly, and learns them within half an hour on two cores. */
+export const smolLm2Sums = Recipe.make({
+  name: "smollm2-sums",
+  description: "Sums of two numbers below 100 for SmolLM2, the last number counts; evaluated on 200 held-out problems",
+  onEngine: {
+    says:
+      "SmolLM2 is not here, which npm run smollm2 fetches; a tiny model shows how the recipe works; it will not learn",
+    settings: { model: "effect-rl/tiny-128" },
+    withSmolLm2: { says: "30 iterations take about half an hour on two cores", settings: { model: "smollm2" } }
+  },
+  settings: Schema.Struct({
+    ...TrainingSettings.fields({
+      model: "smollm2",
+      iterations: 30,
+      groupsPerBatch: 16,
+      groupSize: 8,
+      learningRate: 3e-4,
+      maxTokens: 24,
+      evalEvery: 15
+    }),
+    loraRank: Setting.int({ least: 1, default: 8, unit: "dimensions", help: "Rank of the adapter", identity: true })
+  }),
+  build: (model, settings) => {
+    const groups = Sums.heldOutPairs.slice(0, 200).map(([a, b], place) =>
+      ProblemGroupBuilder.make({ key: `${place}/${a}+${b}`, size: 1, env: () => Sums.unboxed.env(model, a, b) })
+    )
+    const { maxTokens } = settings
+    return task(model, settings, Sums.unboxed, [
+      Evaluator.testSet({ name: "held_out_greedy", groups, maxTokens, temperature: 0 })
+    ])
+  }
+})
