@@ -133,7 +133,7 @@ const decode = (message: Prompt.Message): Effect.Effect<ReadonlyArray<Message.Me
   }
 }
 
-/** Fails where a prompt holds what messages cannot say, such as files. */
+/** The messages of a prompt; fails for parts that messages do not have, such as files. */
 export const fromPrompt = (
   { content }: Prompt.Prompt
 ): Effect.Effect<ReadonlyArray<Message.Message>, AiError.AiError> =>

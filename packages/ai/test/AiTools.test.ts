@@ -71,7 +71,7 @@ describe("the tools of a toolkit", () => {
   )
 
   test(
-    "answer with their encoded result, a text as it is",
+    "answer with their encoded result, or a text unchanged",
     Effect.gen(function*() {
       const tools = AiTools.fromToolkit(yield* kit)
       assert.deepStrictEqual(yield* call(tools, "weather", `{"city": "Lima"}`), { content: `{"degrees": 20}` })

@@ -1,4 +1,4 @@
-/** Ctrl-C as the end of one piece of work, after which the program goes on. */
+/** Ctrl-C as the end of one piece of work, after which the program continues. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 

@@ -24,7 +24,7 @@ describe("the process", () => {
       )
     }))
 
-  it.live("saves when interrupted, says how to go on, ends with 130 and resumes", () =>
+  it.live("saves when interrupted, says how to resume, ends with 130 and resumes", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const args = (iterations: number) => [
@@ -75,7 +75,7 @@ describe("the process", () => {
       assert.deepStrictEqual([code, errors], [130, "ended at once: what was not saved yet is lost\n"])
     }))
 
-  it.live("goes on after a Ctrl-C that ends a piece of its work, and ends at the next", () =>
+  it.live("continues after a Ctrl-C that ends a piece of its work, and ends at the next", () =>
     Effect.gen(function*() {
       const program = fileURLToPath(new URL("./ctrl-c.ts", import.meta.url))
       const acts: ReadonlyArray<Act> = [

@@ -87,7 +87,7 @@ describe("effect-rl", () => {
       assert.deepStrictEqual(out, [])
     }))
 
-  it.effect("spells out control characters of what was typed", () =>
+  it.effect("spells out control characters in typed text", () =>
     Effect.gen(function*() {
       const { errors } = yield* run("train", "\u001b[31mred")
       has(errors, "\\u{1b}[31mred")

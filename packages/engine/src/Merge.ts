@@ -142,7 +142,7 @@ const reader = (checkpoint: Checkpoint.Checkpoint, { config, find }: Base) => {
   })
 }
 
-/** The tensors to write with the base's tensor that each comes from: a tied head that was adapted is a tensor of its own. */
+/** The tensors to write, each with its source in the base: an adapted tied head becomes a tensor of its own. */
 const tensorsOf = (config: ModelConfig, hasHead: boolean) => {
   const own = Weights.tensors(config).map(({ name, shape }) => ({ name, source: name, shape, dtype: "F32" as const }))
   const shape = [config.vocabularySize, config.hiddenSize]

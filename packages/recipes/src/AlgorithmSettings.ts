@@ -45,7 +45,7 @@ const sized = Schema.decodeUnknownOption(Sized)
 const named = Schema.decodeUnknownOption(Named)
 
 /**
- * What was given for a recipe's settings, with those of the algorithm that it names: those that were given as well come first.
+ * The given settings of a recipe over those of the algorithm that they name.
  *
  * @example
  * const given = AlgorithmSettings.applied({ algorithm: "dapo", clipHigh: 1.4 }, TrainingSettings.TrainingSettings)

@@ -12,11 +12,11 @@ export interface Line {
   readonly kind: string
   /** Milliseconds since 1970. */
   readonly at: number
-  /** Undefined where it is not known, or nothing is left. */
+  /** Undefined if the size is unknown or the files are gone. */
   readonly bytes: number | undefined
-  /** Milliseconds since 1970; null where it is kept. */
+  /** Milliseconds since 1970; null for a checkpoint that does not expire. */
   readonly expiresAt: number | null
-  /** `public` where everybody may use it, `gone` where nothing is left of it. */
+  /** `public` if everybody may use it, `gone` if its files are gone. */
   readonly state: "" | "public" | "gone"
 }
 

@@ -56,7 +56,7 @@ export const list = Effect.fnUntraced(function*(run: string) {
 
 const refused = (found: string, expected: string) => new InvalidOption.InvalidOption({ field: "path", found, expected })
 
-/** Deletes the weights and the sampler's weights of a checkpoint. The newest stays: the run could not go on without it. */
+/** Deletes the weights and the sampler's weights of a checkpoint. The newest stays: the run could not be resumed without it. */
 export const remove = Effect.fnUntraced(function*(run: string, address: string) {
   const fs = yield* FileSystem.FileSystem
   const records = yield* saved(run)

@@ -2,7 +2,7 @@
 import { RestClient } from "@effect-rl/tinker"
 import * as Effect from "effect/Effect"
 
-/** Services answer slowly, but give long pages. */
+/** Checkpoints per request: services answer slowly, but allow long pages. */
 const page = 1000
 
 /** The checkpoints of a run, and how many others it has. */

@@ -43,7 +43,7 @@ const activity = ({ evaluator, groups, phase }: Progress.Progress) => {
   }
 }
 
-/** What is going on now; empty at the end. */
+/** The current activity; empty at the end. */
 export const doing = (progress: Progress.Progress): string => {
   const isIteration = progress.phase === "sampling" || progress.phase === "training"
   const place = isIteration ? `iteration ${iterationNumber(progress.iteration + 1, progress.iterations)} ` : ""

@@ -16,7 +16,7 @@ const play = (recipe: string, input: ReadonlyArray<string>, ...args: ReadonlyArr
   })
 
 describe("effect-rl play", () => {
-  it.effect("shows the prompt as a model sees it, reads an answer, and tells what it earned", () =>
+  it.effect("shows the prompt as a model sees it, reads an answer, and shows its reward", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* play("plain-arithmetic", ["well, 91"]), [
         "<|im_start|>user",
@@ -123,14 +123,14 @@ describe("effect-rl play", () => {
       assert.include(out.slice(won), "    move: [6]")
     }))
 
-  it.effect("tells what was played when the input ends in the middle", () =>
+  it.effect("reports the turns so far if the input ends early", () =>
     Effect.gen(function*() {
       const out = yield* play("guess-number", ["Guess: 5"])
       assert.include(out, "left after 1 turn: the input has ended")
       assert.include(out, "    feedback: Too low")
     }))
 
-  it.effect("spells out control characters of problems and of what was typed", () =>
+  it.effect("spells out control characters of problems and of typed text", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path

@@ -51,7 +51,7 @@ const historyOf = (entries: ReadonlyArray<RunRecord.Entry>) =>
   }).pipe(Effect.provide(RunStore.RunStore.layerMemory))
 
 describe("RunHistory", () => {
-  it.effect("leaves out what a resume abandoned, and has the latest of what was measured twice", () =>
+  it.effect("leaves out abandoned records, and has the latest of repeated measurements", () =>
     Effect.gen(function*() {
       const { measurements, rewards } = yield* historyOf([
         evaluated(0, 0.3),

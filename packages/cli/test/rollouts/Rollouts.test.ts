@@ -100,7 +100,7 @@ describe("effect-rl audit", () => {
 })
 
 describe("effect-rl train --audit", () => {
-  it.effect("reports findings while the run goes on, which does not change the run", () =>
+  it.effect("reports findings during the run without changing it", () =>
     Effect.gen(function*() {
       const [folder, plain] = [yield* runFolder, yield* runFolder]
       const large = short.map((arg) => arg === "4" ? "8" : arg)

@@ -84,7 +84,7 @@ describe("effect-rl chat", () => {
       assert.strictEqual(displayed.join(""), `${Untrusted.showLines(answer?.message.content ?? "")}\n`)
     }))
 
-  it.effect("keeps the conversation when Ctrl-C ends an answer, goes on with it, and saves it", () =>
+  it.effect("keeps the conversation when Ctrl-C ends an answer, continues and saves it", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -116,7 +116,7 @@ describe("effect-rl chat", () => {
       assert.isAbove(saved.messages[1].content.length, 0)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("goes on with a conversation of a file, and tells the model of its tools", () =>
+  it.effect("continues a conversation of a file, with its tools", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path

@@ -40,7 +40,7 @@ const trained = (folder: string, ...flags: ReadonlyArray<string>) =>
   })
 
 describe("effect-rl train rlhf", () => {
-  it.effect("begins each stage with what those before it saved, and goes on with the one that is not finished", () =>
+  it.effect("begins each stage with the checkpoints of earlier ones, and resumes an unfinished stage", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const out = yield* trained(folder, "--rl-iterations", "2")
@@ -87,7 +87,7 @@ const numbers = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   records.filter(RunRecord.guards.Updated).map(({ metrics, reward }) => [metrics["nll"], reward?.mean])
 
 describe("effect-rl train ./pipeline.ts", () => {
-  it.live("saves where Ctrl-C ends a stage, and goes on there as if nothing had been", () =>
+  it.live("saves when Ctrl-C ends a stage, and resumes there exactly", () =>
     Effect.gen(function*() {
       const [folder, whole] = [yield* runFolder, yield* runFolder]
       const cut = yield* launch([...own, "--log-path", folder], {
@@ -137,7 +137,7 @@ describe("effect-rl train ./pipeline.ts", () => {
 })
 
 describe("effect-rl train distill", () => {
-  it.effect("teaches a student by what it trained before, whatever the model's tokenizer", () =>
+  it.effect("teaches a student by an earlier stage's model, whatever its tokenizer", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const short = ["--teacher-iterations", "2", "--iterations", "1", "--max-tokens", "8"]

@@ -159,7 +159,7 @@ describe("the line of an iteration", () => {
     assert.include(line({ ...updated(0), updates: [] }), "no signal, nothing trained")
   })
 
-  it("shows what is not a number as a dash", () => {
+  it("shows NaN as a dash", () => {
     assert.include(line({ ...updated(0), reward: { mean: NaN } }), "reward –  informative")
   })
 })
@@ -183,7 +183,7 @@ describe("the line of an evaluation", () => {
     )
   })
 
-  it("goes on below where it is longer than a terminal of 80 columns, colours apart", () => {
+  it("wraps lines wider than a terminal of 80 columns, not counting colours", () => {
     const name = "held_out_preferences"
     const metrics = { [`${name}/pairs`]: 256, [`${name}/margin`]: 0.125 }
     const record = { ...evaluated(120), evaluator: name, metrics }

@@ -46,7 +46,7 @@ describe("effect-rl train", () => {
 })
 
 describe("effect-rl train --view", () => {
-  it.effect("prints one address, which shows the run while it goes on", () =>
+  it.effect("prints one address, which shows the live run", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { line } = yield* firstLine([...short, "--iterations", "1000", "--log-path", folder, "--view"])

@@ -41,7 +41,7 @@ export class Tinker extends Context.Service<Tinker, {
   readonly models: Effect.Effect<ReadonlyArray<string>, TinkerError>
   readonly capabilities: (model: string) => Effect.Effect<Capabilities, TinkerError>
   readonly createLoraTrainingClient: (options: LoraOptions) => Effect.Effect<TrainingClient, TinkerError, Scope.Scope>
-  /** A training client that goes on from `saveState`, with its optimizer. */
+  /** A training client that continues from `saveState`, with its optimizer. */
   readonly createTrainingClientFromState: (
     path: string,
     options?: StateOptions

@@ -1,6 +1,6 @@
 /**
  * Graders decide the reward of an episode or of a group. A grader has a time limit. One that throws or hangs fails its member or its group as
- * `Ungraded`, and the failure policy says what follows; by default the run goes on without them.
+ * `Ungraded`, and the failure policy decides; by default the run continues without them.
  *
  * @example
  * const grade = Grader.run(Effect.succeed({ reward: 1 }))

@@ -63,7 +63,7 @@ export interface Origin {
   readonly turns: number
   /** Counts the datums of a member from 0: another one begins where a prompt rewrites what was read or written before. */
   readonly segment: number
-  /** Optimizer steps that led to the weights that were sampled from. */
+  /** Optimizer steps behind the weights that sampled it. */
   readonly samplerStep: number
 }
 

@@ -6,7 +6,7 @@ import type { MakeReader } from "./DeltaSink.ts"
 /** Passes text on as it arrives. */
 export const text: MakeReader = (sink) => ({ write: sink.text, end: () => {} })
 
-/** Passes text on as it arrives, except for a response whose beginning may be that of something else: that is read as a whole. */
+/** Passes text on as it arrives, unless its beginning may be that of a tool call or the like: such a response is read whole. */
 export const unless = (
   isHeld: (beginning: string) => boolean,
   read: (text: string) => Message.Message

@@ -51,7 +51,7 @@ const trendChecks = [
 ]
 
 /**
- * Audits a run record by record, also while it goes on: a group when it is recorded, trends when its iteration is done. Groups of
+ * Audits a run record by record, also a live one: a group when it is recorded, trends when its iteration is done. Groups of
  * evaluations are left out, as they are not trained on. A trend is reported when it begins. A group that cannot be read is a finding.
  */
 export const make = (

@@ -232,7 +232,7 @@ const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
   )
 }
 
-/** Longest time for a group that is sampled ahead, so that one that hangs does not keep its place for ever. */
+/** Longest time for a group that is sampled ahead, so that a hanging group does not keep its place for ever. */
 export const defaultGroupTimeout = "1 hour"
 
 /** A member may take as long as its group, which does not wait for it any longer. */

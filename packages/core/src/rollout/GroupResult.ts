@@ -43,7 +43,7 @@ export interface Group {
   readonly iteration: number
   readonly key: string
   readonly tags: ReadonlyArray<string>
-  /** Optimizer steps that led to the weights that were sampled from. */
+  /** Optimizer steps behind the weights that sampled it. */
   readonly samplerStep: number
   readonly members: ReadonlyArray<Option.Option<Trajectory.Trajectory>>
   readonly rewardsG: Float64Array

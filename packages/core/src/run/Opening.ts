@@ -116,7 +116,7 @@ const opened = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
 const continuesAfter = (saved: RunRecord.Saved | undefined) => saved?.sequence ?? -1
 
 /**
- * Begins a run, or goes on after its newest checkpoint. Nothing is recorded before the backend has the training client, so that
+ * Begins a run, or resumes it from its newest checkpoint. Nothing is recorded before the backend has the training client, so that
  * a run that could not begin pins nothing.
  */
 export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(

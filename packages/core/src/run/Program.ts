@@ -124,7 +124,7 @@ export interface Program<Cursor, out E = never, out R = never> {
   readonly code?: string | undefined
   /** Iterations submitted before the last one is settled: 0 where sampling needs its weights, 1 where it does not. */
   readonly ahead: number
-  /** Updates go on while weights are evaluated that were saved for that; otherwise they wait. */
+  /** Whether updates continue during an evaluation, which then reads weights saved for it; otherwise they wait. */
   readonly evaluatesBeside?: boolean
   /** The iterations from the cursor on; those after the first `until` iterations of the run are not asked for. */
   readonly iterations: (

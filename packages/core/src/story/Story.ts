@@ -1,6 +1,6 @@
 /**
  * A run as its records tell it so far: groups and what updates made of them, iterations, evaluations, checkpoints, what it is doing, what
- * went wrong. Built one record at a time, so that a run that goes on costs no more than its new records. Payloads stay in the store.
+ * went wrong. Built one record at a time, so that following a live run costs no more than its new records. Payloads stay in the store.
  *
  * @example
  * const story = Story.fromRecords(records)

@@ -41,7 +41,7 @@ describe("RequestQueue", () => {
       assert.deepStrictEqual([yield* pending.await, yield* pending.await, runs], [1, 1, 1])
     }))
 
-  it.effect("goes on after a failure that was awaited", () =>
+  it.effect("continues after a failure that was awaited", () =>
     Effect.gen(function*() {
       const queue = yield* RequestQueue.make
       const pending = yield* queue.submit("optimStep", Effect.fail(broken))

@@ -167,7 +167,7 @@ describe("a prompt that does not continue the history is marked as a fork", () =
 })
 
 describe("messages that are added", () => {
-  it.effect("follow what was sampled, too", () =>
+  it.effect("follow sampled tokens, too", () =>
     Effect.gen(function*() {
       const response = { tokens: pieces("a", "b", Talk.end) }
       const env = yield* MessageEnv.toEnv(Talk.scripted({ reward: 0, reply: "go on" }), {
@@ -209,7 +209,7 @@ describe("a rollout with tools", () => {
       )
   }
 
-  it.effect("is one datum, with what was sampled as its only targets", () =>
+  it.effect("is one datum, with the sampled tokens as its only targets", () =>
     Effect.gen(function*() {
       const sampled = (...tokens: ReadonlyArray<number>) => ({
         tokens: Int32Array.from(tokens),

@@ -146,7 +146,7 @@ const perMember = all.flatMap((vector) => {
 const whitened = all.filter(({ kind }) => kind === "reinforce_pp" || kind === "reinforce_pp_baseline")
 
 describe("recorded advantages of other projects", () => {
-  it("are all compared, but for these reasons", () => {
+  it("are all compared, except for these reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(EstimatorRows.lines, EstimatorRows.reasonOf),
       RecordedLines.accountOf("core/training/estimators.jsonl.gz")

@@ -76,7 +76,7 @@ describe("a policy that samples", () => {
       assert.isTrue(error.isRetryable)
     }).pipe(Effect.provide(ScriptedTinker.layer({ sample: () => ({ sequences: [] }) }))))
 
-  it.effect("returns what was sampled, log-probabilities and stop reason included", () =>
+  it.effect("returns the sampled tokens with log-probabilities and stop reason", () =>
     Effect.gen(function*() {
       const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
       const action = yield* policy.act({ prompt, stop: [], key })

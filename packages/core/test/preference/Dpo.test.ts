@@ -61,7 +61,7 @@ describe("a run of direct preference optimisation", () => {
       assert.deepStrictEqual(yield* references, ["effect-rl/scripted"])
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("keeps its reference, and goes on exactly, wherever it was interrupted", () =>
+  it.effect("keeps its reference, and resumes exactly, wherever it was interrupted", () =>
     Effect.gen(function*() {
       const expected = yield* Effect.provide(Effect.andThen(Stream.runDrain(run()), updates), fresh, { local: true })
       for (let stop = 1; stop < 6; stop++) {

@@ -54,7 +54,7 @@ describe("the seed of a turn", () => {
   })
 })
 
-describe("what is derived", () => {
+describe("a derived seed", () => {
   it("tells parts apart, however they are cut", () => {
     assert.notStrictEqual(Seed.derive(0, "ab", "c"), Seed.derive(0, "a", "bc"))
     assert.notStrictEqual(Seed.derive(0, 1, 23), Seed.derive(0, 12, 3))

@@ -55,7 +55,7 @@ describe("Regrade.run", () => {
       if (first === undefined || second === undefined) return assert.fail("no two updates")
       const [early, late] = first.groups
       if (early === undefined || late === undefined) return assert.fail("no two groups")
-      // As if the second update had trained on a group of the first batch too.
+      // Pretends that the second update had also trained on a group of the first batch.
       yield* append({ ...first, groups: [early] })
       yield* append({ ...second, groups: [{ ...late, iteration: first.iteration }, ...second.groups] })
       const again = yield* regraded()

@@ -45,7 +45,7 @@ const cases = <A>(schema: Schema.Codec<A, unknown>, kind: string) =>
   )
 
 describe("numbers of tinker-cookbook", () => {
-  it("are compared, but for these reasons", () => {
+  it("are compared, except for these reasons", () => {
     const counts = RecordedLines.counted(rows, reasonOf)
     assert.deepStrictEqual(counts, RecordedLines.accountOf("core/rl/kl.jsonl.gz and misc.jsonl.gz"))
   })

@@ -73,7 +73,7 @@ describe("On a backend without log-probabilities of prompts", () => {
       assert.deepStrictEqual(yield* calls, ["CreateSamplingClient"])
     }).pipe(Effect.scoped, Effect.provide(layer)))
 
-  it.effect("a run goes on with a teacher of another backend that has them", () =>
+  it.effect("a run continues with a teacher of another backend that has them", () =>
     Effect.gen(function*() {
       yield* run(Credit.distill({ teacher: elsewhere }))
       assert.include(yield* calls, "OptimStep")

@@ -31,7 +31,7 @@ const fresh = Task.layer({ sample: Task.answersHalf })
 
 const uninterrupted = Effect.provide(Effect.andThen(Stream.runDrain(run), asked), fresh, { local: true })
 
-it.effect("an interrupted run goes on with the problems of an uninterrupted one", () =>
+it.effect("an interrupted run continues with the problems of an uninterrupted one", () =>
   Effect.gen(function*() {
     const expected = yield* uninterrupted
     assert.strictEqual(expected.length, iterations)

@@ -73,7 +73,7 @@ describe("Dynamic sampling", () => {
       assert.deepStrictEqual(yield* Task.records, [])
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("goes on exactly where it was interrupted", () =>
+  it.effect("resumes exactly where it was interrupted", () =>
     Effect.gen(function*() {
       const dynamic = { minInformative: 2 }
       const whole = yield* run(dynamic).pipe(Effect.provide(RunStore.RunStore.layerMemory, { local: true }))

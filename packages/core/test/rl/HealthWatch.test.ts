@@ -53,7 +53,7 @@ describe("A run that stops on its health", () => {
       assert.deepStrictEqual(given.slice(-2).map(({ _tag }) => _tag), ["Failed", "Saved"])
     }).pipe(Effect.provide(layer(3))))
 
-  it.effect("lets the run go on from its checkpoint where it is resumed without stopOn", () =>
+  it.effect("lets the run continue from its checkpoint if it is resumed without stopOn", () =>
     Effect.gen(function*() {
       yield* Effect.ignore(Stream.runDrain(run({ stopOn })))
       const records = yield* Stream.runCollect(run({}))

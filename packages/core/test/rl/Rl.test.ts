@@ -239,7 +239,7 @@ describe("Resuming", () => {
       assert.lengthOf(yield* Task.trace, before.length + 1)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("goes on from the checkpoint before one that is gone, and says which one is broken", () =>
+  it.effect("resumes from the checkpoint before one that is gone, and names the broken one", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ epochs: 2, run: { iterations: 2, saveEvery: 1 } }))
       const error = yield* Effect.flip(Stream.runDrain(run({ epochs: 2 })))

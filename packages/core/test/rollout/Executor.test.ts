@@ -70,7 +70,7 @@ const answers = Task.layer({ sample: Task.answersHalf })
 const withSums = Effect.provide(Layer.provideMerge(registry, answers))
 
 describe("the tokens that an executor uses", () => {
-  it.effect("are told to the metering of the caller", () =>
+  it.effect("are counted by the caller's metering", () =>
     Effect.gen(function*() {
       const { metering, used } = Metering.counter()
       const groups = Rollout.stream([sums.builder({ index: 0, size: 3 })], yield* policy)

@@ -151,7 +151,7 @@ describe("a run killed after any record", () => {
       }
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("counts what was spent before the kill against the budget", () =>
+  it.effect("counts spending before the kill against the budget", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
       yield* Stream.runDrain(run())

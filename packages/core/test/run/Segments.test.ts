@@ -21,7 +21,7 @@ it.effect("A run that began anew with other options never uses earlier groups, h
     assert.isEmpty(groups.filter(({ recalled }) => recalled !== undefined))
   }).pipe(Effect.provide(Task.layer())))
 
-it.effect("A run that goes on with the same options uses groups of every opening", () =>
+it.effect("A run that is resumed with the same options uses groups of every opening", () =>
   Effect.gen(function*() {
     yield* train(1, RunRecord.guards.GroupRolledOut)
     yield* train(1, RunRecord.guards.Opened)

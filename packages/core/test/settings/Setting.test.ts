@@ -184,7 +184,7 @@ describe("settings of groups beside each other", () => {
 describe("settings that are sent", () => {
   const given = { sampling: { interruptTimeout: "2 seconds", limits: { turnTimeout: Duration.minutes(1) } } } as const
 
-  it("have their durations in milliseconds, and decode to what was sent", () => {
+  it("have durations in milliseconds, and decode to the sent values", () => {
     const sent = Setting.send(Program, given)
     assert.deepStrictEqual(sent, { sampling: { interruptTimeout: 2000, limits: { turnTimeout: 60_000 } } })
     assert.deepStrictEqual(Schema.decodeUnknownSync(Setting.sent(Program))(JSON.parse(JSON.stringify(sent))), sent)

@@ -178,7 +178,7 @@ const rates = cases("lr_schedule", ScheduleCase)
 const batches = cases("batches", BatchesCase)
 
 describe("vectors of supervised learning", () => {
-  it("are all compared, but for these reasons", () => {
+  it("are all compared, except for these reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(lines, reasonOf),
       RecordedLines.accountOf("core/training/supervised.jsonl.gz")
@@ -283,7 +283,7 @@ const submittedUpstream = ({ calls }: typeof LoopCase.Type["output"]): ReadonlyA
   })
 
 describe("recorded loops of supervised learning", () => {
-  it("are all run, but for these reasons", () => {
+  it("are all replayed, except for these reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(loopLines, loopReason),
       RecordedLines.accountOf("core/training/sftloop.jsonl.gz")

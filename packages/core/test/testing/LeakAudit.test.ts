@@ -4,7 +4,7 @@ import { Effect, Fiber } from "effect"
 
 const live = Effect.flatMap(LeakAudit.LeakAudit, ({ counts }) => Effect.map(counts, LeakAudit.live))
 
-it.effect("counts what is held, per kind", () =>
+it.effect("counts held resources by kind", () =>
   Effect.gen(function*() {
     const { counts, track } = yield* LeakAudit.LeakAudit
     yield* Effect.scoped(Effect.gen(function*() {
@@ -50,7 +50,7 @@ it.effect("counts releases that come twice as one too many", () =>
     assert.deepStrictEqual(yield* live, { sandbox: -1 })
   }).pipe(Effect.provide(LeakAudit.LeakAudit.layer)))
 
-it.effect("counts fibers that go on", () =>
+it.effect("counts running fibers", () =>
   Effect.gen(function*() {
     const { fibers } = yield* LeakAudit.LeakAudit
     const inScope = yield* Effect.scoped(fibers(Effect.andThen(Effect.forkScoped(Effect.never), live)))

@@ -42,7 +42,7 @@ export interface Reader {
   readonly read: (tensor: Tensor, offset: number, into: Uint8Array) => Effect.Effect<void, GgufError>
 }
 
-/** Bytes of the file that are read at first in the hope that the header ends within them. */
+/** Bytes of the first read, which usually hold the whole header. */
 const firstBytes = 1 << 22
 const largestHeader = 1 << 28
 

@@ -26,7 +26,7 @@ const race = <E, R>(racers: Readonly<Record<string, Effect.Effect<unknown, E, R>
   })
 
 describe("one thread", () => {
-  it.effect("goes on sampling while it trains", () =>
+  it.effect("keeps sampling while it trains", () =>
     Effect.gen(function*() {
       const { sampler, trained } = yield* clients
       const ended = yield* race({
@@ -36,7 +36,7 @@ describe("one thread", () => {
       assert.deepStrictEqual(ended, ["sampling", "training"])
     }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(0))))
 
-  it.effect("goes on training while it samples", () =>
+  it.effect("keeps training while it samples", () =>
     Effect.gen(function*() {
       const { sampler, trained } = yield* clients
       const params = { maxTokens: 400, seed: 1 }

@@ -6,7 +6,7 @@ import { create, saved, scores, step, texts } from "./TestTraining.ts"
 
 describe("checkpoints", () => {
   layer(TestEngine.layer(2))("of one client", (it) => {
-    it.effect("go on exactly as the uninterrupted run does", () =>
+    it.effect("continue exactly like the uninterrupted run", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const client = yield* create()

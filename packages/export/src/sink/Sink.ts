@@ -55,7 +55,7 @@ const patience = (options: Patience = {}) => ({
 
 const lastSequence = (run: RunStore.RunReader) => Stream.runFold(run.read, () => -1, (_, { sequence }) => sequence)
 
-/** Fails after the time even where the work cannot be interrupted, which then goes on by itself. */
+/** Fails after the time even if the work cannot be interrupted and continues by itself. */
 const within = <A, E, R>(work: Effect.Effect<A, E, R>, sink: string, time: Duration.Duration) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkDetach(work)

@@ -163,7 +163,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
       )
     }))
 
-  it.effect("hold where config.json was lost, or names the format without them", () =>
+  it.effect("are checked even if config.json is lost or names the format without them", () =>
     Effect.gen(function*() {
       const { read, records, run } = yield* written
       const config = `${run}/config.json`

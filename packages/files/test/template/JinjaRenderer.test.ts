@@ -262,7 +262,7 @@ describe("tool calls", () => {
   )
 })
 
-describe("what was measured", () => {
+describe("the measured features of a template", () => {
   it.effect.each(
     [["hermes", true], ["thinker", false], ["mistral", true], ["llama", true], ["plain", true]] as const
   )("says whether prompts of %s extend each other: %s", ([name, expected]) =>

@@ -59,7 +59,7 @@ describe("a calculation", () => {
       })
   )
 
-  it.effect("goes on after a call that cannot be worked out", () =>
+  it.effect("continues after a call that cannot be evaluated", () =>
     Effect.gen(function*() {
       const { stepReward, transitions } = yield* play(call("12 + "), call("(12 + 30) * 10"), "420")
       assert.strictEqual(stepReward, 1)

@@ -12,7 +12,7 @@ import * as Polling from "./Polling.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import type * as WireError from "./WireError.ts"
 
-/** Asks for a result, of so many bytes where that is known. */
+/** Asks for a result; `size` is its bytes, if known. */
 type Ask<A> = (size?: number) => Effect.Effect<A, WireError.WireError>
 
 export interface Completions {

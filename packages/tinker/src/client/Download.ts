@@ -42,7 +42,7 @@ const beginning = (
   return Effect.succeed(progress.received)
 }
 
-/** The new bytes of an answer that begins at `start`. */
+/** The bytes of an answer that were not received before; the answer begins at the file's byte `start`. */
 const fresh = (response: HttpClientResponse.HttpClientResponse, start: number, progress: Progress) => {
   let at = start
   return response.stream.pipe(

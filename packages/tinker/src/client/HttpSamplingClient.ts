@@ -32,7 +32,7 @@ export interface Shared {
   readonly resamples: boolean
   /** Samples end only at stops that are asked for. */
   readonly needsStops: boolean
-  /** Whether the service is told of samples whose callers no longer wait. */
+  /** Whether samples are cancelled at the service once their callers no longer wait. */
   readonly cancels: () => boolean
 }
 

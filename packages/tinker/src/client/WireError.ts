@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 
 const detail = Schema.String
 
-/** Nothing came back: refused, reset, cut. */
+/** No answer came: the connection was refused, reset or cut. */
 export class ConnectionFailed extends Schema.TaggedError<ConnectionFailed>()("ConnectionFailed", { detail }) {
   override get message() {
     return `the service is out of reach: ${this.detail}`
@@ -87,7 +87,7 @@ export class RequestFailed extends Schema.TaggedError<RequestFailed>()("RequestF
   }
 }
 
-/** Any other status. */
+/** The service refused with any other status. */
 export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   status: Schema.Int,
   detail,

@@ -14,7 +14,7 @@ export interface Quota {
 /** Half of the memory that the embedded engine has. */
 export const usual: Quota = { models: 256, memory: ByteSize.gibibytes(2) }
 
-/** What is in use, of all tenants. */
+/** The models and samplers in use by all tenants. */
 export interface Held {
   readonly models: Iterable<Model>
   readonly samplers: Iterable<Sampler>

@@ -66,7 +66,7 @@ const mostNamed = 5
 /** Clients send a heartbeat every 10 s. */
 const expiryMillis = 5 * 60_000
 
-/** Ends sessions that have not been heard of for five minutes, and all of them with its scope; `finished` is told of those that clients finish. */
+/** Ends sessions that are silent for five minutes, and all of them with its scope; `finished` receives those that clients finish. */
 export const make = Effect.fnUntraced(function*(
   finished: (id: string) => Effect.Effect<void>,
   quota: Quota.Quota

@@ -48,7 +48,7 @@ export const make = Effect.sync((): Turns => {
     return found
   }
 
-  /** Lets the request whose turn it is go on; requests that are late go on to fail. */
+  /** Wakes the request whose turn it is, and late ones, which then fail. */
   const wake = Steps.oneByOne(() => {
     const first = isRunning ? undefined : smallest()
     if (first === undefined || first.sequence > next) return false

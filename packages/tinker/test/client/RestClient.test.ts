@@ -85,7 +85,7 @@ describe("the service tells", () => {
     }))
 })
 
-describe("the service is told", () => {
+describe("the service is asked", () => {
   it.effect("to publish, keep for a time and delete checkpoints", () =>
     Effect.gen(function*() {
       const { asked } = yield* asking(

@@ -85,7 +85,7 @@ const otherToken = ({ route, transcript }: Data, by: number): Route.Route | unde
 const compared = ({ others: [run, ...others] = [] }: Route.Route): Route.Route | undefined =>
   run === undefined || others.length === 0 ? undefined : { at: "compare", run, others }
 
-/** Curves of a part of the run so many times as long. */
+/** Curves of a part of the run that is longer by this factor. */
 const zoomed = ({ comparison, route, story }: Data, factor: number): Route.Route | undefined => {
   if (route.at === "run" && story !== undefined) {
     return Zoom.scaled(route, Story.iterations(story).at(-1)?.index ?? 0, factor)

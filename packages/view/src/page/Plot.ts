@@ -24,7 +24,7 @@ export interface Props {
   /** Points that are drawn as marks of their own. */
   readonly marked: ReadonlyArray<Series.Point>
   readonly marks: (scales: Series.Scales, options: Series.Options) => ReadonlyArray<Child>
-  /** Values that the axis has, where the whole run is shown. */
+  /** Values that the axis always spans while the whole run is shown. */
   readonly least: ReadonlyArray<number>
   /** The text shown for an iteration. */
   readonly read: (iteration: number) => string

@@ -7,7 +7,7 @@ import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
 import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
-describe.skipIf(isMissing)("the page of a run that goes on", () => {
+describe.skipIf(isMissing)("the page of a live run", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
     it.effect("says that its server is gone, and how to see the run again", () =>
       Effect.gen(function*() {

@@ -7,7 +7,7 @@ import type { GroupReward } from "../EnvGroupBuilder.ts"
 import type { StopReason } from "../StopReason.ts"
 import type { Trajectory } from "../Trajectory.ts"
 
-/** The stop reasons that mean that a limit was hit; a context overflow and a response that cannot be parsed are not among them. */
+/** The stop reasons of limits; context overflows and responses that cannot be parsed are not among them. */
 export const limitStopReasons: ReadonlyArray<StopReason> = [
   "max_tokens",
   "max_sampled_tokens",

@@ -6,7 +6,7 @@ import * as PolicyLoss from "../../losses/PolicyLoss.ts"
 import * as Pass from "../../run/Pass.ts"
 import { type Data, expressed, type Objective } from "./Definition.ts"
 
-/** The data of an update with the extras of `PolicyLoss.decoupled`, trained after so many optimizer steps. */
+/** The data of an update with the extras of `PolicyLoss.decoupled`, given the optimizer steps before it. */
 export const interpolated = (data: Data, step: number) =>
   Arr.map(data, (datum) => ({
     ...datum,

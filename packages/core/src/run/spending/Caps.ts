@@ -46,7 +46,7 @@ export type Amounts = Readonly<Record<Name, number>>
 /** Nothing counted. */
 export const none: Amounts = { max_tokens_total: 0, max_dollars: 0, max_minutes: 0, max_judge_calls: 0 }
 
-/** Unknown dollars count as 0: a run with a limit on them does not go on where they are unknown. */
+/** Unknown dollars count as 0: a run with a limit on dollars ends before they are unknown. */
 export const amounts = (spent: Spent): Amounts => ({
   max_tokens_total: Usage.total(spent),
   max_dollars: spent.dollars ?? 0,

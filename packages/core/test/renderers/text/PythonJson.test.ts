@@ -49,7 +49,7 @@ describe("reading and writing again", () => {
   })
 })
 
-describe("what is not JSON", () => {
+describe("text that is not JSON", () => {
   it.each([
     ["", "expected a value at the end"],
     ["{'a': 1}", "expected a key in double quotes at character 1, found \"'\""],

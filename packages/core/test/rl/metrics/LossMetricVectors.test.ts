@@ -148,7 +148,7 @@ const same = (found: number, expected: number | undefined) =>
   assert.isTrue(TrainingVectors.isClose(found, expected ?? NaN, 2e-6), `${found}, expected ${expected}`)
 
 describe("metrics recorded from other projects' losses", () => {
-  it("are compared with those of a run, but for these reasons", () => {
+  it("are compared with those of a run, except for these reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(reports, reasonOf),
       RecordedLines.accountOf("core/training/losses.jsonl.gz: metrics")

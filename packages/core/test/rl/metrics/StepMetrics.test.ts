@@ -44,7 +44,7 @@ describe("StepMetrics.rollouts", () => {
     assert.strictEqual(numbers["env/all/reward/lost_as_zero"], 2 / 8)
   })
 
-  it("counts turns that rewrote what was sampled by what the environment says, and turns that were cut by episode", () => {
+  it("counts turns that rewrote sampled tokens by the environment's reason, and cut turns per episode", () => {
     const rewrites = ending(
       Option.none(),
       write(1),

@@ -88,7 +88,7 @@ const asUpstream: typeof Dispatch.rules = (settings) => ({
 describe("the schedule recorded from tinker-cookbook", () => {
   it("has all recorded worlds", () => assert.lengthOf(cases, 29))
 
-  it("is compared event by event, but for these reasons", () => {
+  it("is compared event by event, except for these reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(events, reasonOf),
       RecordedLines.accountOf("core/training/async.jsonl.gz: events")

@@ -24,7 +24,7 @@ const order = ({ events }: Simulation.Simulation<unknown, unknown>) =>
   events.map(({ lane, what }) => lane + what).join()
 
 describe("time", () => {
-  it.effect("goes on by itself, to when the next fiber is due", () =>
+  it.effect("advances by itself to the time when the next fiber is due", () =>
     Effect.gen(function*() {
       const woken = Effect.gen(function*() {
         yield* Effect.sleep("10 minutes")

@@ -30,7 +30,7 @@ export const ofJson = (body: unknown): number => {
   return characters
 }
 
-/** Fails where so many characters of `field` cannot fit into the model's context. */
+/** Fails if the characters of `field` cannot fit into the model's context. */
 export const check = (
   { capabilities: { contextLength }, name }: ChatModel.ChatModel,
   field: string,
