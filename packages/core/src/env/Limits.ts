@@ -1,4 +1,4 @@
-/** Limits of an episode. What is not given is not limited. */
+/** Limits of an episode; without a value, nothing is limited. */
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as Fields from "../settings/Fields.ts"

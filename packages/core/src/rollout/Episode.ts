@@ -20,7 +20,7 @@ import { type Reason, RolloutError, StepTimedOut, TurnTimedOut, Unsupported } fr
 import * as TimeLimit from "./TimeLimit.ts"
 
 export interface Options<out E = never, out R = never> {
-  /** The tighter of these and the environment's own apply; unlimited unless given. */
+  /** Limits of the caller; the environment's own apply where they are tighter. Unlimited unless given. */
   readonly limits?: Limits.Limits
   readonly hooks?: Hooks<E, R>
 }

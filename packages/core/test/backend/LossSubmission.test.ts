@@ -104,7 +104,7 @@ describe("data that do not fit are refused with the field", () => {
       )
     }))
 
-  it.effect("where an extra has another length", () =>
+  it.effect("where an extra has the wrong length", () =>
     Effect.gen(function*() {
       const extras = { proximalLogprobs: Float32Array.of(-1) }
       assert.include(

@@ -6,7 +6,7 @@ const value = Schema.Int.check(Schema.isBetween({ minimum: -1000, maximum: 1000 
 const sample = Schema.Array(value).check(Schema.isMinLength(2))
 
 describe("statistics of a sample", () => {
-  it("are those of a known one, in an array or a typed array", () => {
+  it("have known values, in an array or a typed array", () => {
     for (const values of [[2, 4, 4, 4, 5, 5, 7, 9], Float32Array.of(2, 4, 4, 4, 5, 5, 7, 9)]) {
       assert.strictEqual(Statistics.sum(values), 40)
       assert.strictEqual(Statistics.mean(values), 5)
@@ -15,7 +15,7 @@ describe("statistics of a sample", () => {
     }
   })
 
-  it("are not made up where there are too few values", () => {
+  it("are undefined or NaN if there are too few values", () => {
     assert.strictEqual(Statistics.sum([]), 0)
     assert.isNaN(Statistics.mean([]))
     assert.isNaN(Statistics.variance([3]))

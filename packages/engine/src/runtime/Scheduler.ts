@@ -32,7 +32,7 @@ export class Scheduler {
   /** By order, in the order of arrival. */
   private readonly waiting = new Map<number, Array<Waiting>>()
   private running: Array<Sample> = []
-  /** Running samples of each order that has some. */
+  /** The number of running samples by the id of their order. */
   private readonly runningOf = new Map<number, number>()
   private readonly cache: PagedCache
   /** The sample that computes a prompt from some token on. */

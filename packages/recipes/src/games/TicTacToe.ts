@@ -2,7 +2,7 @@
 import type { Game } from "@effect-rl/core/environments"
 
 export interface Board {
-  /** By cell, row by row: the player whose mark it has. */
+  /** The player whose mark is in each cell, row by row. */
   readonly cells: ReadonlyArray<number | undefined>
 }
 

@@ -146,7 +146,7 @@ export const retrieve = <A>(
       )
     )
 
-  /** Every answer of "not yet" begins a new count of failures. */
+  /** Polls with retries; every answer of "not yet" restarts the count of failures. */
   const persistent = (allowMetadata: boolean) =>
     connection.retry(RetryPolicy.polling, `result of ${kind}`, poll(allowMetadata))
 

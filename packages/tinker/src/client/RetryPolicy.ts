@@ -70,7 +70,7 @@ export const archive: RetryPolicy = Schedule.spaced("30 seconds").pipe(
   Schedule.upTo({ times: 6 })
 )
 
-/** Ends after ten failures in a row without a byte between them. */
+/** The retries of a download: gives up after ten failures in a row without a byte between them. */
 export const download: RetryPolicy = paced("1 second", "30 seconds").pipe(
   onlyWhen((error) => error.isTransient),
   Schedule.upTo({ times: 10 })

@@ -19,7 +19,7 @@ export type { TinkerHttpOptions } from "./TinkerHttpOptions.ts"
 /** A session at the service, its administration, and what its client does. */
 type Provided = Tinker.Tinker | SamplerHandles | RestClient | Activity
 
-/** Connections that samples leave to other requests. */
+/** Connections reserved for requests other than samples. */
 const reserved = 32
 
 const tinkerLayer = (options: TinkerHttpOptions) => {

@@ -73,7 +73,7 @@ interface Entry {
   wasDelivered: boolean
 }
 
-/** Below the 45 s that the Python SDK waits for an answer. */
+/** How long a poll is held: less than the 45 s that the Python SDK waits for an answer. */
 const pollHeld = "30 seconds"
 
 /** A lost answer is asked for again after up to 75 s. */

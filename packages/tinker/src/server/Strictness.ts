@@ -14,7 +14,7 @@ export interface Rule {
 /** A strict server refuses a request that breaks a rule with a public source, and warns of the others; any other server logs each once. */
 export class Strictness extends Context.Service<Strictness, {
   readonly isStrict: boolean
-  /** Fails on a strict server. */
+  /** On a strict server, fails if the rule is broken, or warns if it has no known source. */
   readonly check: (isWithin: boolean, rule: Rule) => Effect.Effect<void, Refusal>
   /** A field that this server does not know, and so does not read. */
   readonly unread: (detail: string) => Effect.Effect<void, Refusal>

@@ -68,7 +68,7 @@ const withHeaders = (response: HttpServerResponse.HttpServerResponse, token: str
     : HttpServerResponse.setHeader(guarded, "set-cookie", `${cookie}=${token}; Path=/; HttpOnly; SameSite=Strict`)
 }
 
-/** The handler's response with the headers of every response here, or a refusal. */
+/** Admits a request or refuses it, and adds the common headers to the handler's response. */
 export type Guard = <E, R>(
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest>

@@ -59,7 +59,7 @@ describe.skipIf(isMissing)("every level of the page", () => {
 
 describe.skipIf(isMissing)("a page for something that does not exist or cannot be read", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("says so in words: no run, a broken record, another format, an unknown run, a lost transcript", () =>
+    it.effect("names the reason: no run, a broken record, another format, an unknown run, a lost transcript", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const { folder, run, url } = yield* Served.start

@@ -16,7 +16,7 @@ import * as Case from "./Case.ts"
 /** The model on which the contract is checked. */
 export interface Options {
   readonly baseModel: string
-  /** The model's own; rules about text are checked only where it is given. */
+  /** The model's tokenizer; without it, rules about text are not checked. */
   readonly tokenizer?: Tokenizer
 }
 

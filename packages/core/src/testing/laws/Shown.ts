@@ -44,6 +44,6 @@ const longestExcerpt = 80
 export const beginning = (text: string) =>
   JSON.stringify(text.length > longestExcerpt ? `${text.slice(0, longestExcerpt)}…` : text)
 
-/** The last characters, quoted. */
+/** The last characters of a text, quoted. */
 export const ending = (text: string) =>
   JSON.stringify(text.length > longestExcerpt ? `…${text.slice(-longestExcerpt)}` : text)

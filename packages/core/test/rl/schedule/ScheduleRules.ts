@@ -131,7 +131,7 @@ const samplesNoMore: Rule = (story) => {
 }
 
 const admitsNoMore: Rule = ({ pace, records, world }) => {
-  // What is put aside makes room at once, and is recorded with the next update.
+  // Groups that are set aside make room at once, but are recorded with the next update.
   if (pace.removeConstantRewardGroups || pace.onStale === "drop") return []
   const outstanding = new Set<string>()
   return records.flatMap((record) => {

@@ -52,7 +52,7 @@ describe("a violation says", () => {
     return found.make()
   }
 
-  it.effect("in text what another prompt began with", () =>
+  it.effect("the text with which another prompt began", () =>
     Effect.gen(function*() {
       const name = "prompts: begin with the prompt and the action before, or declare a fork"
       const message = yield* violationOf(mutant("forgets how the dialogue began"), name)
@@ -60,14 +60,14 @@ describe("a violation says", () => {
       assert.include(message, `at turn 1, seed 0, "please go on"`)
     }))
 
-  it.effect("in text which first prompt was another one", () =>
+  it.effect("the text of a first prompt that differed", () =>
     Effect.gen(function*() {
       const name = "seeds: the same seed shows the same first prompt"
       const message = yield* violationOf(mutant("begins with a question drawn anew"), name)
       assert.include(message, `expected the first prompt again, "question 0" at first, found "question 1"`)
     }))
 
-  it.effect("that an environment sleeps in real time, which is no deadline", () =>
+  it.effect("whether an environment sleeps in real time or never answers", () =>
     Effect.gen(function*() {
       const sleepy = (seed: number) =>
         Effect.map(Dialogue.make(seed), (env) => ({
