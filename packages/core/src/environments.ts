@@ -2,7 +2,7 @@
 
 /** A record of one episode. */
 export * as Trajectory from "./env/Trajectory.ts"
-/** What a turn adds to the conversation of the turns before it. */
+/** The messages that a turn adds to the conversation of the turns before it. */
 export * as Shown from "./env/Shown.ts"
 /** Why an episode ended. */
 export * as StopReason from "./env/StopReason.ts"

@@ -1,4 +1,11 @@
-/** What a turn adds to the conversation of the turns before it. */
+/**
+ * The messages that a turn adds to the conversation of the turns before it.
+ *
+ * @example
+ * const first = [Message.user("What is 2 + 3?")]
+ * const second = [...first, Message.assistant("5"), Message.user("And 4 + 5?")]
+ * const shown = Shown.after(first, second) // the last message alone
+ */
 import * as Equal from "effect/Equal"
 import type * as Message from "../chat/Message.ts"
 

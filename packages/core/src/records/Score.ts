@@ -2,7 +2,7 @@
  * Judgements of environments and graders.
  *
  * @example
- * Score.correct(text.trim() === "4", { answer: text })
+ * const judged = (answer: string) => Score.correct(answer.trim() === "4", { answer })
  * const poem: Score.Score = { value: 0.7, parts: { rhyme: 1, metre: 0.4 }, explanation: "The third line is too long." }
  */
 import * as EnvMetric from "./EnvMetric.ts"
