@@ -65,4 +65,4 @@ const program = Effect.gen(function*() {
   )
 })
 
-Effect.runPromise(Effect.scoped(Effect.provide(program, layer)))
+await Effect.runPromise(Effect.scoped(Effect.provide(program, layer)))
