@@ -328,6 +328,7 @@ describe("Credit.distill", () => {
       const credit = Credit.distill({ teacher, prompt })
       const { groups: [group] } = yield* credit.assign([Samples.group([1])], null)
       assert.deepStrictEqual(asked, [[7, 8, 9, 3, 4]])
+      assert.deepInclude(credit.config, { prompt: "told", maxContextLength: 32_768 })
       // The sampler's log-probabilities are −1, the teacher's −3 and −4.
       assert.deepStrictEqual(Array.from(group?.data[0]?.inputs.advantages ?? []), [0, -2, -3])
       assert.strictEqual(credit.config["prompt"], "told")

@@ -68,6 +68,7 @@ describe("a run", () => {
       yield* from("a1")
       const openings = yield* from("b2")
       assert.include(openings.at(-1)?.[0], "not what this run began with")
+      assert.deepStrictEqual((yield* from("b2")).at(-1), [])
     }).pipe(Effect.provide(fresh)))
 })
 

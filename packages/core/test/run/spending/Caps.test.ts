@@ -64,6 +64,31 @@ describe("Requests that might exceed a limit together", () => {
       assert.strictEqual(yield* together(limits), count)
     }).pipe(Effect.provide(slow)))
 
+  /** The first of four requests takes a minute, and the second three. */
+  const uneven = Task.layer({
+    sample: Task.answersHalf,
+    faults: [
+      Fault.call("Sample", 0, Fault.slow("1 minute")),
+      Fault.call("Sample", 1, Fault.slow("3 minutes")),
+      Fault.call("Sample", 2, Fault.slow("3 minutes")),
+      Fault.call("Sample", 3, Fault.slow("3 minutes"))
+    ]
+  })
+
+  // The first has read and sampled 26 tokens, the second may still take 32, as the third may.
+  it.effect.each([[{ maxTokensTotal: 90 }, 3], [{ maxTokensTotal: 89 }, 2]] as const)(
+    "wait for those under way alone, not for those that ended: %o lets %i of four begin in two minutes",
+    ([limits, count]) =>
+      Effect.gen(function*() {
+        const options = { groupSize: 1, groupsPerBatch: 4, run: limits }
+        const fiber = yield* Effect.forkChild(Stream.runCollect(run(options)))
+        yield* Effect.repeat(Effect.andThen(Effect.yieldNow, TestClock.adjust("1 second")), { times: 120 })
+        const calls = yield* Call.CallLog.use(({ calls }) => calls)
+        yield* Fiber.interrupt(fiber)
+        assert.strictEqual(calls.filter(({ _tag }) => _tag === "Sample").length, count)
+      }).pipe(Effect.provide(uneven))
+  )
+
   it.effect("end the run by the first limit that they exceed", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(priced(run({ run: { maxTokensTotal: 10, maxDollars: 0.001 } })))

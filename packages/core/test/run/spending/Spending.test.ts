@@ -117,6 +117,23 @@ describe("A request without a metered client", () => {
       assert.isAtLeast(lastSpent(records).prefilled, 8000)
     }).pipe(Effect.provide(answersHalf)))
 
+  it.effect("is priced as the model that a metered client at its path has", () =>
+    Effect.gen(function*() {
+      const judge = {
+        respond: () =>
+          Effect.gen(function*() {
+            const { count, meter } = yield* Metering.Metering
+            const client = meter(yield* another, "outside")
+            yield* count(client.modelPath, tokens)
+            return Message.assistant("<score>1</score>")
+          }).pipe(Effect.scoped)
+      }
+      const records = yield* Stream.runCollect(
+        Stream.provide(judgedBy(judge), Prices.layer({ ...table, outside: price }))
+      )
+      assert.isAbove(lastSpent(records).dollars ?? NaN, 16)
+    }).pipe(Effect.provide(withAnother)))
+
   it.effect("makes dollars unknown where its tokens are", () =>
     Effect.gen(function*() {
       const prices = Prices.layer({ ...table, outside: price })
