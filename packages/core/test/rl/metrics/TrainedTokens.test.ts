@@ -32,6 +32,7 @@ describe("TrainedTokens", () => {
           turns
         }))
       )
+      for (const datum of credited?.datums ?? []) assert.notProperty(datum, "segment")
       const advantagesOf = new Map(credited?.groups.map(({ advantages, key }) => [key, advantages]))
       for (const { advantages, group, logprobs, member } of datums) {
         assert.isTrue(advantages.every((advantage) => advantage === advantagesOf.get(group)?.[member]))
