@@ -77,7 +77,8 @@ const testsOf = (mutant) => {
 }
 
 const judged = async (mutants, tests) => {
-  const suites = values.tests === undefined ? await Tests.reaching(mutants, tests) : mutants.map(() => Tests.all(tests))
+  const given = values.tests === undefined ? undefined : await Tests.all(tests)
+  const suites = given === undefined ? await Tests.reaching(mutants, tests) : mutants.map(() => given)
   const results = []
   for (const [index, mutant] of mutants.entries()) {
     const { by, outcome } = await Tests.judge(mutant, suites[index])

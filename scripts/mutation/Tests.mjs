@@ -124,8 +124,14 @@ export const reaching = async (mutants, tests) => {
   )
 }
 
-/** All tests of the files. */
-export const all = (tests) => tests.map((test) => ({ test, seconds: opening }))
+/** All tests of the files, which must pass without a mutant. */
+export const all = async (tests) => {
+  for (const test of tests) {
+    const outcome = await run([project.createSpecification(resolve(test))], 10 * patience)
+    if (outcome !== "passed") throw new Error(`${test} ${outcome} without a mutant`)
+  }
+  return tests.map((test) => ({ test, seconds: opening }))
+}
 
 /** Whether the tests notice the mutant. */
 export const judge = (mutant, suites) => {
