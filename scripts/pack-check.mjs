@@ -84,7 +84,9 @@ await Effect.runPromise(program)
 )
 writeFileSync(
   join(project, "task.ts"),
-  `import { Env, EnvGroupBuilder, ModelInput, RolloutTask } from "@effect-rl/core"
+  `import { Env, EnvGroupBuilder } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import { RolloutTask } from "@effect-rl/core/program"
 import { Effect, Schema } from "effect"
 
 const prompt = Env.prompt(ModelInput.fromTokens([40, 41]), ["\\n"])
