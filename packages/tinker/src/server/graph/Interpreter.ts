@@ -2,7 +2,7 @@
  * Computes the loss graphs of other clients with the gradient (reverse mode, in float64). The operations are those of `Whitelist`; a graph
  * with any other is refused.
  */
-import type { LossGraph } from "@effect-rl/core/losses"
+import type { LossGraph, LossProgram } from "@effect-rl/core/losses"
 import * as Result from "effect/Result"
 import * as Compile from "./Compile.ts"
 import * as Cost from "./Cost.ts"
@@ -17,18 +17,12 @@ export { Refusal } from "./Refusal.ts"
 export type Compiled = Compile.Compiled
 
 /** The inputs of one datum by name. */
-export type Inputs = Readonly<Record<string, LossGraph.Values>>
+export type Inputs = LossProgram.Inputs
 
-/** The result of evaluating a graph on one datum. */
-export interface Evaluation {
-  readonly loss: number
-  /** ∂loss/∂logprobs, in the shape of `logprobs`. */
-  readonly gradient: Float64Array
-  /** Whether the loss is computed from `logprobs` at all, other than through a stopped gradient. */
-  readonly hasGradient: boolean
+/** The result of evaluating a graph on one datum, as core gives it, with its cost. */
+export interface Evaluation extends LossProgram.Evaluation {
   /** Numbers that operations read and made: a measure of the work. */
   readonly cost: number
-  readonly metrics: Readonly<Record<string, number>>
 }
 
 const refusal = (cause: unknown, node: string, title: string) =>
