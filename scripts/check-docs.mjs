@@ -29,19 +29,17 @@ const writeGuides = () => {
   return count
 }
 
-/** The public modules of a package, with the entry point of each; those for tests first, so that others of the same name win. */
+/** The public modules of a package; those for tests first, so that others of the same name win. */
 const publicOf = (name) =>
   entriesOf(name).toReversed().flatMap((entry) =>
-    entry.modules.map(({ as, path }) => ({ as, file: path, from: specifierOf(name, entry) }))
+    entry.modules.map(({ as, isType, path }) => ({ as, file: path, isType, from: specifierOf(name, entry) }))
   )
-
-const built = "../../packages/"
 
 /** Every module of a package by the declarations that `tsc` has built, for examples of private modules. */
 const builtOf = (name) =>
   globSync(join("packages", name, "src/**/[A-Z]*.ts")).map((file) => ({
     as: basename(file, ".ts"),
-    from: `${built}${join(name, "dist", relative(join("packages", name, "src"), file)).replace(/ts$/, "js")}`
+    from: `../../packages/${join(name, "dist", relative(join("packages", name, "src"), file)).replace(/ts$/, "js")}`
   }))
 
 const ofEffect = [
@@ -64,15 +62,18 @@ const ofEffect = [
   "Stream"
 ]
 
-/** The modules that an example of a package may name, the first of equal names. */
+/** The imports of what an example of a package may name, the last of equal names. */
 const namesOf = (name) => {
   const given = [...readFileSync("docs/given.ts", "utf8").matchAll(/^export const (\w+)/gm)]
+  const named = (as, from, isType = false) => [as, `import ${isType ? "type " : ""}{ ${as} } from "${from}"`]
   return new Map([
-    ...builtOf(name).map(({ as, from }) => [as, from]),
-    ...ofEffect.map((as) => [as, "effect"]),
-    ...["Decision", "DecisionModel", "LanguageModel"].map((as) => [as, "effect/ai"]),
-    ...given.map(([, as]) => [as, "../given.ts"]),
-    ...[...readdirSync("packages"), "core", name].flatMap((of) => publicOf(of).map(({ as, from }) => [as, from]))
+    ...builtOf(name).map(({ as, from }) => [as, `import * as ${as} from "${from}"`]),
+    ...ofEffect.map((as) => named(as, "effect")),
+    ...["Decision", "DecisionModel", "LanguageModel"].map((as) => named(as, "effect/ai")),
+    ...given.map(([, as]) => named(as, "../given.ts")),
+    ...[...readdirSync("packages"), "core", name].flatMap((of) =>
+      publicOf(of).map(({ as, from, isType }) => named(as, from, isType))
+    )
   ])
 }
 
@@ -94,10 +95,7 @@ const examplesOf = (text) =>
 const importsOf = (body, names) =>
   [...new Set(body.replaceAll(/"[^"]*"|\.\.\./g, " ").match(/(?<![.\w])[A-Za-z]\w*/g) ?? [])]
     .filter((word) => names.has(word) && !new RegExp(`(const|function|import .*) ${word}\\b`).test(body))
-    .map((word) => {
-      const from = names.get(word)
-      return `import ${from.startsWith(built) ? `* as ${word}` : `{ ${word} }`} from "${from}"`
-    })
+    .map((word) => names.get(word))
     .join("\n")
 
 /** An example that yields Effects is the body of a generator. */

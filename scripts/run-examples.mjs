@@ -9,7 +9,6 @@ import { join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { inspect, isDeepStrictEqual } from "node:util"
 import * as given from "../docs/given.ts"
-import { entriesOf } from "./entries.mjs"
 
 const blocks = "docs/.blocks"
 const folder = resolve(blocks, "run")
@@ -36,23 +35,12 @@ const withGiven = (text) => {
 const begins =
   /^(?![)}\]`/@ ]|import |export |const |let |type |interface |declare |function |class |if |for |try |await )\S/
 
-/** Modules of types alone, which have no value to import. */
-const types = new Set(
-  readdirSync("packages").flatMap((name) => entriesOf(name))
-    .flatMap(({ modules }) => modules.filter(({ isType }) => isType).map(({ as }) => as))
-)
-
-const imported = (line) => {
-  const [, name] = /^import \{ (\w+) \}/.exec(line) ?? []
-  return (types.has(name) ? line.replace("import ", "import type ") : line).replaceAll("\"../", "\"../../")
-}
-
 /** The block with every value at its top level exported: statements without a name are `statement1`, `statement2`, … */
 const exported = (text) => {
   let count = 0
   let isInProgram = false
   return text.split("\n").map((line) => {
-    if (line.startsWith("import ")) return imported(line)
+    if (line.startsWith("import ")) return line.replaceAll("\"../", "\"../../")
     if (isInProgram) {
       isInProgram = line !== "})"
       return line
