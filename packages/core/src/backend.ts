@@ -24,6 +24,8 @@ export * as RequestRules from "./backend/RequestRules.ts"
 export * as SampleStream from "./backend/SampleStream.ts"
 /** What the seeds of a backend promise, found out by sampling. */
 export * as SeedProbe from "./backend/SeedProbe.ts"
+/** The value and the slopes of each named loss, for a backend that computes them itself. */
+export * as LossValue from "./backend/LossValue.ts"
 /** A loss computed by the caller, as a weighted cross entropy whose gradient is the same. */
 export * as CustomLoss from "./backend/CustomLoss.ts"
 /** Trains with a loss graph: by the backend itself where it can, otherwise in two passes with the gradient computed here. */

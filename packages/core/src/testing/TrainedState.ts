@@ -1,6 +1,7 @@
 /** The state of a model in training at a scripted backend. */
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import * as LossValue from "../backend/LossValue.ts"
 import * as RequestRules from "../backend/RequestRules.ts"
 import { Rejected } from "../backend/TinkerError.ts"
 import type { Checkpoint, ForwardBackwardOutput } from "../backend/TrainingClient.ts"
@@ -8,7 +9,6 @@ import type { AdamParams } from "../model/AdamParams.ts"
 import type * as Datum from "../model/Datum.ts"
 import type * as Machine from "./Machine.ts"
 import * as Script from "./Script.ts"
-import * as ToyLoss from "./ToyLoss.ts"
 import * as ToyModel from "./ToyModel.ts"
 
 type AnyDatum = Datum.Datum<Datum.Kind>
@@ -35,13 +35,13 @@ const toyPass = (machine: Machine.Machine, model: Machine.Model, start: State, {
   let total = 0
   const logprobs = data.map((datum) => {
     const logprobsTK = logprobsOf(machine, model, start, datum)
-    const value = ToyLoss.evaluate(loss, datum.inputs, logprobsTK)
+    const value = LossValue.evaluate(loss, datum.inputs, logprobsTK)
     const accumulated = ToyModel.accumulate(
       model,
       state,
       ToyModel.positions(datum.modelInput),
       datum.inputs.targetTokens,
-      value.slopesTK
+      value.gradient
     )
     state = { ...state, ...accumulated }
     total += value.loss

@@ -1,6 +1,6 @@
 /** A thread of a pretraining run: computes the gradients of one shard after the other. */
+import { LossValue } from "@effect-rl/core/backend"
 import type { Compute } from "@effect-rl/engine/model/Compute"
-import * as Loss from "@effect-rl/engine/model/Loss"
 import * as Pass from "@effect-rl/engine/model/Pass"
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
@@ -30,7 +30,7 @@ parentPort?.on("message", ({ documents, gradients, index }: Shard) => {
     compute,
     documents.map(exampleOf),
     gradients,
-    (logprobs, document) => Loss.crossEntropy(logprobs, { weights: weightsD[document] ?? new Float32Array() })
+    (logprobs, document) => LossValue.crossEntropy(logprobs, { weights: weightsD[document] ?? new Float32Array() })
   )
   parentPort?.postMessage({ index, loss } satisfies Done)
 })

@@ -9,7 +9,6 @@ import * as Forward from "./Forward.ts"
 import type { Gradients } from "./Gradients.ts"
 import * as Head from "./Head.ts"
 import * as Linear from "./Linear.ts"
-import type * as Loss from "./Loss.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 import * as PrefixTree from "./PrefixTree.ts"
 import * as Targets from "./Targets.ts"
@@ -76,7 +75,7 @@ export const forward = (
   return perExample(targets, logprobs)
 }
 
-const checkLearned = ({ candidates, learned, read }: Example, gradient: Loss.Result["gradient"]) => {
+const checkLearned = ({ candidates, learned, read }: Example, gradient: ExampleLoss["gradient"]) => {
   for (let place = 0; place < gradient.length; place++) {
     if (gradient[place] === 0) continue
     const position = Math.floor(place / candidates)
@@ -86,12 +85,18 @@ const checkLearned = ({ candidates, learned, read }: Example, gradient: Loss.Res
   }
 }
 
+/** The loss of an example, and its slopes at the log-probabilities of its targets. */
+export interface ExampleLoss {
+  readonly loss: number
+  readonly gradient: Float32Array | Float64Array
+}
+
 /** The loss of an example from its log-probabilities, or from those of all examples; its arguments are those of `Array.map`. */
 export type LossOf = (
   logprobs: Float32Array,
   example: number,
   logprobsE: ReadonlyArray<Float32Array>
-) => Loss.Result
+) => ExampleLoss
 
 /** The loss of each example: their sum, and the slopes of all targets. */
 const evaluate = (

@@ -1,13 +1,13 @@
 /** One micro-batch: log-probabilities of its targets, its loss and, where asked for, its gradient. */
 import type { Loss } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
+import * as LossValue from "@effect-rl/core/backend/LossValue"
 import type { LossGraph } from "@effect-rl/core/losses"
 import * as LossProgram from "@effect-rl/core/losses/LossProgram"
 import * as Record from "effect/Record"
 import * as Result from "effect/Result"
 import type { PackedAdapter } from "../model/Adapter.ts"
 import type { Compute } from "../model/Compute.ts"
-import * as Losses from "../model/Loss.ts"
 import * as Pass from "../model/Pass.ts"
 import * as Memory from "../numerics/Memory.ts"
 import * as Joined from "./Joined.ts"
@@ -44,7 +44,7 @@ const countedBy = ({ inputs, kind, tokens }: Item): Uint8Array =>
 const learnedBy = ({ name }: PassLoss, item: Item, counted: Uint8Array): Uint8Array => {
   if (item.kind !== "PolicyTokens") return counted
   const { advantages } = item.inputs
-  return counted.map((value, t) => value === 1 && Losses.counts(name, advantages[t] ?? 0) ? 1 : 0)
+  return counted.map((value, t) => value === 1 && LossValue.counts(name, advantages[t] ?? 0) ? 1 : 0)
 }
 
 const toExample = ({ logprobs, loss }: TrainingPass, item: Item): Pass.Example => {
@@ -56,7 +56,7 @@ const toExample = ({ logprobs, loss }: TrainingPass, item: Item): Pass.Example =
   return isAllRead ? { ...example, learned } : { ...example, learned, read: counted }
 }
 
-interface Evaluated extends Losses.Result {
+interface Evaluated extends Pass.ExampleLoss {
   /** Why a loss graph has no gradient here. */
   readonly refusal?: string
   /** The metrics of a loss graph. */
@@ -140,12 +140,9 @@ const graphLosses = (
   })
 }
 
-const namedLoss = ({ config, name }: Loss.Loss<Datum.Kind>, item: Item, logprobs: Float32Array): Losses.Result => {
-  if (item.kind === "Graph") throw new TypeError(`${name} is not a loss graph`)
-  if (item.kind !== "PolicyTokens") return Losses.crossEntropy(logprobs, item.inputs)
-  if (name === "cross_entropy") throw new TypeError("cross_entropy reads weights, the datum has advantages")
-  if (name === "stable_reinforce") throw new TypeError("stable_reinforce is refused before it is queued")
-  return Losses.policy(name, config, logprobs, item.inputs)
+const namedLoss = (loss: Loss.Loss<Datum.Kind>, { inputs, kind }: Item, logprobs: Float32Array) => {
+  if (kind === "Graph") throw new TypeError(`${loss.name} is not a loss graph`)
+  return LossValue.evaluate(loss, inputs, logprobs)
 }
 
 const graphOf = (item: Item): GraphInputs => {

@@ -1,7 +1,7 @@
+import { LossValue } from "@effect-rl/core/backend"
 import * as Adapter from "@effect-rl/engine/model/Adapter"
 import * as BaseParameters from "@effect-rl/engine/model/BaseParameters"
 import type { Gradients } from "@effect-rl/engine/model/Gradients"
-import * as Loss from "@effect-rl/engine/model/Loss"
 import * as Pass from "@effect-rl/engine/model/Pass"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import { assert, describe, it } from "@effect/vitest"
@@ -24,7 +24,7 @@ const weightsOf = (examples: ReadonlyArray<Pass.Example>) => {
   return examples.map(({ targets }) => Float32Array.from(targets, () => next() - 0.3))
 }
 
-type LossOf = (logprobs: Float32Array, example: number) => Loss.Result
+type LossOf = (logprobs: Float32Array, example: number) => Pass.ExampleLoss
 
 /** The norm of a tensor's gradient against the slope of the loss along that gradient, from four points around it. */
 const directional = (
@@ -89,7 +89,7 @@ const checkAdapter = (
 
 const crossEntropy = (examples: ReadonlyArray<Pass.Example>): LossOf => {
   const weights = weightsOf(examples)
-  return (logprobs, example) => Loss.crossEntropy(logprobs, { weights: weights[example] ?? new Float32Array() })
+  return (logprobs, example) => LossValue.crossEntropy(logprobs, { weights: weights[example] ?? new Float32Array() })
 }
 
 /** Log-probabilities off the model's own, but not close to where a loss clips, and advantages of both signs. */
@@ -99,7 +99,7 @@ const sampledOf = (
   examples: ReadonlyArray<Pass.Example>
 ) => {
   const next = TinyModel.uniform(17)
-  return Pass.forward(model, examples, adapter.packed).map((logprobs): Loss.Sampled => ({
+  return Pass.forward(model, examples, adapter.packed).map((logprobs): LossValue.Sampled => ({
     logprobs: logprobs.map((logprob) => logprob + (next() - 0.5) * 0.1 + (Math.floor(next() * 3) - 1) * 0.6),
     advantages: logprobs.map(() => next() * 4 - 2)
   }))
@@ -169,9 +169,10 @@ describe("Backward", () => {
       const adapter = TinyModel.adapter(model, { rank: 8, trainUnembed: false })
       const examples = examplesOf(model)
       const sampled = sampledOf(model, adapter, examples)
-      const nothing: Loss.Sampled = { logprobs: new Float32Array(), advantages: new Float32Array() }
+      const nothing: LossValue.Sampled = { logprobs: new Float32Array(), advantages: new Float32Array() }
       const config = { clip_low_threshold: 0.8, clip_high_threshold: 1.2 }
-      const lossOf: LossOf = (logprobs, example) => Loss.policy(name, config, logprobs, sampled[example] ?? nothing)
+      const lossOf: LossOf = (logprobs, example) =>
+        LossValue.policy(name, config, logprobs, sampled[example] ?? nothing)
       // The clipped ratio of cispo counts as a constant.
       const slopes = Pass.forward(model, examples, adapter.packed).map((logprobs, i) => lossOf(logprobs, i).gradient)
       const frozen: LossOf = (logprobs, example) => ({

@@ -1,5 +1,5 @@
+import { LossValue } from "@effect-rl/core/backend"
 import * as Adapter from "@effect-rl/engine/model/Adapter"
-import * as Loss from "@effect-rl/engine/model/Loss"
 import * as Pass from "@effect-rl/engine/model/Pass"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import { assert, describe, it } from "@effect/vitest"
@@ -33,7 +33,7 @@ describe("Backward", () => {
       model,
       tokens.map((own, i) => ({ tokens: own, targets: targets[i] ?? own, candidates: 1 })),
       { adapter: { packed: adapter.packed, block: adapter.gradients } },
-      (logprobs, i) => Loss.crossEntropy(logprobs, { weights: weights[i] ?? logprobs })
+      (logprobs, i) => LossValue.crossEntropy(logprobs, { weights: weights[i] ?? logprobs })
     )
 
     const named = Adapter.namedTargets(model.config, adapter.layout)

@@ -1,5 +1,5 @@
+import { LossValue } from "@effect-rl/core/backend"
 import type { Gradients } from "@effect-rl/engine/model/Gradients"
-import * as Loss from "@effect-rl/engine/model/Loss"
 import * as Pass from "@effect-rl/engine/model/Pass"
 import * as PrefixTree from "@effect-rl/engine/model/PrefixTree"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
@@ -46,7 +46,7 @@ const outcome = (
     model,
     examples,
     gradients,
-    (own, index) => Loss.crossEntropy(own, { weights: weights[index] ?? new Float32Array() })
+    (own, index) => LossValue.crossEntropy(own, { weights: weights[index] ?? new Float32Array() })
   )
   return { logprobs, loss, gradient: view.slice() }
 }
@@ -118,7 +118,7 @@ describe("a pass over sequences that share prefixes", () => {
       const isSeen = new Uint8Array(ids.length)
       return Pass.forwardBackward(compute, examples, gradients, (logprobs, index, logprobsE) => {
         const { gradient, loss } = lossOf(logprobs, index, logprobsE)
-        const scaled = gradient.map((slope, t) => {
+        const scaled = Float64Array.from(gradient, (slope, t) => {
           const row = rowsB[index]?.[t] ?? 0
           const isFirst = isSeen[row] === 0
           isSeen[row] = 1

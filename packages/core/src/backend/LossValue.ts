@@ -1,5 +1,6 @@
 /**
- * The losses: per token L and c = ∂L/∂lp, summed over tokens. The rest of the engine needs nothing but c.
+ * The value of a loss and its slopes at the log-probabilities of the targets, for a backend that computes them itself: per token L and
+ * c = ∂L/∂lp, summed over tokens. The gradient of the weights needs nothing but c.
  *
  * ratio = exp(lp − q), q the log-probability the token was sampled with, A its advantage, w its weight.
  *
@@ -13,9 +14,20 @@
  * | gspo                | −min(s·A, clip(s)·A)           | −s·A where that is the minimum, or 0     |
  *
  * s = exp(mean(lp − q)) over the tokens of the sequence that count, with an exponent of at most 10.
+ *
+ * @example
+ * const { gradient, loss } = LossValue.evaluate(
+ *   Loss.crossEntropy,
+ *   { targetTokens: Int32Array.of(3, 1), weights: Float32Array.of(0, 1) },
+ *   Float32Array.of(-2, -0.5)
+ * )
+ * loss // => 0.5
  */
+import type * as Datum from "../model/Datum.ts"
+import type * as Loss from "../model/Loss.ts"
 
-export type Name = "cross_entropy" | "importance_sampling" | "ppo" | "cispo" | "dro" | "gspo"
+/** Losses that are functions of log-probabilities, sampler's log-probabilities and advantages. */
+export type PolicyLoss = Exclude<Loss.Name, "cross_entropy" | "stable_reinforce">
 
 /** Numbers under the names the wire gives them; the defaults are those of `Loss`. */
 export interface Config {
@@ -25,21 +37,18 @@ export interface Config {
 }
 
 /** The input of cross entropy, per target. */
-export interface Weighted {
-  readonly weights: Float32Array
-}
+export type Weighted = Pick<Datum.Inputs["WeightedTokens"], "weights">
 
 /** The inputs of the policy losses, per token. A token with mask 0 contributes nothing; without a mask all tokens count. */
-export interface Sampled {
-  readonly logprobs: Float32Array
-  readonly advantages: Float32Array
+export interface Sampled extends Pick<Datum.Inputs["PolicyTokens"], "logprobs" | "advantages"> {
   readonly mask?: Float32Array
 }
 
-export interface Result {
-  /** Summed in f64 in index order. */
+/** The loss of one datum, and ∂loss/∂logprob of each target `[T]` or `[T, K]`. */
+export interface LossValue {
+  /** Summed in float64 in index order. */
   readonly loss: number
-  readonly gradient: Float32Array | Float64Array
+  readonly gradient: Float64Array
 }
 
 interface Point {
@@ -93,7 +102,7 @@ const geometricRatio = (logprobs: Float32Array, { logprobs: sampled, mask }: Sam
 }
 
 const tokenLoss = (
-  name: Exclude<Name, "cross_entropy">,
+  name: PolicyLoss,
   config: Config,
   logprobs: Float32Array,
   sampled: Sampled
@@ -115,8 +124,8 @@ const tokenLoss = (
 }
 
 /** Cross entropy of `logprobs [T]` or, against several weighted candidates per position, `[T, K]`. */
-export const crossEntropy = (logprobs: Float32Array, { weights }: Weighted): Result => {
-  const gradient = new Float32Array(logprobs.length)
+export const crossEntropy = (logprobs: Float32Array, { weights }: Weighted): LossValue => {
+  const gradient = new Float64Array(logprobs.length)
   let loss = 0
   for (let i = 0; i < logprobs.length; i++) {
     const weight = weights[i] ?? 0
@@ -132,14 +141,14 @@ export const counts = (name: string, advantage: number): boolean => name === "dr
 
 /** A policy loss of `logprobs [T]`. */
 export const policy = (
-  name: Exclude<Name, "cross_entropy">,
+  name: PolicyLoss,
   config: Config,
   logprobs: Float32Array,
   inputs: Sampled
-): Result => {
+): LossValue => {
   const { advantages, logprobs: sampled, mask } = inputs
   const at = tokenLoss(name, config, logprobs, inputs)
-  const gradient = new Float32Array(logprobs.length)
+  const gradient = new Float64Array(logprobs.length)
   let loss = 0
   for (let t = 0; t < logprobs.length; t++) {
     const advantage = advantages[t] ?? 0
@@ -149,4 +158,16 @@ export const policy = (
     loss += point.loss
   }
   return { loss, gradient }
+}
+
+/** The value of `loss` for a datum with these inputs; throws where the loss has no formula or reads other inputs. */
+export const evaluate = (
+  { config, name }: Loss.Loss<Datum.Kind>,
+  inputs: Datum.Inputs[Datum.Kind],
+  logprobs: Float32Array
+): LossValue => {
+  if ("weights" in inputs) return crossEntropy(logprobs, inputs)
+  if (name === "cross_entropy") throw new TypeError("cross_entropy reads weights, the datum has advantages")
+  if (name === "stable_reinforce") throw new TypeError("stable_reinforce has no published formula")
+  return policy(name, config, logprobs, inputs)
 }

@@ -1,4 +1,4 @@
-import * as Loss from "@effect-rl/engine/model/Loss"
+import { LossValue } from "@effect-rl/core/backend"
 import { assert, describe, it } from "@effect/vitest"
 
 /** Log-probability, the one it was sampled with, and advantage: every sign, side and clipping case. */
@@ -17,14 +17,15 @@ const formulas = {
 }
 
 const one = (
-  name: Exclude<Loss.Name, "cross_entropy">,
-  config: Loss.Config,
+  name: LossValue.PolicyLoss,
+  config: LossValue.Config,
   [lp, q, a]: readonly [number, number, number]
-) => Loss.policy(name, config, Float32Array.of(lp), { logprobs: Float32Array.of(q), advantages: Float32Array.of(a) })
+) =>
+  LossValue.policy(name, config, Float32Array.of(lp), { logprobs: Float32Array.of(q), advantages: Float32Array.of(a) })
 
 const f32 = Math.fround
 
-describe("Loss", () => {
+describe("LossValue", () => {
   for (const name of ["importance_sampling", "ppo", "dro"] as const) {
     it(`${name} is its formula, its slope the formula's derivative`, () => {
       for (const point of points) {
@@ -79,7 +80,7 @@ describe("Loss", () => {
     }
     const ratio = Math.exp(Math.fround(-1) - f32(-1.2) + (f32(-2) - f32(-2.1)) + (f32(-3) - f32(-2.7))) ** (1 / 3)
     const wide = { clip_low_threshold: 0.5, clip_high_threshold: 2 }
-    const { gradient, loss } = Loss.policy("gspo", wide, logprobs, sampled)
+    const { gradient, loss } = LossValue.policy("gspo", wide, logprobs, sampled)
     assert.closeTo(loss, -ratio * (1 - 1 + 2), 1e-9)
     assert.deepStrictEqual([...gradient], [-ratio, ratio, 0, -2 * ratio].map((slope) => f32(slope) + 0))
   })
@@ -100,7 +101,7 @@ describe("Loss", () => {
       mask: Float32Array.of(1, 0, 1)
     }
     for (const name of ["importance_sampling", "ppo", "cispo", "dro"] as const) {
-      const all = Loss.policy(name, {}, logprobs, sampled)
+      const all = LossValue.policy(name, {}, logprobs, sampled)
       const parts = [0, 2].map((t) =>
         one(name, {}, [logprobs[t] ?? 0, sampled.logprobs[t] ?? 0, sampled.advantages[t] ?? 0])
       )
@@ -118,7 +119,7 @@ describe("Loss", () => {
   })
 
   it("cross entropy weighs each target, several per position as well", () => {
-    const { gradient, loss } = Loss.crossEntropy(Float32Array.of(-1, -2, -3, -4), {
+    const { gradient, loss } = LossValue.crossEntropy(Float32Array.of(-1, -2, -3, -4), {
       weights: Float32Array.of(1, 0.5, 0, -2)
     })
     assert.closeTo(loss, 1 + 1 - 8, 1e-12)
