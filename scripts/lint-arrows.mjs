@@ -6,14 +6,15 @@ import { dirname, join, relative, resolve, sep } from "node:path"
 const packages = {
   core: [],
   files: ["core"],
-  tinker: ["core"],
+  agent: ["core", "files"],
+  tinker: ["core", "agent"],
   engine: ["core", "files"],
   cluster: ["core"],
-  ai: ["core"],
-  recipes: ["core", "files"],
+  ai: ["core", "agent"],
+  recipes: ["core", "files", "agent"],
   view: ["core", "files"],
   export: ["core", "files"],
-  cli: ["core", "files", "tinker", "engine", "cluster", "ai", "recipes", "view", "export"]
+  cli: ["core", "files", "agent", "tinker", "engine", "cluster", "ai", "recipes", "view", "export"]
 }
 
 /** A room may import those before it. */
@@ -42,6 +43,7 @@ const rooms = {
     "testing"
   ],
   engine: ["numerics", "model", "checkpoint", "runtime"],
+  agent: ["wire", "dialect"],
   tinker: ["wire", "client", "certify", "server", "cassette"],
   view: ["story", "page", "server"],
   export: ["run", "sink", "projection"]

@@ -1,5 +1,5 @@
 /** Prints how fast ours turns values into bodies and back. */
-import * as Json from "@effect-rl/tinker/wire/Json"
+import * as Json from "@effect-rl/agent/wire/Json"
 import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
 import * as PassResult from "@effect-rl/tinker/wire/PassResult"
 import * as Sample from "@effect-rl/tinker/wire/Sample"

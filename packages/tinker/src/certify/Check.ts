@@ -1,11 +1,11 @@
 /** One requirement on a Tinker server: its statement, its reason and its test. */
+import type { MalformedBody } from "@effect-rl/agent/wire/Json"
 import type { Tinker, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { RestClient } from "../client/RestClient.ts"
 import type { WireError } from "../client/WireError.ts"
-import type { MalformedBody } from "../wire/Json.ts"
 import type { RawRequests } from "./RawRequests.ts"
 
 /** In the order in which a certificate lists them. */

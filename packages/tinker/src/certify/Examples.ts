@@ -1,9 +1,9 @@
 /** Training data for any language model with a dozen token ids, for the port and in wire format. */
+import { decode } from "@effect-rl/agent/wire/Json"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { sdk_version } from "../client/ClientConfig.ts"
-import { decode } from "../wire/Json.ts"
 import * as PassResult from "../wire/PassResult.ts"
 import type { Reply } from "./RawRequests.ts"
 

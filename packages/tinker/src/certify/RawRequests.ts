@@ -1,4 +1,5 @@
 /** Requests in wire format, sent once; the answer is returned whatever its status. */
+import * as Json from "@effect-rl/agent/wire/Json"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -13,7 +14,6 @@ import { Service } from "../client/Service.ts"
 import { serviceLayer, type TinkerHttpOptions } from "../client/TinkerHttpOptions.ts"
 import type { WireError } from "../client/WireError.ts"
 import { TryAgain } from "../wire/Future.ts"
-import * as Json from "../wire/Json.ts"
 import { Mismatch } from "./Check.ts"
 import * as Examples from "./Examples.ts"
 

@@ -1,4 +1,5 @@
 /** An answer of the service, and the error that an unsuccessful one means. */
+import * as Json from "@effect-rl/agent/wire/Json"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -6,7 +7,6 @@ import * as Headers from "effect/http/Headers"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { Refused as RefusedBody } from "../wire/Future.ts"
-import * as Json from "../wire/Json.ts"
 import * as Said from "./Said.ts"
 import * as WireError from "./WireError.ts"
 

@@ -1,10 +1,10 @@
 /** Waits for the results of promises. */
+import * as Json from "@effect-rl/agent/wire/Json"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Schema from "effect/Schema"
 import { Failed, Metadata, Promised, TryAgain } from "../wire/Future.ts"
-import * as Json from "../wire/Json.ts"
 import { Event } from "./Activity.ts"
 import * as Answer from "./Answer.ts"
 import type { Budget } from "./Budget.ts"

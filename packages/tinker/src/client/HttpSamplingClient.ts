@@ -1,10 +1,10 @@
 /** Samples from the weights of one sampling session. */
+import * as Json from "@effect-rl/agent/wire/Json"
 import { TinkerError } from "@effect-rl/core"
 import { type ModelInput, RequestRules, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import * as Json from "../wire/Json.ts"
 import * as Sample from "../wire/Sample.ts"
 import * as SampleResult from "../wire/SampleResult.ts"
 import type { Budget } from "./Budget.ts"

@@ -1,4 +1,5 @@
 /** Training passes: split into chunks on the way there, put together on the way back. */
+import * as Json from "@effect-rl/agent/wire/Json"
 import { Loss, type TinkerError } from "@effect-rl/core"
 import {
   CustomLoss,
@@ -13,7 +14,6 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Result from "effect/Result"
-import * as Json from "../wire/Json.ts"
 import * as PassRequest from "../wire/PassRequest.ts"
 import * as PassResult from "../wire/PassResult.ts"
 import * as Answer from "./Answer.ts"

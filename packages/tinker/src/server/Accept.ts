@@ -1,9 +1,9 @@
 /** Accepts requests: parts that the answers to all submissions share. */
+import * as Json from "@effect-rl/agent/wire/Json"
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Future from "../wire/Future.ts"
-import * as Json from "../wire/Json.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import type { Parts } from "./Parts.ts"

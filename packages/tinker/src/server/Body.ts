@@ -1,4 +1,5 @@
 /** Reads request bodies, compressed or not, up to the server's limit. */
+import * as Json from "@effect-rl/agent/wire/Json"
 import * as ByteSize from "effect/ByteSize"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -7,7 +8,6 @@ import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as Schema from "effect/Schema"
 import { zstdDecompress } from "node:zlib"
-import * as Json from "../wire/Json.ts"
 import { Caller } from "./Caller.ts"
 import type { Fair } from "./Fair.ts"
 import { invalid, Refusal } from "./Refusal.ts"

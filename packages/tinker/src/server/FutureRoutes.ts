@@ -1,4 +1,5 @@
 /** Results of accepted requests. */
+import type * as Json from "@effect-rl/agent/wire/Json"
 import { TinkerError } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import * as Cause from "effect/Cause"
@@ -11,7 +12,6 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Option from "effect/Option"
 import * as Wire from "../wire/Future.ts"
 import * as Gradually from "../wire/Gradually.ts"
-import type * as Json from "../wire/Json.ts"
 import * as PassResult from "../wire/PassResult.ts"
 import * as SampleResult from "../wire/SampleResult.ts"
 import type { Answer } from "./Answer.ts"

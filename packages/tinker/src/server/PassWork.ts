@@ -1,9 +1,9 @@
 /** Training passes as they are read from the bodies of requests, by the server or, where they are large, by a thread beside it. */
+import * as Json from "@effect-rl/agent/wire/Json"
 import * as TinkerError from "@effect-rl/core/backend/TinkerError"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
-import * as Json from "../wire/Json.ts"
 import * as PassData from "../wire/PassData.ts"
 import * as PassRequest from "../wire/PassRequest.ts"
 import * as PassRequestJson from "../wire/PassRequestJson.ts"

@@ -1,4 +1,5 @@
 /** The Tinker API over HTTP in front of any backend. */
+import { Dialects } from "@effect-rl/agent"
 import { Tinker } from "@effect-rl/core"
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import * as ByteSize from "effect/ByteSize"
@@ -9,7 +10,6 @@ import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpRouter from "effect/http/HttpRouter"
 import type * as HttpServer from "effect/http/HttpServer"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
-import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import * as Schedule from "effect/Schedule"
@@ -19,10 +19,8 @@ import * as ApiKeys from "./ApiKeys.ts"
 import * as Audit from "./Audit.ts"
 import * as Body from "./Body.ts"
 import { Caller } from "./Caller.ts"
-import * as AnthropicRoutes from "./chat/AnthropicRoutes.ts"
+import * as ChatAnswerer from "./chat/ChatAnswerer.ts"
 import * as ChatModels from "./chat/ChatModels.ts"
-import * as OpenAiAnswer from "./chat/OpenAiAnswer.ts"
-import * as OpenAiRoutes from "./chat/OpenAiRoutes.ts"
 import * as CheckpointRoutes from "./CheckpointRoutes.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import * as DownloadRoutes from "./DownloadRoutes.ts"
@@ -117,28 +115,23 @@ type Given = Caller | Body.Room | Strictness.Strictness
 
 type Route = HttpRouter.Route<Refusal, Given>
 
-/** A refusal in the form that a service's clients read. */
-type Refused = (refusal: Refusal) => Effect.Effect<HttpServerResponse.HttpServerResponse>
-
-/** A route for callers that `identify` knows, within the limits; refusals become responses. */
-const guarded = (
+/** Lets in callers that `identify` knows, within the limits. */
+const admitted = (
   identify: Effect.Effect<Caller["Service"], Refusal, HttpServerRequest.HttpServerRequest>,
   room: Fair.Fair,
   strictness: Strictness.Strictness["Service"],
   maxBodySize: ByteSize.ByteSize
 ) =>
-(refused: Refused) =>
-(route: Route) =>
-  HttpRouter.route(
-    route.method,
-    route.path,
-    Effect.flatMap(identify, (caller) => Effect.provideService(route.handler, Caller, caller)).pipe(
-      Effect.catchTag("Refusal", refused),
-      Effect.provideService(Body.Room, room),
-      Effect.provideService(Strictness.Strictness, strictness),
-      Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBodySize)
-    )
+<A, R>(work: Effect.Effect<A, Refusal, R>) =>
+  Effect.flatMap(identify, (caller) => Effect.provideService(work, Caller, caller)).pipe(
+    Effect.provideService(Body.Room, room),
+    Effect.provideService(Strictness.Strictness, strictness),
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBodySize)
   )
+
+/** A route within limits, whose refusals become responses. */
+const guarded = (admit: ReturnType<typeof admitted>) => (route: Route) =>
+  HttpRouter.route(route.method, route.path, Effect.catchTag(admit(route.handler), "Refusal", respond))
 
 const withKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
   ...ServiceRoutes.routes(parts),
@@ -164,6 +157,10 @@ const stranger = Effect.succeed({ tenant: undefined })
 /** Where the Tinker API is. */
 const prefix = "/api/v1"
 
+/** Where chat clients find their endpoints. */
+const openAiPrefix = "/oai/api/v1"
+const anthropicPrefix = "/anthropic/api/v1"
+
 /** The Tinker API, and the endpoints for clients of other services. */
 const routes = (options: TinkerServerOptions) =>
   HttpRouter.addAll(
@@ -174,15 +171,16 @@ const routes = (options: TinkerServerOptions) =>
       const room = Fair.make(Body.roomFactor * ByteSize.toNumberUnsafe(limit))
       const strictness = Strictness.make(options.strict ?? false)
       const identify = ApiKeys.identify(options.apiKeys ?? [])
-      const known = guarded(identify, room, strictness, limit)
-      const chat = guarded(identify, room, strictness, ByteSize.min(limit, chatLimit))
-      const open = guarded(stranger, room, strictness, limit)
+      const known = guarded(admitted(identify, room, strictness, limit))
+      const open = guarded(admitted(stranger, room, strictness, limit))
+      const admitChat = admitted(identify, room, strictness, ByteSize.min(limit, chatLimit))
+      const chat = Effect.mapError(admitChat(ChatAnswerer.incoming(parts)), ChatAnswerer.told)
       return [
-        ...[...withKey(parts, links).map(known(respond)), ...withoutKey(parts, links).map(open(respond))].map(
+        ...[...withKey(parts, links).map(known), ...withoutKey(parts, links).map(open)].map(
           HttpRouter.prefixRoute(prefix)
         ),
-        ...OpenAiRoutes.routes(parts).map(chat(OpenAiAnswer.refused)),
-        ...AnthropicRoutes.routes(parts).map(chat(AnthropicRoutes.refused))
+        ...Dialects.openAi(chat).map(HttpRouter.prefixRoute(openAiPrefix)),
+        ...Dialects.anthropic(chat).map(HttpRouter.prefixRoute(anthropicPrefix))
       ]
     })
   )

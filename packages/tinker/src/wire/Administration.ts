@@ -1,6 +1,6 @@
 /** Answers about sessions, checkpoints, use and cost. */
+import { nullable } from "@effect-rl/agent/wire/Json"
 import * as Schema from "effect/Schema"
-import { nullable } from "./Json.ts"
 
 const Time = Schema.DateTimeUtcFromString
 

@@ -1,6 +1,6 @@
 /** Bodies about saved weights. */
+import { SequenceId } from "@effect-rl/agent/wire/Json"
 import * as Schema from "effect/Schema"
-import { SequenceId } from "./Json.ts"
 import * as Note from "./Note.ts"
 import { OptimizerConfig } from "./Training.ts"
 

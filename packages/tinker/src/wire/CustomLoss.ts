@@ -1,7 +1,7 @@
 /** Bodies about losses that a client makes and a server computes. */
+import { SequenceId } from "@effect-rl/agent/wire/Json"
 import { LossGraph } from "@effect-rl/core/losses"
 import * as Schema from "effect/Schema"
-import { SequenceId } from "./Json.ts"
 
 const type = Schema.optionalKey(Schema.String)
 

@@ -1,5 +1,6 @@
 /** A training pass as it is sent: the caller's data as protobuf. */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import type { MalformedBody } from "@effect-rl/agent/wire/Json"
 import type { Loss } from "@effect-rl/core"
 import type { Datum, ModelInput, TrainingClient } from "@effect-rl/core/backend"
 import type * as Effect from "effect/Effect"
@@ -11,7 +12,6 @@ import {
   ForwardBackwardRequestSchema,
   type TensorSchema
 } from "./gen/TinkerPublic.gen.ts"
-import type { MalformedBody } from "./Json.ts"
 import * as Provenance from "./Provenance.ts"
 import * as Size from "./Size.ts"
 

@@ -1,5 +1,6 @@
 /** A training pass as JSON, which older official SDKs and people with curl send. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { MalformedBody, SequenceId } from "@effect-rl/agent/wire/Json"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Predicate from "effect/Predicate"
@@ -15,7 +16,6 @@ import {
   type TensorSchema
 } from "./gen/TinkerPublic.gen.ts"
 import * as Input from "./Input.ts"
-import { MalformedBody, SequenceId } from "./Json.ts"
 import { TensorData } from "./Matrix.ts"
 import type { PassRequest } from "./PassRequest.ts"
 

@@ -1,5 +1,6 @@
 /** The answer to a training pass: named arrays per datum, and metrics. */
 import { create, toBinary } from "@bufbuild/protobuf"
+import { MalformedBody } from "@effect-rl/agent/wire/Json"
 import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -12,7 +13,6 @@ import {
   type ForwardBackwardOutput,
   ForwardBackwardOutputSchema
 } from "./gen/TinkerPublic.gen.ts"
-import { MalformedBody } from "./Json.ts"
 import * as Size from "./Size.ts"
 
 /** One array of one datum; its last dimensions are the same for all datums. */

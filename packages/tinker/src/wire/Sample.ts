@@ -1,11 +1,11 @@
 /** Bodies about sampling; its result also travels as protobuf, see `SampleResult`. */
+import { SequenceId } from "@effect-rl/agent/wire/Json"
 import type { TinkerError } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import * as Input from "./Input.ts"
-import { SequenceId } from "./Json.ts"
 import * as Matrix from "./Matrix.ts"
 import * as TokenText from "./TokenText.ts"
 

@@ -1,5 +1,6 @@
 /** The answer to a request to sample, as protobuf and as JSON. */
 import { create, toBinary } from "@bufbuild/protobuf"
+import { MalformedBody } from "@effect-rl/agent/wire/Json"
 import type { Sampling } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -15,7 +16,6 @@ import {
   type Tensor as TensorMessage,
   type TopkLogprobs
 } from "./gen/TinkerPublic.gen.ts"
-import { MalformedBody } from "./Json.ts"
 import * as Size from "./Size.ts"
 import * as Tensor from "./Tensor.ts"
 

@@ -1,8 +1,8 @@
 /** Reads protobuf messages of a bounded number of fields: a field of two bytes becomes an object of a hundred. */
 import { type DescField, type DescMessage, fromBinary, type MessageShape, ScalarType } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
+import { MalformedBody } from "@effect-rl/agent/wire/Json"
 import * as Effect from "effect/Effect"
-import { MalformedBody } from "./Json.ts"
 
 const isText = (scalar: ScalarType) => scalar === ScalarType.STRING || scalar === ScalarType.BYTES
 

@@ -1,6 +1,6 @@
 /** Bodies about models in training, apart from passes. */
+import { SequenceId } from "@effect-rl/agent/wire/Json"
 import * as Schema from "effect/Schema"
-import { SequenceId } from "./Json.ts"
 import * as Note from "./Note.ts"
 
 const type = Schema.optionalKey(Schema.String)

@@ -2,9 +2,9 @@
  * What a well-behaved service would answer, and what it did: a numbered request is carried out once, however often it comes. It is
  * so when it comes, whatever the numbers before it do, so that order is the client's alone to keep; `OwnServer` waits for them.
  */
+import * as Json from "@effect-rl/agent/wire/Json"
 import type { ModelInput, Sampling } from "@effect-rl/core/backend"
 import * as Future from "@effect-rl/tinker/wire/Future"
-import * as Json from "@effect-rl/tinker/wire/Json"
 import * as PassData from "@effect-rl/tinker/wire/PassData"
 import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
 import * as PassResult from "@effect-rl/tinker/wire/PassResult"

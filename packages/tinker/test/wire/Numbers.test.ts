@@ -1,5 +1,5 @@
+import * as Json from "@effect-rl/agent/wire/Json"
 import * as Bytes from "@effect-rl/tinker/wire/Bytes"
-import * as Json from "@effect-rl/tinker/wire/Json"
 import { Ints, Numbers } from "@effect-rl/tinker/wire/Numbers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

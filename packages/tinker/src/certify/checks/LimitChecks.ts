@@ -1,5 +1,5 @@
+import * as Json from "@effect-rl/agent/wire/Json"
 import * as Effect from "effect/Effect"
-import * as Json from "../../wire/Json.ts"
 import { ServerCapabilities } from "../../wire/Session.ts"
 import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"

@@ -2,9 +2,7 @@
 import { ChatModel, type Tinker } from "@effect-rl/core"
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
-import * as HttpRouter from "effect/http/HttpRouter"
-import type { Parts } from "../Parts.ts"
-import { badRequest, fromTinkerError, notFound } from "../Refusal.ts"
+import { badRequest, fromTinkerError } from "../Refusal.ts"
 
 /** Finds a model's tokenizer and renderer; `tokenizerOf` says what its tokenizer is called here. */
 export const make = Effect.fnUntraced(function*(tokenizerOf: (model: string) => string) {
@@ -28,13 +26,4 @@ export const make = Effect.fnUntraced(function*(tokenizerOf: (model: string) => 
       const found = loaded.get(model)
       return found === undefined ? load(model) : Effect.succeed(found)
     })
-})
-
-/** All models, or the one that the rest of the path names, with its slash escaped or not. */
-export const asked = Effect.fnUntraced(function*({ tinker }: Parts) {
-  const { "*": rest = "" } = yield* HttpRouter.params
-  const names = yield* Effect.mapError(tinker.models, fromTinkerError)
-  if (rest === "") return { all: names }
-  const one = names.find((name) => name === rest || encodeURIComponent(name) === rest)
-  return one === undefined ? yield* notFound("model", rest) : { one }
 })

@@ -1,6 +1,6 @@
 /** Conversations that end with the assistant's message, in each of the three dialects. */
+import * as Continued from "@effect-rl/agent/dialect/Continued"
 import { Message } from "@effect-rl/core"
-import * as Continued from "@effect-rl/tinker/server/chat/Continued"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Api from "../Api.ts"

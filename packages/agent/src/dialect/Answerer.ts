@@ -1,0 +1,77 @@
+/** The port between the dialects of chat clients and the weights that answer. */
+import type { ChatModel, Message } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
+import type { ResponseStream, ToolSpec } from "@effect-rl/core/renderers"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as CallNames from "./CallNames.ts"
+import type { Refusal } from "./Refusal.ts"
+
+/** A model as lists of models show it. */
+export interface ModelInfo {
+  readonly id: string
+  /** Tokens of prompt and reply together. */
+  readonly contextLength: number
+}
+
+/** A conversation and the tools that its reply may call. */
+export interface Asked {
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly tools: ReadonlyArray<ToolSpec.ToolSpec>
+}
+
+/** Sampling options that every client can send; those that are absent or null are left to the sampler. */
+export interface Settings {
+  readonly maxTokens?: number | null | undefined
+  readonly temperature?: number | null | undefined
+  readonly topP?: number | null | undefined
+  readonly topK?: number | null | undefined
+  readonly seed?: number | null | undefined
+  /** Replies; one unless given. */
+  readonly choices?: number | null | undefined
+  /** The most likely tokens to show at each sampled position. */
+  readonly topLogprobs?: number | null | undefined
+  /** Texts at which a reply ends. */
+  readonly stops: ReadonlyArray<string>
+}
+
+/** A request whose number of replies and of shown candidates are known. */
+export type Request =
+  & Sampling.SampleRequest
+  & Required<Pick<Sampling.SampleRequest, "numSamples" | "topkSampleLogprobs">>
+
+/** A prompt whose reply can be sampled. */
+export interface Prompted {
+  /** A name that no other answer has. */
+  readonly id: string
+  readonly chatModel: ChatModel.ChatModel
+  readonly request: Request
+  readonly stops: ReadonlyArray<string>
+  /** A new reader of one reply. */
+  readonly read: () => ResponseStream.ResponseStream
+  /** The stop of a reply that ended at the client's own text. */
+  readonly closing: Int32Array
+  /** Names for the calls of tools in a reply, by its number. */
+  readonly callNames: (reply: number) => CallNames.CallNames
+  /** Samples the request, or a piece of one of its replies. */
+  readonly sample: (request: Sampling.SampleRequest) => Effect.Effect<Sampling.SampleResponse, Refusal>
+}
+
+/** Answers the chat requests of one caller: finds weights by name, and samples replies to conversations. */
+export interface Answerer {
+  readonly models: Effect.Effect<ReadonlyArray<ModelInfo>, Refusal>
+  /** Tokenizer and renderer of the weights that a request names by its `model`. */
+  readonly chatModel: (model: string) => Effect.Effect<ChatModel.ChatModel, Refusal>
+  /** Finds the weights, renders the conversation and makes room for its reply, which is given back when the scope closes. */
+  readonly prompted: (
+    model: string,
+    asked: Asked,
+    settings: Settings
+  ) => Effect.Effect<Prompted, Refusal, Scope.Scope>
+  /** The same for a continuation of text or of tokens. */
+  readonly continued: (
+    model: string,
+    prompt: string | ReadonlyArray<number>,
+    settings: Settings
+  ) => Effect.Effect<Prompted, Refusal, Scope.Scope>
+}

@@ -1,0 +1,51 @@
+/** Conversations that end with the beginning of the reply, which goes on from there. */
+import { type ChatModel, Message } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { invalid, type Refusal } from "./Refusal.ts"
+
+export interface Continued {
+  /** The messages before the reply. */
+  readonly before: ReadonlyArray<Message.Message>
+  /** The beginning of the reply; empty for a new one. */
+  readonly prefill: string
+}
+
+/** Divides the conversation. Fails where its last message is the assistant's and is more than text. */
+export const divide = (messages: ReadonlyArray<Message.Message>): Effect.Effect<Continued, Refusal> => {
+  const last = messages.at(-1)
+  if (last?.role !== "assistant") return Effect.succeed({ before: messages, prefill: "" })
+  const other = (last.toolCalls ?? []).length > 0
+    ? "calls of tools"
+    : Message.thinking(last) === ""
+    ? undefined
+    : "reasoning"
+  return other === undefined
+    ? Effect.succeed({ before: messages.slice(0, -1), prefill: Message.text(last) })
+    : Effect.fail(
+      invalid(
+        `messages: the last is the assistant's and has ${other}, expected text alone, from which the reply goes on`
+      )
+    )
+}
+
+/**
+ * Fails where the renderer does not write the reply that is begun as the beginning of a whole one: where it trims the text, or where its
+ * replies begin with reasoning, which the given text would become.
+ */
+export const check = Effect.fnUntraced(function*(
+  { renderer }: ChatModel.ChatModel,
+  before: ReadonlyArray<Message.Message>,
+  prefill: string,
+  prompt: ModelInput.ModelInput
+) {
+  if (prefill === "") return
+  const whole = [...before, Message.assistant(prefill)]
+  const closed = yield* Effect.option(renderer.supervisedExample(whole, "last_assistant_message"))
+  if (Option.isSome(closed) && ModelInput.after(closed.value.input, prompt) !== undefined) return
+  return yield* invalid(
+    `messages: the renderer ${renderer.name} cannot go on from the assistant's last message, expected one of the user or of a tool last` +
+      (prefill === prefill.trimEnd() ? "" : ", or no space at its end")
+  )
+})

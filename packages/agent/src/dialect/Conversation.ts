@@ -1,0 +1,109 @@
+/** Conversations on their way to a sampler: prompt, and how to sample and read the reply. */
+import type { ChatModel } from "@effect-rl/core"
+import { ModelInput, type Sampling } from "@effect-rl/core/backend"
+import { Renderer } from "@effect-rl/core/renderers"
+import * as Effect from "effect/Effect"
+import type { Asked, Prompted, Request, Settings } from "./Answerer.ts"
+import * as CallNames from "./CallNames.ts"
+import * as Continued from "./Continued.ts"
+import * as Length from "./Length.ts"
+import * as PlainReader from "./PlainReader.ts"
+import { badRequest, invalid } from "./Refusal.ts"
+
+/** Weights that answer, with the tokenizer and renderer that go with them. */
+export type Source = Pick<Prompted, "id" | "chatModel" | "sample">
+
+const knowsTools = ({ renderer: { name, toolsPrefix } }: ChatModel.ChatModel, { tools }: Asked) =>
+  tools.length === 0 || toolsPrefix !== undefined
+    ? Effect.void
+    : Effect.fail(invalid(`tools: the renderer ${name} has none, expected no tools for this model`))
+
+/** The conversation before the reply as it is rendered, with its tools, and the prompt, which may begin the reply. */
+export const render = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, asked: Asked) {
+  yield* Length.check(chatModel, "messages and tools", Length.of(asked))
+  yield* knowsTools(chatModel, asked)
+  const { before, prefill } = yield* Continued.divide(asked.messages)
+  const messages = yield* Renderer.withTools(chatModel.renderer, asked.tools, before)
+  const prompt = yield* chatModel.renderer.generationPrompt(messages, { prefill })
+  yield* Continued.check(chatModel, messages, prefill, prompt)
+  return { messages, prompt }
+}, Effect.catchTag("RendererError", (error) => Effect.fail(invalid(`messages: ${error.message}`))))
+
+const hasTopLogprobs = ({ capabilities: { topkPromptLogprobs: most }, name }: ChatModel.ChatModel, asked: number) =>
+  asked <= most
+    ? Effect.void
+    : Effect.fail(invalid(`top_logprobs is ${asked}, expected at most ${most} of ${name}`))
+
+/** The request of a sampler; fails where nothing fits after the prompt. */
+export const request = Effect.fnUntraced(function*(
+  chatModel: ChatModel.ChatModel,
+  prompt: ModelInput.ModelInput,
+  stop: Sampling.Stop | undefined,
+  { choices, maxTokens, seed, temperature, topK, topLogprobs, topP }: Settings
+) {
+  const { capabilities: { contextLength }, name } = chatModel
+  const left = contextLength - prompt.length
+  if (left < 1) {
+    return yield* badRequest(`the prompt has ${prompt.length} tokens, expected fewer than ${contextLength} of ${name}`)
+  }
+  yield* hasTopLogprobs(chatModel, topLogprobs ?? 0)
+  return {
+    prompt,
+    numSamples: choices ?? 1,
+    topkSampleLogprobs: topLogprobs ?? 0,
+    params: {
+      maxTokens: Math.min(maxTokens ?? left, left),
+      ...(stop !== undefined && { stop }),
+      ...(typeof temperature === "number" && { temperature }),
+      ...(typeof topP === "number" && { topP }),
+      ...(typeof topK === "number" && { topK }),
+      ...(typeof seed === "number" && { seed })
+    }
+  } satisfies Request
+})
+
+const closingOf = ({ renderer: { stop }, tokenizer }: ChatModel.ChatModel) => {
+  const [first] = stop
+  if (first === undefined) return new Int32Array(0)
+  return typeof first === "string" ? tokenizer.encode(first) : Int32Array.of(first)
+}
+
+/** Renders the conversation; its reply ends as the renderer's replies do, or at the client's own texts. */
+export const prompted = Effect.fnUntraced(function*(source: Source, asked: Asked, settings: Settings) {
+  const { chatModel, id } = source
+  const { renderer } = chatModel
+  const { messages, prompt } = yield* render(chatModel, asked)
+  const asking = yield* request(chatModel, prompt, renderer.stop, settings)
+  return {
+    ...source,
+    request: asking,
+    stops: settings.stops,
+    read: () => renderer.stream(messages),
+    closing: closingOf(chatModel),
+    callNames: CallNames.make(messages, asking, id)
+  } satisfies Prompted
+})
+
+const promptOf = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, prompt: string | ReadonlyArray<number>) {
+  if (typeof prompt !== "string") return ModelInput.fromTokens(prompt)
+  yield* Length.check(chatModel, "prompt", prompt.length)
+  return ModelInput.fromTokens(chatModel.tokenizer.encode(prompt))
+})
+
+/** A continuation of text or of tokens, which the model's own end of text ends. */
+export const continued = Effect.fnUntraced(function*(
+  source: Source,
+  prompt: string | ReadonlyArray<number>,
+  settings: Settings
+) {
+  const { chatModel, id } = source
+  const asking = yield* request(chatModel, yield* promptOf(chatModel, prompt), undefined, settings)
+  return {
+    ...source,
+    request: asking,
+    stops: settings.stops,
+    read: () => PlainReader.make(chatModel.tokenizer),
+    closing: new Int32Array(0),
+    callNames: CallNames.make([], asking, id)
+  } satisfies Prompted
+})

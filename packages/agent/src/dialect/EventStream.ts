@@ -1,0 +1,37 @@
+/** A response of server-sent events. */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { Refusal } from "./Refusal.ts"
+
+export interface Event {
+  readonly event?: string
+  readonly data: string
+}
+
+const text = ({ data, event }: Event) => `${event === undefined ? "" : `event: ${event}\n`}data: ${data}\n\n`
+
+const unexpected = new Refusal({ status: 500, detail: "the server failed; the reason is in its log" })
+
+/** The part of a failure that clients may see; the log has the rest. */
+const refusalOf = (cause: Cause.Cause<Refusal>) =>
+  Option.match(Cause.findErrorOption(cause), {
+    onSome: Effect.succeed,
+    onNone: () => Effect.as(Effect.logError("a streamed reply failed", cause), unexpected)
+  })
+
+/** The events; `failed` tells the client of a failure after the response's headers were sent. */
+export const respond = (
+  events: Stream.Stream<Event, Refusal>,
+  failed: (refusal: Refusal) => ReadonlyArray<Event>
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(
+    events.pipe(
+      Stream.catchCause((cause) => Stream.fromIterableEffect(Effect.map(refusalOf(cause), failed))),
+      Stream.map(text),
+      Stream.encodeText
+    ),
+    { contentType: "text/event-stream", headers: { "cache-control": "no-store" } }
+  )

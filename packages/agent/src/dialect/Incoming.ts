@@ -1,0 +1,14 @@
+/** A request that has come in: the text of its body, and the answerer of its caller. */
+import type * as Effect from "effect/Effect"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import type { Answerer } from "./Answerer.ts"
+import type { Refusal } from "./Refusal.ts"
+
+export interface Incoming {
+  readonly answerer: Answerer
+  /** Reads the body, once, within the limits of whoever serves it. */
+  readonly body: Effect.Effect<string, Refusal, HttpServerRequest.HttpServerRequest>
+}
+
+/** Lets a request in: finds the answerer of its caller, or refuses it. */
+export type Serve<R> = Effect.Effect<Incoming, Refusal, R>

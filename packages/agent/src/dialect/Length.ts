@@ -1,0 +1,43 @@
+/** Bounds the length of a chat client's request before it is rendered and tokenized, which takes time for every character. */
+import type { ChatModel } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import { badRequest } from "./Refusal.ts"
+
+/** Text has four characters per token on average; only runs of spaces and the like have more than this. */
+const perToken = 32
+
+/** Characters of what a renderer reads, as JSON without images. */
+export const of = (asked: object): number =>
+  JSON.stringify(asked, (_, value) => value instanceof Uint8Array ? null : value).length
+
+const isImage = (key: string, text: string) => key === "data" || text.startsWith("data:image/")
+
+/** Characters of all names and texts of a body before it is decoded, without images. */
+export const ofJson = (body: unknown): number => {
+  const waiting: Array<unknown> = [body]
+  let characters = 0
+  for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
+    if (typeof value === "string") characters += value.length
+    else if (Array.isArray(value)) { for (const one of value) waiting.push(one) }
+    else if (Predicate.isObject(value)) {
+      for (const [key, one] of Object.entries(value)) {
+        characters += key.length
+        if (typeof one !== "string" || !isImage(key, one)) waiting.push(one)
+      }
+    }
+  }
+  return characters
+}
+
+/** Fails if the characters of `field` cannot fit into the model's context. */
+export const check = (
+  { capabilities: { contextLength }, name }: ChatModel.ChatModel,
+  field: string,
+  characters: number
+) => {
+  const most = perToken * contextLength
+  const detail =
+    `${field}: ${characters} characters, expected at most ${most} for the ${contextLength} tokens of ${name}`
+  return characters <= most ? Effect.void : Effect.fail(badRequest(detail))
+}

@@ -1,0 +1,14 @@
+/** Requests for the list of models, or for one of them. */
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import type { Answerer } from "./Answerer.ts"
+import { notFound } from "./Refusal.ts"
+
+/** All models, or the one that the rest of the path names, with its slash escaped or not. */
+export const asked = Effect.fnUntraced(function*({ models }: Answerer) {
+  const { "*": rest = "" } = yield* HttpRouter.params
+  const all = yield* models
+  if (rest === "") return { all }
+  const one = all.find(({ id }) => id === rest || encodeURIComponent(id) === rest)
+  return one === undefined ? yield* notFound("model", rest) : { one }
+})

@@ -1,0 +1,126 @@
+/** Conversations in the form of Anthropic's messages, and back. */
+import { Message } from "@effect-rl/core"
+import type { ResponseStream, ToolSpec } from "@effect-rl/core/renderers"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type * as Reply from "../Reply.ts"
+import type * as Wire from "./AnthropicRequest.ts"
+
+const textOf = (content: string | ReadonlyArray<{ readonly text: string }> | null | undefined) =>
+  typeof content === "string" ? content : (content ?? []).map(({ text }) => text).join("")
+
+const partOf = (block: Wire.Block): ReadonlyArray<Message.ContentPart> => {
+  switch (block.type) {
+    case "text":
+      return [{ type: "text", text: block.text }]
+    case "thinking":
+      return [{ type: "thinking", thinking: block.thinking }]
+    case "image":
+      return [{
+        type: "image",
+        data: block.source.data,
+        format: block.source.media_type === "image/png" ? "png" : "jpeg"
+      }]
+    default:
+      return []
+  }
+}
+
+const callOf = (block: Wire.Block): ReadonlyArray<Message.ToolCall> =>
+  block.type !== "tool_use"
+    ? []
+    : [{ id: block.id, function: { name: block.name, arguments: JSON.stringify(block.input) } }]
+
+/** Results of tools come before what the user says with them. */
+const messagesOf = ({ content, role }: Wire.Message): ReadonlyArray<Message.Message> => {
+  if (typeof content === "string") return [{ role, content }]
+  const parts = content.flatMap(partOf)
+  const toolCalls = content.flatMap(callOf)
+  const results = content.flatMap((block): ReadonlyArray<Message.Message> => {
+    if (block.type !== "tool_result") return []
+    return [{ role: "tool", content: textOf(block.content), toolCallId: block.tool_use_id }]
+  })
+  if (parts.length === 0 && toolCalls.length === 0) return results
+  return [...results, { role, content: parts, ...(toolCalls.length === 0 ? {} : { toolCalls }) }]
+}
+
+/** The system prompt and the messages, for a renderer. */
+export const toMessages = ({ messages, system }: Wire.CountTokens): ReadonlyArray<Message.Message> => {
+  const text = textOf(system)
+  return Message.withToolNames([
+    ...(text === "" ? [] : [Message.system(text)]),
+    ...messages.flatMap(messagesOf)
+  ])
+}
+
+export const toToolSpecs = ({ tools }: Wire.CountTokens): ReadonlyArray<ToolSpec.ToolSpec> =>
+  (tools ?? []).map(({ description, input_schema, name }) => ({
+    name,
+    description: description ?? "",
+    parameters: input_schema
+  }))
+
+const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json)))
+
+/** Arguments that are not an object of JSON come as their text. */
+const inputOf = ({ function: { arguments: text } }: Message.ToolCall) =>
+  Option.getOrElse(decodeInput(text), () => ({ arguments: text }))
+
+export const toolUse = (call: Message.ToolCall) => ({
+  type: "tool_use",
+  id: call.id ?? "",
+  name: call.function.name,
+  input: inputOf(call)
+})
+
+/** A block of a response. */
+type Answered =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "thinking"; readonly thinking: string; readonly signature: "" }
+  | ReturnType<typeof toolUse>
+
+/** The blocks of a response: reasoning, text and calls, in their order. */
+export const fromMessage = (message: Message.Message): ReadonlyArray<Answered> => [
+  ...Message.parts(message).flatMap((part): ReadonlyArray<Answered> => {
+    if (part.type === "thinking") return [{ type: "thinking", thinking: part.thinking, signature: "" }]
+    return part.type === "text" && part.text !== "" ? [{ type: "text", text: part.text }] : []
+  }),
+  ...(message.toolCalls ?? []).map(toolUse)
+]
+
+const stopReason = ({ isCut, parsed: { message }, stop }: Reply.Ended) => {
+  if (stop !== undefined) return "stop_sequence"
+  if (isCut) return "max_tokens"
+  return message.toolCalls !== undefined && message.toolCalls.length > 0 ? "tool_use" : "end_turn"
+}
+
+/** Why a reply ended. */
+export const stop = (ended: Reply.Ended) => ({ stop_reason: stopReason(ended), stop_sequence: ended.stop ?? null })
+
+/** A block as it begins, and what a delta adds to it. */
+export const fromDelta = (delta: ResponseStream.Delta, calls: number) => {
+  switch (delta._tag) {
+    case "Text":
+      return { key: "text", block: { type: "text", text: "" }, delta: { type: "text_delta", text: delta.text } }
+    case "Thinking":
+      return {
+        key: "thinking",
+        block: { type: "thinking", thinking: "", signature: "" },
+        delta: { type: "thinking_delta", thinking: delta.thinking }
+      }
+    case "ToolCall": {
+      const { input, ...call } = toolUse(delta.toolCall)
+      return {
+        key: `call ${calls}`,
+        block: { ...call, input: {} },
+        delta: { type: "input_json_delta", partial_json: JSON.stringify(input) }
+      }
+    }
+    case "UnparsedToolCall":
+      return {
+        key: "text",
+        block: { type: "text", text: "" },
+        delta: { type: "text_delta", text: delta.unparsedToolCall.rawText }
+      }
+  }
+}

@@ -1,0 +1,82 @@
+/** Parts shared by all answers to OpenAI clients. */
+import type { ModelInput, Sampling } from "@effect-rl/core/backend"
+import type { Tokenizer } from "@effect-rl/core/renderers"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type { Prompted } from "../Answerer.ts"
+import { invalid, type Refusal } from "../Refusal.ts"
+import type * as Reply from "../Reply.ts"
+
+/** The answer's own name, and the time in seconds. */
+export const head = ({ id }: Prompted, prefix: string, model: string) =>
+  Effect.map(Clock.currentTimeMillis, (now) => ({
+    id: `${prefix}${id}`,
+    created: Math.floor(now / 1000),
+    model
+  }))
+
+export const usage = (prompt: ModelInput.ModelInput, sampled: number) => ({
+  prompt_tokens: prompt.length,
+  completion_tokens: sampled,
+  total_tokens: prompt.length + sampled
+})
+
+export const sampledIn = (replies: ReadonlyArray<Reply.Whole>) =>
+  replies.reduce((sum, { ended }) => sum + ended.sampled, 0)
+
+interface Token {
+  readonly token: string
+  readonly logprob: number
+  readonly bytes: ReadonlyArray<number>
+}
+
+/** A sampled token beside the most likely ones in its place. */
+export interface Logprob extends Token {
+  readonly top_logprobs: ReadonlyArray<Token>
+}
+
+const tokenOf = (tokenizer: Tokenizer.Tokenizer, token: number, logprob: number): Token => {
+  const text = tokenizer.decode([token])
+  return { token: text, logprob, bytes: [...new TextEncoder().encode(text)] }
+}
+
+/** Every sampled token, that of the model's stop included, with the most likely ones in its place where they were asked for. */
+export const logprobs = (
+  tokenizer: Tokenizer.Tokenizer,
+  sequences: ReadonlyArray<Sampling.SampledTokens>
+): ReadonlyArray<Logprob> =>
+  sequences.flatMap(({ logprobs, tokens, topkLogprobs = [] }) =>
+    Array.from(tokens, (token, index) => ({
+      ...tokenOf(tokenizer, token, logprobs[index] ?? 0),
+      top_logprobs: (topkLogprobs[index] ?? []).map(({ logprob, token }) => tokenOf(tokenizer, token, logprob))
+    }))
+  )
+
+/** The most likely tokens to show in each place, which are asked for beside the sampled token's own. */
+export const topLogprobs = (asked: number | null | undefined, hasLogprobs: boolean, switchedOn: string) =>
+  hasLogprobs || (asked ?? 0) === 0
+    ? Effect.succeed(asked ?? 0)
+    : Effect.fail(invalid(`top_logprobs is ${asked}, expected 0 where ${switchedOn}`))
+
+const kinds: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  403: "permission_error",
+  404: "not_found_error",
+  429: "rate_limit_error"
+}
+
+/** An error as OpenAI's clients read it. */
+export const error = ({ detail, status }: Refusal) => ({
+  message: detail,
+  type: kinds[status] ?? (status < 500 ? "invalid_request_error" : "server_error"),
+  param: null,
+  code: null
+})
+
+export const refused = (refusal: Refusal) => {
+  const { headers, status } = refusal
+  return Effect.succeed(
+    HttpServerResponse.jsonUnsafe({ error: error(refusal) }, { status, ...(headers === undefined ? {} : { headers }) })
+  )
+}

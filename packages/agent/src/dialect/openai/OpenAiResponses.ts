@@ -1,0 +1,146 @@
+/** Responses: OpenAI's newer form of a chat, without anything stored. */
+import type { Sampling } from "@effect-rl/core/backend"
+import { OpenAi } from "@effect-rl/core/renderers"
+import * as Effect from "effect/Effect"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Stream from "effect/Stream"
+import type { Prompted } from "../Answerer.ts"
+import * as ClientBody from "../ClientBody.ts"
+import * as EventStream from "../EventStream.ts"
+import type { Incoming } from "../Incoming.ts"
+import { invalid, Refusal } from "../Refusal.ts"
+import * as Reply from "../Reply.ts"
+import * as OpenAiAnswer from "./OpenAiAnswer.ts"
+import * as Wire from "./OpenAiResponse.ts"
+import * as ResponseEvents from "./ResponseEvents.ts"
+import * as ResponseItems from "./ResponseItems.ts"
+
+/** The value of `include` that asks for log-probabilities. */
+const logprobs = "message.output_text.logprobs"
+
+/** The fields of a response before sampling begins. */
+const opening = ({ id, created, model }: { id: string; created: number; model: string }, value: Wire.Create) => ({
+  id,
+  object: "response",
+  created_at: created,
+  status: "in_progress",
+  background: false,
+  error: null,
+  incomplete_details: null,
+  instructions: value.instructions ?? null,
+  max_output_tokens: value.max_output_tokens ?? null,
+  metadata: value.metadata ?? {},
+  model,
+  output: [],
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  store: false,
+  temperature: value.temperature ?? 1,
+  text: { format: { type: "text" } },
+  tool_choice: value.tool_choice ?? "auto",
+  tools: value.tools ?? [],
+  top_logprobs: value.top_logprobs ?? 0,
+  top_p: value.top_p ?? 1,
+  truncation: "disabled",
+  usage: null
+})
+type Opening = ReturnType<typeof opening>
+
+const usageOf = ({ request: { prompt } }: Prompted, sampled: number) => ({
+  input_tokens: prompt.length,
+  input_tokens_details: { cached_tokens: 0 },
+  output_tokens: sampled,
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: prompt.length + sampled
+})
+
+const finished = (
+  response: Opening,
+  prompted: Prompted,
+  { isCut, sampled }: Reply.Ended,
+  items: ReadonlyArray<ResponseItems.Item>
+) => ({
+  ...response,
+  status: isCut ? "incomplete" : "completed",
+  incomplete_details: isCut ? { reason: "max_output_tokens" } : null,
+  output: items.map((item, index) => ResponseItems.shown(response.id, item, index, "completed")),
+  usage: usageOf(prompted, sampled)
+})
+
+/** Log-probabilities of the sampled tokens, where they were asked for. */
+type Shown = (sequences: ReadonlyArray<Sampling.SampledTokens>) => ReadonlyArray<OpenAiAnswer.Logprob>
+
+const whole = Effect.fnUntraced(function*(prompted: Prompted, response: Opening, shown: Shown) {
+  const [reply] = yield* Reply.whole(prompted)
+  if (reply === undefined) return yield* new Refusal({ status: 500, detail: "the backend sampled nothing" })
+  const { ended, sequences } = reply
+  const items = ResponseItems.fromMessage(ended.parsed.message, shown(sequences))
+  return HttpServerResponse.jsonUnsafe(finished(response, prompted, ended, items))
+})
+
+const eventsOf = (prompted: Prompted, response: Opening, shown: Shown) =>
+(
+  output: ResponseEvents.Output,
+  event: Reply.Event
+): readonly [ResponseEvents.Output, ReadonlyArray<ResponseEvents.Event>] => {
+  if (event._tag === "Sampled") return [ResponseEvents.sampled(output, shown([event.sequence])), []]
+  if (event._tag !== "Ended") return ResponseEvents.added(response.id, output, event)
+  const last = finished(response, prompted, event, ResponseEvents.all(output))
+  return [output, [...ResponseEvents.closed(response.id, output), {
+    type: `response.${last.status}`,
+    response: last
+  }]]
+}
+
+const sent = (event: ResponseEvents.Event, index: number): EventStream.Event => ({
+  event: event.type,
+  data: JSON.stringify({ ...event, sequence_number: index })
+})
+
+const failed = (response: Opening) => (refusal: Refusal): ReadonlyArray<EventStream.Event> => {
+  const { message, type } = OpenAiAnswer.error(refusal)
+  const event = { type: "response.failed", response: { ...response, status: "failed", error: { code: type, message } } }
+  return [{ event: event.type, data: JSON.stringify(event) }]
+}
+
+const streamed = (prompted: Prompted, response: Opening, shown: Shown) => {
+  const opened: ReadonlyArray<ResponseEvents.Event> = [
+    { type: "response.created", response },
+    { type: "response.in_progress", response }
+  ]
+  const events = Stream.fromIterable(opened).pipe(
+    Stream.concat(
+      Stream.mapAccum(Reply.stream(prompted), () => ResponseEvents.nothing, eventsOf(prompted, response, shown))
+    ),
+    Stream.zipWithIndex,
+    Stream.map(([event, index]) => sent(event, index))
+  )
+  return EventStream.respond(events, failed(response))
+}
+
+export const handler = (incoming: Incoming) =>
+  Effect.gen(function*() {
+    const value = yield* ClientBody.read(incoming, Wire.Create, Wire.refusals)
+    const messages = yield* OpenAi.toMessages(ResponseItems.toMessages(value)).pipe(
+      Effect.mapError(({ message }) => invalid(`input: ${message}`))
+    )
+    const tools = value.tool_choice === "none"
+      ? []
+      : (value.tools ?? []).map((tool) => OpenAi.toToolSpec(ResponseItems.toTool(tool)))
+    const hasLogprobs = (value.include ?? []).includes(logprobs)
+    const prompted = yield* incoming.answerer.prompted(value.model, { messages, tools }, {
+      maxTokens: value.max_output_tokens,
+      temperature: value.temperature,
+      topP: value.top_p,
+      topLogprobs: yield* OpenAiAnswer.topLogprobs(
+        value.top_logprobs,
+        hasLogprobs,
+        `include does not have "${logprobs}"`
+      ),
+      stops: []
+    })
+    const { tokenizer } = prompted.chatModel
+    const shown: Shown = (sequences) => hasLogprobs ? OpenAiAnswer.logprobs(tokenizer, sequences) : []
+    const response = opening(yield* OpenAiAnswer.head(prompted, "resp_", value.model), value)
+    return value.stream === true ? streamed(prompted, response, shown) : yield* whole(prompted, response, shown)
+  })

@@ -1,0 +1,117 @@
+/** Conversations and replies as items of OpenAI's Responses API. */
+import { Message } from "@effect-rl/core"
+import type { OpenAi } from "@effect-rl/core/renderers"
+import type * as Arr from "effect/Array"
+import type * as OpenAiAnswer from "./OpenAiAnswer.ts"
+import type * as Wire from "./OpenAiResponse.ts"
+
+const toPart = (part: Wire.Part): OpenAi.Part =>
+  part.type === "input_image"
+    ? { type: "image_url", image_url: { url: part.image_url } }
+    : { type: "text", text: part.text }
+
+const toMessage = (item: Wire.Item): OpenAi.ChatMessage => {
+  switch (item.type) {
+    case "function_call":
+      return {
+        role: "assistant",
+        tool_calls: [{ id: item.call_id, function: { name: item.name, arguments: item.arguments } }]
+      }
+    case "function_call_output": {
+      const { call_id, output } = item
+      const content = typeof output === "string" ? output : output.map(({ text }) => text).join("")
+      return { role: "tool", tool_call_id: call_id, content }
+    }
+    case "reasoning":
+      return { role: "assistant", reasoning_content: (item.content ?? []).map(({ text }) => text).join("") }
+    default: {
+      const { content, role } = item
+      return { role, content: typeof content === "string" ? content : content.map(toPart) }
+    }
+  }
+}
+
+/** Consecutive messages that are merged into one. */
+type Run = Arr.NonEmptyArray<OpenAi.ChatMessage>
+
+const merged = (run: Run): OpenAi.ChatMessage => ({
+  ...run.reduce((all, one) => ({ ...all, ...one })),
+  ...(run.length === 1 ? {} : { tool_calls: run.flatMap(({ tool_calls }) => tool_calls ?? []) })
+})
+
+/** Reasoning, text and calls of the assistant that follow each other are one message, with one text. */
+const continues = (run: Run, next: OpenAi.ChatMessage) =>
+  run[0].role === "assistant" && next.role === "assistant" &&
+  (next.content === undefined || run.every(({ content }) => content === undefined))
+
+/** The conversation in the form of chat completions. */
+export const toMessages = ({ input, instructions }: Wire.Create): ReadonlyArray<OpenAi.ChatMessage> => {
+  const first = typeof instructions === "string" ? [{ role: "system", content: instructions }] : []
+  if (typeof input === "string") return [...first, { role: "user", content: input }]
+  const runs: Array<Run> = []
+  for (const next of input.map(toMessage)) {
+    const last = runs.at(-1)
+    if (last !== undefined && continues(last, next)) last.push(next)
+    else runs.push([next])
+  }
+  return [...first, ...runs.map(merged)]
+}
+
+export const toTool = (
+  { description = null, name, parameters = null }: NonNullable<Wire.Create["tools"]>[number]
+): OpenAi.Tool => ({ type: "function", function: { name, description, parameters } })
+
+/** An item of an answer; `kind` says which, and `text` is its text, its reasoning or its arguments. */
+export interface Item {
+  readonly kind: "message" | "reasoning" | "function_call"
+  readonly text: string
+  readonly call?: { readonly call_id: string; readonly name: string }
+  /** Log-probabilities of a message, if they were asked for. */
+  readonly logprobs?: ReadonlyArray<OpenAiAnswer.Logprob>
+}
+
+export const called = ({ function: { arguments: text, name }, id = "" }: Message.ToolCall): Item => ({
+  kind: "function_call",
+  text,
+  call: { call_id: id, name }
+})
+
+const prefixes = { message: "msg", reasoning: "rs", function_call: "fc" }
+
+/** The name of item `index` of a response. */
+export const idOf = (response: string, { kind }: Item, index: number) =>
+  `${prefixes[kind]}_${response.replace(/^resp_/, "")}_${index}`
+
+/** The part that holds the item's text; calls have none. */
+export const partOf = ({ kind, logprobs = [], text }: Item) =>
+  kind === "reasoning"
+    ? { type: "reasoning_text", text }
+    : { type: "output_text", text, annotations: [], logprobs }
+
+/** The item in the form that clients read. */
+export const shown = (response: string, item: Item, index: number, status: "completed" | "in_progress") => {
+  const { call, kind, text } = item
+  const id = idOf(response, item, index)
+  const content = status === "completed" ? [partOf(item)] : []
+  if (kind === "function_call") {
+    return { type: kind, id, ...call, arguments: status === "completed" ? text : "", status }
+  }
+  return kind === "reasoning"
+    ? { type: kind, id, summary: [], content, status }
+    : { type: kind, id, role: "assistant", content, status }
+}
+
+/** The items of a message: reasoning, text, calls. */
+export const fromMessage = (
+  message: Message.Message,
+  logprobs: ReadonlyArray<OpenAiAnswer.Logprob>
+): ReadonlyArray<Item> => {
+  const reasoning = Message.thinking(message)
+  const text = Message.text(message)
+  const calls = (message.toolCalls ?? []).map(called)
+  return [
+    ...(reasoning === "" ? [] : [{ kind: "reasoning", text: reasoning } as const]),
+    ...(text === "" && calls.length > 0 ? [] : [{ kind: "message", text, logprobs } as const]),
+    ...calls
+  ]
+}

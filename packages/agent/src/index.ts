@@ -1,0 +1,10 @@
+/** Those who answer agents' requests: weights by name, and replies to conversations. */
+export * as Answerer from "./dialect/Answerer.ts"
+/** A request that is refused, in words and numbers from which each dialect makes its own error. */
+export * as Refusal from "./dialect/Refusal.ts"
+/** Conversations on their way to a sampler: prompt, and how to sample and read the reply. */
+export * as Conversation from "./dialect/Conversation.ts"
+/** The routes of all dialects, for a server, a gateway or a `fetch` of this process. */
+export * as Dialects from "./dialect/Dialects.ts"
+/** JSON text from clients, read within limits. */
+export * as Json from "./wire/Json.ts"

@@ -1,0 +1,35 @@
+import * as AnthropicMessages from "@effect-rl/agent/dialect/anthropic/AnthropicMessages"
+import { assert, describe, it } from "@effect/vitest"
+
+const use = (id: string) => ({ type: "tool_use", id, name: "add", input: { a: 1 } }) as const
+const result = { type: "tool_result", tool_use_id: "1", content: "2" } as const
+const text = { type: "text", text: "And?" } as const
+
+describe("AnthropicMessages", () => {
+  it("give text and calls of one message together, and results before the text beside them", () => {
+    assert.deepStrictEqual(
+      AnthropicMessages.toMessages({
+        model: "any",
+        messages: [
+          { role: "assistant", content: [text, use("1")] },
+          { role: "user", content: [text, result] },
+          { role: "user", content: [result] },
+          { role: "assistant", content: [text] },
+          { role: "user", content: "Hi" }
+        ]
+      }),
+      [
+        {
+          role: "assistant",
+          content: [text],
+          toolCalls: [{ id: "1", function: { name: "add", arguments: `{"a":1}` } }]
+        },
+        { role: "tool", content: "2", toolCallId: "1", name: "add" },
+        { role: "user", content: [text] },
+        { role: "tool", content: "2", toolCallId: "1", name: "add" },
+        { role: "assistant", content: [text] },
+        { role: "user", content: "Hi" }
+      ]
+    )
+  })
+})
