@@ -1,53 +1,97 @@
+/** Tasks to train on, their graders, datasets and benchmarks, and the settings of the command's recipes. Stable. */
+
+/** The settings that an algorithm of the literature stands for, as `Algorithm` in core has them for programs. */
 export * as AlgorithmSettings from "./AlgorithmSettings.ts"
+/** The settings that all recipes share. */
 export * as CommonSettings from "./CommonSettings.ts"
+/** The settings of recipes that train on examples, of answers to imitate or of preferences. */
 export * as ExampleSettings from "./ExampleSettings.ts"
+/** Recipes trained one after the other, each from checkpoints of the earlier ones. */
 export * as Pipeline from "./Pipeline.ts"
+/** Recipes: tasks with everything that is needed to train on them. */
 export * as Recipe from "./Recipe.ts"
+/** The recipes that come with effect-rl. */
 export * as Recipes from "./Recipes.ts"
+/** The settings that all reinforcement learning recipes share, with each recipe's own defaults. */
 export * as TrainingSettings from "./TrainingSettings.ts"
 
+/** The answer a response put into a box. */
 export * as Boxed from "./grading/Boxed.ts"
+/** Grades the boxed answer of a response. */
 export * as BoxedAnswer from "./grading/BoxedAnswer.ts"
+/** Grades a mathematical answer against a reference. */
 export * as MathAnswer from "./grading/MathAnswer.ts"
+/** Grades mathematical answers, optionally in a thread of its own. */
 export * as MathGrader from "./grading/MathGrader.ts"
+/** Exact fractions, read from the ways in which answers write numbers. */
 export * as Rational from "./grading/Rational.ts"
 
+/** Training on problems of any dataset whose answers are expected in a box. */
 export * as BoxedProblems from "./math/BoxedProblems.ts"
+/** A problem whose answer is expected in a box. */
 export * as MathEnv from "./math/MathEnv.ts"
+/** The source of the problems of MATH: a folder, or the hub. */
 export * as MathSource from "./math/MathSource.ts"
 
+/** Sums of two numbers to ask for, and which of them are never trained on. */
 export * as Sums from "./arithmetic/Sums.ts"
+/** Conversations in which a sum is worked out before it is answered, to imitate or to prefer. */
 export * as WorkedSums from "./arithmetic/WorkedSums.ts"
 
+/** Expressions to work out. */
 export * as Calculation from "./calculator/Calculation.ts"
+/** A long calculation, with a calculator as a tool. */
 export * as CalculatorEnv from "./calculator/CalculatorEnv.ts"
+/** Arithmetic as people write it, worked out exactly. */
 export * as Expression from "./calculator/Expression.ts"
 
+/** A number is guessed in a few turns, each answered with too low or too high. */
 export * as GuessNumberEnv from "./guessNumber/GuessNumberEnv.ts"
 
+/** People and their rooms, to be searched by name. */
 export * as Directory from "./lookup/Directory.ts"
+/** A question about a fact that only the search tool knows. */
 export * as LookupEnv from "./lookup/LookupEnv.ts"
 
+/** Trains a model to write a list in the format it is asked for. */
 export * as Format from "./format/Format.ts"
 
+/** Three in a row. */
 export * as TicTacToe from "./games/TicTacToe.ts"
+/** Players of tic-tac-toe that are not models. */
 export * as TicTacToeOpponents from "./games/TicTacToeOpponents.ts"
 
+/** A problem whose reward is the share of right digits, rather than right or wrong. */
 export * as DigitShareEnv from "./gsm8k/DigitShareEnv.ts"
+/** Grade-school word problems, as in upstream's `rl_basic`. */
 export * as Gsm8k from "./gsm8k/Gsm8k.ts"
+/** Grade-school word problems with worked solutions. */
 export * as Gsm8kRow from "./gsm8k/Gsm8kRow.ts"
+/** The source of the problems of GSM8K: a folder, or the dataset on the hub. */
 export * as Gsm8kSource from "./gsm8k/Gsm8kSource.ts"
+/** Problems that leave the model no room to answer, found before a run begins. */
 export * as PromptLength from "./gsm8k/PromptLength.ts"
+/** Training problems and test problems, with no problem in both. */
 export * as Split from "./gsm8k/Split.ts"
 
+/** Datasets of conversations, and of two answers of which one is preferred. */
 export * as ChatSets from "./datasets/ChatSets.ts"
+/** The order that Hugging Face's `datasets` gives rows, for runs that have to train on and hold out the same rows as the cookbook's. */
 export * as DatasetsOrder from "./datasets/DatasetsOrder.ts"
+/** Training rows that do not repeat held-out ones. */
 export * as Decontamination from "./datasets/Decontamination.ts"
+/** Datasets of mathematical problems with their answers. */
 export * as MathSets from "./datasets/MathSets.ts"
+/** Published datasets: where their rows are, the fields of a row, and the licence. */
 export * as Source from "./datasets/Source.ts"
+/** Datasets of instructions, searches, tool calls and programs. */
 export * as TaskSets from "./datasets/TaskSets.ts"
 
+/** Held-out evaluations as they are published: rows, prompts, graders and metrics. */
 export * as Benchmark from "./benchmarks/Benchmark.ts"
+/** The benchmarks by name. */
 export * as Benchmarks from "./benchmarks/Benchmarks.ts"
+/** Answers found in the responses to benchmarks. */
 export * as Extraction from "./benchmarks/Extraction.ts"
+/** Checks of the instructions of IFEval, as the cookbook makes them. */
 export * as InstructionChecks from "./benchmarks/InstructionChecks.ts"

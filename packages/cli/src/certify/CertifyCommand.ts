@@ -1,5 +1,6 @@
 /** `effect-rl certify URL`: whether a server speaks the Tinker API as clients need it. */
-import { Badge, Certificate, Certification, CredentialCommand, TinkerHttp } from "@effect-rl/tinker"
+import { CredentialCommand, TinkerHttp } from "@effect-rl/tinker"
+import { Badge, Certificate, Certification } from "@effect-rl/tinker/certify"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"

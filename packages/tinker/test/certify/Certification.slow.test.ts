@@ -1,5 +1,5 @@
 import { Script, TestTokenizer } from "@effect-rl/core/testing"
-import { Badge, Certificate, Certification } from "@effect-rl/tinker"
+import { Badge, Certificate, Certification } from "@effect-rl/tinker/certify"
 import * as Attempt from "@effect-rl/tinker/certify/Attempt"
 import * as Checks from "@effect-rl/tinker/certify/Checks"
 import { assert, describe, it, layer } from "@effect/vitest"

@@ -1,6 +1,6 @@
 /** Certificates of servers that are right, again and again, and of servers with faults whose checks take seconds. */
 import { Script } from "@effect-rl/core/testing"
-import { Certification } from "@effect-rl/tinker"
+import { Certification } from "@effect-rl/tinker/certify"
 import * as Attempt from "@effect-rl/tinker/certify/Attempt"
 import * as Checks from "@effect-rl/tinker/certify/Checks"
 import { assert, describe, it } from "@effect/vitest"
