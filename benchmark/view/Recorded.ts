@@ -2,7 +2,7 @@
 import { Advantage, type RunRecord, RunStore } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
 import { type GroupResult, Signal, TrainingData } from "@effect-rl/core/program"
-import { GroupPayload, TrainedTokens } from "@effect-rl/core/records"
+import { GroupPayload, TrainedTokens, TurnIndices } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
@@ -36,11 +36,10 @@ const credited = (iteration: number, trained: ReadonlyArray<TrainingData.Assembl
     advantages: Array.from(advantagesG)
   })),
   datums: trained.flatMap(({ data }) =>
-    data.map(({ inputs: { mask }, origin: { group, member, turn, turns } }) => ({
+    data.map(({ inputs: { mask }, origin: { group, member, turns } }) => ({
       group,
       member,
-      firstTurn: turn,
-      turns,
+      ...TurnIndices.encode(turns),
       length: mask.length,
       trained: mask.reduce((sum, one) => sum + one, 0),
       update: 0

@@ -2,6 +2,8 @@
 
 /** A record of one episode. */
 export * as Trajectory from "./env/Trajectory.ts"
+/** The place in an episode where a prompt goes on, where that is not the end of the turn before it. */
+export * as Branch from "./env/Branch.ts"
 /** The messages that a turn adds to the conversation of the turns before it. */
 export * as Shown from "./env/Shown.ts"
 /** Why an episode ended. */

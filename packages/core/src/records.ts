@@ -4,6 +4,8 @@
 export * as GroupPayload from "./rollout/payload/GroupPayload.ts"
 /** What an iteration trained on, token by token: the payload of its `Updated` record, with a value for each trained token of each datum as base64 of little-endian 32-bit floats. */
 export * as TrainedTokens from "./rl/metrics/TrainedTokens.ts"
+/** The turns of an attempt that a datum holds, as records write them: in a row from the first one, unless turns of other branches come between them. */
+export * as TurnIndices from "./records/TurnIndices.ts"
 /** Everything that a run has paid for, including iterations that a resume abandoned. */
 export * as Spent from "./records/Spent.ts"
 /** JSON values. */

@@ -1,7 +1,7 @@
 /** A short run that was recorded, with transcripts that try to be more than text. */
 import { type RunRecord, RunStore, Score } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
-import type { Trajectory } from "@effect-rl/core/environments"
+import { Branch, type Trajectory } from "@effect-rl/core/environments"
 import type { GroupResult } from "@effect-rl/core/program"
 import { GroupPayload } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
@@ -36,7 +36,7 @@ const turn = ({ response, reward, times, tokens = [7, 8] }: Said): Trajectory.Tr
 })
 
 const member = (...turns: ReadonlyArray<Said>): Trajectory.Trajectory => ({
-  transitions: turns.map((said, index) => index === 0 ? turn(said) : { ...turn(said), fork: "history" as const }),
+  transitions: turns.map((said, index) => index === 0 ? turn(said) : { ...turn(said), branch: Branch.anew("edit") }),
   stepReward: turns.at(-1)?.reward ?? 0,
   stopReason: Option.some(turns.length > 1 ? "max_turns" : "completed"),
   truncations: 0,
@@ -63,7 +63,7 @@ const answer = (reward: number) => member({ response: reward === 1 ? "5" : hosti
 
 const timedOut = { member: 2, attempt: 0, failure: "TimedOut", message: "no answer after 5 s" } as const
 
-/** A member of two turns, of which the second forks, and one that was dropped. */
+/** A member of two turns, of which the second branches, and one that was dropped. */
 const partial = (key: string): GroupResult.Partial => {
   const long = member(
     {

@@ -5,6 +5,7 @@ import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
 import type { Score } from "../records/Score.ts"
+import type { Branch } from "./Branch.ts"
 import type { EnvGroupBuilder } from "./EnvGroupBuilder.ts"
 import type { Limits } from "./Limits.ts"
 import type { StopReason } from "./StopReason.ts"
@@ -18,12 +19,6 @@ export interface Action {
   readonly toolCallsLeft?: number
 }
 
-/**
- * Why a prompt is a fork: the renderer rewrites earlier turns, the environment rewrote history, or the response cannot be continued as it
- * was sampled.
- */
-export type Fork = "renderer" | "history" | "response"
-
 /** What the policy sees next, and where it must stop. */
 export interface Prompt {
   readonly _tag: "Prompt"
@@ -31,8 +26,8 @@ export interface Prompt {
   readonly stop: Sampling.Stop
   /** The conversation that it renders, for records and readers. */
   readonly messages?: ReadonlyArray<Message.Message>
-  /** Given where it does not begin with the last prompt and its response: training then starts another sequence. */
-  readonly fork?: Fork
+  /** Given where it does not begin with the last prompt and its response: training then goes on with another sequence, or starts one. */
+  readonly branch?: Branch
 }
 
 /** The first prompt would exceed the budget, so that the episode ends with this reward and without an action. */
@@ -105,7 +100,7 @@ export interface Env<out E = never, out R = never> {
   readonly leave?: Effect.Effect<void>
 }
 
-/** A prompt that is not declared a fork, with the conversation that it renders. */
+/** A prompt that goes on after the turn before it, with the conversation that it renders. */
 export const prompt = (
   input: ModelInput.ModelInput,
   stop: Sampling.Stop,

@@ -4,6 +4,7 @@ import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
 import type { Score } from "../records/Score.ts"
+import type { Branch } from "./Branch.ts"
 import type * as Env from "./Env.ts"
 import type { Shown } from "./Shown.ts"
 import type * as StopReason from "./StopReason.ts"
@@ -32,10 +33,8 @@ export interface Transition {
   readonly logs: Readonly<Record<string, string | number>>
   /** The messages that the environment showed before it; absent for environments that show tokens alone. */
   readonly shown?: Shown
-  /** The turn that it continues, where that is not the one before, and why; `after` is −1 where it continues none. */
-  readonly branch?: { readonly after: number; readonly reason: string }
-  /** Why the observation does not begin with the last one and its action, where the environment says so. */
-  readonly fork?: Env.Fork
+  /** The turn that it continues, where the environment says that this is not the one before. */
+  readonly branch?: Branch
   /** Absent where the turn took less than a millisecond. */
   readonly times?: TurnTimes
 }

@@ -1,6 +1,7 @@
 /** Training data: datums made of the trajectories of groups. */
 import { identity } from "effect/Function"
 import * as Option from "effect/Option"
+import * as Branch from "../env/Branch.ts"
 import type * as Trajectory from "../env/Trajectory.ts"
 import * as Datum from "../model/Datum.ts"
 import * as ModelInput from "../model/ModelInput.ts"
@@ -27,8 +28,8 @@ export interface Assembled {
   readonly data: ReadonlyArray<TrainingDatum>
 }
 
-/** Whether an earlier turn of the same member was read differently from how it was written, so that this datum began anew. */
-export const isFork = ({ origin }: TrainingDatum) => origin.segment > 0
+/** Whether it is not the first datum of its member: it began where a prompt did not go on after a turn that could be continued. */
+export const isBranch = ({ origin }: TrainingDatum) => origin.segment > 0
 
 /** Positions laid out flat: token ids, and 0 where an image lies. */
 interface Layout {
@@ -38,6 +39,8 @@ interface Layout {
 
 /** What the model had read after a turn: its observation, then from `start` on its action. */
 interface Turn extends Layout, Step {
+  /** Its index in the episode. */
+  readonly index: number
   readonly start: number
 }
 
@@ -57,7 +60,7 @@ const layout = (chunks: ReadonlyArray<ModelInput.Chunk>, length: number): Layout
   return { tokens, images }
 }
 
-const layoutTurn = ({ advantages, transition }: Step): Turn => {
+const layoutTurn = ({ advantages, transition }: Step, index: number): Turn => {
   const { action, observation } = transition
   if (action.tokens.length !== action.logprobs.length) {
     throw new RangeError(
@@ -72,6 +75,7 @@ const layoutTurn = ({ advantages, transition }: Step): Turn => {
     ...layout(chunks, observation.length + action.tokens.length),
     advantages,
     transition,
+    index,
     start: observation.length
   }
 }
@@ -88,11 +92,15 @@ const continues = (earlier: Turn, later: Turn) => {
   })
 }
 
-/** Runs of turns that each continue the one before, in order. */
+/**
+ * Runs of turns that each continue the one before, in the order of their first turns. Of several turns that continue the same one, the
+ * first joins its run, so that no sampled token is trained on twice.
+ */
 const pieces = (turns: ReadonlyArray<Turn>): ReadonlyArray<ReadonlyArray<Turn>> => {
   const runs: Array<Array<Turn>> = []
   for (const turn of turns) {
-    const run = runs.at(-1)
+    const before = Branch.previous(turn.index, turn.transition.branch)
+    const run = runs.find((run) => run.at(-1)?.index === before)
     const last = run?.at(-1)
     if (run !== undefined && last !== undefined && continues(last, turn)) run.push(turn)
     else runs.push([turn])
@@ -180,16 +188,14 @@ const toDatum = (turns: ReadonlyArray<Turn>): Datum.Datum<"PolicyTokens"> | unde
 
 const toData = (
   steps: ReadonlyArray<Step>,
-  origin: Omit<Datum.Origin, "turn" | "turns" | "segment">
-): ReadonlyArray<TrainingDatum> => {
-  let turn = 0
-  return pieces(steps.map(layoutTurn)).flatMap((turns, segment) => {
-    const own = { ...origin, turn, turns: turns.length, segment }
-    turn += turns.length
+  origin: Omit<Datum.Origin, "turns" | "segment">
+): ReadonlyArray<TrainingDatum> =>
+  pieces(steps.map(layoutTurn)).flatMap((turns, segment) => {
     const datum = toDatum(turns)
-    return datum === undefined ? [] : [{ ...datum, origin: own }]
+    return datum === undefined
+      ? []
+      : [{ ...datum, origin: { ...origin, turns: turns.map(({ index }) => index), segment } }]
   })
-}
 
 /** An estimator is a caller's function, so its result is checked. */
 const checked = (advantage: number | undefined, { key, members }: GroupResult.Group, member: number, given: number) => {
@@ -239,8 +245,9 @@ export const trained = (informative: InformativeGroup, estimator: Estimator): Re
   )
 
 /**
- * The datums of a group, in the order of members and turns. Turns whose observation begins with everything before it share one
- * datum; one that rewrites history starts another. Advantage and mask are those of the member on action tokens and 0 elsewhere; turns
+ * The datums of a group, in the order of members and turns. A turn whose observation begins with
+ * everything that the turn which it continues read and wrote shares a datum with it; one that rewrites history, or continues a turn that
+ * another turn continues already, starts another. Advantage and mask are those of the member on action tokens and 0 elsewhere; turns
  * that are not trainable keep their log-probabilities but are 0 in both. A sequence in which nothing is left to predict gives no datum,
  * so the result may be empty. `scale` changes advantages before they are rounded. Dies where an estimator's result is not one finite
  * number per member.

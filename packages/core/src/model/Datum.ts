@@ -58,10 +58,9 @@ export interface Origin {
   /** The group's key, unique within its batch. */
   readonly group: string
   readonly member: number
-  /** The first of the `turns` turns that it holds. */
-  readonly turn: number
-  readonly turns: number
-  /** Counts the datums of a member from 0: another one begins where a prompt rewrites what was read or written before. */
+  /** Indices of the turns that it holds, in order; not all in a row where turns of several branches alternate. */
+  readonly turns: ReadonlyArray<number>
+  /** Counts the datums of a member from 0: another one begins where a prompt does not go on after a turn that could be continued. */
   readonly segment: number
   /** Optimizer steps behind the weights that sampled it. */
   readonly samplerStep: number

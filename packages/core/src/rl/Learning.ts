@@ -9,6 +9,7 @@ import type { GroupCredit } from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
 import type { Json } from "../records/Json.ts"
 import type * as RunRecord from "../records/RunRecord.ts"
+import * as TurnIndices from "../records/TurnIndices.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Answers from "../run/Answers.ts"
 import * as Program from "../run/Program.ts"
@@ -107,8 +108,7 @@ export const credited = <E, R, CE, CR>(options: Options<E, R, CE, CR>, learned: 
         ...(datum.origin.iteration !== iteration && { iteration: datum.origin.iteration }),
         member: datum.origin.member,
         ...(datum.origin.segment > 0 && { segment: datum.origin.segment }),
-        firstTurn: datum.origin.turn,
-        turns: datum.origin.turns,
+        ...TurnIndices.encode(datum.origin.turns),
         length: datum.modelInput.length,
         trained: trainedTokens(datum),
         update

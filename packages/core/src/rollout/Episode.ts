@@ -27,8 +27,8 @@ export interface Options<out E = never, out R = never> {
 
 interface Progress {
   readonly transitions: Array<Trajectory.Transition>
-  /** The conversation of the last finished turn, without its response. */
-  conversation: Env.Prompt["messages"]
+  /** The conversation of each finished turn, without its response; of a turn that shows tokens alone, the one before it. */
+  readonly conversations: Array<Env.Prompt["messages"]>
   /** The prompt that is shown next; undefined before the first. */
   observation: Env.Prompt | undefined
   stepReward: number
@@ -108,7 +108,7 @@ const shown = Effect.fnUntraced(function*<E, R, PE, PR>(
     return yield* Effect.fail(stepFailed(errorOf(key, new Unsupported({ asked, missing: "inject" }))))
   }
   const prompt = yield* answered(episode, env.inject(messages))
-  const wrong = Given.wrongPrompt(key, "inject", prompt)
+  const wrong = Given.wrongPrompt(key, "inject", prompt, episode.progress.transitions.length)
   return wrong === undefined ? prompt : yield* Effect.fail(stepFailed(wrong))
 })
 
@@ -124,6 +124,10 @@ const timesOf = (began: number, sampledAt: number, endedAt: number) =>
   endedAt > began ? { began, sampling: sampledAt - began, environment: endedAt - sampledAt } : undefined
 
 const nothing = {}
+
+/** The conversation that a turn's messages are written as a difference from: of the turn that it continues, or else of the last one. */
+const compared = (conversations: Progress["conversations"], branch: Env.Prompt["branch"]) =>
+  conversations[branch?.after ?? -1] ?? conversations.at(-1)
 
 /** Writes down a turn. */
 const record = (
@@ -142,11 +146,11 @@ const record = (
     logs: step.logs ?? nothing
   }
   if (step.score !== undefined) transition.score = step.score
-  if (observation.messages !== undefined) {
-    transition.shown = Shown.after(progress.conversation, observation.messages)
-    progress.conversation = observation.messages
-  }
-  if (observation.fork !== undefined) transition.fork = observation.fork
+  const { branch, messages } = observation
+  const { conversations } = progress
+  if (messages !== undefined) transition.shown = Shown.after(compared(conversations, branch), messages)
+  conversations.push(messages ?? conversations.at(-1))
+  if (branch !== undefined) transition.branch = branch
   if (times !== undefined) transition.times = times
   progress.transitions.push(transition)
   progress.stepReward += step.reward
@@ -203,7 +207,7 @@ const play = Effect.fnUntraced(function*<E, R, PE, PR>(
     const sampledAt = clock.currentTimeMillisUnsafe()
     const toolCallsLeft = limits.maxToolCalls === undefined ? undefined : limits.maxToolCalls - progress.toolCalls
     const step = yield* answered(episode, env.step(toolCallsLeft === undefined ? action : { ...action, toolCallsLeft }))
-    const wrongStep = Given.wrongStep(key, step, toolCallsLeft)
+    const wrongStep = Given.wrongStep(key, step, { toolCallsLeft, turns: transitions.length + 1 })
     if (wrongStep !== undefined) return yield* Effect.fail(stepFailed(wrongStep))
     record(progress, observation, action, step, timesOf(began, sampledAt, clock.currentTimeMillisUnsafe()))
     if (step._tag === "Continue") {
@@ -264,7 +268,7 @@ const make = <E, R, PE, PR>(
   startedAt,
   progress: {
     transitions: [],
-    conversation: undefined,
+    conversations: [],
     observation: undefined,
     stepReward: 0,
     sampledTokens: 0,

@@ -48,14 +48,20 @@ const wrongScore = (key: Key.MemberKey, { score }: Env.Step) => {
 const noTokens = (key: Key.MemberKey, field: string, { input }: Env.Prompt) =>
   input.length > 0 ? undefined : violation(key, `${field}.input`, "0 tokens", "at least 1")
 
-export const wrongPrompt = (key: Key.MemberKey, field: string, given: Env.Prompt) =>
-  wrongTag(key, field, given, "Prompt") ?? noTokens(key, field, given)
+const wrongBranch = (key: Key.MemberKey, field: string, { branch }: Env.Prompt, turns: number) =>
+  branch === undefined || (Number.isInteger(branch.after) && branch.after >= -1 && branch.after < turns)
+    ? undefined
+    : violation(key, `${field}.branch.after`, branch.after, `a turn before it, from -1 to ${turns - 1}`)
+
+/** A prompt that is shown after so many turns. */
+export const wrongPrompt = (key: Key.MemberKey, field: string, given: Env.Prompt, turns: number) =>
+  wrongTag(key, field, given, "Prompt") ?? noTokens(key, field, given) ?? wrongBranch(key, field, given, turns)
 
 export const wrongInitial = (key: Key.MemberKey, given: Env.Prompt | Env.Overflow) =>
   wrongTag(key, "initialObservation", given, "Prompt", "Overflow")
     ?? (given._tag === "Overflow"
       ? wrongReward(key, "initialObservation", given)
-      : noTokens(key, "initialObservation", given))
+      : wrongPrompt(key, "initialObservation", given, 0))
 
 const wrongToolCalls = (key: Key.MemberKey, { toolCalls }: Env.Step, left: number | undefined) => {
   if (
@@ -67,12 +73,18 @@ const wrongToolCalls = (key: Key.MemberKey, { toolCalls }: Env.Step, left: numbe
   return violation(key, "step.toolCalls", toolCalls, `a whole number ${most}`)
 }
 
-export const wrongStep = (key: Key.MemberKey, given: Env.Step, toolCallsLeft: number | undefined) =>
+/** What a step may do, and how many turns the episode has had with it. */
+interface Taken {
+  readonly toolCallsLeft: number | undefined
+  readonly turns: number
+}
+
+export const wrongStep = (key: Key.MemberKey, given: Env.Step, { toolCallsLeft, turns }: Taken) =>
   wrongTag(key, "step", given, "Continue", "Done")
     ?? wrongReward(key, "step", given)
     ?? wrongScore(key, given)
     ?? wrongToolCalls(key, given, toolCallsLeft)
-    ?? (given._tag === "Continue" ? wrongPrompt(key, "step.observation", given.observation) : undefined)
+    ?? (given._tag === "Continue" ? wrongPrompt(key, "step.observation", given.observation, turns) : undefined)
 
 /** The first position whose value is not finite, or −1. A loop, because a callback would allocate a number for each token. */
 const firstNotFinite = (values: Float32Array) => {

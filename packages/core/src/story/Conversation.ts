@@ -1,6 +1,7 @@
 /**
  * What was said in a recorded episode, turn by turn as messages: of the system, the user, the assistant with its reasoning and its calls of
- * tools, and the tools. From the tokens, where the run's tokenizer is at hand, and from the texts that the environment logged.
+ * tools, and the tools. From the messages that the environment showed, where they were recorded; else from the tokens, where the run's
+ * tokenizer is at hand, and from the texts that the environment logged.
  *
  * @example
  * const conversation = Effect.map(Conversation.read(trajectory, tokenizer), Conversation.toOpenAi)
@@ -10,6 +11,8 @@ import * as Message from "../chat/Message.ts"
 import * as OpenAi from "../chat/OpenAi.ts"
 import type { Renderer } from "../chat/Renderer.ts"
 import type { Tokenizer } from "../chat/Tokenizer.ts"
+import * as Branch from "../env/Branch.ts"
+import * as Shown from "../env/Shown.ts"
 import type * as Trajectory from "../env/Trajectory.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import * as LogNames from "./LogNames.ts"
@@ -32,7 +35,7 @@ export interface ToolUse {
 
 /** What a turn added. */
 export interface Turn {
-  /** The messages shown to the policy since its last turn; empty if their text is unknown. */
+  /** The messages shown to the policy since the turn that it continues; empty if their text is unknown. */
   readonly shown: ReadonlyArray<Message.Message>
   readonly said: Message.Message
   readonly tools: ReadonlyArray<ToolUse>
@@ -60,11 +63,20 @@ const loggedCalls = (logs: Logs): ReadonlyArray<Message.ToolCall> => {
   }
 }
 
-const toolsOf = ({ toolCalls = [] }: Message.Message, logs: Logs): ReadonlyArray<ToolUse> =>
-  toolCalls.map(({ function: { arguments: given, name } }, index) => ({
-    name,
-    arguments: given,
-    result: logged(logs, LogNames.toolResult(index))
+type Messages = ReadonlyArray<Message.Message>
+
+/** The answer to a call among messages of tools: by its id, or else in the order of the calls. */
+const answerTo = (answers: Messages, { id }: Message.ToolCall, index: number) => {
+  const answer = answers.find(({ toolCallId }) => id !== undefined && toolCallId === id) ?? answers[index]
+  return answer === undefined ? undefined : Message.text(answer)
+}
+
+/** The calls of a message with their answers, as they were logged or as a later turn was shown them. */
+const toolsOf = ({ toolCalls = [] }: Message.Message, logs: Logs, answers: Messages): ReadonlyArray<ToolUse> =>
+  toolCalls.map((call, index) => ({
+    name: call.function.name,
+    arguments: call.function.arguments,
+    result: logged(logs, LogNames.toolResult(index)) ?? answerTo(answers, call, index)
   }))
 
 /** The answers of tools that the next turn was shown. */
@@ -90,50 +102,86 @@ const saidIn = (transition: Trajectory.Transition, decode: Language["decode"] | 
   return { ...Message.assistant(text), ...(toolCalls.length === 0 ? {} : { toolCalls }) }
 }
 
-interface Shown {
-  readonly transition: Trajectory.Transition
-  readonly before: Trajectory.Transition | undefined
-  readonly turn: Turn | undefined
+/** An episode being read, turn by turn. */
+interface Reading {
+  readonly trajectory: Trajectory.Trajectory
+  readonly decode: Language["decode"] | undefined
+  /** Empty where nothing decodes them. */
+  readonly tokens: ReadonlyArray<NewTokens.Turn>
+  readonly turns: Array<Turn>
+  /** What each turn read and said, where the messages that it was shown are recorded. */
+  readonly conversations: Array<Messages | undefined>
 }
 
-/** The messages of the tokens that the turn before was neither shown nor said. */
-const addedIn = ({ before, transition }: Shown, decode: Language["decode"] | undefined) => {
-  if (decode === undefined) return []
-  const prompt = promptTokens(transition.observation)
-  const known = before && { prompt: promptTokens(before.observation), tokens: before.action.tokens }
-  const added = prompt.slice(NewTokens.from(prompt, known)).filter((token) => token !== null)
-  return PromptText.messages(decode(added))
+const tokensOf = ({ action: { tokens }, branch, observation }: Trajectory.Transition): NewTokens.Turn => ({
+  prompt: promptTokens(observation),
+  tokens,
+  branch
+})
+
+/** The messages of the tokens that the turn which it continues was neither shown nor said. */
+const addedIn = ({ decode, tokens }: Reading, index: number) => {
+  const turn = tokens[index]
+  if (decode === undefined || turn === undefined) return []
+  return PromptText.messages(decode(turn.prompt.slice(NewTokens.from(tokens, index)).filter((token) => token !== null)))
 }
 
 /** The question and answers of tools as they were logged, where they were; what stands in the tokens beside the answers comes after them. */
-const shownIn = (
-  shown: Shown,
-  question: string | undefined,
-  decode: Language["decode"] | undefined
-): ReadonlyArray<Message.Message> => {
-  const { before, turn } = shown
-  if (before === undefined && question !== undefined) return [Message.user(question)]
+const readIn = (reading: Reading, index: number, before: number): Messages => {
+  const { trajectory: { task }, turns } = reading
+  const turn = turns[before]
+  if (index === 0 && task?.question !== undefined) return [Message.user(task.question)]
   const answered = turn === undefined ? [] : answers(turn)
-  const added = addedIn(shown, decode)
+  const added = addedIn(reading, index)
   const isAnswer = (message: Message.Message) =>
     answered.some((answer) => Message.text(message).includes(Message.text(answer)))
   return answered.length === 0 ? added : [...answered, ...added.filter((message) => !isAnswer(message))]
 }
 
+/** The conversation that a turn was shown, where it is recorded. */
+const conversationOf = ({ conversations }: Reading, { branch, shown }: Trajectory.Transition): Messages | undefined =>
+  shown && Shown.conversation(conversations[branch?.after ?? -1] ?? conversations.at(-1) ?? [], shown)
+
+/** Reads the turn after all before it. */
+const readTurn = (
+  reading: Reading,
+  index: number,
+  transition: Trajectory.Transition,
+  response: Message.Message | undefined
+) => {
+  const { conversations, decode, trajectory: { transitions }, turns } = reading
+  const { logs, shown } = transition
+  const before = Branch.previous(index, transition.branch)
+  const said = response ?? saidIn(transition, decode)
+  const conversation = conversationOf(reading, transition)
+  conversations.push(conversation && [...conversation, said])
+  const next = transitions.find((other, at) => at > index && Branch.previous(at, other.branch) === index)
+  const answers = next?.shown?.messages.filter(({ role }) => role === "tool") ?? []
+  turns.push({
+    shown: shown === undefined || conversation === undefined
+      ? readIn(reading, index, before)
+      : before < 0
+      ? conversation
+      : shown.messages,
+    said,
+    tools: toolsOf(said, logs, answers)
+  })
+}
+
 /**
  * The turns of an episode, with responses that were read before: a message for each turn, or nothing where its response cannot be read.
- * Without `decode`, only what the environment logged is known.
+ * Without `decode`, only what the environment showed as messages or logged is known.
  */
 export const make = (
-  { task, transitions }: Trajectory.Trajectory,
+  trajectory: Trajectory.Trajectory,
   responses: ReadonlyArray<Message.Message | undefined>,
   decode?: Language["decode"]
 ): ReadonlyArray<Turn> => {
   const turns: Array<Turn> = []
-  for (const [index, transition] of transitions.entries()) {
-    const shown = shownIn({ transition, before: transitions[index - 1], turn: turns.at(-1) }, task?.question, decode)
-    const said = responses[index] ?? saidIn(transition, decode)
-    turns.push({ shown, said, tools: toolsOf(said, transition.logs) })
+  const tokens = decode === undefined ? [] : trajectory.transitions.map(tokensOf)
+  const reading: Reading = { trajectory, decode, tokens, turns, conversations: [] }
+  for (const [index, transition] of trajectory.transitions.entries()) {
+    readTurn(reading, index, transition, responses[index])
   }
   return turns
 }

@@ -53,7 +53,7 @@ const additions = (shown: ReadonlyArray<Env.Prompt>, responses: ReadonlyArray<En
     return rest === undefined ? undefined : text(rest)
   })
 
-const forks = (shown: ReadonlyArray<Env.Prompt>) => shown.map(({ fork }) => fork)
+const branches = (shown: ReadonlyArray<Env.Prompt>) => shown.map(({ branch }) => branch?.reason)
 
 const next = "\n<|im_start|>user\ngo on<|im_end|>\n<|im_start|>assistant\n"
 
@@ -64,7 +64,7 @@ describe("sampled tokens stay as they were", () => {
       assert.notDeepEqual(tokenizer.encode(`abab${Talk.end}`), response.tokens)
       const shown = yield* talking(yield* qwen, [response, response, response])
       assert.deepStrictEqual(additions(shown, [response, response, response]), [next, next, next])
-      assert.deepStrictEqual(forks(shown), [undefined, undefined, undefined, undefined])
+      assert.deepStrictEqual(branches(shown), [undefined, undefined, undefined, undefined])
     }))
 
   it.effect("where a call would be written otherwise", () =>
@@ -84,7 +84,7 @@ describe("sampled tokens stay as they were", () => {
       const shown = yield* talking(yield* qwen, responses)
       const ended = `${Talk.end}\n<|im_start|>assistant\n`
       assert.deepStrictEqual(additions(shown, responses), [ended, ended])
-      assert.deepStrictEqual(forks(shown), [undefined, undefined, undefined])
+      assert.deepStrictEqual(branches(shown), [undefined, undefined, undefined])
     }))
 
   const Pieces = Schema.Array(Schema.Literals(["a", "b", "ab", " ab", "abab", " ", "{", "<tool_call>", "</tool_call>"]))
@@ -97,7 +97,7 @@ describe("sampled tokens stay as they were", () => {
     }))
 })
 
-describe("a prompt that does not continue the history is marked as a fork", () => {
+describe("a prompt that does not continue the history is marked as a branch", () => {
   const response = { tokens: pieces("a", "b", Talk.end) }
 
   it.effect("where the renderer leaves out earlier thinking", () =>
@@ -106,7 +106,7 @@ describe("a prompt that does not continue the history is marked as a fork", () =
       const responses = [{ tokens: pieces("<think>\nhm\n</think>\n\nab", Talk.end) }]
       const shown = yield* talking(renderer, responses)
       assert.deepStrictEqual(additions(shown, responses), [undefined])
-      assert.deepStrictEqual(forks(shown), [undefined, "renderer"])
+      assert.deepStrictEqual(branches(shown), [undefined, "renderer"])
     }))
 
   const rewriting = (rewrite: (message: Message.Message) => MessageEnv.Conversation) => ({
@@ -125,7 +125,7 @@ describe("a prompt that does not continue the history is marked as a fork", () =
       ]
       for (const rewrite of changed) {
         const shown = yield* talking(renderer, [response], rewriting(rewrite))
-        assert.deepStrictEqual(forks(shown), [undefined, "history"])
+        assert.deepStrictEqual(branches(shown), [undefined, "edit"])
         assert.deepStrictEqual(shown[1]?.input, yield* renderer.generationPrompt(rewrite(Message.assistant("ab"))))
       }
     }))
@@ -150,7 +150,7 @@ describe("a prompt that does not continue the history is marked as a fork", () =
       ]
       const shown = yield* talking(renderer, responses)
       assert.deepStrictEqual(additions(shown, responses), [" go on\n\nAssistant:", undefined])
-      assert.deepStrictEqual(forks(shown), [undefined, undefined, "response"])
+      assert.deepStrictEqual(branches(shown), [undefined, undefined, "response"])
     }))
 
   it.effect("and what follows it is kept again", () =>
@@ -161,7 +161,7 @@ describe("a prompt that does not continue the history is marked as a fork", () =
         terminateOnParseError: false
       })
       const shown = yield* prompts(env, responses)
-      assert.deepStrictEqual(forks(shown), [undefined, "response", undefined, undefined])
+      assert.deepStrictEqual(branches(shown), [undefined, "response", undefined, undefined])
       assert.deepStrictEqual(additions(shown, responses), [undefined, next, next])
     }))
 })
@@ -244,7 +244,7 @@ describe("a rollout with tools", () => {
       )
       assert.strictEqual(data.length, 2, "one for each member")
       for (const { inputs, origin } of data) {
-        assert.strictEqual(origin.turns, 2)
+        assert.strictEqual(origin.turns.length, 2)
         assert.deepStrictEqual([...inputs.mask], [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1])
       }
     }))

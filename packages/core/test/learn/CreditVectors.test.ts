@@ -101,7 +101,7 @@ const toDatum = (example: Example, member: number): TrainingData.TrainingDatum =
     advantages: Float32Array.from(example.advantages),
     mask: Float32Array.from(example.mask)
   }),
-  origin: { iteration: 0, group: "g", member, turn: 0, turns: 1, segment: 0, samplerStep: 0 }
+  origin: { iteration: 0, group: "g", member, turns: [0], segment: 0, samplerStep: 0 }
 })
 
 const given = (examples: ReadonlyArray<Example>): Credit.Credit => ({

@@ -95,7 +95,7 @@ export const datum = (
     advantages: Float32Array.from(advantages),
     mask: Float32Array.from(mask)
   }),
-  origin: { iteration: 0, group: "g", member: 0, turn: 0, turns: 1, segment: 0, samplerStep: 0 }
+  origin: { iteration: 0, group: "g", member: 0, turns: [0], segment: 0, samplerStep: 0 }
 })
 
 /** Answers of a pass over the data, in their order. */

@@ -1,4 +1,4 @@
-/** What was sampled is what is trained on: a conversation that is shown differently from how it was written forks, and says so. */
+/** What was sampled is what is trained on: a conversation that is shown differently from how it was written begins another datum. */
 import { Advantage } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { Signal, TrainingData } from "@effect-rl/core/program"
@@ -76,8 +76,7 @@ describe("token identity", () => {
   it.prop("every datum holds exactly the tokens that its turns read and wrote", [Conversation], ([edits]) => {
     const turns = played(edits)
     for (const datum of assembled(turns)) {
-      const { turn, turns: count } = datum.origin
-      const own = turns.slice(turn, turn + count)
+      const own = turns.filter((_, index) => datum.origin.turns.includes(index))
       const last = own.at(-1)
       assert.isDefined(last)
       if (last === undefined) return
@@ -94,14 +93,14 @@ describe("token identity", () => {
   })
 
   it.prop(
-    "a datum is declared a fork exactly where a prompt rewrote what had been sampled",
+    "another datum begins exactly where a prompt rewrote what had been sampled",
     [Conversation],
     ([edits]) => {
       const turns = played(edits)
       const data = assembled(turns)
-      const forks = data.filter(TrainingData.isFork).map(({ origin }) => origin.turn)
-      assert.deepStrictEqual(forks, rewrites(turns).filter((turn) => turn > 0))
-      assert.strictEqual(data.reduce((total, { origin }) => total + origin.turns, 0), turns.length)
+      const begun = data.filter(TrainingData.isBranch).map(({ origin }) => origin.turns[0])
+      assert.deepStrictEqual(begun, rewrites(turns).filter((turn) => turn > 0))
+      assert.strictEqual(data.reduce((total, { origin }) => total + origin.turns.length, 0), turns.length)
     },
     { arbitrary: { seed: 2 } }
   )

@@ -146,14 +146,14 @@ describe("TrainingData.assemble", () => {
     ])
     assert.lengthOf(informative, 2)
     const data = informative.flatMap((group) => TrainingData.assemble(group, Advantage.centered).data)
-    const a = { iteration: 7, group: "a", samplerStep: 3, turn: 0, turns: 1, segment: 0 }
+    const a = { iteration: 7, group: "a", samplerStep: 3, turns: [0], segment: 0 }
     const b = { iteration: 8, group: "b", samplerStep: 4, segment: 0 }
     assert.deepStrictEqual(data.map(({ origin }) => origin), [
       { ...a, member: 0 },
       { ...a, member: 1 },
-      { ...b, member: 0, turn: 0, turns: 2 },
-      { ...b, member: 0, turn: 2, turns: 1, segment: 1 },
-      { ...b, member: 3, turn: 0, turns: 1 }
+      { ...b, member: 0, turns: [0, 1] },
+      { ...b, member: 0, turns: [2], segment: 1 },
+      { ...b, member: 3, turns: [0] }
     ])
     assert.deepStrictEqual(data.map(({ origin }) => Datum.idOf(origin)), [
       "7/a/m0/s0",
@@ -169,6 +169,30 @@ describe("TrainingData.assemble", () => {
       0.6666666865348816,
       -0.3333333432674408
     ])
+  })
+
+  it("joins a turn to the datum of the turn that it continues, and trains each token of parallel branches once", () => {
+    const root = turn([1, 2], [3])
+    const left = turn([1, 2, 3, 4], [5])
+    const right = turn([1, 2, 3, 6], [7], undefined, { branch: { after: 0, reason: "parallel" } })
+    const leftAgain = turn([1, 2, 3, 4, 5, 8], [9], undefined, { branch: { after: 1, reason: "parallel" } })
+    const rightAgain = turn([1, 2, 3, 6, 7, 10], [11], undefined, { branch: { after: 2, reason: "parallel" } })
+    const data = assembleOne([root, left, right, leftAgain, rightAgain])
+    assert.deepStrictEqual(data.map(({ origin }) => origin.turns), [[0, 1, 3], [2, 4]])
+    assert.deepStrictEqual(data.map(({ inputs }) => [...inputs.targetTokens]), [[2, 3, 4, 5, 8, 9], [
+      2,
+      3,
+      6,
+      7,
+      10,
+      11
+    ]])
+    assert.deepStrictEqual(masksOf(data), ["0 1 0 1 0 1", "0 0 0 1 0 1"])
+  })
+
+  it("begins another datum where a turn does not begin with the turn that it says it continues", () => {
+    const other = turn([1, 9], [5], undefined, { branch: { after: 0, reason: "parallel" } })
+    assert.deepStrictEqual(masksOf(assembleOne([turn([1, 2], [3]), other])), ["0 1", "0 1"])
   })
 
   it("dies where an estimator does not give one finite number per member", () => {

@@ -1,6 +1,7 @@
 /** One environment misbehaves in the second iteration: the error names it and its fault, and the first iteration is kept. */
 import { Env, type EnvGroupBuilder, type FailurePolicy, type InvalidOption, Rl, RunRecord } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
+import { Branch } from "@effect-rl/core/environments"
 import type { Renderer } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Stream } from "effect"
@@ -142,7 +143,11 @@ const once = (reward: number) => Scripted.env(Scripted.done(reward))
 describe("a run", () => {
   it.effect("ends an episode whose prompt does not grow", () =>
     Effect.gen(function*() {
-      const again: Env.Continue = { _tag: "Continue", reward: 0, observation: { ...prompt, fork: "history" } }
+      const again: Env.Continue = {
+        _tag: "Continue",
+        reward: 0,
+        observation: { ...prompt, branch: Branch.anew("edit") }
+      }
       const endless = (): Env.Env => ({ initialObservation: Effect.succeed(prompt), step: () => Effect.succeed(again) })
       const records = yield* Stream.runCollect(runOf(1, [0, 0], endless))
       const [group] = records.filter(RunRecord.guards.GroupRolledOut)

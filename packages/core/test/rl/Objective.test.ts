@@ -108,7 +108,7 @@ const datum = (
     advantages: Float32Array.from(mask),
     mask: Float32Array.from(mask)
   }),
-  origin: { iteration: 0, group: "g", member: 0, turn: 0, turns: 2, segment: 0, samplerStep: 0 }
+  origin: { iteration: 0, group: "g", member: 0, turns: [0, 1], segment: 0, samplerStep: 0 }
 })
 
 const observations = (data: Array.NonEmptyReadonlyArray<TrainingData.TrainingDatum>) =>

@@ -15,7 +15,7 @@ const datumOf = (groupIndex: number, member: number): TrainingData.TrainingDatum
     advantages: Float32Array.of(1),
     mask: Float32Array.of(1)
   }),
-  origin: { iteration: 0, group: String(groupIndex), member, turn: 0, turns: 1, segment: 0, samplerStep: 0 }
+  origin: { iteration: 0, group: String(groupIndex), member, turns: [0], segment: 0, samplerStep: 0 }
 })
 
 /** Groups of two datums each. */

@@ -1,5 +1,5 @@
 import { type Env, EnvMetric, type Policy, Rollout, Score } from "@effect-rl/core"
-import { Trajectory } from "@effect-rl/core/environments"
+import { Branch, Trajectory } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
 import * as Scripted from "./Scripted.ts"
@@ -70,9 +70,9 @@ describe("turn by turn", () => {
 
   it.effect("and the reason why a prompt does not continue the sampled tokens", () =>
     Effect.gen(function*() {
-      const forked: Env.Continue = { ...next(0), observation: { ...prompt(5), fork: "history" } }
-      const { trajectory } = yield* play(Scripted.env(forked, done(1)))
-      assert.deepStrictEqual(trajectory.transitions.map((transition) => transition.fork), [undefined, "history"])
+      const branched: Env.Continue = { ...next(0), observation: { ...prompt(5), branch: Branch.anew("edit") } }
+      const { trajectory } = yield* play(Scripted.env(branched, done(1)))
+      assert.deepStrictEqual(trajectory.transitions.map(({ branch }) => branch), [undefined, Branch.anew("edit")])
     }))
 
   it.effect("rewards add up in float64, in order", () =>

@@ -1,6 +1,6 @@
 import { Message } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
-import type { Trajectory } from "@effect-rl/core/environments"
+import { Branch, type Trajectory } from "@effect-rl/core/environments"
 import { Conversation } from "@effect-rl/core/records"
 import { Renderers } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
@@ -73,12 +73,46 @@ describe("Conversation", () => {
     assert.deepStrictEqual(messages.at(-1), { role: "tool", content: "done", name: "stop" })
   })
 
-  it("has only the new part of a later prompt, and all of a prompt after a fork", () => {
+  it("has only the new part of a later prompt, and all of a prompt that begins anew", () => {
     const texts = (second: ReadonlyArray<number>) =>
       Conversation.messages(Conversation.make(episode(turn([1], [2]), turn(second, [8])), [], words))
         .map((message) => message.content)
     assert.deepStrictEqual(texts([1, 2, 3]), ["w1", "w2", "w3", "w8"])
     assert.deepStrictEqual(texts([9, 3]), ["w1", "w2", "w9 w3", "w8"])
+  })
+
+  it("has the messages that the environment showed, where they were recorded, and finds the answers to calls in them", () => {
+    const asked = [Message.system("Be brief."), Message.user("2 + 3?")]
+    const answer: Message.Message = { role: "tool", content: "5", toolCallId: "call_1" }
+    const calls = { ...Message.assistant(""), toolCalls: [{ id: "call_1", ...add }] }
+    const whole = episode(
+      { ...turn([1], [2]), shown: { messages: asked } },
+      { ...turn([1, 2, 3], [4]), shown: { messages: [answer] } }
+    )
+    const turns = Conversation.make({ ...whole, task: { question: "2 + 3?" } }, [calls, Message.assistant("5")], words)
+    assert.deepStrictEqual(turns.map(({ shown }) => shown), [asked, [answer]])
+    assert.deepStrictEqual(turns[0]?.tools, [{ name: "add", arguments: "{\"a\":2}", result: "5" }])
+  })
+
+  it("has what a branch adds to the turn that it continues, and all of a conversation that begins anew", () => {
+    const said = (text: string) => Message.assistant(text)
+    const branches = episode(
+      { ...turn([1], [2]), shown: { messages: [Message.user("plan")] } },
+      { ...turn([1, 2, 3], [4]), shown: { messages: [Message.user("left")] } },
+      {
+        ...turn([1, 2, 5], [6]),
+        shown: { messages: [Message.user("right")] },
+        branch: { after: 0, reason: "parallel" }
+      },
+      { ...turn([7], [8]), shown: { kept: 1, messages: [Message.user("brief")] }, branch: Branch.anew("compaction") }
+    )
+    const turns = Conversation.make(branches, ["a", "b", "c", "d"].map(said))
+    assert.deepStrictEqual(turns.map(({ shown }) => shown.map(Message.text)), [
+      ["plan"],
+      ["left"],
+      ["right"],
+      ["plan", "brief"]
+    ])
   })
 
   it("counts tokens that nothing can read", () => {

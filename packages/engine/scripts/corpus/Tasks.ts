@@ -122,7 +122,7 @@ const roleTokens = 8
 
 /** All turns; where each prompt renders the conversation anew, those up to any turn, so that each is seen as the last. */
 const seen = ({ transitions }: Trajectory.Trajectory, random: Random.Random) =>
-  transitions.every(({ fork }) => fork === undefined)
+  transitions.every(({ branch }) => branch === undefined)
     ? transitions
     : transitions.slice(0, 1 + random.below(transitions.length))
 

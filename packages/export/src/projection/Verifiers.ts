@@ -1,5 +1,5 @@
 /** Traces of verifiers and prime-rl, as JSON lines. */
-import type { Trajectory } from "@effect-rl/core/environments"
+import { Branch, type Trajectory } from "@effect-rl/core/environments"
 import { Conversation, GroupId, NewTokens, type Rollouts } from "@effect-rl/core/records"
 import type { OpenAi } from "@effect-rl/core/renderers"
 import * as Option from "effect/Option"
@@ -20,14 +20,19 @@ const sampledNodes = (turns: ReadonlyArray<Conversation.Turn>): ReadonlyArray<nu
   return turns.map(({ shown }) => nodes += Math.max(1, shown.length) + 1)
 }
 
-/** The prompt's tokens that are new in each turn, and whether they follow on the turn before. */
+/** The prompt's tokens that are new in each turn, and the turn on which they follow; −1 where they follow on none. */
 const promptsOf = ({ transitions }: Trajectory.Trajectory) => {
-  let before: { readonly prompt: ReadonlyArray<number | null>; readonly tokens: Int32Array } | undefined
-  return transitions.map(({ action: { tokens }, observation }) => {
-    const prompt = Conversation.promptTokens(observation)
-    const from = NewTokens.from(prompt, before)
-    before = { prompt, tokens }
-    return { isContinued: from > 0, tokens: prompt.slice(from).filter((token) => token !== null) }
+  const turns = transitions.map(({ action: { tokens }, branch, observation }) => ({
+    prompt: Conversation.promptTokens(observation),
+    tokens,
+    branch
+  }))
+  return turns.map(({ branch, prompt }, index) => {
+    const from = NewTokens.from(turns, index)
+    return {
+      before: from > 0 ? Branch.previous(index, branch) : -1,
+      tokens: prompt.slice(from).filter((token) => token !== null)
+    }
   })
 }
 
@@ -38,7 +43,7 @@ const nodesOf = ({ advantage, trajectory, turns }: Rollouts.Told, timestamp: num
   const sampled = sampledNodes(turns)
   let said = 0
   return trajectory.transitions.flatMap(({ action, trainable }, turn) => {
-    const { isContinued = false, tokens: added = [] } = prompts[turn] ?? {}
+    const { before = -1, tokens: added = [] } = prompts[turn] ?? {}
     const count = turns[turn]?.shown.length ?? 0
     const shown = count === 0 ? [noText] : messages.slice(said, said + count)
     const response = messages[said + count] ?? noText
@@ -50,7 +55,7 @@ const nodesOf = ({ advantage, trajectory, turns }: Rollouts.Told, timestamp: num
       ...shown.map((message, index) => {
         // How many of the tokens belong to each message is not recorded.
         const own = index + 1 === shown.length ? added : []
-        const parent = index > 0 ? first + index - 1 : isContinued ? sampled[turn - 1] ?? null : null
+        const parent = index > 0 ? first + index - 1 : sampled[before] ?? null
         return { parent, message, sampled: false, timestamp, token_ids: own, mask: own.map(() => false) }
       }),
       {

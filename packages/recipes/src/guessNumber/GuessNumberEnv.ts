@@ -1,5 +1,6 @@
 /** A number is guessed in a few turns, each answered with too low or too high. */
 import { type ChatModel, Env, Message, Score } from "@effect-rl/core"
+import { Branch } from "@effect-rl/core/environments"
 import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 
@@ -87,7 +88,7 @@ export const make = (
         logs: { guess: said, feedback: Message.text(reply) }
       }
       if (isOver) return { ...reported, _tag: "Done", stopReason: reward === 1 ? "completed" : "max_turns" }
-      const observation = { ...(yield* show), fork: "history" } as const
+      const observation = { ...(yield* show), branch: Branch.anew("edit") }
       return { ...reported, _tag: "Continue", observation }
     })
   }

@@ -13,9 +13,9 @@ const hitsIn = ({ key, members }: GroupView, sought: string) =>
   members.flatMap((member, index) =>
     member === null ? [] : Hits.inMember({
       logs: member.logs,
-      turns: member.turns.map(({ logs, pieces, prompt, promptPieces }, turn) => ({
+      turns: member.turns.map(({ logs, pieces, promptPieces }, turn) => ({
         logs,
-        prompt: () => spoken(promptPieces?.slice(NewTokens.from(prompt, member.turns[turn - 1]))),
+        prompt: () => spoken(promptPieces?.slice(NewTokens.from(member.turns, turn))),
         response: () => spoken(pieces)
       }))
     }, sought).map((hit) => ({ key, member: index, ...hit }))

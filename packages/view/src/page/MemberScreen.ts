@@ -31,13 +31,13 @@ const metricTable = (metrics: Entry.TurnView["metrics"], label: string): Child =
 
 const meanLogprob = ({ logprobs }: Entry.TurnView) => Statistics.mean(logprobs.map((logprob) => logprob ?? 0))
 
-const fork = (turn: Entry.TurnView): Child =>
-  turn.fork === null ? undefined : h(
+const branch = ({ branch }: Entry.TurnView): Child =>
+  branch === null ? undefined : h(
     "p",
-    { class: "fork" },
-    `⑂ The prompt does not continue the turn before (${
-      Text.foreign(turn.fork)
-    } rewrote it): training starts another datum here.`
+    { class: "branch" },
+    `⑂ The prompt ${branch.after < 0 ? "begins anew" : `goes on after turn ${branch.after}`} (${
+      Text.foreign(branch.reason)
+    }).`
   )
 
 const turnFacts = (turn: Entry.TurnView): ReadonlyArray<Child> =>
@@ -58,7 +58,7 @@ const turnFacts = (turn: Entry.TurnView): ReadonlyArray<Child> =>
 const turnPanel = ({ isLive, route, transcript }: Data, turn: Entry.TurnView, index: number): Child =>
   panel(
     `Turn ${index}`,
-    fork(turn),
+    branch(turn),
     h("p", { class: "facts" }, ...turnFacts(turn)),
     ...(route.tokens === true
       ? [

@@ -13,16 +13,17 @@ type Decode = Tokenizer.Tokenizer["decode"]
 
 const memberOf = (trajectory: Trajectory.Trajectory, decode: Decode): Hits.Member => {
   const { logs = {}, transitions } = trajectory
-  const turns = transitions.map(({ action: { tokens }, observation }, index) => ({
+  const turns = transitions.map(({ action: { tokens }, branch, observation }, index) => ({
     logs: Trajectory.texts(trajectory, index),
     prompt: Conversation.promptTokens(observation),
-    tokens
+    tokens,
+    branch
   }))
   return {
     logs,
     turns: turns.map(({ logs, prompt, tokens }, index) => ({
       logs,
-      prompt: () => decode(prompt.slice(NewTokens.from(prompt, turns[index - 1])).filter((token) => token !== null)),
+      prompt: () => decode(prompt.slice(NewTokens.from(turns, index)).filter((token) => token !== null)),
       response: () => decode(tokens)
     }))
   }

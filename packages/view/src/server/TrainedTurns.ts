@@ -1,7 +1,7 @@
 /** The recorded effects of updates on the tokens of each turn. */
 import type { RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
-import { Story, TrainedTokens } from "@effect-rl/core/records"
+import { Story, TrainedTokens, TurnIndices } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import type * as Entry from "../story/Entry.ts"
 
@@ -34,7 +34,7 @@ export const reader = (run: RunStore.RunReader, story: Story.Story) => {
   })
 }
 
-const lengthOf = ({ action, trainable }: Trajectory.Transition) => trainable ? action.tokens.length : 0
+const lengthOf = (turn: Trajectory.Transition | undefined) => turn?.trainable === true ? turn.action.tokens.length : 0
 
 /** The trained turns of a member by their index. */
 export const ofMember = (
@@ -43,16 +43,15 @@ export const ofMember = (
   transitions: ReadonlyArray<Trajectory.Transition>
 ): ReadonlyMap<number, TrainedTurn> => {
   const found = new Map<number, TrainedTurn>()
-  for (const { advantages, firstTurn, logprobs, member: of, turns } of datums) {
-    const part = transitions.slice(firstTurn, firstTurn + turns)
+  for (const datum of datums) {
+    const { advantages, logprobs } = datum
+    const lengths = TurnIndices.decode(datum).map((turn) => [turn, lengthOf(transitions[turn])] as const)
     // A datum that was cut does not say which tokens it left out.
-    if (of !== member || part.reduce((sum, turn) => sum + lengthOf(turn), 0) !== logprobs.length) continue
+    if (datum.member !== member || lengths.reduce((sum, [, length]) => sum + length, 0) !== logprobs.length) continue
     let at = 0
-    for (const [index, turn] of part.entries()) {
-      const end = at + lengthOf(turn)
-      if (end > at) {
-        found.set(firstTurn + index, { logprobs: logprobs.subarray(at, end), advantages: advantages.subarray(at, end) })
-      }
+    for (const [turn, length] of lengths) {
+      const end = at + length
+      if (end > at) found.set(turn, { logprobs: logprobs.subarray(at, end), advantages: advantages.subarray(at, end) })
       at = end
     }
   }

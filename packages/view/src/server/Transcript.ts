@@ -94,7 +94,7 @@ const turnOf = (
   readings: ReadonlyArray<Read | null>
 ) =>
 (transition: Trajectory.Transition, index: number): Entry.TurnView => {
-  const { action, fork = null, metrics, observation, reward, times = null, trainable } = transition
+  const { action, branch = null, metrics, observation, reward, times = null, trainable } = transition
   const prompt = Conversation.promptTokens(observation)
   const tokens = Array.from(action.tokens)
   return {
@@ -109,7 +109,7 @@ const turnOf = (
     trainable,
     metrics: metricsOf(metrics),
     logs: logsOf(Trajectory.texts(trajectory, index)),
-    fork,
+    branch,
     times,
     credit: creditOf(context, transition, advantage, trained.get(index))
   }

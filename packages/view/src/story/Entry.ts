@@ -5,7 +5,7 @@
  * const rewards = (entries: ReadonlyArray<Entry.Entry>) =>
  *   entries.flatMap((entry) => entry._tag === "Updated" ? [entry.reward?.mean] : [])
  */
-import type { Trajectory } from "@effect-rl/core/environments"
+import type { Branch, Trajectory } from "@effect-rl/core/environments"
 import type { Verdict } from "@effect-rl/core/evaluation"
 import type { GroupResult } from "@effect-rl/core/program"
 import type { Recorded } from "@effect-rl/core/records"
@@ -97,7 +97,7 @@ export interface TurnView {
   readonly trainable: boolean
   readonly metrics: Readonly<Record<string, number | boolean | null>>
   readonly logs: Logs
-  readonly fork: string | null
+  readonly branch: Branch.Branch | null
   readonly times: Trajectory.TurnTimes | null
   readonly credit: TurnCredit
 }

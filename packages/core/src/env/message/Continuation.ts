@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import type * as Message from "../../chat/Message.ts"
 import type { Parsed, Renderer, RendererError } from "../../chat/Renderer.ts"
 import * as ModelInput from "../../model/ModelInput.ts"
-import type { Fork } from "../Env.ts"
+import * as Branch from "../Branch.ts"
 
 /** A finished turn: the conversation that was shown, and the response to it. */
 export interface Turn {
@@ -18,7 +18,7 @@ export interface Turn {
 /** A prompt, and why it does not begin with everything before it. */
 export interface Continued {
   readonly input: ModelInput.ModelInput
-  readonly fork?: Fork
+  readonly branch?: Branch.Branch
 }
 
 /** Whether the conversation begins with the one that was shown, followed by the response as it was parsed. */
@@ -51,7 +51,7 @@ const afterResponse = Effect.fnUntraced(function*(renderer: Renderer, turn: Turn
 /**
  * The next prompt. It begins with the last one and the very tokens that were sampled after it, wherever the renderer promises that and
  * the conversation only grew: if reading and writing the response again would give other tokens, those that were sampled are kept and
- * only what follows them is rendered. In all other cases the conversation is rendered again and the prompt is marked as a fork.
+ * only what follows them is rendered. In all other cases the conversation is rendered again and the prompt is marked as a branch.
  */
 export const next = Effect.fnUntraced(function*(
   renderer: Renderer,
@@ -61,8 +61,10 @@ export const next = Effect.fnUntraced(function*(
   const rendered = yield* renderer.generationPrompt(conversation)
   const before = ModelInput.append(turn.input, turn.response)
   if (ModelInput.after(rendered, before) !== undefined) return { input: rendered }
-  if (!appends(turn, conversation)) return { input: rendered, fork: "history" }
-  if (!renderer.hasExtensionProperty) return { input: rendered, fork: "renderer" }
+  if (!appends(turn, conversation)) return { input: rendered, branch: Branch.anew("edit") }
+  if (!renderer.hasExtensionProperty) return { input: rendered, branch: Branch.anew("renderer") }
   const rest = yield* afterResponse(renderer, turn, rendered)
-  return rest === undefined ? { input: rendered, fork: "response" } : { input: ModelInput.concat(before, rest) }
+  return rest === undefined
+    ? { input: rendered, branch: Branch.anew("response") }
+    : { input: ModelInput.concat(before, rest) }
 })

@@ -15,6 +15,7 @@ import type * as Sampling from "../../model/Sampling.ts"
 import * as EnvMetric from "../../records/EnvMetric.ts"
 import * as Check from "../../settings/Check.ts"
 import type { InvalidOption } from "../../settings/InvalidOption.ts"
+import * as Branch from "../Branch.ts"
 import * as Env from "../Env.ts"
 import * as Continuation from "./Continuation.ts"
 import type {
@@ -127,7 +128,7 @@ const malformed = <E, R>(self: Playing<E, R>, failure: Renderer.Failure): Env.St
   return {
     ...reported,
     _tag: "Continue",
-    observation: { ...Env.prompt(self.input, self.stop, self.messages), fork: "response" }
+    observation: { ...Env.prompt(self.input, self.stop, self.messages), branch: Branch.anew("response") }
   }
 }
 

@@ -35,7 +35,7 @@ const behind = (prompt: ModelInput.ModelInput, group: GroupResult.Group, datum: 
     ? Effect.fail(
       new InvalidOption({
         field: "prompt",
-        found: `turn ${datum.origin.turn} of "${group.key}", which does not begin with the first turn's prompt`,
+        found: `turn ${datum.origin.turns[0]} of "${group.key}", which does not begin with the first turn's prompt`,
         expected: "left out for environments that rewrite what was read before"
       })
     )

@@ -65,11 +65,11 @@ const stopRates = (episodes: ReadonlyArray<Episode>) => {
   return Object.fromEntries(counts.map(([reason, count]) => [`stop/${reason}`, count / episodes.length]))
 }
 
-/** Turns whose prompt rewrote what had been sampled, counted by the reason that their environments give. */
-const forkCounts = (episodes: ReadonlyArray<Episode>) =>
+/** Turns whose prompt did not go on after the turn before it, counted by the reason that their environments give. */
+const branchCounts = (episodes: ReadonlyArray<Episode>) =>
   prefixed(
-    "forks/",
-    countBy(episodes.flatMap(({ trajectory }) => trajectory.transitions.flatMap(({ fork = [] }) => fork)))
+    "branches/",
+    countBy(episodes.flatMap(({ trajectory }) => trajectory.transitions.flatMap(({ branch }) => branch?.reason ?? [])))
   )
 
 const tokenNumbers = (episodes: ReadonlyArray<Episode>) => {
@@ -117,7 +117,7 @@ const environmentNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
     ...EnvMetric.aggregate(episodes.map(({ metrics }) => metrics)),
     ...stopRates(episodes),
     ...tokenNumbers(episodes),
-    ...forkCounts(episodes),
+    ...branchCounts(episodes),
     truncated: Statistics.ratio(truncated, episodes.length),
     duplicates: duplicates(groups, episodes.length),
     "reward/total": Statistics.ratio(Statistics.sum(episodes.map(({ reward }) => reward)), episodes.length),
@@ -229,19 +229,19 @@ export const trained = (
 const memberOf = ({ origin: { group: key, iteration, member } }: TrainingData.TrainingDatum) =>
   `${GroupId.toString({ iteration, key })}/${member}`
 
-/** Datums that began anew because a turn's prompt differed from what had been written, and the share of members that have one. */
-const forkNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {
-  const forks = data.filter(TrainingData.isFork)
+/** Datums beside the first of a member, because a prompt did not go on after the turn before it, and the share of members that have one. */
+const branchNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {
+  const branches = data.filter(TrainingData.isBranch)
   const members = new Set(data.map(memberOf)).size
   return {
-    forked_datums: forks.length,
-    forked_members: Statistics.ratio(new Set(forks.map(memberOf)).size, members)
+    branched_datums: branches.length,
+    branched_members: Statistics.ratio(new Set(branches.map(memberOf)).size, members)
   }
 }
 
 /**
  * The data of the updates, and how far the policy that is trained has moved from the one that sampled; see `PolicyShift`.
- * `optim/forked_datums` began anew because a turn's prompt rewrote what had been sampled, `optim/forked_members` is the share of members
+ * `optim/branched_datums` began because a prompt did not go on after the turn before it, `optim/branched_members` is the share of members
  * with one. `trainedLogprobsOf` gives the backend's log-probabilities of a datum. `tokens/trained` are all positions of the datums,
  * `optim/action_tokens` those with a target that counts.
  *
@@ -254,7 +254,7 @@ export const learning = (
 ): Numbers => ({
   ...prefixed("optim/", {
     datums: data.length,
-    ...forkNumbers(data),
+    ...branchNumbers(data),
     ...PolicyShift.measure(data, trainedLogprobsOf, loss)
   }),
   "tokens/trained": Statistics.sum(data.map(({ modelInput }) => modelInput.length))

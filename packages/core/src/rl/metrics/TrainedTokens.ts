@@ -8,6 +8,7 @@
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TrainingDatum } from "../../learn/TrainingData.ts"
+import * as TurnIndices from "../../records/TurnIndices.ts"
 import * as Base64Array from "../../rollout/payload/Base64Array.ts"
 import type { LogprobsOf } from "../../run/Answers.ts"
 
@@ -16,9 +17,8 @@ const Datum = Schema.Struct({
   /** The dataset's batch to which the group belongs, where that is not the record's iteration. */
   iteration: Schema.optionalKey(Schema.Int),
   member: Schema.Int,
-  /** The datum holds the trained tokens of `turns` turns from `firstTurn` on, one after the other. */
-  firstTurn: Schema.Int,
-  turns: Schema.Int,
+  /** The datum holds the trained tokens of these turns, one after the other. */
+  ...TurnIndices.fields,
   /** Log-probabilities under the weights that were trained, before the update. */
   logprobs: Base64Array.float32,
   advantages: Base64Array.float32
@@ -39,14 +39,13 @@ export const encode = (
   if (!data.some((datum) => logprobsOf(datum) !== undefined)) return undefined
   const datums = data.map((datum) => {
     const { advantages, mask } = datum.inputs
-    const { group, iteration: batch, member, turn, turns } = datum.origin
+    const { group, iteration: batch, member, turns } = datum.origin
     const own = logprobsOf(datum)
     return {
       group,
       ...(batch !== iteration && { iteration: batch }),
       member,
-      firstTurn: turn,
-      turns,
+      ...TurnIndices.encode(turns),
       logprobs: Base64Array.encode(
         trained(own?.length === mask.length ? own : new Float32Array(mask.length).fill(NaN), datum)
       ),

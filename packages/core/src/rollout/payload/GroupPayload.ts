@@ -3,7 +3,7 @@
  *
  * Every turn has its prompt as a difference from the turn before it (a member's first prompt from the group's first prompt), and
  * its sampled tokens (32-bit integers) and their log-probabilities (32-bit floats) as base64 of little-endian bytes. A turn
- * leaves out `trainable` where it is true, and `score`, `shown`, `branch`, `metrics`, `logs`, `fork` and `times` where it has none.
+ * leaves out `trainable` where it is true, and `score`, `shown`, `branch`, `metrics`, `logs` and `times` where it has none.
  * The messages of its prompt are those that the environment added: the policy's own are in the tokens; a member's first messages begin with
  * those that it shares with the group's first member.
  */
@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import type { Message } from "../../chat/Message.ts"
+import * as Branch from "../../env/Branch.ts"
 import * as Shown from "../../env/Shown.ts"
 import type { Trajectory, Transition } from "../../env/Trajectory.ts"
 import type * as EnvMetric from "../../records/EnvMetric.ts"
@@ -107,10 +108,11 @@ const Turn = Schema.Struct({
   reward: Real,
   score: Schema.optionalKey(ScoreJson),
   shown: Schema.optionalKey(ShownJson),
-  branch: Schema.optionalKey(Schema.Struct({ after: Schema.Int, reason: Schema.String })),
+  branch: Schema.optionalKey(Schema.Struct({ after: Schema.Int, reason: Branch.Reason })),
   trainable: Schema.optionalKey(Schema.Boolean),
   metrics: Schema.optionalKey(Metrics),
   logs: Schema.optionalKey(Logs),
+  /** What earlier versions wrote in place of a branch after no turn. */
   fork: Schema.optionalKey(Schema.Literals(["renderer", "history", "response"])),
   times: Schema.optionalKey(
     Schema.Struct({ began: Schema.Finite, sampling: Schema.Finite, environment: Schema.Finite })
@@ -246,7 +248,7 @@ const encodeShown = ({ kept, messages }: Shown.Shown, first: Messages) => {
 }
 
 const encodeTurn = (
-  { action, branch, fork, logs, metrics, observation, reward, score, shown, times, trainable }: Transition,
+  { action, branch, logs, metrics, observation, reward, score, shown, times, trainable }: Transition,
   base: PromptDelta.Base,
   first: Messages
 ) => ({
@@ -263,9 +265,12 @@ const encodeTurn = (
   branch,
   metrics: encodeReported(score, metrics),
   logs: isEmpty(logs) ? undefined : encodeLogs(logs),
-  fork,
   times
 })
+
+/** What a prompt is written as a difference from: the turn that it continues, or else the last one. */
+const baseOf = (bases: ReadonlyArray<PromptDelta.Base>, first: First, branch: Transition["branch"]) =>
+  bases[branch?.after ?? -1] ?? bases.at(-1) ?? first.prompt
 
 const isSameTask = (left: Trajectory["task"], right: Trajectory["task"]) =>
   left?.question === right?.question && left?.reference === right?.reference
@@ -275,11 +280,11 @@ const encodeMember = (
   first: First,
   taskBefore: Trajectory["task"]
 ) => {
-  let base = first.prompt
+  const bases: Array<PromptDelta.Base> = []
   const turns = transitions.map((transition, index) => {
-    const turn = encodeTurn(transition, base, index === 0 ? first.messages : [])
-    if (index + 1 < transitions.length) base = PromptDelta.base(transition.observation, transition.action.tokens)
-    return turn
+    const base = baseOf(bases, first, transition.branch)
+    bases.push(PromptDelta.base(transition.observation, transition.action.tokens))
+    return encodeTurn(transition, base, index === 0 ? first.messages : [])
   })
   return {
     stepReward: encodeReal(stepReward),
@@ -344,9 +349,13 @@ const decodeShown = ({ kept, messages = [], shared = 0 }: typeof ShownJson.Type,
   messages: shared === 0 ? messages : [...first.slice(0, shared), ...messages]
 })
 
+const branchOf = ({ branch, fork }: typeof Turn.Type): Transition["branch"] =>
+  branch ?? (fork === undefined ? undefined : Branch.anew(fork === "history" ? "edit" : fork))
+
 const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base, first: Messages): Transition | undefined => {
   const { logprobs, logs = {}, metrics = {}, prompt, reward, score, sequenceId, stopReason, tokens } = turn
-  const { branch, fork, shown, times, trainable = true } = turn
+  const { shown, times, trainable = true } = turn
+  const branch = branchOf(turn)
   const observation = PromptDelta.decode(base, prompt)
   if (observation === undefined) return undefined
   const action = {
@@ -365,7 +374,6 @@ const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base, first: Messa
     logs: decodeLogs(logs),
     ...(shown === undefined ? {} : { shown: decodeShown(shown, first) }),
     ...(branch === undefined ? {} : { branch }),
-    ...(fork === undefined ? {} : { fork }),
     ...(times === undefined ? {} : { times })
   }
 }
@@ -378,12 +386,16 @@ const decodeMember = (
 ): Trajectory | number => {
   const { logs, stepReward, stopReason, truncations, turns } = member
   const transitions: Array<Transition> = []
-  let base = first.prompt
+  const bases: Array<PromptDelta.Base> = []
   for (const turn of turns) {
-    const transition = decodeTurn(turn, base, transitions.length === 0 ? first.messages : [])
+    const transition = decodeTurn(
+      turn,
+      baseOf(bases, first, turn.branch),
+      transitions.length === 0 ? first.messages : []
+    )
     if (transition === undefined) return transitions.length
     transitions.push(transition)
-    base = PromptDelta.base(transition.observation, transition.action.tokens)
+    bases.push(PromptDelta.base(transition.observation, transition.action.tokens))
   }
   const trajectory = {
     transitions,

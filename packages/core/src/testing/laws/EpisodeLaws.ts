@@ -27,7 +27,10 @@ const ends = (line: Play.Line, options: Play.Options) =>
     )
   })
 
-const forgets = ({ shown }: Play.Played) => shown.findIndex(({ prompt }) => prompt.fork === "history")
+/** Reasons to branch for which something said before is missing. */
+const forgetful: ReadonlyArray<string | undefined> = ["edit", "compaction"]
+
+const forgets = ({ shown }: Play.Played) => shown.findIndex(({ prompt }) => forgetful.includes(prompt.branch?.reason))
 
 export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) => [
   Law.make(

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Message from "../../chat/Message.ts"
+import * as Branch from "../../env/Branch.ts"
 import type * as Env from "../../env/Env.ts"
 import { expect, type Mismatch } from "../contract/Case.ts"
 import * as Law from "./Law.ts"
@@ -24,17 +25,27 @@ const isToken = (vocabulary: number) => (token: number | string) =>
 const begins = (whole: ReadonlyArray<number | string>, start: ReadonlyArray<number | string>) =>
   start.length <= whole.length && start.every((token, index) => token === whole[index])
 
-/** The tokens with which the prompt of a turn must begin. */
-const before = ({ shown, turns }: Play.Played, turn: number) => [
-  ...(shown[turn - 1]?.tokens ?? []),
-  ...(turns[turn - 1]?.sent ?? [])
-]
+/** The tokens with which the prompt of a turn must begin: those of the turn that it continues. */
+const before = ({ shown, turns }: Play.Played, turn: number) => {
+  const continued = Branch.previous(turn, shown[turn]?.prompt.branch)
+  return [...(shown[continued]?.tokens ?? []), ...(turns[continued]?.sent ?? [])]
+}
 
 /** The first turn whose prompt begins with something else; -1 where there is none. */
 const firstUndeclared = (played: Play.Played) =>
-  played.shown.findIndex(({ prompt, tokens }, turn) =>
-    turn > 0 && prompt.fork === undefined && !begins(tokens, before(played, turn))
+  played.shown.findIndex(({ tokens }, turn) => !begins(tokens, before(played, turn)))
+
+/** The first turn that says it continues one that does not precede it; -1 where there is none. */
+const firstBeyond = ({ shown }: Play.Played) =>
+  shown.findIndex(({ prompt: { branch } }, turn) =>
+    branch !== undefined && !(Number.isInteger(branch.after) && branch.after >= -1 && branch.after < turn)
   )
+
+const namesEarlierTurns = (played: Play.Played) => {
+  const turn = firstBeyond(played)
+  const after = played.shown[turn]?.prompt.branch?.after
+  return expect(turn === -1, `a turn from -1 to ${turn - 1}`, `${after} at turn ${turn}, ${Law.describe(played.line)}`)
+}
 
 const extendsPrompts = ({ tokenizer }: Play.Options) => (played: Play.Played) => {
   const turn = firstUndeclared(played)
@@ -47,7 +58,7 @@ const extendsPrompts = ({ tokenizer }: Play.Options) => (played: Play.Played) =>
     false,
     `a prompt that begins with the one before and the action, with ${
       rest(expected)
-    } at token ${at}, or a declared fork`,
+    } at token ${at}, or a declared branch`,
     `${rest(found)} at turn ${turn}, ${Law.describe(played.line)}`
   )
 }
@@ -119,11 +130,12 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
       )
     ),
     Law.forEpisodes(
-      "prompts: begin with the prompt and the action before, or declare a fork",
+      "prompts: begin with the prompt and the action before, or declare a branch",
       makeEnv,
       options,
       extendsPrompts(options)
     ),
+    Law.forEpisodes("prompts: branch from earlier turns", makeEnv, options, namesEarlierTurns),
     Law.forEpisodes(
       "prompts: stay as they were shown, and actions as they were taken",
       makeEnv,

@@ -123,11 +123,11 @@ describe("a response that did not end properly", () => {
       assert.deepStrictEqual(stopReason, Option.none())
     }))
 
-  it.effect("makes the next prompt a fork where the conversation is shown again", () =>
+  it.effect("makes the next prompt a branch where the conversation is shown again", () =>
     Effect.gen(function*() {
       const options = { model: { renderer: renderer() }, terminateOnParseError: false }
       const step = yield* firstStep(yield* MessageEnv.toEnv(scripted(), options))
-      assert.strictEqual(step._tag === "Continue" && step.observation.fork, "response")
+      assert.strictEqual(step._tag === "Continue" && step.observation.branch?.reason, "response")
     }))
 
   it.effect("ends the episode also where parse errors are answered", () =>

@@ -36,15 +36,15 @@ describe("StepMetrics.learning", () => {
   it("counts datums that rewrite sampled tokens, and the members that have them", () => {
     const part = (member: number, segment: number) => {
       const whole = Samples.datum({ logprobs: [-1, -1] })
-      return { ...whole, origin: { ...whole.origin, member, turn: segment, segment } }
+      return { ...whole, origin: { ...whole.origin, member, turns: [segment], segment } }
     }
     const numbersOf = (...data: ReadonlyArray<TrainingData.TrainingDatum>) =>
       StepMetrics.learning(data, Samples.answers(data, data.map(({ inputs }) => inputs.logprobs)), unclipped)
-    const forked = numbersOf(part(0, 0), part(0, 1), part(0, 3), part(1, 0), part(2, 0), part(3, 0))
-    assert.strictEqual(forked["optim/forked_datums"], 2)
-    assert.strictEqual(forked["optim/forked_members"], 1 / 4)
-    assert.strictEqual(numbersOf(part(0, 0))["optim/forked_members"], 0)
-    assert.notProperty(numbersOf(), "optim/forked_members")
+    const branched = numbersOf(part(0, 0), part(0, 1), part(0, 3), part(1, 0), part(2, 0), part(3, 0))
+    assert.strictEqual(branched["optim/branched_datums"], 2)
+    assert.strictEqual(branched["optim/branched_members"], 1 / 4)
+    assert.strictEqual(numbersOf(part(0, 0))["optim/branched_members"], 0)
+    assert.notProperty(numbersOf(), "optim/branched_members")
   })
 
   it("weighs what off-policy tokens are worth", () => {

@@ -1,5 +1,5 @@
 import { type Credit, EnvMetric } from "@effect-rl/core"
-import type { Trajectory } from "@effect-rl/core/environments"
+import { Branch, type Trajectory } from "@effect-rl/core/environments"
 import type { GroupResult, TrainingData } from "@effect-rl/core/program"
 import * as StepMetrics from "@effect-rl/core/rl/metrics/StepMetrics"
 import { assert, describe, it } from "@effect/vitest"
@@ -48,18 +48,18 @@ describe("StepMetrics.rollouts", () => {
     const rewrites = ending(
       Option.none(),
       write(1),
-      write(1, { fork: "history" }),
-      write(1, { fork: "renderer" }),
-      write(1, { fork: "history" })
+      write(1, { branch: Branch.anew("edit") }),
+      write(1, { branch: Branch.anew("renderer") }),
+      write(1, { branch: Branch.anew("edit") })
     )
     const cut = { ...ending(Option.none(), write(1)), truncations: 3 }
     const numbers = StepMetrics.rollouts([Samples.group([1, 0], { members: members(rewrites, cut) })])
     assert.deepInclude(numbers, {
-      "env/all/forks/history": 2,
-      "env/all/forks/renderer": 1,
+      "env/all/branches/edit": 2,
+      "env/all/branches/renderer": 1,
       "env/all/truncations_per_episode": 1.5
     })
-    assert.notProperty(numbers, "env/all/forks/response")
+    assert.notProperty(numbers, "env/all/branches/response")
   })
 
   it("has rates over all episodes, also of metrics that only some report", () => {

@@ -1,6 +1,6 @@
 import { EnvMetric, Message, Score } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
-import type { Trajectory } from "@effect-rl/core/environments"
+import { Branch, type Trajectory } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
 import { GroupPayload } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
@@ -79,9 +79,9 @@ const trajectory = ({ stop, turns }: typeof Member.Type): Trajectory.Trajectory 
       }
     ]
     const shown = { messages: messages.slice(0, turn.chunks), ...(turn.rewrites && { kept: turn.chunks }) }
-    const branch = { after: turn.chunks, reason: turn.text }
+    const branch = { after: turn.chunks, reason: "parallel" as const }
     const timed = turn.hasImage ? { ...transition, times, score, shown, branch } : { ...transition, shown }
-    return turn.rewrites ? { ...timed, fork: "history" } : timed
+    return turn.rewrites ? { ...timed, branch: Branch.anew("edit") } : timed
   })
   const [first] = turns
   return {
@@ -139,7 +139,7 @@ const groupOf = (...members: ReadonlyArray<Trajectory.Trajectory>): GroupResult.
 
 describe("a group as text", () => {
   it.effect.prop(
-    "is read back equal, with its forks, chunks, images, texts, times, NaN and the sign of zero",
+    "is read back equal, with its branches, chunks, images, texts, times, NaN and the sign of zero",
     [Schema.Array(Member)],
     ([members]) =>
       Effect.gen(function*() {
@@ -230,6 +230,34 @@ describe("a group as text", () => {
     assert.lengthOf(GroupPayload.encode(groupOf(asked, asked, asked)).split("And that twice?"), 2)
     assert.lengthOf(GroupPayload.encode(groupOf(asked, asked, asked)).split(task.question), 2)
   })
+
+  it("holds the prompts of branches that alternate once", () => {
+    const side = (first: number) => Int32Array.from({ length: 3000 }, (_, at) => at === 0 ? first : 7)
+    const [left, right] = [side(1), side(2)]
+    const root = turnOf(Int32Array.of(1), Int32Array.of(2))
+    const goesOn = (after: number, prompt: Int32Array): Trajectory.Transition => ({
+      ...turnOf(prompt, Int32Array.of(3)),
+      branch: { after, reason: "parallel" }
+    })
+    const base = [1, 2]
+    const turns = [root, goesOn(0, Int32Array.of(...base, ...left)), goesOn(0, Int32Array.of(...base, ...right))]
+    const again = [
+      goesOn(1, Int32Array.of(...base, ...left, 3, 4)),
+      goesOn(2, Int32Array.of(...base, ...right, 3, 4))
+    ]
+    const added = GroupPayload.encode(groupOf(member(...turns, ...again))).length
+      - GroupPayload.encode(groupOf(member(...turns))).length
+    assert.isBelow(added, 1000)
+  })
+
+  it.effect("of an earlier version has a branch after no turn where it says that a prompt is a fork", () =>
+    Effect.gen(function*() {
+      const turn = turnOf(Int32Array.of(1), Int32Array.of(2))
+      const text = GroupPayload.encode(groupOf(member({ ...turn, branch: Branch.anew("edit") })))
+      const earlier = text.replace("\"branch\":{\"after\":-1,\"reason\":\"edit\"}", "\"fork\":\"history\"")
+      assert.include(earlier, "fork")
+      assert.deepStrictEqual(yield* GroupPayload.decode(earlier), yield* GroupPayload.decode(text))
+    }))
 
   it.effect("gives a turn the rate of correct answers from its score", () =>
     Effect.gen(function*() {

@@ -54,9 +54,9 @@ describe("a violation says", () => {
 
   it.effect("the text with which another prompt began", () =>
     Effect.gen(function*() {
-      const name = "prompts: begin with the prompt and the action before, or declare a fork"
+      const name = "prompts: begin with the prompt and the action before, or declare a branch"
       const message = yield* violationOf(mutant("forgets how the dialogue began"), name)
-      assert.include(message, `with "topic 0.please go on<|im_end|>" at token 0, or a declared fork, found "`)
+      assert.include(message, `with "topic 0.please go on<|im_end|>" at token 0, or a declared branch, found "`)
       assert.include(message, `at turn 1, seed 0, "please go on"`)
     }))
 

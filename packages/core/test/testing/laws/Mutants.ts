@@ -1,6 +1,7 @@
 /** The dialogue with one law broken each. */
 import { Env, EnvMetric } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
+import { Branch } from "@effect-rl/core/environments"
 import { type EnvLaws, LeakAudit } from "@effect-rl/core/testing"
 import { Effect, Exit, Scope } from "effect"
 import * as Dialogue from "./Dialogue.ts"
@@ -63,7 +64,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "forgets how the dialogue began",
-    breaks: "prompts: begin with the prompt and the action before, or declare a fork",
+    breaks: "prompts: begin with the prompt and the action before, or declare a branch",
     make: () =>
       changed((env) => ({
         step: (action) =>
@@ -72,6 +73,17 @@ export const all: ReadonlyArray<Mutant> = [
               ? { ...step, observation: { ...step.observation, input: ModelInput.fromTokens([5, 6, 7]) } }
               : step)
       }))
+  },
+  {
+    rule: "says that it goes on after a turn that has not been played",
+    breaks: "prompts: branch from earlier turns",
+    make: () =>
+      stepping((step, turn) =>
+        step._tag === "Done" ? step : {
+          ...step,
+          observation: { ...step.observation, branch: { after: turn + 5, reason: "parallel" } }
+        }
+      )
   },
   {
     rule: "overwrites the policy's tokens",
@@ -128,7 +140,11 @@ export const all: ReadonlyArray<Mutant> = [
             step._tag === "Continue"
               ? {
                 ...step,
-                observation: { ...step.observation, input: ModelInput.fromTokens([5, 6, 7]), fork: "history" }
+                observation: {
+                  ...step.observation,
+                  input: ModelInput.fromTokens([5, 6, 7]),
+                  branch: Branch.anew("edit")
+                }
               }
               : step)
       }))
