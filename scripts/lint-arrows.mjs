@@ -11,10 +11,11 @@ const packages = {
   engine: ["core", "files"],
   cluster: ["core"],
   ai: ["core", "agent"],
-  recipes: ["core", "files", "agent"],
+  sandbox: ["core", "files"],
+  recipes: ["core", "files", "agent", "sandbox"],
   view: ["core", "files"],
   export: ["core", "files"],
-  cli: ["core", "files", "agent", "tinker", "engine", "cluster", "ai", "recipes", "view", "export"]
+  cli: ["core", "files", "agent", "tinker", "engine", "cluster", "ai", "sandbox", "recipes", "view", "export"]
 }
 
 /** A room may import those before it. */

@@ -1,0 +1,73 @@
+/** The one error of every sandbox provider: the operation, the provider and the reason. */
+import * as Schema from "effect/Schema"
+
+/** No provider holds on this machine, or the provider does not answer. */
+export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { detail: Schema.String }) {
+  override get message() {
+    return this.detail
+  }
+}
+
+/** The sandbox could not be set up: no process was started in it. */
+export class Provision extends Schema.TaggedError<Provision>()("Provision", { detail: Schema.String }) {
+  override get message() {
+    return `the sandbox could not be set up: ${this.detail}`
+  }
+}
+
+/** The sandbox ended while it was in use, so that the result of the program is unknown. */
+export class Lost extends Schema.TaggedError<Lost>()("Lost", { detail: Schema.String }) {
+  override get message() {
+    return `the sandbox was lost: ${this.detail}`
+  }
+}
+
+/** What was asked for is refused: an invalid value, a path outside the sandbox, code that the provider must not run. */
+export class Denied extends Schema.TaggedError<Denied>()("Denied", {
+  field: Schema.String,
+  found: Schema.String,
+  expected: Schema.String
+}) {
+  override get message() {
+    return `${this.field} is ${this.found}, expected ${this.expected}`
+  }
+}
+
+/** The provider does not have what was asked for. */
+export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported", {
+  capability: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.capability} is not supported: ${this.detail}`
+  }
+}
+
+/** Every reason for which a sandbox can fail. */
+export const Reason = Schema.Union([Unavailable, Provision, Lost, Denied, Unsupported])
+export type Reason = typeof Reason.Type
+
+/**
+ * The error of a sandbox. It says that a place failed, and nothing about the code in it: a program that crashes, hangs or floods is an
+ * `Outcome`. So an error fails the member of a group by the run's failure policy, and never becomes a reward.
+ *
+ * @example
+ * const open = Effect.flatMap(Sandbox.Sandbox, (sandbox) => sandbox.open({ runtime: "python", role: "grader" }))
+ * const patient = Effect.retry(open, { times: 2, while: (error) => error.isRetryable })
+ */
+export class SandboxError extends Schema.TaggedError<SandboxError>()("SandboxError", {
+  provider: Schema.String,
+  operation: Schema.Literals(["probe", "open", "exec", "read", "write"]),
+  reason: Reason
+}) {
+  override get message() {
+    return `${this.provider}: ${this.operation}: ${this.reason.message}`
+  }
+  /** Whether another sandbox may succeed where this one failed. */
+  get isRetryable() {
+    return this.reason._tag !== "Denied" && this.reason._tag !== "Unsupported"
+  }
+}
+
+/** The operation of a sandbox that failed. */
+export type Operation = SandboxError["operation"]

@@ -1,0 +1,131 @@
+/** The description of a sandbox: what runs in it, with which files, network and limits, and for whom. */
+import * as Effect from "effect/Effect"
+import type { Runtime } from "./Capabilities.ts"
+import type * as Capabilities from "./Capabilities.ts"
+import * as Limits from "./Limits.ts"
+import { Denied, type Operation, type Reason, SandboxError, Unsupported } from "./SandboxError.ts"
+import { isConfined, type SandboxFiles } from "./SandboxFiles.ts"
+
+/**
+ * Whose place it is.
+ *
+ * - `agent`: what one program writes to files, the next one finds.
+ * - `grader`: every program starts from the same files, those of the spec and of `write`; what it writes is gone when it ends. It has no
+ *   network.
+ */
+export type Role = "agent" | "grader"
+
+/**
+ * What `open` is asked for.
+ *
+ * @example
+ * const spec: SandboxSpec.SandboxSpec = {
+ *   runtime: "python",
+ *   role: "grader",
+ *   files: SandboxFiles.make({ "main.py": "print(1)" }),
+ *   limits: { wall: "2 seconds" }
+ * }
+ */
+export interface SandboxSpec {
+  readonly runtime: Runtime
+  readonly role: Role
+  /** None unless given. */
+  readonly files?: SandboxFiles
+  /** Variables besides those that the provider sets for every program (`PATH`, `HOME`, `TMPDIR`, `LANG`). */
+  readonly environment?: Readonly<Record<string, string>>
+  /** Addresses, as `host:port`, that programs may reach; none unless given. */
+  readonly network?: ReadonlyArray<string>
+  readonly limits?: Partial<Limits.Limits>
+  /** `scripted` where the caller vouches for every command, as in a test; `sampled`, which a model wrote, unless given. */
+  readonly code?: "sampled" | "scripted"
+}
+
+/** A spec that was checked against a provider, with all its defaults. */
+export interface Resolved extends Required<Omit<SandboxSpec, "limits">> {
+  readonly limits: Limits.Resolved
+}
+
+const denied = (field: string, found: unknown, expected: string): Reason =>
+  new Denied({ field, found: JSON.stringify(found), expected })
+
+function* limitProblems(limits: Limits.Resolved): Generator<Reason> {
+  for (const field of ["wallMillis", "cpuMillis", "memory", "processes", "output", "disk"] as const) {
+    const value = limits[field]
+    if (!Number.isSafeInteger(value) || value < Limits.least[field]) {
+      yield denied(`limits.${field}`, value, `a whole number from ${Limits.least[field]} on`)
+    }
+  }
+}
+
+function* fileProblems(files: SandboxFiles): Generator<Reason> {
+  const paths = new Set<string>()
+  for (const { path } of files) {
+    if (!isConfined(path)) yield denied("files", path, "paths below the root, such as \"tests/data.txt\"")
+    if (paths.has(path)) yield denied("files", path, "each path once")
+    paths.add(path)
+  }
+}
+
+const isVariable = (name: string) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)
+
+function* environmentProblems(environment: Readonly<Record<string, string>>): Generator<Reason> {
+  for (const [name, value] of Object.entries(environment)) {
+    if (!isVariable(name)) yield denied("environment", name, "names of letters, digits and underscores")
+    if (value.includes("\0")) yield denied(`environment.${name}`, value, "text without NUL")
+  }
+}
+
+function* capabilityProblems(spec: Resolved, capabilities: Capabilities.Capabilities): Generator<Reason> {
+  if (spec.code === "sampled" && !capabilities.sampledCode) {
+    yield denied("code", "sampled", "\"scripted\": this provider has no boundary that code of a model cannot cross")
+  }
+  if (!capabilities.runtimes.includes(spec.runtime)) {
+    const detail = `the runtime ${spec.runtime}; choose from: ${capabilities.runtimes.join(", ")}`
+    yield new Unsupported({ capability: "runtime", detail })
+  }
+  if (spec.role === "grader" && spec.network.length > 0) {
+    yield denied("network", spec.network, "no address in the sandbox of a grader")
+  }
+  if (spec.network.length > 0 && capabilities.network === "none") {
+    yield new Unsupported({ capability: "network", detail: "programs of this provider reach no network" })
+  }
+}
+
+/** The spec with its defaults; fails with the first value that is invalid or that the provider does not support. */
+export const resolve = (
+  spec: SandboxSpec,
+  provider: string,
+  capabilities: Capabilities.Capabilities
+): Effect.Effect<Resolved, SandboxError> =>
+  Effect.suspend(() => {
+    const resolved: Resolved = {
+      runtime: spec.runtime,
+      role: spec.role,
+      files: spec.files ?? [],
+      environment: spec.environment ?? {},
+      network: spec.network ?? [],
+      limits: Limits.resolve(spec.limits),
+      code: spec.code ?? "sampled"
+    }
+    const [reason] = [
+      ...limitProblems(resolved.limits),
+      ...fileProblems(resolved.files),
+      ...environmentProblems(resolved.environment),
+      ...capabilityProblems(resolved, capabilities)
+    ]
+    return reason === undefined
+      ? Effect.succeed(resolved)
+      : Effect.fail(new SandboxError({ provider, operation: "open", reason }))
+  })
+
+/** Refuses a path that does not lie below the root. */
+export const confine = (path: string, provider: string, operation: Operation): Effect.Effect<string, SandboxError> =>
+  isConfined(path)
+    ? Effect.succeed(path)
+    : Effect.fail(
+      new SandboxError({
+        provider,
+        operation,
+        reason: denied("path", path, "a path below the root, such as \"out/result.txt\"")
+      })
+    )

@@ -1,0 +1,16 @@
+/** The service that opens sandboxes, and the handle of an open one. */
+export * as Sandbox from "./Sandbox.ts"
+/** The description of a sandbox: what runs in it, with which files, network and limits, and for whom. */
+export * as SandboxSpec from "./SandboxSpec.ts"
+/** Files of a sandbox, each known by the hash of its content. */
+export * as SandboxFiles from "./SandboxFiles.ts"
+/** Limits of a sandbox: what one program may use of time, memory, processes, output and disk. */
+export * as Limits from "./Limits.ts"
+/** The outcome of a program in a sandbox. */
+export * as Outcome from "./Outcome.ts"
+/** The one error of every sandbox provider. */
+export * as SandboxError from "./SandboxError.ts"
+/** The capabilities of a provider: what it runs, what it enforces, and whether it holds against hostile code. */
+export * as Capabilities from "./Capabilities.ts"
+/** Sandboxes for tests: a function stands for every program. */
+export * as Scripted from "./Scripted.ts"
