@@ -6,7 +6,7 @@ import * as Variable from "./Variable.ts"
 
 type Variable = Variable.Variable
 
-/** The error function by its series below 2.5 and the continued fraction of its complement above, to 1e-15. */
+/** The error function by its series below 2.5 and the continued fraction of its complement above, to 5e-15. */
 export const erfOf = (x: number): number => {
   const size = Math.abs(x)
   if (Number.isNaN(x)) return NaN

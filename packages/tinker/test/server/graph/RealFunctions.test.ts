@@ -57,3 +57,48 @@ describe("The gradient of a real function is the slope of its values:", () => {
     assertSlopes(sumOf(`torch.${name}`, ["bound", "logprobs"]))
   })
 })
+
+describe("The value of a real function is that of the C library, as Python gives it:", () => {
+  const valuesAt: ReadonlyArray<readonly [target: string, x: ReadonlyArray<number>, expected: number]> = [
+    ["torch.exp", [0.7], 2.0137527074704766],
+    ["torch.exp2", [0.7], 1.624504792712471],
+    ["torch.expm1", [0.7], 1.0137527074704764],
+    ["torch._C._special.special_expm1", [0.7], 1.0137527074704764],
+    ["torch.log", [0.7], -0.35667494393873245],
+    ["torch.log2", [0.7], -0.5145731728297583],
+    ["torch.log10", [0.7], -0.1549019599857432],
+    ["torch.log1p", [0.7], 0.5306282510621704],
+    ["torch._C._special.special_log1p", [0.7], 0.5306282510621704],
+    ["torch.sqrt", [0.7], 0.8366600265340756],
+    ["torch.rsqrt", [0.7], 1.1952286093343936],
+    ["torch.sin", [0.7], 0.644217687237691],
+    ["torch.cos", [0.7], 0.7648421872844885],
+    ["torch.tan", [0.7], 0.8422883804630794],
+    ["torch.sinh", [0.7], 0.7585837018395334],
+    ["torch.cosh", [0.7], 1.255169005630943],
+    ["torch.tanh", [0.7], 0.6043677771171636],
+    ["torch.asin", [0.7], 0.775397496610753],
+    ["torch.acos", [0.7], 0.7953988301841436],
+    ["torch.atan", [0.7], 0.6107259643892086],
+    ["torch.logit", [0.7], 0.8472978603872036],
+    ["torch.erfc", [0.7], 0.32219880616258156],
+    ["torch.erf", [-3], -0.9999779095030014],
+    ["torch.erf", [-0.5], -0.5204998778130465],
+    ["torch.erf", [2.4999], 0.9995928300996666],
+    ["torch.erf", [2.5], 0.999593047982555],
+    ["torch.erf", [3], 0.9999779095030014],
+    ["torch.erf", [4.5], 0.9999999998033839],
+    ["torch.erf", [6.5], 1],
+    ["torch.erf", [7, -8], 0],
+    ["torch._C._special.special_erf", [0.7], 0.6778011938374184]
+  ]
+  it.each(valuesAt)("%s(%j)", (target, x, expected) => {
+    assert.closeTo(evaluate(sumOf(target, ["logprobs"]), x).loss, expected, 5e-15)
+  })
+
+  it("torch.atan2, torch.logaddexp and torch.xlogy", () => {
+    const sums = ofTwo.map((name) => evaluate(sumOf(`torch.${name}`, ["logprobs", "bound"]), [0.7, 0.3]).loss)
+    const expected = [1.8449637779145553, 2.2887933201471418, -0.8404093103664235]
+    sums.forEach((sum, at) => assert.closeTo(sum, expected[at] ?? NaN, 1e-15))
+  })
+})
