@@ -89,17 +89,26 @@ export interface Resolved {
   readonly run: typeof RunSettings.Type
 }
 
+/** Evaluations are recorded, and resumed, by the names of their evaluators. */
+const differentNames: Check.Requirement<ReadonlyArray<string>> = {
+  expected: "evaluators of different names",
+  accepts: (names) => new Set(names).size === names.length
+}
+
 /** Fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*<EE, ER>(
   { lora = {}, model, run = {} }: RunOptions<EE, ER>
 ): Effect.fn.Return<Resolved, InvalidOption> {
-  const { evaluators: _, ...settings } = run
+  const { evaluators = [], ...settings } = run
   const resolved: Resolved = {
     lora: yield* Setting.decode(LoraSettings, lora, "lora"),
     run: yield* Setting.decode(RunSettings, settings, "run")
   }
   const [least, most] = model.capabilities.loraRank
-  yield* Check.all(Check.option("lora.rank", resolved.lora.rank, Check.whole(least, most)))
+  yield* Check.all(
+    Check.option("lora.rank", resolved.lora.rank, Check.whole(least, most)),
+    Check.option("run.evaluators", evaluators.map(({ name }) => name), differentNames)
+  )
   return resolved
 })
 

@@ -55,6 +55,19 @@ const losses = (records: ReadonlyArray<RunRecord.RunRecord>) =>
 const withBackend = Effect.provide(Task.layer())
 
 describe("Run.stream", () => {
+  it.effect("refuses two evaluators of one name, whose evaluations could not be told apart", () =>
+    Effect.gen(function*() {
+      const model = yield* Task.model
+      const evaluators = [measures, { ...measures, name: "other" }, measures]
+      const error = yield* Effect.flip(Stream.runDrain(Run.stream(imitate(0), { model, run: { evaluators } })))
+      assert.strictEqual(error._tag, "InvalidOption")
+      const { name } = measures
+      assert.strictEqual(
+        error.message,
+        `run.evaluators is ${name},other,${name}, expected evaluators of different names`
+      )
+    }).pipe(withBackend))
+
   it.effect("submits, settles, evaluates and saves for any program", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(

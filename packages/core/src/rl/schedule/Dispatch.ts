@@ -94,6 +94,9 @@ export interface State {
   readonly isComplete: boolean
 }
 
+/** What an iteration's update has when the iteration begins. */
+const nothingTaken = { taken: 0, filtered: 0, isComplete: false }
+
 /** The state of a run that has not begun. */
 export const start: State = {
   iteration: 0,
@@ -102,9 +105,7 @@ export const start: State = {
   waiting: [],
   aside: [],
   settled: { batch: 0, position: 0, done: [] },
-  taken: 0,
-  filtered: 0,
-  isComplete: false
+  ...nothingTaken
 }
 
 export interface Settings {
@@ -259,7 +260,7 @@ export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, 
         const { iteration } = event
         const first = Math.min(iteration, state.settled.batch)
         const batches = new Map([...state.batches].filter(([batch]) => batch >= first))
-        return { ...state, iteration, batches, taken: 0, filtered: 0, isComplete: false }
+        return { ...state, iteration, batches, ...nothingTaken }
       }
       case "Ended":
         return ended(state, event.group, event.ended, event.isInformative)
