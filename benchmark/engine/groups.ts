@@ -2,7 +2,7 @@
  * The first batch of `npm start`, sampled and credited, as JSON in the file that the first argument names. The second names the model.
  */
 import { Advantage, ChatModel, Credit, Policy, Rollout, Tinker } from "@effect-rl/core"
-import { ModelInput } from "@effect-rl/core/backend"
+import { ModelInput, Weights } from "@effect-rl/core/backend"
 import { Sums } from "@effect-rl/recipes"
 import { Effect, FileSystem, Stream } from "effect"
 import * as OnEngine from "../OnEngine.ts"
@@ -23,7 +23,7 @@ const program = Effect.gen(function*() {
   })
   const policy = Policy.fromSamplingClient(sampling, { maxTokens: 40, seed: 0 })
   const results = yield* Stream.runCollect(Rollout.stream(yield* dataset.batch(0, 0), policy))
-  const credited = yield* Credit.groupRelative(Advantage.centered).assign(results, null)
+  const credited = yield* Credit.groupRelative(Advantage.centered).assign(results, null, Weights.absent)
   const rows = yield* Effect.forEach(
     credited.groups.flatMap(({ data }) => data),
     ({ inputs, modelInput }) =>

@@ -1,7 +1,9 @@
 // A backend of one's own, whole: a model whose next letter depends on the letter before it, one table of logits. It keeps the contract of
 // every backend (examples/test/12-own-backend.test.ts), so that any training program runs on it: here, letter by letter, the alphabet.
 import {
+  Advantage,
   type ChatModel,
+  Credit,
   Env,
   EnvGroupBuilder,
   Loss,
@@ -28,7 +30,7 @@ import {
 import { Seed } from "@effect-rl/core/environments"
 import { Renderers, type Tokenizer } from "@effect-rl/core/renderers"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Console, Effect, Layer, Stream } from "effect"
+import { Console, Effect, identity, Layer, Stream } from "effect"
 
 export const name = "letters"
 
@@ -366,8 +368,11 @@ const nextLetter = (letter: string) =>
       })
   })
 
-/** The mean reward of each iteration; every iteration goes through the whole alphabet. */
-export const train = Effect.fnUntraced(function*(iterations: number) {
+/** The mean reward of each iteration; every iteration goes through the whole alphabet. The change of credit is that of example 13. */
+export const train = Effect.fnUntraced(function*(
+  iterations: number,
+  change: (credit: Credit.Credit) => Credit.Credit = identity
+) {
   const model: ChatModel.ChatModel = {
     name,
     tokenizer,
@@ -382,7 +387,7 @@ export const train = Effect.fnUntraced(function*(iterations: number) {
       group: nextLetter
     }),
     sampling: { maxTokens: 1 },
-    update: { learningRate: 0.6 }
+    update: { learningRate: 0.6, credit: change(Credit.groupRelative(Advantage.centered)) }
   }).pipe(
     Stream.filter(RunRecord.guards.Updated),
     Stream.map(({ reward }) => reward?.mean ?? NaN),

@@ -44,11 +44,11 @@ const onDifferent = (coefficient: number): Penalty => (reference) => (credit, se
   return measured(reference)({
     ...penalized,
     name: "kl_penalty_on_different",
-    assign: Effect.fnUntraced(function*(results, memory) {
+    assign: Effect.fnUntraced(function*(results, memory, weights) {
       const isDifferent = (result: GroupResult.GroupResult) =>
         !GroupResult.isSkipped(result) && Signal.isInformative(result)
-      const constant = yield* credit.assign(results.filter((result) => !isDifferent(result)), memory)
-      const different = yield* penalized.assign(results.filter(isDifferent), memory)
+      const constant = yield* credit.assign(results.filter((result) => !isDifferent(result)), memory, weights)
+      const different = yield* penalized.assign(results.filter(isDifferent), memory, weights)
       const byResult = new Map([...constant.groups, ...different.groups].map((group) => [group.result, group]))
       return { ...different, groups: results.flatMap((result) => byResult.get(result) ?? []) }
     })

@@ -24,6 +24,8 @@ export * as Adam from "./learn/Adam.ts"
 export * as Signal from "./learn/Signal.ts"
 /** Training data: datums made of the trajectories of groups. */
 export * as TrainingData from "./learn/TrainingData.ts"
+/** A training datum as JSON, every bit of its arrays kept: what a credit remembers to train on it once more. */
+export * as StoredDatum from "./learn/StoredDatum.ts"
 /** Settings of sampling: the length of a response, and the distribution of its tokens. */
 export * as SamplingSettings from "./policy/SamplingSettings.ts"
 /** Options of a reinforcement learning run. */

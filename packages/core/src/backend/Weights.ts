@@ -44,6 +44,24 @@ const crossEntropy = (data: ReadonlyArray<Datum.Datum<"WeightedTokens">>, logpro
     0
   )
 
+const absentFor = (operation: string) =>
+  new TinkerError({
+    operation,
+    reason: new Unsupported({
+      capability: "weights",
+      detail: "recorded rollouts are credited without the weights that were trained"
+    })
+  })
+
+/** Stands where there are no weights, as where recorded rollouts are credited anew: every use fails as `Unsupported`. */
+export const absent: Weights = {
+  sampler: Effect.fail(absentFor("saveWeightsAndGetSamplingClient")),
+  training: {
+    info: { modelId: "absent", baseModel: "absent", loraRank: 0 },
+    forward: () => Effect.fail(absentFor("forward"))
+  }
+}
+
 /**
  * The fixed weights of a sampling client, such as a base model's. Forward passes of cross entropy are log-probabilities of prompts, so
  * that held-out examples and preferences can be evaluated; other passes are refused as `Unsupported`.

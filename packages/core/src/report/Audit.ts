@@ -126,10 +126,10 @@ export const quarantine = <E, R>(credit: Credit.Credit<E, R>): Credit.Credit<E, 
   name: "quarantined",
   config: { credit: { name: credit.name, ...credit.config } },
   ...traitsOf(credit),
-  assign: Effect.fnUntraced(function*(groups, memory) {
+  assign: Effect.fnUntraced(function*(groups, memory, weights) {
     const suspicions = new Map(groups.map((result) => [result, group(result)]))
     const isClean = (result: GroupResult.GroupResult) => suspicions.get(result)?.length === 0
-    const assigned = yield* credit.assign(groups.filter(isClean), memory)
+    const assigned = yield* credit.assign(groups.filter(isClean), memory, weights)
     const credits = new Map(assigned.groups.map((credited) => [credited.result, credited]))
     return {
       ...assigned,

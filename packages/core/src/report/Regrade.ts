@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
+import * as Weights from "../backend/Weights.ts"
 import * as Advantage from "../learn/Advantage.ts"
 import * as Credit from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
@@ -76,7 +77,7 @@ const grade = <E = never, R = never>(
     const groups = yield* Effect.flatMap(Rollouts.load(run, story, batch), Rollouts.readable)
     const advantages = new Map(groups.map((group) => [rewarded(group.result, reward), group.advantages]))
     const results = [...advantages.keys()].filter((result) => GroupResult.isSkipped(result) || keep(result))
-    const assigned = yield* credit.assign(results, memory)
+    const assigned = yield* credit.assign(results, memory, Weights.absent)
     const regraded: Regraded = {
       iteration: batch.iteration,
       reward: StepMetrics.reward(StepMetrics.rollouts(results)),

@@ -99,12 +99,16 @@ export const penalize = <E, R>(
     ...traits,
     name: "kl_penalty",
     config: credit.config,
-    assign: Effect.fnUntraced(function*(groups, memory) {
+    assign: Effect.fnUntraced(function*(groups, memory, weights) {
       const tinker = yield* Tinker
       const client = yield* tinker.createSamplingClient(
         reference === undefined ? { baseModel: model.name } : { modelPath: reference }
       )
-      return yield* Credit.klPenalty({ reference: client, coefficient, discount })(credit).assign(groups, memory)
+      return yield* Credit.klPenalty({ reference: client, coefficient, discount })(credit).assign(
+        groups,
+        memory,
+        weights
+      )
     }, Effect.scoped)
   }
 }

@@ -35,8 +35,10 @@ export interface Sampled {
 /** What an iteration learned from, for its report. */
 export interface Learned extends Sampled {
   readonly credits: ReadonlyArray<GroupCredit>
-  /** The datums of each update. */
+  /** The groups' datums of each update. */
   readonly updates: ReadonlyArray<ReadonlyArray<TrainingDatum>>
+  /** The datums of earlier iterations in each update; absent where there are none. */
+  readonly replayed?: ReadonlyArray<ReadonlyArray<TrainingDatum>>
   readonly metrics: Readonly<Record<string, number>>
 }
 
@@ -80,11 +82,13 @@ const trainable = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredi
 export const credit = Effect.fnUntraced(function*<E, R, CE, CR>(
   options: Options<E, R, CE, CR>,
   groups: ReadonlyArray<Dispatcher.Group>,
-  memory: Memory
+  memory: Memory,
+  weights: Weights
 ) {
-  const assigned = yield* options.credit.assign(resultsOf(groups), yield* Ref.get(memory))
+  const assigned = yield* options.credit.assign(resultsOf(groups), yield* Ref.get(memory), weights)
   yield* Ref.set(memory, assigned.memory)
-  return { credits: trainable(assigned.groups), metrics: assigned.metrics }
+  const { metrics, replayed = [] } = assigned
+  return { credits: trainable(assigned.groups), replayed, metrics }
 })
 
 const trainedTokens = ({ inputs: { mask } }: TrainingDatum) =>
@@ -92,7 +96,7 @@ const trainedTokens = ({ inputs: { mask } }: TrainingDatum) =>
 
 /** The record of what each update trains on, and of how old its groups are where they need not be of the iteration. */
 export const credited = <E, R, CE, CR>(options: Options<E, R, CE, CR>, learned: Learned): Program.Note => {
-  const { credits, iteration, updates } = learned
+  const { credits, iteration, replayed, updates } = learned
   const entry: Omit<RunRecord.Credited, "at" | "segment" | "sequence" | "payload"> = {
     _tag: "Credited",
     iteration,
@@ -102,7 +106,7 @@ export const credited = <E, R, CE, CR>(options: Options<E, R, CE, CR>, learned: 
       ...(reason === undefined ? {} : { reason }),
       advantages: Array.from(advantagesG)
     })),
-    datums: updates.flatMap((data, update) =>
+    datums: (replayed === undefined ? updates : joined(updates, replayed)).flatMap((data, update) =>
       data.map((datum) => ({
         group: datum.origin.group,
         ...(datum.origin.iteration !== iteration && { iteration: datum.origin.iteration }),
@@ -124,7 +128,7 @@ export const report = <E, R, CE, CR>(
   learned: Learned,
   outputs: ReadonlyArray<Program.UpdateOutput>
 ): Program.Report => {
-  const { aside, credits, groups, iteration, metrics, seconds, updates } = learned
+  const { aside, credits, groups, iteration, metrics, replayed, seconds, updates } = learned
   const data = updates.flat()
   const discarded = resultsOf(aside)
   const rolledOut = StepMetrics.rollouts([...resultsOf(groups), ...discarded])
@@ -137,6 +141,7 @@ export const report = <E, R, CE, CR>(
       ...rolledOut,
       ...StepMetrics.trained(credits, discarded),
       ...StepMetrics.learning(data, logprobsOf, options.loss),
+      ...(replayed === undefined ? {} : { "optim/replayed_datums": replayed.flat().length }),
       ...metrics,
       ...StepMetrics.updates(outputs),
       "time/sampling": seconds,
@@ -147,6 +152,17 @@ export const report = <E, R, CE, CR>(
   }
 }
 
+/** Datums of earlier iterations, spread over the updates in turn; an update of their own where there is none. */
+const spread = (replayed: ReadonlyArray<TrainingDatum>, updates: number) =>
+  Array.from(
+    { length: Math.max(updates, 1) },
+    (_, update) => replayed.filter((_, index) => index % Math.max(updates, 1) === update)
+  )
+
+/** The groups' datums of each update, then those of earlier iterations. */
+const joined = (updates: Learned["updates"], replayed: Learned["updates"]): Learned["updates"] =>
+  replayed.map((data, update) => [...updates[update] ?? [], ...data])
+
 /** Credits a whole batch and forms its updates of the weights. */
 export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
   options: Options<E, R, CE, CR>,
@@ -155,10 +171,18 @@ export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
   memory: Memory
 ) {
   yield* checkResults(options, sampled)
-  const { credits, metrics } = yield* credit(options, sampled.groups, memory)
+  const { credits, metrics, replayed } = yield* credit(options, sampled.groups, memory, weights)
   const updates = Substeps.split(credits, options.substeps)
-  const passes = yield* options.loss.passes(updates, weights)
-  const learned: Learned = { ...sampled, credits, updates, metrics }
+  const earlier = replayed.length === 0 ? undefined : spread(replayed, updates.length)
+  const data = earlier === undefined ? updates : joined(updates, earlier).filter(Arr.isReadonlyArrayNonEmpty)
+  const passes = yield* options.loss.passes(data, weights)
+  const learned: Learned = {
+    ...sampled,
+    credits,
+    updates,
+    metrics,
+    ...(earlier !== undefined && { replayed: earlier })
+  }
   const iteration: Pick<Program.Iteration<never, TinkerError>, "updates" | "report" | "measure"> = {
     updates: Arr.map(passes, (pass) => Program.update([pass], adam(options, sampled.iteration))),
     report: (outputs) => report(options, learned, outputs),

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import type { GroupCredit } from "../learn/Credit.ts"
+import type { TrainingDatum } from "../learn/TrainingData.ts"
 import type * as Pass from "../run/Pass.ts"
 import * as Program from "../run/Program.ts"
 import * as Learning from "./Learning.ts"
@@ -21,6 +22,7 @@ interface Minibatch {
   readonly substep: number
   readonly groups: ReadonlyArray<Dispatcher.Group>
   readonly credits: ReadonlyArray<GroupCredit>
+  readonly replayed: ReadonlyArray<TrainingDatum>
   readonly metrics: Readonly<Record<string, number>>
 }
 
@@ -90,6 +92,11 @@ export const iterate =
 
       const end = Effect.gen(function*() {
         const last = yield* rest
+        const ofSteps = (data: (minibatch: Minibatch) => ReadonlyArray<TrainingDatum>) =>
+          Array.from(
+            { length: options.substeps },
+            (_, step) => made.filter(({ substep }) => substep === step).flatMap(data)
+          )
         position = last.position
         learned = {
           iteration,
@@ -97,10 +104,8 @@ export const iterate =
           aside: last.aside,
           seconds: ((yield* Clock.currentTimeMillis) - startedAt) / 1000,
           credits: made.flatMap(({ credits }) => credits),
-          updates: Array.from(
-            { length: options.substeps },
-            (_, step) => made.filter(({ substep }) => substep === step).flatMap(dataOf)
-          ),
+          updates: ofSteps(dataOf),
+          ...(made.some(({ replayed }) => replayed.length > 0) && { replayed: ofSteps(({ replayed }) => replayed) }),
           metrics: meanMetrics(made)
         }
         notes = yield* dispatcher.begun
@@ -111,10 +116,10 @@ export const iterate =
       const pass = Effect.fnUntraced(function*(substep: number, part: number) {
         const boundary = (part: number) => Math.trunc((part * dispatcher.whole()) / parts)
         const groups = yield* take(boundary(part + 1) - boundary(part))
-        const minibatch = { substep, groups, ...(yield* Learning.credit(options, groups, memory)) }
+        const minibatch = { substep, groups, ...(yield* Learning.credit(options, groups, memory, weights)) }
         made.push(minibatch)
         if (part === parts - 1) yield* end
-        const data = dataOf(minibatch)
+        const data = [...dataOf(minibatch), ...minibatch.replayed]
         return Arr.isReadonlyArrayNonEmpty(data) ? yield* options.loss.passes([data], weights) : []
       })
 

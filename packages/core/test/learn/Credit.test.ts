@@ -1,5 +1,5 @@
 import { Advantage, Credit, Rl, RunRecord, Tinker } from "@effect-rl/core"
-import { ModelInput, type SamplingClient } from "@effect-rl/core/backend"
+import { ModelInput, type SamplingClient, Weights } from "@effect-rl/core/backend"
 import { Audit } from "@effect-rl/core/records"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
@@ -15,7 +15,11 @@ describe("Credit.groupRelative", () => {
   it.effect("trains on no group whose advantages are all 0", () =>
     Effect.gen(function*() {
       const tied = Samples.group([1, 1, 0])
-      const assigned = yield* Credit.groupRelative(Advantage.passAtK()).assign([tied, Samples.group([1, 0, 0])], null)
+      const assigned = yield* Credit.groupRelative(Advantage.passAtK()).assign(
+        [tied, Samples.group([1, 0, 0])],
+        null,
+        Weights.absent
+      )
       assert.deepStrictEqual(verdicts(assigned), ["constant", "informative"])
       assert.deepStrictEqual(assigned.groups.map(({ data }) => data.length), [0, 3])
     }))
@@ -25,7 +29,7 @@ describe("Credit.batchRelative", () => {
   it.effect("compares members across groups, also of groups whose rewards are equal", () =>
     Effect.gen(function*() {
       const results = [Samples.group([1, 1]), Samples.skipped(2), Samples.group([0, 0, undefined])]
-      const assigned = yield* Credit.batchRelative().assign(results, null)
+      const assigned = yield* Credit.batchRelative().assign(results, null, Weights.absent)
       assert.deepStrictEqual(verdicts(assigned), ["informative", "skipped", "informative"])
       const a = Math.fround(0.5 / Math.sqrt(2 / 7 + 1e-8))
       assert.deepStrictEqual(advantages(assigned), [[a, a], [], [-a, -a, 0]])
@@ -45,7 +49,7 @@ describe("Credit.batchRelative", () => {
           Advantage.perToken("told apart", ({ group }) => (member) => group.rewardsG[member] ?? 0)
         ]
       ) {
-        const assigned = yield* Credit.batchRelative(estimator).assign(results, null)
+        const assigned = yield* Credit.batchRelative(estimator).assign(results, null, Weights.absent)
         assert.deepStrictEqual(verdicts(assigned), ["informative", "informative"])
         assert.deepStrictEqual(advantages(assigned), [[-a, a], [a, -a]])
         const data = assigned.groups.flatMap(({ data }) => data.map(({ inputs }) => Array.from(inputs.advantages)))
@@ -63,7 +67,7 @@ describe("Credit.batchRelative", () => {
           Samples.turn([9], [2])
         ))
       ]
-      const assigned = yield* Credit.batchRelative().assign([Samples.group([1, 0], { members })], null)
+      const assigned = yield* Credit.batchRelative().assign([Samples.group([1, 0], { members })], null, Weights.absent)
       const a = Math.fround(0.5 / Math.sqrt(1 / 3 + 1e-8))
       const data = assigned.groups.flatMap(({ data }) => data.map(({ inputs }) => Array.from(inputs.advantages)))
       assert.deepStrictEqual(data, [[a, a], [-a, 0, 0, 0], [-a]])
@@ -71,7 +75,11 @@ describe("Credit.batchRelative", () => {
 
   it.effect("trains on nothing where all rewards of the batch are equal", () =>
     Effect.gen(function*() {
-      const assigned = yield* Credit.batchRelative().assign([Samples.group([1, 1]), Samples.group([1])], null)
+      const assigned = yield* Credit.batchRelative().assign(
+        [Samples.group([1, 1]), Samples.group([1])],
+        null,
+        Weights.absent
+      )
       assert.deepStrictEqual(verdicts(assigned), ["constant", "constant"])
     }))
 })
@@ -154,7 +162,7 @@ describe("Credit.klPenalty", () => {
     ([batch]) =>
       Effect.gen(function*() {
         const credit = Credit.klPenalty({ reference: positional, coefficient: 0.5 })(relative)
-        const assigned = yield* credit.assign(resultsOf(batch), null)
+        const assigned = yield* credit.assign(resultsOf(batch), null, Weights.absent)
         // The sampler's log-probabilities are −1.
         const divergences = byPosition.map((logprob) => -1 - logprob)
         const [first = NaN, second = NaN] = divergences
@@ -184,7 +192,10 @@ describe("Credit.klPenalty", () => {
     Effect.gen(function*() {
       const results = resultsOf(batch)
       const penalized = Credit.klPenalty({ reference: positional, coefficient: 0 })(relative)
-      const [without, withPenalty] = [yield* relative.assign(results, null), yield* penalized.assign(results, null)]
+      const [without, withPenalty] = [
+        yield* relative.assign(results, null, Weights.absent),
+        yield* penalized.assign(results, null, Weights.absent)
+      ]
       assert.deepStrictEqual(inputsOf(withPenalty), inputsOf(without))
       assert.deepStrictEqual(verdicts(withPenalty), verdicts(without))
       assert.deepStrictEqual(advantages(withPenalty), advantages(without))
@@ -200,7 +211,7 @@ describe("Credit.klPenalty", () => {
         members: [Option.some(cheating), Option.some(cheating)]
       })
       const credit = Credit.klPenalty({ reference: positional, coefficient: 0.5 })(Audit.quarantine(relative))
-      const assigned = yield* credit.assign([suspected, Samples.group([1, 1])], null)
+      const assigned = yield* credit.assign([suspected, Samples.group([1, 1])], null, Weights.absent)
       assert.deepStrictEqual(verdicts(assigned), ["quarantined", "informative"])
       assert.deepStrictEqual(assigned.groups.map(({ data }) => data.length), [0, 2])
     }))
@@ -230,7 +241,11 @@ describe("Credit.klPenalty", () => {
     ([others]) =>
       Effect.gen(function*() {
         const credit = Credit.klPenalty({ reference: answering(others), coefficient: 0.5 })(relative)
-        const { groups } = yield* credit.assign([Samples.group([1, 0]), Samples.group([1, 0, undefined])], null)
+        const { groups } = yield* credit.assign(
+          [Samples.group([1, 0]), Samples.group([1, 0, undefined])],
+          null,
+          Weights.absent
+        )
         const advantages = groups.flatMap(({ data }) => data.flatMap(({ inputs }) => Array.from(inputs.advantages)))
         assert.closeTo(advantages.reduce((sum, advantage) => sum + advantage, 0), 0, 1e-4)
       })
@@ -239,7 +254,7 @@ describe("Credit.klPenalty", () => {
   it.effect("leaves tokens alone that the reference gives no log-probability", () =>
     Effect.gen(function*() {
       const credit = Credit.klPenalty({ reference: answering([NaN]), coefficient: 0.5 })(relative)
-      const { groups, metrics } = yield* credit.assign([Samples.group([1, 0])], null)
+      const { groups, metrics } = yield* credit.assign([Samples.group([1, 0])], null, Weights.absent)
       assert.deepStrictEqual(
         groups.flatMap(({ data }) => data.map(({ inputs }) => Array.from(inputs.advantages))),
         [[0, 0.5, 0.5], [0, -0.5, -0.5]]
@@ -252,7 +267,7 @@ describe("Credit.klPenalty", () => {
       // Each datum has four positions; only the last token is forbidden.
       for (const forbidden of [-Infinity, -1000]) {
         const credit = Credit.klPenalty({ reference: answering([0, 0, -1, forbidden]), coefficient: 1 })(relative)
-        const { groups, metrics } = yield* credit.assign([Samples.group([1, 1])], null)
+        const { groups, metrics } = yield* credit.assign([Samples.group([1, 1])], null, Weights.absent)
         assert.deepStrictEqual(
           groups.flatMap(({ data }) => data.map(({ inputs }) => Array.from(inputs.advantages))),
           [[0, 24.5, -24.5], [0, 24.5, -24.5]]
@@ -266,7 +281,7 @@ describe("Credit.klPenalty", () => {
       const client = yield* reference
       for (const coefficient of [-1, NaN]) {
         const credit = Credit.klPenalty({ reference: client, coefficient })(relative)
-        const error = yield* Effect.flip(credit.assign([], null))
+        const error = yield* Effect.flip(credit.assign([], null, Weights.absent))
         assert.strictEqual(error._tag === "InvalidOption" && error.field, "coefficient")
       }
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
@@ -287,7 +302,7 @@ describe("Credit.distill", () => {
         ...(yield* reference),
         computeLogprobs: () => Effect.succeed(Float32Array.of(0, 0, -1, -Infinity))
       }
-      const { groups, metrics } = yield* Credit.distill({ teacher }).assign([Samples.group([1])], null)
+      const { groups, metrics } = yield* Credit.distill({ teacher }).assign([Samples.group([1])], null, Weights.absent)
       assert.deepStrictEqual(groups[0]?.data.map(({ inputs }) => Array.from(inputs.advantages)), [[0, 0, -49]])
       assert.deepStrictEqual(metrics, { teacher_kl: 24.5, teacher_forbidden: 0.5 })
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
@@ -308,7 +323,7 @@ describe("Credit.distill", () => {
         computeLogprobs: (prompt: ModelInput.ModelInput) => Effect.succeed(less(prompt))
       }
       const credit = Credit.distill({ teacher, coefficient: 0.25, estimator: Advantage.centered })
-      const { groups: [group] } = yield* credit.assign([Samples.group([1, 0])], null)
+      const { groups: [group] } = yield* credit.assign([Samples.group([1, 0])], null, Weights.absent)
       const advantages = group?.data.map(({ inputs }) => Array.from(inputs.advantages))
       assert.deepStrictEqual(advantages, [[0, 0.5, 0.5], [0, -0.5, -0.5]])
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
@@ -326,7 +341,7 @@ describe("Credit.distill", () => {
       }
       const prompt = { name: "told", of: () => Effect.succeed(ModelInput.fromTokens([7, 8, 9])) }
       const credit = Credit.distill({ teacher, prompt })
-      const { groups: [group] } = yield* credit.assign([Samples.group([1])], null)
+      const { groups: [group] } = yield* credit.assign([Samples.group([1])], null, Weights.absent)
       assert.deepStrictEqual(asked, [[7, 8, 9, 3, 4]])
       assert.deepInclude(credit.config, { prompt: "told", maxContextLength: 32_768 })
       // The sampler's log-probabilities are −1, the teacher's −3 and −4.
@@ -351,7 +366,11 @@ describe("Credit.distill", () => {
       const prompt = { name: "told", of: () => Effect.succeed(ModelInput.fromTokens([7, 8, 9])) }
       const credit = Credit.distill({ teacher, prompt, estimator: Advantage.centered, maxContextLength: limit })
       const members = [[3, 4, 5, 6], [3]].map((tokens) => Option.some(Samples.trajectory(Samples.turn([1, 2], tokens))))
-      const { groups: [group], metrics } = yield* credit.assign([Samples.group([1, 0], { members })], null)
+      const { groups: [group], metrics } = yield* credit.assign(
+        [Samples.group([1, 0], { members })],
+        null,
+        Weights.absent
+      )
       const advantages = group?.data.map(({ inputs }) => Array.from(inputs.advantages))
       return { advantages, asked, truncated: metrics["teacher_truncated"] }
     })
@@ -381,7 +400,7 @@ describe("Credit.distill", () => {
       const prompt = { name: "told", of: () => Effect.succeed(ModelInput.fromTokens([7])) }
       const credit = Credit.distill({ teacher: yield* reference, prompt })
       const result = Samples.group([1], { members: [Option.some(rewritten)] })
-      const error = yield* Effect.flip(credit.assign([result], null))
+      const error = yield* Effect.flip(credit.assign([result], null, Weights.absent))
       assert.strictEqual(
         error.message,
         `prompt is turn 1 of "g", which does not begin with the first turn's prompt, expected left out for environments that rewrite what was read before`
@@ -399,7 +418,7 @@ describe("Credit.byTag", () => {
   it.effect("gives each group the credit of its first tag that has one, in the order of the groups", () =>
     Effect.gen(function*() {
       const results = [tagged("math"), tagged("hard", "code"), tagged("math", "code")]
-      const assigned = yield* credit.assign(results, null)
+      const assigned = yield* credit.assign(results, null, Weights.absent)
       assert.deepStrictEqual(advantages(assigned), [[0.5, -0.5], [1, -1], [0.5, -0.5]])
       assert.deepStrictEqual(assigned.groups.map(({ result }) => result), results)
       assert.deepStrictEqual(credit.config, {
@@ -419,7 +438,7 @@ describe("Credit.byTag", () => {
             }
           }))
       const credit = Credit.byTag({ code: yield* teacher(-3), math: yield* teacher(-2) })
-      const assigned = yield* credit.assign([tagged("math"), tagged("code")], null)
+      const assigned = yield* credit.assign([tagged("math"), tagged("code")], null, Weights.absent)
       assert.deepStrictEqual(assigned.metrics, { "teacher_kl/code": 2, "teacher_kl/math": 1 })
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
@@ -429,15 +448,15 @@ describe("Credit.byTag", () => {
         code: Credit.roleRelative({ decay: 0.5, roleOf: () => "solver" }),
         math: Credit.roleRelative({ decay: 0, roleOf: () => "solver" })
       })
-      const first = yield* remembering.assign([tagged("math"), tagged("code")], null)
+      const first = yield* remembering.assign([tagged("math"), tagged("code")], null, Weights.absent)
       assert.deepStrictEqual(first.memory, { code: { solver: 0.25 }, math: { solver: 0 } })
-      const second = yield* remembering.assign([tagged("code")], first.memory)
+      const second = yield* remembering.assign([tagged("code")], first.memory, Weights.absent)
       assert.deepStrictEqual(advantages(second), [[0.75, -0.625]])
     }))
 
   it.effect("refuses a group without a tag that has a credit", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(credit.assign([tagged("law")], null))
+      const error = yield* Effect.flip(credit.assign([tagged("law")], null, Weights.absent))
       assert.strictEqual(
         error.message,
         `tags of "g" is law, expected one of the tags code, math, for which there is a credit`

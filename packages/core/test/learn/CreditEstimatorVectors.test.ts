@@ -1,4 +1,5 @@
 import { Advantage, Credit, EnvMetric } from "@effect-rl/core"
+import { Weights } from "@effect-rl/core/backend"
 import { Signal } from "@effect-rl/core/program"
 import type { Json } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
@@ -53,7 +54,7 @@ describe("Credit.roleRelative", () => {
           roleOf: (_, member) => batch[member]?.agent ?? ""
         })
         const group = Samples.group(batch.map(({ error, reward }) => error ? undefined : reward))
-        const assigned: Credit.Assigned = yield* credit.assign([group], memory)
+        const assigned: Credit.Assigned = yield* credit.assign([group], memory, Weights.absent)
         memory = assigned.memory
         const expected = (output.advantages[index] ?? []).map((advantage) => advantage ?? 0)
         const { groups: [credited] } = assigned
@@ -141,7 +142,7 @@ describe("Credit.lengthPenalty", () => {
         const group = Samples.group(members.map(({ reward }) => reward), {
           members: members.map((member) => Option.some(episode(member)))
         })
-        const { groups: [credited] } = yield* credit.assign([group], null)
+        const { groups: [credited] } = yield* credit.assign([group], null, Weights.absent)
         assertRows([credited?.advantagesG ?? []], [output.advantages])
       })
   )
@@ -182,7 +183,11 @@ describe("Credit.batchRelative of Advantage.decoupled", () => {
           )
         })
       })
-      const { groups: credited } = yield* Credit.batchRelative(Advantage.decoupled(weights)).assign(groups, null)
+      const { groups: credited } = yield* Credit.batchRelative(Advantage.decoupled(weights)).assign(
+        groups,
+        null,
+        Weights.absent
+      )
       assertRows(credited.map(({ advantagesG }) => advantagesG), output.advantages, 1e-5)
     }))
 })

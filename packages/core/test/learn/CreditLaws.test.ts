@@ -1,4 +1,5 @@
 import { Advantage, Credit, EnvMetric, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Weights } from "@effect-rl/core/backend"
 import { GroupResult } from "@effect-rl/core/program"
 import type { Json } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
@@ -37,7 +38,7 @@ const group = (rewards: ReadonlyArray<number | undefined>, index = 0) =>
     })
 
 const assigned = (credit: Credit.Credit<unknown>, batch: ReadonlyArray<ReadonlyArray<number | undefined>>) =>
-  Effect.runSync(Effect.orDie(credit.assign(batch.map(group), null)))
+  Effect.runSync(Effect.orDie(credit.assign(batch.map(group), null, Weights.absent)))
 
 const credits: Readonly<Record<string, Credit.Credit<unknown>>> = {
   batchRelative: Credit.batchRelative(),
@@ -134,7 +135,7 @@ describe("Credit.shrinkage", () => {
 const inTurn = (credit: Credit.Credit<unknown>, batches: ReadonlyArray<ReadonlyArray<GroupResult.GroupResult>>) => {
   let memory: Json.Json = null
   return batches.map((batch) => {
-    const assigned = Effect.runSync(Effect.orDie(credit.assign(batch, memory)))
+    const assigned = Effect.runSync(Effect.orDie(credit.assign(batch, memory, Weights.absent)))
     memory = assigned.memory
     return assigned
   })
@@ -164,7 +165,7 @@ describe("Credit.roleRelative", () => {
 
   it.effect("refuses a decay of 1, with which no average moves", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(Credit.roleRelative({ decay: 1 }).assign([], null))
+      const error = yield* Effect.flip(Credit.roleRelative({ decay: 1 }).assign([], null, Weights.absent))
       assert.strictEqual(error.field, "decay")
     }))
 
@@ -200,7 +201,8 @@ describe("Credit.overlong", () => {
       const inner = Credit.groupRelative(Advantage.make("raw", ({ group }) => Float32Array.from(group.rewardsG)))
       const { groups: [group] } = yield* overlong(inner).assign(
         [ofLengths([1, 6, 7, 9, 10, 40], [1, 1, 1, 1, 1, 1])],
-        null
+        null,
+        Weights.absent
       )
       assert.deepStrictEqual(Array.from(group?.advantagesG ?? []), [1, 1, 0.75, 0.25, 0, 0])
       const reported = group === undefined || GroupResult.isSkipped(group.result)
@@ -212,7 +214,7 @@ describe("Credit.overlong", () => {
   it.effect("refuses a buffer that is longer than an answer", () =>
     Effect.gen(function*() {
       const credit = Credit.overlong({ maxTokens: 4, buffer: 5 })(Credit.groupRelative(Advantage.centered))
-      const error = yield* Effect.flip(credit.assign([], null))
+      const error = yield* Effect.flip(credit.assign([], null, Weights.absent))
       assert.strictEqual(error.field, "buffer")
     }))
 })
@@ -222,16 +224,20 @@ describe("Credit.lengthPenalty", () => {
 
   it.effect("prefers the shorter of two right answers", () =>
     Effect.gen(function*() {
-      const { groups: [group] } = yield* credit.assign([ofLengths([2, 4], [1, 1])], null)
+      const { groups: [group] } = yield* credit.assign([ofLengths([2, 4], [1, 1])], null, Weights.absent)
       assert.deepStrictEqual(Array.from(group?.advantagesG ?? []), [0.125, -0.125])
     }))
 
   it.effect("asks for no shortness where the group fails", () =>
     Effect.gen(function*() {
-      const { groups: [failed, negative] } = yield* credit.assign([
-        ofLengths([2, 4], [0, 0]),
-        ofLengths([2, 4], [-1, -2])
-      ], null)
+      const { groups: [failed, negative] } = yield* credit.assign(
+        [
+          ofLengths([2, 4], [0, 0]),
+          ofLengths([2, 4], [-1, -2])
+        ],
+        null,
+        Weights.absent
+      )
       assert.strictEqual(failed?.verdict, "constant")
       assert.deepStrictEqual(Array.from(negative?.advantagesG ?? []), [0.5, -0.5])
     }))
@@ -244,7 +250,7 @@ describe("Advantage.perToken", () => {
         100 * member + 10 * turn + position)
       const member = Samples.trajectory(Samples.turn([1], [2, 3]), Samples.turn([1, 2, 3, 4], [5, 6], [-1, -1]))
       const group = Samples.group([1, 0], { members: [Option.some(member), Option.some(member)] })
-      const { groups: [credited] } = yield* Credit.groupRelative(counting).assign([group], null)
+      const { groups: [credited] } = yield* Credit.groupRelative(counting).assign([group], null, Weights.absent)
       assert.deepStrictEqual(
         credited?.data.map(({ inputs }) =>
           Array.from(inputs.advantages)

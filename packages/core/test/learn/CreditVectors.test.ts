@@ -1,5 +1,5 @@
 import { Advantage, Credit } from "@effect-rl/core"
-import { Datum, ModelInput } from "@effect-rl/core/backend"
+import { Datum, ModelInput, Weights } from "@effect-rl/core/backend"
 import type { TrainingData } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
@@ -162,7 +162,7 @@ describe("Credit.klPenalty", () => {
           coefficient: input.kl_penalty_coef,
           discount: input.kl_discount_factor
         })(given(input.datums))
-        const { groups, metrics } = yield* credit.assign([Samples.group([1, 0])], null)
+        const { groups, metrics } = yield* credit.assign([Samples.group([1, 0])], null, Weights.absent)
         assert.deepStrictEqual(asked, output.queried_sequences)
         assert.isTrue(TrainingVectors.isClose(metrics["kl_policy_base"] ?? NaN, output.kl_policy_base, 2e-6))
         assertClose(groups, output.advantages_if_masked_again ?? output.advantages, input.datums)
@@ -186,7 +186,11 @@ describe("Credit.distill", () => {
           discount: input.kl_discount_factor
         })
         const members = examples.map((example) => Option.some(episode(example)))
-        const { groups, metrics } = yield* credit.assign([Samples.group(members.map(() => 0), { members })], null)
+        const { groups, metrics } = yield* credit.assign(
+          [Samples.group(members.map(() => 0), { members })],
+          null,
+          Weights.absent
+        )
         assert.isTrue(TrainingVectors.isClose(metrics["teacher_kl"] ?? NaN, output.metrics["teacher_kl"] ?? NaN, 2e-6))
         assertClose(groups, output.advantages.filter((_, index) => isTrained(index)), examples)
       })
@@ -221,7 +225,7 @@ describe("Credit.distill with a prompt of the teacher", () => {
           const members = rows.map(({ example }) => Option.some(episode(example)))
           return rows.length === 0 ? [] : [Samples.group(rows.map(() => 0), { key: String(group), members })]
         })
-        const assigned = yield* credit.assign(results, null)
+        const assigned = yield* credit.assign(results, null, Weights.absent)
         const ordered = groups.flat()
         // Upstream leaves the advantages of an answer that the teacher's prompt leaves no room for; they are 0 here.
         const fills = (group: number) => promptOf(group).length >= input.max_context_length

@@ -1,4 +1,5 @@
 import { Advantage, Credit } from "@effect-rl/core"
+import { Weights } from "@effect-rl/core/backend"
 import { GroupResult, Signal } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -172,7 +173,7 @@ describe("Credit.batchRelative", () => {
   it.effect.each(whitened)("agrees with the recorded implementation ($id)", (vector) =>
     Effect.gen(function*() {
       const estimator = vector.kind === "reinforce_pp" ? Advantage.reward : Advantage.centered
-      const { groups } = yield* Credit.batchRelative(estimator).assign(vector.groups.map(groupOf), null)
+      const { groups } = yield* Credit.batchRelative(estimator).assign(vector.groups.map(groupOf), null, Weights.absent)
       vector.groups.forEach(({ expected: membersG }, index) =>
         membersG.forEach((expected, member) => {
           const actual = groups[index]?.advantagesG[member]

@@ -1,5 +1,5 @@
 import { Advantage, Credit, type EnvMetric, type RunRecord, RunStore } from "@effect-rl/core"
-import { ModelInput, Usage } from "@effect-rl/core/backend"
+import { ModelInput, Usage, Weights } from "@effect-rl/core/backend"
 import { Seed, type Trajectory } from "@effect-rl/core/environments"
 import type { GroupResult } from "@effect-rl/core/program"
 import { Audit, GroupPayload } from "@effect-rl/core/records"
@@ -221,8 +221,8 @@ describe("Audit.quarantine", () => {
       const suspected = group("suspect", broken["tampering"]?.(healthy(1), 1) ?? [])
       const groups = [group("clean", healthy(0)), suspected]
       const plain = Credit.groupRelative(Advantage.centered)
-      const all = yield* plain.assign(groups, null)
-      const { groups: [clean, suspect], metrics } = yield* Audit.quarantine(plain).assign(groups, null)
+      const all = yield* plain.assign(groups, null, Weights.absent)
+      const { groups: [clean, suspect], metrics } = yield* Audit.quarantine(plain).assign(groups, null, Weights.absent)
       assert.deepStrictEqual(clean, all.groups[0])
       assert.isAbove(all.groups[1]?.data.length ?? 0, 0)
       assert.deepInclude(suspect, { result: suspected, verdict: "quarantined", data: [] })

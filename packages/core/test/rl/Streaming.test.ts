@@ -138,8 +138,8 @@ describe("Streaming minibatches", () => {
       const informative = Credit.groupRelative(Advantage.centered)
       const credit: Credit.Credit = {
         ...informative,
-        assign: (results, memory) =>
-          Effect.map(informative.assign(results, memory), (assigned) => ({
+        assign: (results, memory, weights) =>
+          Effect.map(informative.assign(results, memory, weights), (assigned) => ({
             ...assigned,
             metrics: { mean_key: Statistics.mean(results.map(({ key }) => Number(key))) }
           }))

@@ -1,6 +1,7 @@
 /** The interface of credit, and the groups that it was assigned to. */
 import type * as Effect from "effect/Effect"
 import type { SamplingClient } from "../../backend/SamplingClient.ts"
+import type { Weights } from "../../backend/Weights.ts"
 import type { Json, JsonObject } from "../../records/Json.ts"
 import type * as GroupResult from "../../rollout/GroupResult.ts"
 import type * as Check from "../../settings/Check.ts"
@@ -29,6 +30,8 @@ export interface GroupCredit {
 export interface Assigned {
   /** One per given group, in their order. */
   readonly groups: ReadonlyArray<GroupCredit>
+  /** Datums of earlier iterations to train on once more, spread over the updates; metrics of the iteration leave them out. */
+  readonly replayed?: ReadonlyArray<TrainingData.TrainingDatum>
   readonly metrics: Readonly<Record<string, number>>
   /** The memory to pass to the next call. */
   readonly memory: Json
@@ -54,9 +57,14 @@ export interface Credit<out E = never, out R = never> extends Traits {
   readonly config: JsonObject
   /**
    * Credit for the groups of one iteration. `memory` is what the previous iteration returned, null before the first. A run keeps it with
-   * its checkpoints, so that a resumed run continues exactly.
+   * its checkpoints, so that a resumed run continues exactly. `weights` are those being trained, as they are before the iteration's
+   * update, for teachers and references that move with them.
    */
-  readonly assign: (groups: ReadonlyArray<GroupResult.GroupResult>, memory: Json) => Effect.Effect<Assigned, E, R>
+  readonly assign: (
+    groups: ReadonlyArray<GroupResult.GroupResult>,
+    memory: Json,
+    weights: Weights
+  ) => Effect.Effect<Assigned, E, R>
 }
 
 export const noAdvantages = new Float32Array(0)

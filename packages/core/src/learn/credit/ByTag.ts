@@ -28,12 +28,12 @@ export const byTag = <E, R>(credits: Readonly<Record<string, Credit<E, R>>>): Cr
     // Components are not passed on: the first iteration may lack the tag whose groups report them.
     checks: Object.values(credits).flatMap(({ checks = [] }) => checks),
     readers: Object.values(credits).flatMap(({ readers = [] }) => readers),
-    assign: Effect.fnUntraced(function*(results, memory) {
+    assign: Effect.fnUntraced(function*(results, memory, weights) {
       const byTag = yield* sorted(results, tags)
       const before = Option.getOrElse(Schema.decodeUnknownOption(Memories)(memory), (): typeof Memories.Type => ({}))
       const assigned = yield* Effect.forEach(Object.entries(credits), ([tag, credit]) =>
         Effect.map(
-          credit.assign(byTag.get(tag) ?? [], before[tag] ?? null),
+          credit.assign(byTag.get(tag) ?? [], before[tag] ?? null, weights),
           (assigned) => [tag, assigned] as const
         ))
       return together(results, assigned)
@@ -66,8 +66,10 @@ const together = (
   const byResult = new Map<GroupResult, GroupCredit>(
     assigned.flatMap(([, { groups }]) => groups.map((group) => [group.result, group] as const))
   )
+  const replayed = assigned.flatMap(([, { replayed = [] }]) => replayed)
   return {
     groups: results.flatMap((result) => byResult.get(result) ?? []),
+    ...(replayed.length > 0 && { replayed }),
     metrics: Object.fromEntries(
       assigned.flatMap(([tag, { metrics }]) =>
         Object.entries(metrics).map(([name, value]) => [`${name}/${tag}`, value])

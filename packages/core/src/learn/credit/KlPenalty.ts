@@ -36,9 +36,9 @@ export const klPenalty =
         coefficient: pull.coefficient,
         discount: pull.discount ?? 0
       },
-      assign: Effect.fnUntraced(function*(results, memory) {
+      assign: Effect.fnUntraced(function*(results, memory, weights) {
         yield* Pull.check(pull)
-        const { groups: own, ...assigned } = yield* credit.assign(results, memory)
+        const { groups: own, ...assigned } = yield* credit.assign(results, memory, weights)
         const groups = withConstant(own)
         const { forbidden, of: gapOf } = yield* Gap.measure(reference, groups)
         const { count, sum } = TokenAdvantages.total(groups.flatMap(({ data }) => data), gapOf)

@@ -29,9 +29,9 @@ export const shaped =
     name,
     config: { credit: identityOf(credit), ...config },
     ...traitsOf(credit),
-    assign: (results, memory) =>
+    assign: (results, memory, weights) =>
       Effect.map(
-        credit.assign(results.map((result) => shape(result, change)), memory),
+        credit.assign(results.map((result) => shape(result, change)), memory, weights),
         (assigned) => ({
           ...assigned,
           groups: assigned.groups.map((group, index) => ({ ...group, result: results[index] ?? group.result }))
@@ -72,7 +72,7 @@ export const overlong = ({ buffer, maxTokens, penalty = 1 }: OverlongOptions) =>
   )
   return {
     ...shapedCredit,
-    assign: (results, memory) => Effect.andThen(check, shapedCredit.assign(results, memory))
+    assign: (results, memory, weights) => Effect.andThen(check, shapedCredit.assign(results, memory, weights))
   }
 }
 

@@ -67,7 +67,7 @@ const schema = <A extends Numbers>(constructor: { new(bytes: ArrayBuffer): A }) 
   ))
 
 /** Token ids. */
-export const int32 = schema(Int32Array)
+export const int32 = schema<Int32Array>(Int32Array)
 
 /** Log-probabilities; the bits of a NaN are kept. */
-export const float32 = schema(Float32Array)
+export const float32 = schema<Float32Array>(Float32Array)

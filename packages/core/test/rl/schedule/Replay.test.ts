@@ -188,7 +188,10 @@ describe("A killed run repeats its recorded updates", () => {
             run: { saveEvery: 0 },
             update: {
               // Groups end while a minibatch is credited.
-              credit: { ...credit, assign: (groups, memory) => Effect.delay(credit.assign(groups, memory), "1 second") }
+              credit: {
+                ...credit,
+                assign: (groups, memory, weights) => Effect.delay(credit.assign(groups, memory, weights), "1 second")
+              }
             },
             rollout: { dynamic: { minInformative: 4, maxBatches: 1 } }
           }

@@ -1,0 +1,45 @@
+/**
+ * A training datum as JSON, every bit of its arrays kept: what a credit remembers to train on it once more.
+ *
+ * @example
+ * const Buffer = Schema.Array(StoredDatum.StoredDatum)
+ * const remembered = Schema.encodeSync(Buffer)(data)
+ */
+import * as Schema from "effect/Schema"
+import * as Base64Array from "../rollout/payload/Base64Array.ts"
+
+const Text = Schema.TaggedStruct("EncodedText", { tokens: Base64Array.int32 })
+
+const Image = Schema.TaggedStruct("Image", {
+  data: Schema.Uint8ArrayFromBase64,
+  format: Schema.Literals(["png", "jpeg"]),
+  expectedTokens: Schema.Int
+})
+
+const Span = Schema.Struct({
+  of: Schema.Literals(["prompt", "sampled"]),
+  sequenceId: Schema.String,
+  offset: Schema.Int,
+  length: Schema.Int
+})
+
+/** A `TrainingData.TrainingDatum`. */
+export const StoredDatum = Schema.Struct({
+  kind: Schema.Literal("PolicyTokens"),
+  modelInput: Schema.Struct({ chunks: Schema.Array(Schema.Union([Text, Image])), length: Schema.Int }),
+  inputs: Schema.Struct({
+    targetTokens: Base64Array.int32,
+    logprobs: Base64Array.float32,
+    advantages: Base64Array.float32,
+    mask: Base64Array.float32
+  }),
+  origin: Schema.Struct({
+    iteration: Schema.Int,
+    group: Schema.String,
+    member: Schema.Int,
+    turns: Schema.Array(Schema.Int),
+    segment: Schema.Int,
+    samplerStep: Schema.Int
+  }),
+  provenance: Schema.optionalKey(Schema.Struct({ modelInput: Schema.Array(Span), targets: Schema.Array(Span) }))
+})
