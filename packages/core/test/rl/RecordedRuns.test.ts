@@ -1,5 +1,5 @@
-/** Runs of one seed compute, to the digit, what they computed when their digests were recorded. */
-import { Loss, Pace, Rl } from "@effect-rl/core"
+/** Runs of one seed compute what they computed when their digests were recorded, on every Node. */
+import { Advantage, Credit, Loss, Pace, Rl } from "@effect-rl/core"
 import { Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
@@ -9,22 +9,27 @@ import * as Task from "./Task.ts"
 
 const update = { loss: Loss.ppo(), learningRate: 0.05, substeps: 2 }
 
-const trained = (pace: Pace.Pace) =>
+const trained = (pace: Pace.Pace, changed: Task.Overrides["update"] = {}) =>
   Effect.gen(function*() {
-    const options = yield* Task.options({ epochs: 4, groupSize: 6, groupsPerBatch: 3, update })
+    const options = yield* Task.options({
+      epochs: 4,
+      groupSize: 6,
+      groupsPerBatch: 3,
+      update: { ...update, ...changed }
+    })
     yield* Stream.runDrain(Rl.run({ ...options, pace }))
     return yield* RecordedRuns.digest
   }).pipe(Effect.provide(Task.layer(), { local: true }))
 
 const onPolicy: ReadonlyArray<readonly [string, Pace.Pace, string]> = [
-  ["synchronous", Pace.synchronous, "eee75366ccce608b"],
-  ["asynchronous, none ahead", Pace.async({ maxStepsOffPolicy: 0 }), "eee75366ccce608b"],
+  ["synchronous", Pace.synchronous, "a50e6acf5c482968"],
+  ["asynchronous, none ahead", Pace.async({ maxStepsOffPolicy: 0 }), "a50e6acf5c482968"],
   [
     "asynchronous, none ahead, without constant groups",
     Pace.async({ maxStepsOffPolicy: 0, removeConstantRewardGroups: true }),
-    "10c29ea59fedf3d1"
+    "5425be2ab465c7fa"
   ],
-  ["streaming", Pace.streaming({ minibatches: 2 }), "9350fa10004f03ff"]
+  ["streaming", Pace.streaming({ minibatches: 2 }), "6bff109a5a35b498"]
 ]
 
 describe("Training on-policy", () => {
@@ -34,8 +39,28 @@ describe("Training on-policy", () => {
   }
 })
 
+/** Centered advantages, a millionth larger. */
+const larger = Advantage.make(
+  "centered",
+  (informative) => Advantage.centered.of(informative).map((advantage) => advantage * (1 + 1e-6))
+)
+
+const changes: Readonly<Record<string, Task.Overrides["update"]>> = {
+  "advantages": { credit: Credit.groupRelative(larger) },
+  "a learning rate": { learningRate: 0.05 * (1 + 1e-6) }
+}
+
+describe("The digest of a run", () => {
+  for (const [name, changed] of Object.entries(changes)) {
+    it.effect(`notices ${name} a millionth larger`, () =>
+      Effect.gen(function*() {
+        assert.notStrictEqual(yield* trained(Pace.synchronous, changed), yield* trained(Pace.synchronous))
+      }))
+  }
+})
+
 /** Seconds of 24 groups, no two of which end together; every seventh takes long, every fifth has no signal. */
-const world: Schedules.World = {
+const usual: Schedules.World = {
   batches: Schedules.inBatches(
     Array.from({ length: 24 }, (_, index) => ({
       seconds: 1 + ((index * 37) % 101) / 97 + (index % 7 === 3 ? 5 : 0),
@@ -47,7 +72,7 @@ const world: Schedules.World = {
   publishSeconds: 0.13
 }
 
-const scheduled = (pace: Pace.Pace) => {
+const scheduled = (pace: Pace.Pace, world: Schedules.World = usual) => {
   const seen = Schedules.unseen()
   return Effect.gen(function*() {
     yield* Simulation.run(0, Schedules.training(world, pace, {}, seen), { deadline: "1 day" })
@@ -56,18 +81,18 @@ const scheduled = (pace: Pace.Pace) => {
 }
 
 const ahead: ReadonlyArray<readonly [string, Pace.Pace, string]> = [
-  ["one iteration, waiting", Pace.async({ maxStepsOffPolicy: 1, onStale: "wait" }), "386fbb5390143a48"],
-  ["two iterations, waiting", Pace.async({ maxStepsOffPolicy: 2, onStale: "wait" }), "1ddafcf14ee58135"],
-  ["one iteration, dropping", Pace.async({ maxStepsOffPolicy: 1, onStale: "drop" }), "8b1fb9536f15c38d"],
+  ["one iteration, waiting", Pace.async({ maxStepsOffPolicy: 1, onStale: "wait" }), "b3c73eabdd78ff5c"],
+  ["two iterations, waiting", Pace.async({ maxStepsOffPolicy: 2, onStale: "wait" }), "334f133d85f5734e"],
+  ["one iteration, dropping", Pace.async({ maxStepsOffPolicy: 1, onStale: "drop" }), "21a3df51b20156d4"],
   [
     "two iterations, without constant groups",
     Pace.async({ maxStepsOffPolicy: 2, onStale: "drop", removeConstantRewardGroups: true }),
-    "f7254f6cd6f92af3"
+    "3bcd9e93726ee9d9"
   ],
   [
     "one iteration, streaming",
     Pace.async({ maxStepsOffPolicy: 1, onStale: "wait", minibatches: 2 }),
-    "a6ed2fb19ac90fb6"
+    "8f7571b8edec9e67"
   ]
 ]
 
@@ -76,4 +101,13 @@ describe("Training ahead", () => {
     it.live(`${name} follows the schedule that it did`, () =>
       Effect.map(scheduled(pace), (digest) => assert.strictEqual(digest, expected)))
   }
+})
+
+describe("The digest of a schedule", () => {
+  it.live("notices a group that takes longer", () =>
+    Effect.gen(function*() {
+      const pace = Pace.async({ maxStepsOffPolicy: 1, onStale: "drop" })
+      const batches = usual.batches.map((groups, batch) => batch === 2 ? [{ seconds: 30 }, ...groups.slice(1)] : groups)
+      assert.notStrictEqual(yield* scheduled(pace, { ...usual, batches }), yield* scheduled(pace))
+    }))
 })

@@ -5,6 +5,17 @@ import { GroupPayload } from "@effect-rl/core/records"
 import { Effect, Stream, Struct } from "effect"
 import { createHash } from "node:crypto"
 
+/** Digits of a fraction; `Math.exp`, `Math.log` and `Math.pow` differ in the sixteenth between versions of V8. */
+const digits = 9
+
+/** JSON text with whole numbers, such as tokens, as they are, and fractions to nine digits. */
+const written = (value: unknown) =>
+  JSON.stringify(
+    value,
+    (_, inner: unknown) =>
+      typeof inner === "number" && !Number.isInteger(inner) ? Number(inner.toPrecision(digits)) : inner
+  )
+
 const isTimeless = ([name]: readonly [string, number]) => !/^(time|async)\//.test(name)
 
 const tokensOf = (result: GroupResult.GroupResult) =>
@@ -24,11 +35,11 @@ const lines = Effect.gen(function*() {
     Effect.fnUntraced(function*(record) {
       const { iteration, key, members, outcome, rewards, step } = record
       const tokens = tokensOf(yield* Effect.flatMap(text(record), GroupPayload.decode))
-      return JSON.stringify([iteration, key, step, outcome, rewards, members, tokens])
+      return written([iteration, key, step, outcome, rewards, members, tokens])
     })
   )
   const credits = records.filter(RunRecord.guards.Credited).map(({ datums, groups, iteration }) =>
-    JSON.stringify([
+    written([
       iteration,
       groups.map(({ advantages, iteration: batch = iteration, key, verdict }) => [batch, key, verdict, advantages]),
       datums.map(Struct.omit(["iteration", "segment"]))
@@ -44,7 +55,7 @@ const lines = Effect.gen(function*() {
         passes.map(({ datums, loss, metrics, tokens }) => [loss, datums, tokens, metrics])
       ])
       const numbers = Object.entries(metrics).filter(isTimeless).toSorted(([one], [other]) => one < other ? -1 : 1)
-      return JSON.stringify([
+      return written([
         iteration,
         numbers,
         reward,
