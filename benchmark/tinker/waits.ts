@@ -1,6 +1,7 @@
 /**
  * How long a request of another caller waits while the server reads a body that is as large or as costly as bodies may be. Each is sent
- * several times; the shortest of the longest waits is the one that other programs disturbed least.
+ * several times; the shortest of the longest waits is the one that other programs disturbed least. Needs Node 24, which tells the
+ * processor time of a thread.
  */
 import { PolicyLoss } from "@effect-rl/core"
 import { spawn } from "node:child_process"
@@ -18,9 +19,11 @@ const serve = ["packages/cli/src/bin.ts", "serve", "--port", "0", "--workers", "
 const server = spawn(process.execPath, [
   "--conditions=@effect-rl/source",
   "--disable-warning=ExperimentalWarning",
+  "--import",
+  new URL("Turns.ts", import.meta.url).href,
   ...serve
 ], {
-  stdio: ["ignore", "pipe", "pipe"]
+  stdio: ["ignore", "pipe", "pipe", "ipc"]
 })
 
 const address = await new Promise<string>((resolve, reject) => {
@@ -30,8 +33,8 @@ const address = await new Promise<string>((resolve, reject) => {
     const found = /http:\/\/[\d.]+:\d+/.exec(text)
     if (found !== null) resolve(found[0])
   }
-  server.stdout.on("data", read)
-  server.stderr.on("data", read)
+  server.stdout?.on("data", read)
+  server.stderr?.on("data", read)
   server.once("exit", () => reject(new Error(text)))
 })
 
@@ -66,6 +69,12 @@ const longestWait = async () => {
   prober.postMessage("")
   const [wait] = await once(prober, "message")
   return Number(wait)
+}
+
+const longestTurn = async () => {
+  server.send("")
+  const [turn] = await once(server, "message")
+  return Number(turn)
 }
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
@@ -148,6 +157,14 @@ const graphWith = (more: ReadonlyArray<object>) => ({
 
 const ref = (name: string) => ({ ref: name })
 
+const smallSorts = (count: number) =>
+  graphWith([
+    node("wide", "torch.zeros", [8192]),
+    ...numbers(count, (at) => at).map((at) => node(`sort${at}`, "torch.sort", ref("wide")))
+  ])
+
+const mostAllowed = "24 small sorts for each of 2 datums, all that a pass may take"
+
 const graphs = {
   "2,000 small operations": graphWith(
     numbers(2000, (at) => at).map((at) => node(`n${at}`, "torch.exp", ref("logprobs")))
@@ -160,10 +177,8 @@ const graphs = {
     node("wide", "torch.zeros", [131_072]),
     ...numbers(200, (at) => at).map((at) => node(`sort${at}`, "torch.sort", ref("wide")))
   ]),
-  "small sorts, near the limit of one datum": graphWith([
-    node("wide", "torch.zeros", [8192]),
-    ...numbers(1000, (at) => at).map((at) => node(`sort${at}`, "torch.sort", ref("wide")))
-  ])
+  "small sorts, near the limit of one datum": smallSorts(1000),
+  [mostAllowed]: smallSorts(24)
 }
 
 const lossAttacks: Array<Attack> = []
@@ -180,7 +195,10 @@ for (const [at, [name, graph]] of Object.entries(graphs).entries()) {
     ...plain,
     loss_fn_inputs: { target_tokens, sampler_logprobs: logprobs, advantages, mask: vector(numbers(400, () => 1)) }
   })
-  const body = `{"model_id":"${model_id}","forward_backward_input":{"data":[${Array(8).fill(one).join(",")}],` +
+  const body =
+    `{"model_id":"${model_id}","forward_backward_input":{"data":[${
+      Array(name === mostAllowed ? 2 : 8).fill(one).join(",")
+    }],` +
     `"loss_fn":"custom","loss_fn_config":{"loss_id":"${loss_id}"}}}`
   lossAttacks.push({ name: `loss: ${name}`, path: "/api/v1/forward_backward", body, isAwaited: true })
 }
@@ -272,14 +290,17 @@ const attacks: ReadonlyArray<Attack> = [
 const rows: Array<ReadonlyArray<string>> = []
 for (const { body, isAwaited, name, path } of attacks) {
   const waits: Array<number> = []
+  const turns: Array<number> = []
   let answer = ""
   for (let attempt = 0; attempt < attempts; attempt++) {
     await pause(200)
     await longestWait()
+    await longestTurn()
     const first = await post(path, body)
     const last = isAwaited === true && first.status === 200 ? await result(first) : first
     await pause(50)
     waits.push(await longestWait())
+    turns.push(await longestTurn())
     answer = `${last.status}${last.body["error"] === undefined ? "" : " failed"}`
     if (attempt === 0) Report.progress(`${name}: ${answer} ${JSON.stringify(last.body).slice(0, 160)}`)
   }
@@ -288,7 +309,7 @@ for (const { body, isAwaited, name, path } of attacks) {
     name,
     (body.length / mebibyte).toFixed(1),
     answer,
-    ...[waits[0], waits[attempts >> 1], waits.at(-1)].map((wait = NaN) => wait.toFixed(0))
+    ...[waits[0], waits[attempts >> 1], waits.at(-1), Math.max(...turns)].map((millis = NaN) => millis.toFixed(0))
   ])
   Report.progress(rows.at(-1)?.join(" | ") ?? "")
 }
@@ -298,6 +319,7 @@ rmSync(folder, { recursive: true, force: true })
 Report.publish("waits", "Waiting for another caller's body", [
   `One server of the embedded engine, and a caller that asks it for its health every few milliseconds while another sends a body; each body
 ${attempts} times. The longest wait of each time: the least disturbed one, the median and the most disturbed one. "Failed" is a pass whose
-result is a refusal.`,
-  Report.table(["body", "MiB", "answer", "wait, ms, least", "median", "most"], rows)
+result is a refusal. Other programs lengthen the waits, as the machine's load says; "turn" is the most processor time that one turn of the
+server's event loop took, which they do not lengthen.`,
+  Report.table(["body", "MiB", "answer", "wait, ms, least", "median", "most", "turn, ms"], rows)
 ])

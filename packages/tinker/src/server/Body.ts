@@ -7,7 +7,10 @@ import * as Fiber from "effect/Fiber"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as Schema from "effect/Schema"
-import { zstdDecompress } from "node:zlib"
+import * as Stream from "effect/Stream"
+import { pipeline, Readable } from "node:stream"
+import { createZstdDecompress } from "node:zlib"
+import * as Blocks from "./Blocks.ts"
 import { Caller } from "./Caller.ts"
 import type { Fair } from "./Fair.ts"
 import { invalid, Refusal } from "./Refusal.ts"
@@ -30,29 +33,25 @@ const tooSlow = new Refusal({
   headers: { connection: "close" }
 })
 
-const isOverflow = (error: Error) => "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
-
 /** Training data shrinks to a tenth or less, and never to a thousandth. */
 const largestRatio = 250
 const alwaysUnpacked = 4 * 1024 * 1024
 
 const unpackedLimit = (bytes: number, limit: number) => Math.min(limit, Math.max(alwaysUnpacked, bytes * largestRatio))
 
-const decompress = (bytes: Uint8Array, maxOutputLength: number) =>
-  Effect.callback<Uint8Array, Refusal>((resume) =>
-    zstdDecompress(
-      bytes,
-      { maxOutputLength },
-      (error, content) =>
-        resume(
-          error === null
-            ? Effect.succeed(content)
-            : Effect.fail(
-              isOverflow(error) ? tooLarge(maxOutputLength) : invalid(`the body is not zstd: ${error.message}`)
-            )
-        )
+/** Unpacks on a thread of Node's pool. */
+const decompress = (packed: Blocks.Blocks, limit: number) => {
+  const unpacked = Stream.suspend(() => {
+    const unpacking = createZstdDecompress({ chunkSize: 65_536 })
+    // An error is that of the iterator too.
+    pipeline(Readable.from(packed), unpacking, () => {})
+    return Stream.fromAsyncIterable<Uint8Array, Refusal>(
+      unpacking,
+      (cause) => invalid(`the body is not zstd: ${cause instanceof Error ? cause.message : String(cause)}`)
     )
-  )
+  })
+  return Blocks.collect(unpacked, limit, Effect.fail(tooLarge(limit)))
+}
 
 const declared = (length: string | undefined, limit: number) => {
   const bytes = Number(length ?? NaN)
@@ -61,13 +60,12 @@ const declared = (length: string | undefined, limit: number) => {
 
 /** The body is read in a fiber of its own: interrupting that one would close the connection before it is answered. */
 const received = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, limit: number) {
-  const limited = Effect.provideService(request.arrayBuffer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit))
-  const reading = yield* Effect.forkDetach(limited, { startImmediately: true })
-  const buffer = yield* Fiber.join(reading).pipe(
+  const all = Blocks.collect(request.stream, limit, Effect.fail(tooLarge(limit)))
+  const reading = yield* Effect.forkDetach(all, { startImmediately: true })
+  return yield* Fiber.join(reading).pipe(
     Effect.mapError(() => tooLarge(limit)),
     Effect.timeoutOrElse({ duration: "1 minute", orElse: () => Effect.fail(tooSlow) })
   )
-  return new Uint8Array(buffer)
 })
 
 /**
@@ -75,7 +73,7 @@ const received = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServ
  * content of a compressed body as well.
  */
 export const within = Effect.fnUntraced(function*<A, E, R>(
-  use: (bytes: Uint8Array) => Effect.Effect<A, E, R>,
+  use: (content: Blocks.Blocks) => Effect.Effect<A, E, R>,
   most = Infinity
 ) {
   const request = yield* HttpServerRequest.HttpServerRequest
@@ -91,22 +89,20 @@ export const within = Effect.fnUntraced(function*<A, E, R>(
   if (length > limit) return yield* tooLarge(limit)
   const unpacked = encoding === "zstd" ? unpackedLimit(length, limit) : 0
   const read = encoding === "zstd"
-    ? Effect.flatMap(received(request, limit), (sent) => decompress(sent, unpackedLimit(sent.length, limit)))
+    ? Effect.flatMap(received(request, limit), (sent) => decompress(sent, unpackedLimit(Blocks.size(sent), limit)))
     : received(request, limit)
   return yield* room.use(tenant ?? "", length + unpacked)(Effect.flatMap(read, use))
 })
 
-export const bytes = within(Effect.succeed)
+const asText = (content: Blocks.Blocks) => Effect.sync(() => Blocks.text(content))
 
-const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
-
-export const text = Effect.map(bytes, textOf)
+export const text = within(asText)
 
 /** Most bytes of a body that is read while other requests wait; only training passes, images and conversations are larger. */
 export const mostBytes = 2 ** 20
 
 /** The text of a body of at most `most` bytes. */
-export const textWithin = (most: number) => Effect.map(within(Effect.succeed, most), textOf)
+export const textWithin = (most: number) => within(asText, most)
 
 /** Nesting, values and names that a JSON body may have unless its request needs more. */
 const limits: Json.Limits = { nested: 30_000, values: 300_000, names: 30_000 }

@@ -109,7 +109,7 @@ const refused = (parts: Parts, turn: PassWork.Turn | undefined, refusal: Refusal
 
 const received = Effect.fnUntraced(function*(parts: Parts, format: PassWork.Order["format"]) {
   const { tenant = "" } = yield* Caller
-  const reply = yield* Body.within((bytes) => parts.passThread.read(tenant, { bytes, format }))
+  const reply = yield* Body.within((blocks) => parts.passThread.read(tenant, { blocks, format }))
   if (reply._tag === "Malformed") return yield* refused(parts, reply.turn, invalid(reply.detail))
   const { modelId: model_id, seqId: seq_id, unread } = reply
   if (unread !== undefined) {

@@ -1,12 +1,13 @@
 /** A thread beside the server that reads large training passes: a body of 64 MiB takes seconds to parse and check. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as Blocks from "./Blocks.ts"
 import * as PassWork from "./PassWork.ts"
 import { fromTinkerError, type Refusal } from "./Refusal.ts"
 import * as Thread from "./Thread.ts"
 
 export interface PassThread {
-  /** Reads the body of a caller; its buffer moves to the thread and cannot be used afterwards. */
+  /** Reads the body of a caller; its blocks move to the thread and cannot be used afterwards. */
   readonly read: (caller: string, order: PassWork.Order) => Effect.Effect<PassWork.Reply, Refusal>
 }
 
@@ -20,9 +21,6 @@ const tooLarge = (mebibytes: number) => `the pass takes more than ${mebibytes} M
 const refused = (reason: TinkerError.Reason) =>
   fromTinkerError(new TinkerError.TinkerError({ operation: "readPass", reason }))
 
-/** The bytes in memory of their own, which can be moved. */
-const own = (bytes: Uint8Array) => bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice()
-
 /** Starts the thread at the first large pass and stops it with the scope. */
 export const make = Effect.gen(function*() {
   const { ask } = yield* Thread.make<PassWork.Order, PassWork.Reply>({
@@ -34,11 +32,9 @@ export const make = Effect.gen(function*() {
     tooLarge
   })
   return {
-    read: (caller, order) => {
-      if (order.bytes.length <= small) return PassWork.compute(order)
-      const bytes = own(order.bytes)
-      const moved = bytes.buffer instanceof ArrayBuffer ? [bytes.buffer] : []
-      return Effect.mapError(ask(caller, { ...order, bytes }, moved), refused)
-    }
+    read: (caller, order) =>
+      Blocks.size(order.blocks) <= small
+        ? PassWork.compute(order)
+        : Effect.mapError(ask(caller, order, order.blocks.map(({ buffer }) => buffer)), refused)
   } satisfies PassThread
 })

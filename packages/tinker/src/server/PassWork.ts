@@ -8,13 +8,18 @@ import * as PassData from "../wire/PassData.ts"
 import * as PassRequest from "../wire/PassRequest.ts"
 import * as PassRequestJson from "../wire/PassRequestJson.ts"
 import * as Unknown from "../wire/Unknown.ts"
+import * as Blocks from "./Blocks.ts"
 
 /** Distinguishes contents. */
-export const digest = (content: string | Uint8Array): string => createHash("sha256").update(content).digest("hex")
+export const digest = (content: string | Blocks.Blocks): string => {
+  const hash = createHash("sha256")
+  for (const part of typeof content === "string" ? [content] : content) hash.update(part)
+  return hash.digest("hex")
+}
 
 /** A body, and how to read it. */
 export interface Order {
-  readonly bytes: Uint8Array
+  readonly blocks: Blocks.Blocks
   readonly format: "protobuf" | "forward_backward" | "forward"
 }
 
@@ -62,20 +67,23 @@ const workOf = (request: PassRequest.PassRequest): Effect.Effect<Work> =>
       onFailure: (reason) => ({ _tag: "Refused", reason: encodeReason(reason) })
     })
 
-const read = ({ bytes }: Order, request: PassRequest.PassRequest, unread: string | undefined) =>
+const read = ({ blocks }: Order, request: PassRequest.PassRequest, unread: string | undefined) =>
   Effect.map(workOf(request), (work): Read => ({
     _tag: "Read",
     modelId: request.modelId,
     seqId: request.seqId,
     forwardOnly: request.forwardOnly,
-    content: digest(bytes),
-    bytes: bytes.length,
+    content: digest(blocks),
+    bytes: Blocks.size(blocks),
     unread,
     work
   }))
 
 const fromProtobuf = (order: Order) =>
-  Effect.flatMap(PassRequest.decode(order.bytes), (request) => read(order, request, Unknown.find(request)))
+  Effect.flatMap(
+    PassRequest.decode(Blocks.join(order.blocks)),
+    (request) => read(order, request, Unknown.find(request))
+  )
 
 const decodeBody = Json.decodeRequest(PassRequestJson.ForwardBackwardBody)
 const decodeForwardBody = Json.decodeRequest(PassRequestJson.ForwardBody)
@@ -101,7 +109,7 @@ const decodeTurn = Json.decode(Turn)
 const turnOf = (body: unknown) => Effect.orElseSucceed(decodeTurn(body), () => undefined)
 
 const fromJson = (order: Order) =>
-  Effect.flatMap(Json.parse(new TextDecoder().decode(order.bytes)), (body) =>
+  Effect.flatMap(Json.parse(Blocks.text(order.blocks)), (body) =>
     requestOf(order.format)(body).pipe(
       Effect.flatMap(({ request, unread }) => read(order, request, unread)),
       Effect.catchTag("MalformedBody", (error) => Effect.map(turnOf(body), (turn) => malformed(error, turn)))

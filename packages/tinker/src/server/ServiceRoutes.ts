@@ -41,7 +41,7 @@ const capabilities = ({ tinker }: Parts) =>
   )
 
 /** Telemetry is discarded; it is answered because clients would otherwise send it again for ever. */
-const telemetry = Effect.as(Body.bytes, HttpServerResponse.jsonUnsafe({ status: "accepted" }))
+const telemetry = Body.within(() => Effect.succeed(HttpServerResponse.jsonUnsafe({ status: "accepted" })))
 
 const auditParams = SearchParams.reading(
   Schema.Struct({

@@ -1,5 +1,6 @@
 import { Loss } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
+import * as Blocks from "@effect-rl/tinker/server/Blocks"
 import * as PassThread from "@effect-rl/tinker/server/PassThread"
 import * as PassWork from "@effect-rl/tinker/server/PassWork"
 import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
@@ -31,9 +32,18 @@ const body = (model_id: string, more: object = {}, count = 20) => ({
   }
 })
 
+/** In blocks of their own memory, as they are received; the cuts are within numbers and names. */
+const inBlocks = (bytes: Uint8Array, most = 99_991) =>
+  Array.from({ length: Math.ceil(bytes.length / most) }, (_, at) => bytes.slice(at * most, (at + 1) * most))
+
+const copied = (order: PassWork.Order): PassWork.Order => ({
+  ...order,
+  blocks: order.blocks.map((block) => block.slice())
+})
+
 const asJson = (value: object): PassWork.Order => ({
   format: "forward_backward",
-  bytes: new TextEncoder().encode(JSON.stringify(value))
+  blocks: inBlocks(new TextEncoder().encode(JSON.stringify(value)))
 })
 
 const datum = Datum.policyTokens(ModelInput.fromTokens(ids), {
@@ -45,13 +55,13 @@ const datum = Datum.policyTokens(ModelInput.fromTokens(ids), {
 
 const protobuf = (count: number): PassWork.Order => ({
   format: "protobuf",
-  bytes: PassRequest.encode(PassRequest.fromPass({
+  blocks: inBlocks(PassRequest.encode(PassRequest.fromPass({
     modelId: "model",
     seqId: 3,
     forwardOnly: false,
     loss: Loss.ppo(),
     data: Array.from({ length: count }, () => datum)
-  }))
+  })))
 })
 
 const large: Readonly<Record<string, PassWork.Order>> = {
@@ -65,7 +75,7 @@ const large: Readonly<Record<string, PassWork.Order>> = {
     seq_id: 1,
     forward_backward_input: { data: ids, filler: numbers(40_000, () => 1) }
   }),
-  "torn": { format: "protobuf", bytes: protobuf(20).bytes.subarray(0, 100_000) }
+  "torn": { format: "protobuf", blocks: protobuf(20).blocks.slice(0, 1) }
 }
 
 describe("the thread for passes", () => {
@@ -74,9 +84,9 @@ describe("the thread for passes", () => {
       Effect.gen(function*() {
         const thread = yield* PassThread.make
         for (const [name, order] of Object.entries(large)) {
-          assert.isAbove(order.bytes.length, 65_536)
-          const expected = yield* PassWork.compute({ ...order, bytes: order.bytes.slice() })
-          const read = yield* thread.read("ann", { ...order, bytes: order.bytes.slice() })
+          assert.isAbove(Blocks.size(order.blocks), 65_536)
+          const expected = yield* PassWork.compute(copied(order))
+          const read = yield* thread.read("ann", copied(order))
           assert.strictEqual(JSON.stringify(read, plain), JSON.stringify(expected, plain), name)
         }
       }))
