@@ -4,6 +4,7 @@ import type * as Message from "../chat/Message.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
+import type { Json } from "../records/Json.ts"
 import type { Score } from "../records/Score.ts"
 import type { Branch } from "./Branch.ts"
 import type { EnvGroupBuilder } from "./EnvGroupBuilder.ts"
@@ -52,6 +53,8 @@ export interface Reported {
   readonly score?: Score
   readonly metrics?: EnvMetric.Metrics
   readonly logs?: Readonly<Record<string, string | number>>
+  /** The state of the environment in which the action was taken, for credit that compares turns in equal states. */
+  readonly state?: Json
   /** False keeps this turn's tokens out of training; true unless given. */
   readonly trainable?: boolean
   /** Tool calls made in this step; none unless given. */

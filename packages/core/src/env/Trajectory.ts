@@ -3,6 +3,7 @@ import type * as Option from "effect/Option"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
+import type { Json } from "../records/Json.ts"
 import type { Score } from "../records/Score.ts"
 import type { Branch } from "./Branch.ts"
 import type * as Env from "./Env.ts"
@@ -31,6 +32,8 @@ export interface Transition {
   /** What the environment reported, with the rate `correct` of a score that says whether the task was solved. */
   readonly metrics: EnvMetric.Metrics
   readonly logs: Readonly<Record<string, string | number>>
+  /** The state of the environment in which the action was taken; absent where the environment reports none. */
+  readonly state?: Json
   /** The messages that the environment showed before it; absent for environments that show tokens alone. */
   readonly shown?: Shown
   /** The turn that it continues, where the environment says that this is not the one before. */

@@ -146,6 +146,7 @@ const record = (
     logs: step.logs ?? nothing
   }
   if (step.score !== undefined) transition.score = step.score
+  if (step.state !== undefined) transition.state = step.state
   const { branch, messages } = observation
   const { conversations } = progress
   if (messages !== undefined) transition.shown = Shown.after(compared(conversations, branch), messages)

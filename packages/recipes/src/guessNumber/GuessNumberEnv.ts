@@ -40,22 +40,28 @@ export const leftOpen = (conversation: string, range: number): readonly [lowest:
   return [lowest, highest]
 }
 
+/** The numbers that the answers so far leave open. */
+type Open = readonly [lowest: number, highest: number]
+
 interface Verdict {
   readonly reply: Message.Message
   readonly reward: number
+  readonly open: Open
 }
 
-const judge = (said: string, answer: number): Verdict => {
+const judge = (said: string, answer: number, [lowest, highest]: Open): Verdict => {
   const guess = guessIn(said)
-  if (guess === undefined) return { reply: unread, reward: -1 }
-  if (guess === answer) return { reply: Message.user("Correct"), reward: 1 }
-  return { reply: Message.user(guess < answer ? "Too low" : "Too high"), reward: 0 }
+  if (guess === undefined) return { reply: unread, reward: -1, open: [lowest, highest] }
+  if (guess === answer) return { reply: Message.user("Correct"), reward: 1, open: [guess, guess] }
+  return guess < answer
+    ? { reply: Message.user("Too low"), reward: 0, open: [Math.max(lowest, guess + 1), highest] }
+    : { reply: Message.user("Too high"), reward: 0, open: [lowest, Math.min(highest, guess - 1)] }
 }
 
 /**
  * Each turn earns 1 for the right number, 0 for another and −1 for text without a guess; so an episode of the standard size earns from
  * −10 to 1. A response counts even where it was truncated, and stays in the conversation under the role `player`: each prompt renders it
- * anew, and each turn is a training sequence of its own.
+ * anew, and each turn is a training sequence of its own. Its state is the lowest and the highest number that the answers so far leave open.
  *
  * @example
  * const env = GuessNumberEnv.make(model, 617)
@@ -68,6 +74,7 @@ export const make = (
   { maxTurns, range }: Size = standard
 ): Env.Env<Renderer.RendererError> => {
   let turns: ReadonlyArray<Message.Message> = []
+  let state: Open = [0, range - 1]
   let isOver = false
   const show = Effect.suspend(() => {
     const messages = [rules(range), ...turns]
@@ -79,14 +86,16 @@ export const make = (
     step: Effect.fnUntraced(function*({ tokens }) {
       if (isOver) return yield* Effect.die(new Error("the episode is over"))
       const said = Message.text((yield* renderer.parse(tokens)).message)
-      const { reply, reward } = judge(said, answer)
+      const { open, reply, reward } = judge(said, answer, state)
       turns = [...turns, { role: "player", content: said }, reply]
       isOver = reward === 1 || turns.length / 2 >= maxTurns
       const reported = {
         reward,
         score: Score.correct(reward === 1),
+        state,
         logs: { guess: said, feedback: Message.text(reply) }
       }
+      state = open
       if (isOver) return { ...reported, _tag: "Done", stopReason: reward === 1 ? "completed" : "max_turns" }
       const observation = { ...(yield* show), branch: Branch.anew("edit") }
       return { ...reported, _tag: "Continue", observation }
