@@ -1,18 +1,31 @@
-import { defineConfig } from "vitest/config"
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
 
 const conditions = ["@effect-rl/source"]
 
+const folders = ["packages/*/test/**", "examples/test/**"]
+const include = folders.map((folder) => `${folder}/*.test.ts`)
+const exclude = ["**/node_modules/**"]
+
 /** Tests that start processes or browsers, open many sockets or train for long; a path that names one runs it. */
-const slow = "**/*.slow.test.ts"
-const isSlowAsked = process.env["EFFECT_RL_TESTS"] === "all" || process.env["EFFECT_RL_SOAK"] === "1" ||
-  process.argv.some((argument) => argument.includes(".slow.test"))
+const slow = folders.map((folder) => `${folder}/*.slow.test.ts`)
+const isAll = process.env["EFFECT_RL_TESTS"] === "all" || process.env["EFFECT_RL_SOAK"] === "1"
+const isSlowAsked = isAll || process.argv.some((argument) => argument.includes(".slow.test"))
+
+/**
+ * First the quick tests, which share a process; then the slow ones, each file in a process of its own: where one ends by a signal, its
+ * file alone fails, and what a file leaves behind, such as threads that are still ending, does not meet the next.
+ */
+const projects: Array<TestProjectInlineConfiguration> = [
+  { extends: true, test: { name: "quick", include, exclude: [...exclude, ...slow], sequence: { groupOrder: 1 } } },
+  { extends: true, test: { name: "slow", include: slow, exclude, isolate: true, sequence: { groupOrder: 2 } } }
+]
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
-    include: ["packages/*/test/**/*.test.ts", "examples/test/**/*.test.ts"],
-    exclude: ["**/node_modules/**", ...(isSlowAsked ? [] : [slow])],
+    ...(isAll ? { projects } : { include, exclude: isSlowAsked ? exclude : [...exclude, ...slow] }),
+    pool: "forks",
     isolate: false,
     setupFiles: ["./vitest.setup.ts"],
     // Against hangs alone: no test is about how fast a machine is.
