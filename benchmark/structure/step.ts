@@ -1,8 +1,9 @@
 // Counts core's modules of which a function runs in one synchronous step on the scripted backend, by V8's coverage.
-//   npm run bench:structure [-- --list]
+//   npm run bench:structure [-- --list]   lists each with its lines and the functions that ran
 import { ChatModel, ProblemEnv, ProblemGroupBuilder, Rl, RLDataset, RunStore } from "@effect-rl/core"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { Effect, Layer, Stream } from "effect"
+import { readFileSync } from "node:fs"
 import { type Profiler, Session } from "node:inspector/promises"
 
 const tokenizer = TestTokenizer.characters
@@ -40,9 +41,14 @@ const options = Effect.map(ChatModel.resolve(Script.defaultModel, { renderer: "q
 const isCounted = (url: string) =>
   /packages\/core\/(src|dist)\//.test(url) && !/\/(testing|chat|renderers|catalog)\//.test(url)
 
-/** The first function of a script is the script itself, which runs when it is imported. */
+/** The names of the functions of a module that ran. The first function of a script is the script itself, which runs when it is imported. */
 const ranIn = ({ functions: [, ...functions] }: Profiler.ScriptCoverage) =>
-  functions.some(({ ranges }) => ranges.some(({ count }) => count > 0))
+  functions.filter(({ ranges }) => ranges.some(({ count }) => count > 0)).map(({ functionName }) => functionName)
+
+const linesOf = (module: string) => readFileSync(`packages/core/src/${module.replace(/\.js$/, ".ts")}`, "utf8").split("\n").length
+
+const listed = (module: string, functions: ReadonlyArray<string>) =>
+  `${module} (${linesOf(module)} lines): ${[...new Set(functions.filter((name) => name !== ""))].join(", ")}`
 
 const program = Effect.gen(function*() {
   const configuration = yield* options
@@ -57,9 +63,13 @@ const program = Effect.gen(function*() {
     Stream.mapEffect(() => coverage),
     Stream.runCollect
   )
-  const modules = steps[1]?.result.filter((script) => isCounted(script.url) && ranIn(script))
-    .map(({ url }) => url.replace(/.*packages\/core\/(?:src|dist)\//, "")).sort() ?? []
-  if (process.argv.includes("--list")) yield* Effect.log(modules.join("\n"))
+  const modules = steps[1]?.result.filter(({ url }) => isCounted(url)).flatMap((script) => {
+    const functions = ranIn(script)
+    return functions.length === 0 ? [] : [{ module: script.url.replace(/.*packages\/core\/(?:src|dist)\//, ""), functions }]
+  }) ?? []
+  if (process.argv.includes("--list")) {
+    yield* Effect.log(modules.map(({ module, functions }) => listed(module, functions)).sort().join("\n"))
+  }
   yield* Effect.log(
     `${modules.length} of core's modules run in one synchronous step, renderers and the scripted backend aside`
   )
