@@ -45,7 +45,8 @@ const isCounted = (url: string) =>
 const ranIn = ({ functions: [, ...functions] }: Profiler.ScriptCoverage) =>
   functions.filter(({ ranges }) => ranges.some(({ count }) => count > 0)).map(({ functionName }) => functionName)
 
-const linesOf = (module: string) => readFileSync(`packages/core/src/${module.replace(/\.js$/, ".ts")}`, "utf8").split("\n").length
+const linesOf = (module: string) =>
+  readFileSync(`packages/core/src/${module.replace(/\.js$/, ".ts")}`, "utf8").split("\n").length
 
 const listed = (module: string, functions: ReadonlyArray<string>) =>
   `${module} (${linesOf(module)} lines): ${[...new Set(functions.filter((name) => name !== ""))].join(", ")}`
@@ -65,7 +66,9 @@ const program = Effect.gen(function*() {
   )
   const modules = steps[1]?.result.filter(({ url }) => isCounted(url)).flatMap((script) => {
     const functions = ranIn(script)
-    return functions.length === 0 ? [] : [{ module: script.url.replace(/.*packages\/core\/(?:src|dist)\//, ""), functions }]
+    return functions.length === 0
+      ? []
+      : [{ module: script.url.replace(/.*packages\/core\/(?:src|dist)\//, ""), functions }]
   }) ?? []
   if (process.argv.includes("--list")) {
     yield* Effect.log(modules.map(({ module, functions }) => listed(module, functions)).sort().join("\n"))

@@ -4,7 +4,460 @@
  * @example
  * Rl.run({ model, dataset, sampling: { maxTokens: 64 }, update: { learningRate: 1e-4, loss: PolicyLoss.dppo() } })
  */
-export * from "./DecoupledLosses.ts"
-export * from "./Mixture.ts"
-export * from "./SequenceLosses.ts"
-export * from "./TokenLosses.ts"
+import * as Array from "effect/Array"
+import type * as Datum from "../model/Datum.ts"
+import * as Loss from "../model/Loss.ts"
+import { type Example, make } from "./LossExpression.ts"
+import {
+  add,
+  and,
+  clamp,
+  div,
+  exp,
+  ge,
+  gt,
+  le,
+  lt,
+  mean,
+  minimum,
+  mul,
+  named,
+  neg,
+  not,
+  or,
+  sigmoid,
+  sign,
+  square,
+  stopGradient,
+  sub,
+  sum,
+  type Term,
+  where
+} from "./LossTerm.ts"
+
+type PerToken = Term<"token", "number">
+type PerSequence = Term<"sequence", "number">
+
+/** d = ℓ − q: how much likelier a token is now than it was for the sampler. */
+const logRatio = (logprobs: PerToken, samplerLogprobs: PerToken): PerToken =>
+  named("d_t", sub(logprobs, samplerLogprobs))
+
+/** ρ = eᵈ. */
+const ratio = (logprobs: PerToken, samplerLogprobs: PerToken): PerToken =>
+  named("\\rho_t", exp(logRatio(logprobs, samplerLogprobs)))
+
+/** −min(r·A, clip(r)·A): the clipped objective of PPO for any ratio. */
+const clippedObjective = (
+  ratio: PerToken,
+  advantages: PerToken,
+  low: PerSequence,
+  high: PerSequence
+): PerToken => neg(minimum(mul(ratio, advantages), mul(clamp(ratio, { low, high }), advantages)))
+
+/** −ρA. */
+export const importanceSampling = make(
+  "importance_sampling",
+  { equivalent: Loss.importanceSampling },
+  ({ advantages, logprobs, samplerLogprobs }) => neg(mul(ratio(logprobs, samplerLogprobs), advantages))
+)
+
+/**
+ * −min(ρA, clip(ρ, low, high)A), bounds on the ratio itself. A higher `clipHigh` is clip-higher; with `dualClip` c the loss of a token
+ * with A < 0 is at most c·|A|.
+ *
+ * PPO (arXiv:1707.06347), DAPO's clip-higher (arXiv:2503.14476), dual clip (arXiv:1912.09729).
+ */
+export const ppo = (
+  { clipHigh = 1.2, clipLow = 0.8, dualClip }: {
+    readonly clipLow?: number
+    readonly clipHigh?: number
+    readonly dualClip?: number
+  } = {}
+) =>
+  make(
+    dualClip === undefined ? "ppo" : "ppo_dual_clip",
+    {
+      parameters: { clipLow, clipHigh, dualClip: dualClip ?? Infinity },
+      symbols: { clipLow: "\\rho_-", clipHigh: "\\rho_+", dualClip: "c" },
+      equivalent: dualClip === undefined ? Loss.ppo({ clipLow, clipHigh }) : undefined
+    },
+    ({ advantages, logprobs, samplerLogprobs }, parameters) => {
+      const clipped = clippedObjective(
+        ratio(logprobs, samplerLogprobs),
+        advantages,
+        parameters.clipLow,
+        parameters.clipHigh
+      )
+      return dualClip === undefined
+        ? clipped
+        : where(lt(advantages, 0), minimum(clipped, neg(mul(parameters.dualClip, advantages))), clipped)
+    }
+  )
+
+/** −sg(clip(ρ, low, high))·A·ℓ: every token keeps a gradient. CISPO (MiniMax-M1, arXiv:2506.13585). */
+export const cispo = (
+  { clipHigh = 4, clipLow = 0 }: { readonly clipLow?: number; readonly clipHigh?: number } = {}
+) =>
+  make(
+    "cispo",
+    {
+      parameters: { clipLow, clipHigh },
+      symbols: { clipLow: "\\rho_-", clipHigh: "\\rho_+" },
+      equivalent: Loss.cispo({ clipLow, clipHigh })
+    },
+    ({ advantages, logprobs, samplerLogprobs }, { clipHigh: high, clipLow: low }) =>
+      neg(mul(stopGradient(clamp(ratio(logprobs, samplerLogprobs), { low, high })), advantages, logprobs))
+  )
+
+/** −(ℓA − ½βd²). Direct reward optimisation (arXiv:2405.19107), for several updates on the same data. */
+export const dro = ({ beta = 0.05 }: { readonly beta?: number } = {}) =>
+  make(
+    "dro",
+    { parameters: { beta }, symbols: { beta: "\\beta" }, equivalent: Loss.dro({ beta }) },
+    ({ advantages, logprobs, samplerLogprobs }, parameters) =>
+      sub(
+        mul(0.5, parameters.beta, square(logRatio(logprobs, samplerLogprobs))),
+        mul(logprobs, advantages)
+      )
+  )
+
+/**
+ * −k·ρ·A + τd², with k = 0 where the probability has moved by more than δ in the direction of the advantage: e^ℓ − e^q above `deltaHigh`
+ * where A > 0, below −`deltaLow` where A < 0; otherwise k = 1. The penalty τd² stays on such tokens.
+ *
+ * DPPO with total variation and a squared log-ratio KL, the default of prime-rl.
+ */
+export const dppo = (
+  { deltaHigh = 0.2, deltaLow = 0.2, tau = 1e-3 }: {
+    readonly deltaLow?: number
+    readonly deltaHigh?: number
+    readonly tau?: number
+  } = {}
+) =>
+  make(
+    "dppo",
+    {
+      parameters: { deltaLow, deltaHigh, tau },
+      symbols: { deltaLow: "\\delta_-", deltaHigh: "\\delta_+", tau: "\\tau" }
+    },
+    ({ advantages, logprobs, samplerLogprobs }, parameters) => {
+      const shift = named("p_t", stopGradient(sub(exp(logprobs), exp(samplerLogprobs))))
+      const isTooHigh = and(gt(advantages, 0), gt(shift, parameters.deltaHigh))
+      const isTooLow = and(lt(advantages, 0), lt(shift, neg(parameters.deltaLow)))
+      const keep = where(not(or(isTooHigh, isTooLow)), 1, 0)
+      return add(
+        neg(mul(keep, advantages, ratio(logprobs, samplerLogprobs))),
+        mul(parameters.tau, square(logRatio(logprobs, samplerLogprobs)))
+      )
+    }
+  )
+
+/**
+ * −sg(ρ·1[low < ρ < high])·A·ℓ: tokens whose ratio is out of bounds are not trained on. IcePop (Ring-1T, arXiv:2510.18855); SkyRL's
+ * `rollout_is` has bounds 1 ± ε.
+ */
+export const icePop = (
+  { clipHigh = 5, clipLow = 0.5 }: { readonly clipLow?: number; readonly clipHigh?: number } = {}
+) =>
+  make(
+    "icepop",
+    { parameters: { clipLow, clipHigh }, symbols: { clipLow: "\\rho_-", clipHigh: "\\rho_+" } },
+    ({ advantages, logprobs, samplerLogprobs }, parameters) => {
+      const r = ratio(logprobs, samplerLogprobs)
+      const isWithin = and(gt(r, parameters.clipLow), lt(r, parameters.clipHigh))
+      return neg(mul(stopGradient(where(isWithin, r, 0)), advantages, logprobs))
+    }
+  )
+
+/** −(4/τ)·σ(τ(ρ − 1))·A, τ = `tauPositive` where A > 0, otherwise `tauNegative`. SAPO (arXiv:2511.20347): a soft gate instead of a clip. */
+export const sapo = (
+  { tauNegative = 1.05, tauPositive = 1 }: { readonly tauPositive?: number; readonly tauNegative?: number } = {}
+) =>
+  make(
+    "sapo",
+    { parameters: { tauPositive, tauNegative }, symbols: { tauPositive: "\\tau_+", tauNegative: "\\tau_-" } },
+    ({ advantages, logprobs, samplerLogprobs }, parameters) => {
+      const tau = named("\\tau_t", where(gt(advantages, 0), parameters.tauPositive, parameters.tauNegative))
+      const gate = sigmoid(mul(tau, sub(ratio(logprobs, samplerLogprobs), 1)))
+      return neg(mul(div(4, tau), gate, advantages))
+    }
+  )
+
+/**
+ * −sg(w)·A·ℓ, w = 1 where A > 0 and clip(ρ, 0, 1) elsewhere: `topr` with the ratio of each token in place of its sequence's.
+ *
+ * @see ROLL `topr`
+ */
+export const toprToken = make("topr_token", {}, ({ advantages, logprobs, samplerLogprobs }) => {
+  const tapered = clamp(ratio(logprobs, samplerLogprobs), { low: 0, high: 1 })
+  return neg(mul(stopGradient(where(gt(advantages, 0), 1, tapered)), advantages, logprobs))
+})
+
+/**
+ * −min(sA, clip(s, low, high)A), s = sg(e^mean(d))·e^(ℓ − sg ℓ), with the exponent at most 10: every token has the ratio of its
+ * sequence, and a gradient of its own. GSPO's token variant (arXiv:2507.18071).
+ */
+export const gspo = (
+  { clipHigh = 1.0004, clipLow = 0.9997 }: { readonly clipLow?: number; readonly clipHigh?: number } = {}
+) =>
+  make(
+    "gspo",
+    {
+      parameters: { clipLow, clipHigh },
+      symbols: { clipLow: "s_-", clipHigh: "s_+" },
+      equivalent: Loss.gspo({ clipLow, clipHigh })
+    },
+    ({ advantages, logprobs, samplerLogprobs }, parameters) => {
+      const geometric = stopGradient(mean(logRatio(logprobs, samplerLogprobs)))
+      const exponent = add(sub(logprobs, stopGradient(logprobs)), geometric)
+      const s = named("s_t", exp(clamp(exponent, { high: 10 })))
+      return clippedObjective(s, advantages, parameters.clipLow, parameters.clipHigh)
+    }
+  )
+
+/**
+ * PPO without the sequences that have A < 0 and have drifted: those with mean(q − ℓ) > δ. Off-policy sequence masking (DeepSeek-V3.2,
+ * arXiv:2512.02556).
+ */
+export const opsm = (
+  { clipHigh = 1.2, clipLow = 0.8, delta = 0.05 }: {
+    readonly clipLow?: number
+    readonly clipHigh?: number
+    readonly delta?: number
+  } = {}
+) =>
+  make(
+    "opsm",
+    {
+      parameters: { clipLow, clipHigh, delta },
+      symbols: { clipLow: "\\rho_-", clipHigh: "\\rho_+", delta: "\\delta" }
+    },
+    ({ advantages, logprobs, samplerLogprobs }, parameters) => {
+      const clipped = clippedObjective(
+        ratio(logprobs, samplerLogprobs),
+        advantages,
+        parameters.clipLow,
+        parameters.clipHigh
+      )
+      const drift = neg(mean(logRatio(logprobs, samplerLogprobs)))
+      return where(and(lt(advantages, 0), gt(drift, parameters.delta)), 0, clipped)
+    }
+  )
+
+/**
+ * −sg(φ)·A·ℓ, φ = exp(λ + k·log w − λw), w the ratio of the whole sequence with its log within [log 10⁻⁸, 20], and (k, λ) by the sign
+ * of A. VESPO (arXiv:2602.10693).
+ */
+export const vespo = (
+  { kNegative = 3, kPositive = 2, lambdaNegative = 2, lambdaPositive = 3 }: {
+    readonly kPositive?: number
+    readonly lambdaPositive?: number
+    readonly kNegative?: number
+    readonly lambdaNegative?: number
+  } = {}
+) =>
+  make(
+    "vespo",
+    {
+      parameters: { kPositive, lambdaPositive, kNegative, lambdaNegative },
+      symbols: { kPositive: "k_+", lambdaPositive: "\\lambda_+", kNegative: "k_-", lambdaNegative: "\\lambda_-" }
+    },
+    ({ advantages, logprobs, samplerLogprobs }, parameters) => {
+      const bounded = clamp(logRatio(logprobs, samplerLogprobs), { low: -20, high: 20 })
+      const logWeight = named("\\log w", clamp(sum(bounded), { low: Math.log(1e-8), high: 20 }))
+      const isGood = ge(advantages, 0)
+      const k = named("k_t", where(isGood, parameters.kPositive, parameters.kNegative))
+      const lambda = named("\\lambda_t", where(isGood, parameters.lambdaPositive, parameters.lambdaNegative))
+      const phi = exp(sub(add(lambda, mul(k, logWeight)), mul(lambda, exp(logWeight))))
+      return neg(mul(stopGradient(phi), advantages, logprobs))
+    }
+  )
+
+/**
+ * −Ā·exp(mean(sgn(A)·min(sgn(A)d, sgn(A)·clip(d, −ε, ε)))), Ā the mean advantage: one value per sequence, whatever its length. GMPO
+ * (arXiv:2507.20673).
+ */
+export const gmpo = ({ epsilon = 0.4 }: { readonly epsilon?: number } = {}) =>
+  make(
+    "gmpo",
+    { parameters: { epsilon }, symbols: { epsilon: "\\varepsilon" } },
+    ({ advantages, logprobs, samplerLogprobs }, parameters) => {
+      const d = logRatio(logprobs, samplerLogprobs)
+      const s = named("s_t", sign(advantages))
+      const clipped = clamp(d, { low: neg(parameters.epsilon), high: parameters.epsilon })
+      return neg(mul(mean(advantages), exp(mean(mul(s, minimum(mul(s, d), mul(s, clipped)))))))
+    }
+  )
+
+/**
+ * −sg(w)·A·ℓ, w = 1 where A > 0 and clip(e^Σd, 0, 1) elsewhere, the ratio of the whole sequence. TOPR (arXiv:2503.14286): good answers
+ * are learnt from as they are, bad ones only as far as the policy still gives them.
+ */
+export const topr = make("topr", {}, ({ advantages, logprobs, samplerLogprobs }) => {
+  const tapered = named("w", exp(clamp(sum(logRatio(logprobs, samplerLogprobs)), { high: 0 })))
+  return neg(mul(stopGradient(where(gt(advantages, 0), 1, tapered)), advantages, logprobs))
+})
+
+/** Bounds on the importance ratio. */
+export interface Clip {
+  readonly clipLow?: number
+  readonly clipHigh?: number
+}
+
+/** Whether the weight is a token's, or that of its whole sequence. */
+export type Level = "token" | "sequence"
+
+const clipSymbols = { clipLow: "\\rho_-", clipHigh: "\\rho_+", proximalLogprobs: "\\pi_t" }
+
+const weightOf = (level: Level, proximal: PerToken, sampler: PerToken) => {
+  const distance = sub(proximal, sampler)
+  return named("w", level === "token" ? exp(distance) : exp(sum(distance)))
+}
+
+/**
+ * min(w, cap)·PPO(ℓ, π), w = e^(π − q), of a token or of the whole sequence. Truncated importance sampling (TIS), for a sampler that
+ * differs from the trainer in numerics or age.
+ */
+export const truncated = (
+  { cap = 2, clipHigh = 1.2, clipLow = 0.8, level = "token" }: Clip & {
+    readonly cap?: number
+    readonly level?: Level
+  } = {}
+) =>
+  make(
+    `tis_${level}`,
+    {
+      parameters: { clipLow, clipHigh, cap },
+      extras: { proximalLogprobs: "token" },
+      symbols: { ...clipSymbols, cap: "C" }
+    },
+    ({ advantages, logprobs, proximalLogprobs, samplerLogprobs }, parameters) => {
+      const r = named("r_t", exp(sub(logprobs, proximalLogprobs)))
+      const weight = clamp(weightOf(level, proximalLogprobs, samplerLogprobs), { high: parameters.cap })
+      return mul(weight, clippedObjective(r, advantages, parameters.clipLow, parameters.clipHigh))
+    }
+  )
+
+/**
+ * w·1[low ≤ w ≤ high]·PPO(ℓ, π), w = e^(π − q), of a token or of the whole sequence. Masked importance sampling (MIS): tokens on which
+ * sampler and proximal policy differ too much are not trained on.
+ */
+export const masked = (
+  { clipHigh = 1.2, clipLow = 0.8, high = 3, level = "sequence", low = 0 }: Clip & {
+    readonly low?: number
+    readonly high?: number
+    readonly level?: Level
+  } = {}
+) =>
+  make(
+    `mis_${level}`,
+    {
+      parameters: { clipLow, clipHigh, low, high },
+      extras: { proximalLogprobs: "token" },
+      symbols: { ...clipSymbols, low: "w_-", high: "w_+" }
+    },
+    ({ advantages, logprobs, proximalLogprobs, samplerLogprobs }, parameters) => {
+      const r = named("r_t", exp(sub(logprobs, proximalLogprobs)))
+      const weight = weightOf(level, proximalLogprobs, samplerLogprobs)
+      const isWithin = and(ge(weight, parameters.low), le(weight, parameters.high))
+      return mul(
+        where(isWithin, weight, 0),
+        clippedObjective(r, advantages, parameters.clipLow, parameters.clipHigh)
+      )
+    }
+  )
+
+/**
+ * e^(π − q)·PPO(ℓ, π) with π = sg(q + α(ℓ − q)): the proximal policy is taken to lie between sampler and current policy, in
+ * proportion to their ages, so that it costs no forward pass. `interpolation` gives α. Decoupled PPO (AReaL, arXiv:2505.24298) with
+ * the log-linear approximation.
+ */
+export const decoupled = ({ clipHigh = 1.2, clipLow = 0.8 }: Clip = {}) =>
+  make(
+    "decoupled_ppo",
+    {
+      parameters: { clipLow, clipHigh },
+      extras: { alpha: "token" },
+      symbols: { clipLow: "\\rho_-", clipHigh: "\\rho_+", alpha: "\\alpha_t" }
+    },
+    ({ advantages, alpha, logprobs, samplerLogprobs }, parameters) => {
+      const between = add(samplerLogprobs, mul(alpha, sub(logprobs, samplerLogprobs)))
+      const proximal = named("\\pi_t", stopGradient(between))
+      const r = named("r_t", exp(sub(logprobs, proximal)))
+      return mul(
+        exp(sub(proximal, samplerLogprobs)),
+        clippedObjective(r, advantages, parameters.clipLow, parameters.clipHigh)
+      )
+    }
+  )
+
+/**
+ * α per token for `decoupled`: (v − 1 − b) / (v − b) of the current version v and the version b that sampled the token, within 0 and 1; 0
+ * for tokens of the current version, and for b < 0, which marks tokens that no version sampled.
+ */
+export const interpolation = (versionsT: ArrayLike<number>, current: number): Float32Array =>
+  Float32Array.from(versionsT, (version) =>
+    version < 0 || version >= current
+      ? 0
+      : Math.min(Math.max((current - 1 - version) / (current - version), 0), 1))
+
+/** A datum that `truncated` and `masked` read. */
+export type Proximal = Example<{ readonly proximalLogprobs: "token" }>
+
+/** The extra inputs of `withObservations`: 1 on tokens to imitate, and the token counts of the whole batch. */
+export type ObservationExtras = {
+  readonly observationMask: "token"
+  readonly actionTokens: "sequence"
+  readonly observationTokens: "sequence"
+}
+
+export interface ObservationOptions {
+  readonly clipLow?: number
+  readonly clipHigh?: number
+  /** Weight of the cross entropy. */
+  readonly weight?: number
+}
+
+/**
+ * RL on the action tokens and cross entropy on what tools and environments answered: Σ PPO / actionTokens − weight·Σ ℓ /
+ * observationTokens. ECHO as in prime-rl: the policy also learns to predict the answers of its tools.
+ */
+export const withObservations = (
+  { clipHigh = 1.2, clipLow = 0.8, weight = 0.1 }: ObservationOptions = {}
+) =>
+  make(
+    "ppo_with_observations",
+    {
+      parameters: { clipLow, clipHigh, weight },
+      extras: { observationMask: "token", actionTokens: "sequence", observationTokens: "sequence" },
+      symbols: {
+        clipLow: "\\rho_-",
+        clipHigh: "\\rho_+",
+        weight: "\\alpha",
+        observationMask: "o_t",
+        actionTokens: "N_A",
+        observationTokens: "N_O"
+      }
+    },
+    ({ actionTokens, advantages, logprobs, observationMask, observationTokens, samplerLogprobs }, parameters) => {
+      const r = ratio(logprobs, samplerLogprobs)
+      const policy = clippedObjective(r, advantages, parameters.clipLow, parameters.clipHigh)
+      const imitation = neg(sum(logprobs, observationMask))
+      return add(div(sum(policy), actionTokens), mul(parameters.weight, div(imitation, observationTokens)))
+    }
+  )
+
+const total = (valuesD: ReadonlyArray<Float32Array>) =>
+  valuesD.reduce((sum, valuesT) => valuesT.reduce((count, value) => count + value, sum), 0)
+
+/** The data of a whole batch with their masks of observations `[T]` and the counts of both kinds of tokens, at least 1. */
+export const countTokens = (
+  data: Array.NonEmptyReadonlyArray<readonly [datum: Datum.Datum<"PolicyTokens">, observationMask: Float32Array]>
+): Array.NonEmptyReadonlyArray<Example<ObservationExtras>> => {
+  const actionTokens = Math.max(1, total(data.map(([{ inputs }]) => inputs.mask)))
+  const observationTokens = Math.max(1, total(data.map(([, observationMask]) => observationMask)))
+  return Array.map(data, ([datum, observationMask]) => ({
+    ...datum,
+    extras: { observationMask, actionTokens, observationTokens }
+  }))
+}
