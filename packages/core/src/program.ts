@@ -6,8 +6,6 @@ export * as Run from "./run/Run.ts"
 export * as Program from "./run/Program.ts"
 /** One forward and backward pass of an update. */
 export * as Pass from "./run/Pass.ts"
-/** What passes answered, found by the datum that it is about. */
-export * as Answers from "./run/Answers.ts"
 /** Options of every run, whatever its program. */
 export * as RunOptions from "./run/RunOptions.ts"
 /** Why a stored run cannot be resumed. */
@@ -16,8 +14,6 @@ export * as ResumeError from "./run/ResumeError.ts"
 export * as Caps from "./run/spending/Caps.ts"
 /** Prices of tokens, by model. */
 export * as Prices from "./run/spending/Prices.ts"
-/** The spending expected at the end of a run, at its rate since it was opened. */
-export * as Forecast from "./run/spending/Forecast.ts"
 /** Adam's settings beside the learning rate. */
 export * as Adam from "./learn/Adam.ts"
 /** The signal of groups: whether their rewards say which tokens were better. */

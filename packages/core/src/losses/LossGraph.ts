@@ -50,7 +50,7 @@ export type Values = LossProgram.Values
 /** Value, gradient and metrics of one datum. */
 export type Evaluation = LossProgram.Evaluation
 
-const named = ({ detail, node }: LossProgram.Refusal) => new LossGraphError({ node, detail })
+const named = ({ detail, node }: LossProgram.Incomputable) => new LossGraphError({ node, detail })
 
 /**
  * Prepares a graph, or names the first of its operations that loss expressions do not have.

@@ -8,10 +8,10 @@
 import * as Result from "effect/Result"
 import type { LossGraph } from "./LossGraph.ts"
 import * as Execution from "./program/Execution.ts"
-import { Refusal } from "./program/Refusal.ts"
 import * as TokenProgram from "./program/TokenProgram.ts"
+import { Incomputable } from "./program/TokenProgram.ts"
 
-export { Refusal } from "./program/Refusal.ts"
+export type { Incomputable }
 
 /** A graph that can be computed. */
 export type Compiled = TokenProgram.TokenProgram
@@ -25,12 +25,12 @@ export type Inputs = TokenProgram.Inputs
 /** The result of evaluating a graph on one datum. */
 export type Evaluation = Execution.Evaluation
 
-const refusal = (cause: unknown) =>
-  cause instanceof Refusal ? cause : new Refusal("graph", `cannot be read: ${String(cause)}`)
+const incomputable = (cause: unknown) =>
+  cause instanceof Incomputable ? cause : new Incomputable("graph", `cannot be read: ${String(cause)}`)
 
 /** The graph as a program, or the first of its operations that loss expressions do not have. */
-export const compile = (graph: LossGraph): Result.Result<Compiled, Refusal> =>
-  Result.try({ try: () => TokenProgram.make(graph), catch: refusal })
+export const compile = (graph: LossGraph): Result.Result<Compiled, Incomputable> =>
+  Result.try({ try: () => TokenProgram.make(graph), catch: incomputable })
 
 /** Most numbers in the values of one datum. */
 const mostCost = 2 ** 25
@@ -39,21 +39,21 @@ const mostCost = 2 ** 25
 export const costOf: (compiled: Compiled, tokens: number) => number = Execution.costOf
 
 /** Fails where a datum of `tokens` tokens lacks an input, or has one of another shape. */
-export const check = (compiled: Compiled, inputs: Inputs, tokens: number): Result.Result<void, Refusal> => {
+export const check = (compiled: Compiled, inputs: Inputs, tokens: number): Result.Result<void, Incomputable> => {
   const misfit = Execution.misfit(compiled, inputs, tokens)
-  if (misfit !== undefined) return Result.fail(new Refusal(...misfit))
+  if (misfit !== undefined) return Result.fail(new Incomputable(...misfit))
   const cost = costOf(compiled, tokens)
   return cost <= mostCost
     ? Result.void
     : Result.fail(
-      new Refusal("graph", `${tokens} tokens take ${cost} numbers to compute, expected at most ${mostCost}`)
+      new Incomputable("graph", `${tokens} tokens take ${cost} numbers to compute, expected at most ${mostCost}`)
     )
 }
 
-const checked = (compiled: Compiled, inputs: Inputs): Result.Result<void, Refusal> => {
+const checked = (compiled: Compiled, inputs: Inputs): Result.Result<void, Incomputable> => {
   const tokens = Execution.tokensOf(inputs)
   return tokens === undefined
-    ? Result.fail(new Refusal("logprobs", "is not a vector, expected one value per token"))
+    ? Result.fail(new Incomputable("logprobs", "is not a vector, expected one value per token"))
     : check(compiled, inputs, tokens)
 }
 
@@ -67,11 +67,11 @@ const evaluated = (compiled: Compiled, data: ReadonlyArray<Inputs>) =>
 export const evaluateAll = (
   compiled: Compiled,
   data: ReadonlyArray<Inputs>
-): Result.Result<ReadonlyArray<Evaluation>, Refusal> =>
+): Result.Result<ReadonlyArray<Evaluation>, Incomputable> =>
   Result.map(evaluated(compiled, data), (evaluationOf) => data.map((_, datum) => evaluationOf(datum)))
 
 /** Value, gradient and metrics for the inputs of one datum. */
-export const evaluate = (compiled: Compiled, inputs: Inputs): Result.Result<Evaluation, Refusal> =>
+export const evaluate = (compiled: Compiled, inputs: Inputs): Result.Result<Evaluation, Incomputable> =>
   Result.map(evaluated(compiled, [inputs]), (evaluationOf) => evaluationOf(0))
 
 /** Why an evaluation cannot be trained with, in words. */

@@ -1,5 +1,10 @@
 /**
- * Policy losses of the literature as expressions, each a few lines with its formula and its source.
+ * Policy losses of the literature as expressions, each a few lines with its formula and its source: first those that are computed token
+ * by token, then those that take the tokens of a sequence together, then those with a third policy, then those mixed with cross entropy.
+ *
+ * ℓ is the current and q the sampler's log-probability of a token, A its advantage, d = ℓ − q, ρ = eᵈ, and T the number of action tokens,
+ * over which sums go. π is the proximal policy, that before the first update of the iteration, to which PPO's clip refers: the difference
+ * between sampler and proximal policy becomes a weight. `Objective.proximal` and `Objective.decoupled` train with such losses.
  *
  * @example
  * Rl.run({ model, dataset, sampling: { maxTokens: 64 }, update: { learningRate: 1e-4, loss: PolicyLoss.dppo() } })

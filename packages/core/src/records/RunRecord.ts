@@ -374,3 +374,5 @@ const encodeSync = Schema.encodeSync(codec)
 
 /** One record as a value that JSON can hold. */
 export const toJson = (record: RunRecord): Json => encodeSync(record)
+
+export const version = "0.0.0"

@@ -11,7 +11,6 @@ import type { Json } from "../records/Json.ts"
 import type * as RunRecord from "../records/RunRecord.ts"
 import * as TurnIndices from "../records/TurnIndices.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
-import * as Answers from "../run/Answers.ts"
 import * as Program from "../run/Program.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as CreditNeeds from "./CreditNeeds.ts"
@@ -21,8 +20,24 @@ import * as TrainedTokens from "./metrics/TrainedTokens.ts"
 import type * as RlOptions from "./RlOptions.ts"
 import * as Ages from "./schedule/Ages.ts"
 import * as Dispatcher from "./schedule/Dispatcher.ts"
-import * as Substeps from "./Substeps.ts"
 import * as TooManyDropped from "./TooManyDropped.ts"
+
+/** The datums of one optimizer step. */
+export type Substep = Arr.NonEmptyReadonlyArray<TrainingDatum>
+
+/** Where part `index` of `count` things in `parts` parts begins: trunc(i·n/k). */
+export const boundary = (index: number, count: number, parts: number) => Math.trunc((index * count) / parts)
+
+/** Splits the groups that have datums by group, so that a group's better and worse members meet in one update. */
+export const split = (groups: ReadonlyArray<GroupCredit>, count: number): ReadonlyArray<Substep> => {
+  const credited = groups.filter(({ data }) => data.length > 0)
+  const parts = Math.min(count, credited.length)
+  const start = (index: number) => boundary(index, credited.length, parts)
+  return Array.from({ length: parts }).flatMap((_, index) => {
+    const part = credited.slice(start(index), start(index + 1)).flatMap(({ data }) => data)
+    return Arr.isReadonlyArrayNonEmpty(part) ? [part] : []
+  })
+}
 
 /** Groups in the order in which they are credited, those that were set aside, and the seconds that sampling them took. */
 export interface Sampled {
@@ -132,7 +147,7 @@ export const report = <E, R, CE, CR>(
   const data = updates.flat()
   const discarded = resultsOf(aside)
   const rolledOut = StepMetrics.rollouts([...resultsOf(groups), ...discarded])
-  const logprobsOf = Answers.logprobs(outputs)
+  const logprobsOf = Program.logprobs(outputs)
   const payload = TrainedTokens.encode(data, logprobsOf, iteration)
   return {
     metrics: {
@@ -172,7 +187,7 @@ export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
 ) {
   yield* checkResults(options, sampled)
   const { credits, metrics, replayed } = yield* credit(options, sampled.groups, memory, weights)
-  const updates = Substeps.split(credits, options.substeps)
+  const updates = split(credits, options.substeps)
   const earlier = replayed.length === 0 ? undefined : spread(replayed, updates.length)
   const data = earlier === undefined ? updates : joined(updates, earlier).filter(Arr.isReadonlyArrayNonEmpty)
   const passes = yield* options.loss.passes(data, weights)

@@ -16,7 +16,7 @@ import * as Loss from "../model/Loss.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as SamplingSettings from "../policy/SamplingSettings.ts"
 import type { JsonObject } from "../records/Json.ts"
-import * as GroupOptions from "../rollout/GroupOptions.ts"
+import * as Group from "../rollout/Group.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import * as RunOptions from "../run/RunOptions.ts"
 import * as Check from "../settings/Check.ts"
@@ -37,8 +37,8 @@ export const RolloutSettings = Schema.Struct({
     unit: "problems",
     help: "Problems rolled out at the same time"
   }),
-  memberTimeout: GroupOptions.BoundSettings.fields.memberTimeout,
-  ...GroupOptions.DeadlineSettings.fields,
+  memberTimeout: Group.BoundSettings.fields.memberTimeout,
+  ...Group.DeadlineSettings.fields,
   maxDroppedShare: Setting.number({
     least: 0,
     most: 1,
@@ -81,7 +81,7 @@ export const Settings = Schema.Struct({
 /** Rollouts with the bounds of episodes, which a dataset's author knows and no flag sets. */
 const Bounded = Schema.Struct({
   ...RolloutSettings.fields,
-  ...Struct.pick(GroupOptions.BoundSettings.fields, ["limits", "termination", "graderTimeout", "releaseTimeout"])
+  ...Struct.pick(Group.BoundSettings.fields, ["limits", "termination", "graderTimeout", "releaseTimeout"])
 })
 
 const Program = Schema.Struct({
@@ -236,7 +236,7 @@ const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
 export const defaultGroupTimeout = "1 hour"
 
 /** A member may take as long as its group, which does not wait for it any longer. */
-const deadlines = ({ groupTimeout = defaultGroupTimeout }: GroupOptions.Deadline) => ({
+const deadlines = ({ groupTimeout = defaultGroupTimeout }: Group.Deadline) => ({
   groupTimeout,
   memberTimeout: groupTimeout
 })

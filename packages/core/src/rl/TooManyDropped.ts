@@ -36,7 +36,8 @@ export const among = (
   { iteration, maxDroppedShare }: Pick<TooManyDropped, "iteration" | "maxDroppedShare">
 ): TooManyDropped | undefined => {
   const lost = results.flatMap(GroupResult.lost)
-  if (lost.length === 0 || lost.length / started(results) <= maxDroppedShare) return undefined
+  const members = started(results)
+  if (lost.length === 0 || lost.length / members <= maxDroppedShare) return undefined
   const reasons = [...new Set(lost.map(({ failure }) => failure))].map((reason) => {
     const all = lost.filter(({ failure }) => failure === reason)
     return { reason, count: all.length, example: all[0]?.message ?? "" }
@@ -44,7 +45,7 @@ export const among = (
   return new TooManyDropped({
     iteration,
     dropped: lost.length,
-    started: started(results),
+    started: members,
     maxDroppedShare,
     reasons: reasons.toSorted((left, right) => right.count - left.count)
   })

@@ -15,7 +15,7 @@ import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Setting from "../settings/Setting.ts"
 import * as Attempts from "./Attempts.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
-import * as GroupOptions from "./GroupOptions.ts"
+import * as Group from "./Group.ts"
 import type { GroupResult } from "./GroupResult.ts"
 import { NotPortable, RolloutError } from "./RolloutError.ts"
 
@@ -36,7 +36,7 @@ export const Job = Schema.Struct({
       topK: Count
     })
   }),
-  options: Setting.sent(GroupOptions.BoundSettings),
+  options: Setting.sent(Group.BoundSettings),
   onFailure: Schema.optionalKey(Schema.Struct({
     maxRetries: Schema.Number,
     minSuccessful: Schema.optionalKey(
@@ -69,7 +69,7 @@ export const Executor = Context.Reference<Executor | undefined>("@effect-rl/core
   defaultValue: () => undefined
 })
 
-interface Settings extends GroupOptions.Bounds {
+interface Settings extends Group.Bounds {
   readonly onFailure?: FailurePolicy.FailurePolicy<never, never>
   readonly hooks?: unknown
 }
@@ -82,7 +82,7 @@ export const job = (
   { description }: Policy.Policy<unknown, unknown>,
   options: Settings
 ): Result.Result<Job, NotPortable | InvalidOption> => {
-  const invalid = GroupOptions.invalid(builder, options)
+  const invalid = Group.invalid(builder, options)
   if (invalid !== undefined) return Result.fail(invalid)
   const { key, task } = builder
   if (task === undefined) return notPortable("a group's builder", "make it with a RolloutTask")
@@ -97,7 +97,7 @@ export const job = (
     group: key,
     task: task.success,
     policy: description,
-    options: Setting.send(GroupOptions.BoundSettings, options),
+    options: Setting.send(Group.BoundSettings, options),
     ...(onFailure === undefined ? {} : { onFailure })
   })
 }

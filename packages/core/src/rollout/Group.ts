@@ -1,36 +1,180 @@
-/** The members of one group, each in a scope of its own, and then the group's rewards. */
+/** Rolls out one group: its members, each in a scope of its own, and then the group's rewards. */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { EnvGroup, EnvGroupBuilder, GroupReward } from "../env/EnvGroupBuilder.ts"
 import * as Grader from "../env/Grader.ts"
+import * as Limits from "../env/Limits.ts"
+import * as TerminationReward from "../env/message/TerminationReward.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Attempt from "../records/Attempt.ts"
 import type { MemberKey } from "../records/Key.ts"
 import * as Score from "../records/Score.ts"
+import * as Check from "../settings/Check.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as Setting from "../settings/Setting.ts"
 import * as Attempts from "./Attempts.ts"
 import * as Episode from "./Episode.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
-import * as Grading from "./Grading.ts"
-import * as GroupOptions from "./GroupOptions.ts"
+import * as Given from "./Given.ts"
 import type { FailureReport, GradingTime, Group, GroupResult, Skipped } from "./GroupResult.ts"
-import * as Release from "./Release.ts"
-import { MemberTimedOut, type Reason, RolloutError } from "./RolloutError.ts"
+import type { Hooks } from "./Hooks.ts"
+import { MemberTimedOut, type Reason, RolloutError, Violation } from "./RolloutError.ts"
 import * as TimeLimit from "./TimeLimit.ts"
+
+/** How long the rollout of one group may take, wherever it is rolled out. */
+export const DeadlineSettings = Schema.Struct({
+  groupTimeout: Setting.duration({
+    help:
+      "Longest time for all attempts at one problem, from its opening to its rewards; a group that takes longer is skipped. Unless given, unbounded where pace is synchronous and otherwise 1 hour"
+  })
+})
+export interface Deadline extends Schema.Codec.Encoded<typeof DeadlineSettings> {}
+
+/** Options that can be sent to where a group is rolled out. */
+export const BoundSettings = Schema.Struct({
+  iteration: Setting.int({ least: 0, help: "Part of every key and seed; 0 unless given" }),
+  seed: Setting.int({
+    least: 0,
+    help:
+      "The run's seed, from which environments and graders derive theirs; 0 unless given. The policy has a seed of its own"
+  }),
+  samplerStep: Setting.int({ least: 0, help: "Optimizer steps that led to the policy's weights; 0 unless given" }),
+  limits: Setting.group(Limits.LimitSettings),
+  termination: Setting.group(TerminationReward.TerminationSettings),
+  memberTimeout: Setting.duration({
+    help: "Longest time for opening a group, and for one attempt; unbounded unless given"
+  }),
+  graderTimeout: Setting.duration({
+    help:
+      "Longest time for a group's rewards, and for a grader; unless given, memberTimeout for the rewards, and 10 minutes otherwise"
+  }),
+  releaseTimeout: Setting.duration({
+    help:
+      "Longest time to wait for an attempt's releases once it is over, and with a memberTimeout also for its acquisitions; 30 seconds unless given"
+  })
+})
+export interface Bounds extends Schema.Codec.Encoded<typeof BoundSettings> {}
+
+/** The hooks' errors and requirements add to the environment's. */
+export interface Options<in E = unknown, in PE = unknown, HE = never, HR = never> extends Bounds {
+  /** Default `FailurePolicy.dropUngraded`. */
+  readonly onFailure?: FailurePolicy.FailurePolicy<E | NoInfer<HE>, PE>
+  readonly hooks?: Hooks<HE, HR>
+}
+
+/** Options whose hooks have the environment's types of errors and requirements. */
+interface Settings<E, R, PE> extends Bounds {
+  readonly onFailure?: FailurePolicy.FailurePolicy<E, PE>
+  readonly hooks?: Hooks<E, R>
+}
+
+const checks = Setting.checks(BoundSettings)
+
+/** The first invalid option. */
+export const invalid = (
+  { key, size }: Pick<EnvGroupBuilder<unknown, unknown>, "key" | "size">,
+  options: Bounds,
+  { maxRetries, minSuccessful }: Pick<FailurePolicy.FailurePolicy, "maxRetries" | "minSuccessful"> = {}
+): InvalidOption | undefined => {
+  const sizeIsValid = Check.option(`size of group "${key}"`, size, Check.whole(1))
+  return Check.broken([
+    sizeIsValid,
+    ...checks(options),
+    Check.option("onFailure.maxRetries", maxRetries, {
+      expected: "a number from 0 on",
+      accepts: (value) => value >= 0
+    }),
+    Check.option("onFailure.minSuccessful", sizeIsValid.holds ? minSuccessful?.(size) : undefined, Check.whole(1, size))
+  ])
+}
+
+/** Checks how many groups are rolled out at the same time. */
+export const invalidConcurrency = (concurrency: number): InvalidOption | undefined =>
+  Check.broken([Check.option("concurrency", concurrency, Check.whole(1))])
+
+const rewardsViolation = (rewards: ReadonlyArray<GroupReward>, count: number) => {
+  if (rewards.length !== count) {
+    const found = `${rewards.length} rewards`
+    return new Violation({ field: "groupRewards", found, expected: `one per trajectory (${count})` })
+  }
+  for (const [index, { reward, score }] of rewards.entries()) {
+    const at = `groupRewards[${index}]`
+    const expected = Given.expectedReward(reward)
+    if (expected !== undefined) return new Violation({ field: `${at}.reward`, found: String(reward), expected })
+    const [field, found] = score === undefined ? [] : Given.wrongNumber(score) ?? []
+    if (field === undefined) continue
+    return new Violation({ field: `${at}.score.${field}`, found: String(found), expected: "a finite number" })
+  }
+  return undefined
+}
+
+const noReward: GroupReward = { reward: 0 }
+
+/** A group and the options that it was rolled out with. */
+interface Asked<E, R> {
+  readonly key: string
+  readonly group: EnvGroup<E, R>
+  readonly options: Bounds
+  readonly release: Attempts.Release
+  readonly attempt: number
+}
+
+/** The rewards that the group itself gives. */
+const graded = <E, R>(
+  { attempt, group, key, options, release }: Asked<E, R>,
+  trajectories: ReadonlyArray<Trajectory>
+) => {
+  if (group.groupRewards === undefined || TerminationReward.skipsGrading(options.termination ?? {}, trajectories)) {
+    return Effect.succeed(trajectories.map(() => noReward))
+  }
+  const { iteration = 0, seed = 0 } = options
+  const given = Attempt.group(seed, { iteration, group: key, attempt })
+  const errorOf = (reason: Reason) => new RolloutError({ group: key, member: Attempts.wholeGroup, reason })
+  const failed = (error: E | RolloutError) => ({ _tag: "GraderFailed", error }) as const
+  const rewarded = group.groupRewards(trajectories, given).pipe(
+    Effect.mapError(failed),
+    Effect.tap((rewards) => {
+      const reason = rewardsViolation(rewards, trajectories.length)
+      return reason === undefined ? Effect.void : Effect.fail(failed(errorOf(reason)))
+    })
+  )
+  const limit = options.graderTimeout ?? options.memberTimeout
+  const abandonable = Grader.run(Attempts.abandonable(rewarded, release, Attempts.wholeGroup))
+  return limit === undefined ? abandonable : Effect.provideService(abandonable, Grader.GraderTimeout, limit)
+}
+
+/** The group's rewards, one per trajectory, adjusted by the rewards of endings. */
+const rewardsOf = <E, R>(
+  asked: Asked<E, R>,
+  trajectories: ReadonlyArray<Trajectory>
+): Effect.Effect<ReadonlyArray<GroupReward>, FailurePolicy.Failure<E, never>, R> => {
+  if (trajectories.length === 0) return Effect.succeed([])
+  const { termination } = asked.options
+  const rewarded = graded(asked, trajectories)
+  if (termination === undefined) return rewarded
+  return Effect.map(
+    rewarded,
+    (rewards) =>
+      trajectories.map((trajectory, index) =>
+        TerminationReward.apply(termination, trajectory, rewards[index] ?? noReward)
+      )
+  )
+}
 
 /** One group being rolled out. */
 interface Run<E, R, PE, PR> {
   readonly builder: EnvGroupBuilder<E, R>
   readonly policy: Policy.Policy<PE, PR>
-  readonly options: GroupOptions.Settings<E, R, PE>
+  readonly options: Settings<E, R, PE>
   readonly failures: FailurePolicy.FailurePolicy<E, PE>
   readonly budget: Attempts.Budget
-  readonly release: Release.Release
+  readonly release: Attempts.Release
   readonly scope: Scope.Scope
   readonly retried: Array<FailureReport>
   readonly dropped: Array<FailureReport>
@@ -64,7 +208,7 @@ const timedMember = <A, E, R, PE, PR, R2>(
   memberTimeout === undefined
     ? effect
     : TimeLimit.within(
-      Release.abandonable(effect, release, member),
+      Attempts.abandonable(effect, release, member),
       memberTimeout,
       (limit) => errorOf(builder, member, new MemberTimedOut({ limit }))
     )
@@ -103,7 +247,7 @@ const grade = <E, R, PE, PR>(
   Effect.gen(function*() {
     const { builder, options, release } = run
     const began = yield* Clock.currentTimeMillis
-    const rewards = yield* Grading.grade(
+    const rewards = yield* rewardsOf(
       { key: builder.key, group, options, release, attempt },
       members.flatMap((member) => Option.toArray(member))
     ).pipe(Effect.provideService(Grader.Graded, nameOf(run, Attempts.wholeGroup)))
@@ -136,7 +280,7 @@ const independent = Effect.fnUntraced(function*<E, R, PE, PR>(run: Run<E, R, PE,
   const opening = attempts(
     run,
     Attempts.wholeGroup,
-    () => Release.inChildScope(run.scope, run.release, Attempts.wholeGroup, open(run))
+    () => Attempts.inChildScope(run.scope, run.release, Attempts.wholeGroup, open(run))
   )
   const group = yield* Attempts.settle(opening, run.failures, Attempts.skip)
   const scope = yield* Scope.fork(run.scope, "parallel")
@@ -144,7 +288,7 @@ const independent = Effect.fnUntraced(function*<E, R, PE, PR>(run: Run<E, R, PE,
     const played = attempts(
       run,
       member,
-      (attempt) => Release.inChildScope(scope, run.release, member, play(run, group, member, attempt))
+      (attempt) => Attempts.inChildScope(scope, run.release, member, play(run, group, member, attempt))
     )
     const finished = Effect.map(played, (trajectory) => {
       run.budget.finished++
@@ -168,7 +312,7 @@ const coupled = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
       run.builder.size,
       (member) =>
         Effect.flatMap(
-          Release.childScope(scope, run.release, member),
+          Attempts.childScope(scope, run.release, member),
           (held) =>
             Scope.provide(Attempts.caught(play(run, group, member, attempt), { group: run.builder.key, member }), held)
         )
@@ -179,7 +323,7 @@ const coupled = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
   const attempted = attempts(
     run,
     Attempts.wholeGroup,
-    (attempt) => Release.inChildScope(run.scope, run.release, Attempts.wholeGroup, whole(attempt))
+    (attempt) => Attempts.inChildScope(run.scope, run.release, Attempts.wholeGroup, whole(attempt))
   )
   return Attempts.settle(attempted, run.failures, Attempts.skip)
 }
@@ -233,7 +377,7 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { grading, members, reward
 }
 
 /** Limits the graders of environments as well. */
-const withGraderTimeout = ({ graderTimeout }: GroupOptions.Bounds) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+const withGraderTimeout = ({ graderTimeout }: Bounds) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   graderTimeout === undefined ? effect : Effect.provideService(effect, Grader.GraderTimeout, graderTimeout)
 
 /** A defect is raised with the name of the member in which it occurred. */
@@ -265,22 +409,22 @@ const defaultReleaseTimeout = Duration.seconds(30)
 export const roll = <E, R, PE, PR>(
   builder: EnvGroupBuilder<E, R>,
   policy: Policy.Policy<PE, PR>,
-  options: GroupOptions.Settings<E, R, PE>
+  options: Settings<E, R, PE>
 ): Effect.Effect<GroupResult, E | PE | RolloutError | InvalidOption, Exclude<R, Scope.Scope> | PR> =>
   Effect.suspend(
     (): Effect.Effect<GroupResult, E | PE | RolloutError | InvalidOption, Exclude<R, Scope.Scope> | PR> => {
       const failures: FailurePolicy.FailurePolicy<E, PE> = options.onFailure ?? FailurePolicy.dropUngraded
-      const invalid = GroupOptions.invalid(builder, options, failures)
-      if (invalid !== undefined) return Effect.fail(invalid)
+      const refused = invalid(builder, options, failures)
+      if (refused !== undefined) return Effect.fail(refused)
       const scope = Scope.makeUnsafe()
-      const release: Release.Release = {
+      const release: Attempts.Release = {
         group: builder.key,
         timeout: Duration.fromInputUnsafe(options.releaseTimeout ?? defaultReleaseTimeout),
         aborts: failures.otherwise.Died === "abort"
       }
       const budget = Attempts.budget(failures, builder.size)
       return rollIn({ builder, policy, options, failures, budget, release, scope, retried: [], dropped: [] }).pipe(
-        Effect.onExit((exit) => Release.close(scope, exit, release, Attempts.wholeGroup))
+        Effect.onExit((exit) => Attempts.close(scope, exit, release, Attempts.wholeGroup))
       )
     }
   )

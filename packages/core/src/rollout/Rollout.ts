@@ -12,7 +12,7 @@ import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
 import type { MemberKey } from "../records/Key.ts"
-import * as Tally from "../records/Tally.ts"
+import * as Usage from "../records/Usage.ts"
 import * as Check from "../settings/Check.ts"
 import { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Attempts from "./Attempts.ts"
@@ -20,8 +20,8 @@ import * as Episode from "./Episode.ts"
 import * as Executor from "./Executor.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import * as Group from "./Group.ts"
+import { type Deadline, invalidConcurrency, type Options } from "./Group.ts"
 import { GroupLog } from "./GroupLog.ts"
-import { type Deadline, invalidConcurrency, type Options } from "./GroupOptions.ts"
 import type { GroupResult, Skipped } from "./GroupResult.ts"
 import type { RolloutError } from "./RolloutError.ts"
 
@@ -117,13 +117,13 @@ const logged = <E, R>(
     const origin = { iteration, step, key }
     const recalled = yield* log.recall(origin)
     if (Option.isSome(recalled)) {
-      yield* Tally.add(recalled.value.usage)
+      yield* Usage.count(recalled.value.usage)
       return recalled.value.result
     }
     const startedAt = yield* Clock.currentTimeMillis
-    const [result, usage] = yield* Tally.measure(roll)
+    const [result, usage] = yield* Usage.measure(roll)
     yield* log.write(origin, { result, usage }, (yield* Clock.currentTimeMillis) - startedAt)
-    yield* Tally.add(usage)
+    yield* Usage.count(usage)
     return result
   })
 

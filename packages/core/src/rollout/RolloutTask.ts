@@ -20,7 +20,6 @@ import * as Attempts from "./Attempts.ts"
 import type { Job } from "./Executor.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import * as Group from "./Group.ts"
-import type * as GroupOptions from "./GroupOptions.ts"
 import type { GroupResult } from "./GroupResult.ts"
 import { RolloutError, TaskFailed } from "./RolloutError.ts"
 
@@ -55,7 +54,7 @@ export const failed = (group: string, error: unknown) => {
 export const make = <P, E = never, R = never, HE = never, HR = never>(name: string, options: {
   readonly payload: Schema.Codec<P, unknown>
   readonly builder: (payload: P) => EnvGroupBuilder<E, R>
-  readonly rollout?: Pick<GroupOptions.Options<NoInfer<E>, unknown, HE, HR>, "onFailure" | "hooks">
+  readonly rollout?: Pick<Group.Options<NoInfer<E>, unknown, HE, HR>, "onFailure" | "hooks">
 }): RolloutTask<P, E, R | HR> => {
   const codec = Schema.toCodecJson(options.payload)
   const encode = Schema.encodeResult(codec)

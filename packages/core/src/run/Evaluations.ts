@@ -1,17 +1,24 @@
-/** Evaluations of a run: before training, between iterations when due, and at the end. */
+/**
+ * Evaluations of a run: before training, between iterations when due, and at the end. Training waits for them, or they go on beside it, one
+ * after the other, on weights that were saved for them, so that a resumed run can take up what it had not finished.
+ */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
-import type { Weights } from "../backend/Weights.ts"
+import { Tinker } from "../backend/Tinker.ts"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import * as Weights from "../backend/Weights.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
 import * as RunRecord from "../records/RunRecord.ts"
+import type { RunError } from "../records/RunStore.ts"
 import * as Spent from "../records/Spent.ts"
-import * as Tally from "../records/Tally.ts"
+import * as Usage from "../records/Usage.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
-import * as Halting from "./Halting.ts"
-import type { RunState } from "./RunState.ts"
-import * as Forecast from "./spending/Forecast.ts"
+import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as RunState from "./RunState.ts"
+import * as Budget from "./spending/Budget.ts"
 
 /** The weights before an iteration, and the optimizer steps behind them. */
 export interface Place {
@@ -26,20 +33,20 @@ export const measuredIn = (story: ReadonlyArray<RunRecord.RunRecord>) =>
   new Set(story.filter(RunRecord.guards.Evaluated).map((record) => nameOf(record.evaluator, record)))
 
 /** The evaluators that have not measured these weights yet. */
-export const pending = <EE, ER>({ evaluators, measured }: RunState<EE, ER>, place: Place) =>
+export const unmeasured = <EE, ER>({ evaluators, measured }: RunState.RunState<EE, ER>, place: Place) =>
   evaluators.filter(({ name }) => !measured.has(nameOf(name, place)))
 
 /** Measures weights, and records what came out. */
 export const measure = Effect.fnUntraced(function*<EE, ER>(
-  run: RunState<EE, ER>,
+  run: RunState.RunState<EE, ER>,
   evaluator: Evaluator<EE, ER>,
   at: Place,
-  weights: Weights
+  weights: Weights.Weights
 ) {
   const place = { ...at, evaluator: evaluator.name }
   const startedAt = yield* Clock.currentTimeMillis
   // Tokens of an evaluation count for no iteration.
-  const [{ metrics, reward, score }] = yield* Tally.measure(evaluator.evaluate(weights)).pipe(
+  const [{ metrics, reward, score }] = yield* Usage.measure(evaluator.evaluate(weights)).pipe(
     Effect.provideService(GroupLog, run.groups({ _tag: "Evaluation", ...place }))
   )
   run.measured.add(nameOf(evaluator.name, at))
@@ -60,7 +67,7 @@ export const measure = Effect.fnUntraced(function*<EE, ER>(
 
 /** Evaluates while training waits, so that the cost of the evaluation is known. */
 const measureNow = Effect.fnUntraced(function*<EE, ER>(
-  run: RunState<EE, ER>,
+  run: RunState.RunState<EE, ER>,
   evaluator: Evaluator<EE, ER>,
   { iteration, step }: Place
 ) {
@@ -68,23 +75,111 @@ const measureNow = Effect.fnUntraced(function*<EE, ER>(
   const before = yield* run.budget.spent
   yield* measure(run, evaluator, { iteration, step }, run.weights("evaluation"))
   const spent = yield* run.budget.spent
-  yield* Ref.update(run.evaluated, (evaluated) => Forecast.once(evaluated, Spent.since(before, spent)))
+  yield* Ref.update(run.evaluated, (evaluated) => Budget.once(evaluated, Spent.since(before, spent)))
 })
 
 /** Every evaluator in turn, on the weights as they are, unless it has measured them; given up where the budget is exhausted. */
-export const all = <EE, ER>(run: RunState<EE, ER>, iteration: number) =>
+export const all = <EE, ER>(run: RunState.RunState<EE, ER>, iteration: number) =>
   Stream.unwrap(Effect.map(Ref.get(run.status), ({ steps: step }) => {
     const place = { iteration, step }
-    return Stream.fromIterable(pending(run, place)).pipe(
+    return Stream.fromIterable(unmeasured(run, place)).pipe(
       Stream.flatMap((evaluator) => run.ledger.watch(measureNow(run, evaluator, place)))
     )
-  })).pipe(Halting.when(run.halted))
+  })).pipe(RunState.endWhen(run.halted))
 
 /** Whether an evaluation is due before an iteration; the one after the last iteration belongs to the run's end. */
 export const isDue = <EE, ER>(
-  { evaluators, iterations, settings: { evalEvery } }: RunState<EE, ER>,
+  { evaluators, iterations, settings: { evalEvery } }: RunState.RunState<EE, ER>,
   iteration: number
 ) => evaluators.length > 0 && evalEvery > 0 && iteration < iterations && iteration % evalEvery === 0
 
-export const whenDue = <EE, ER>(run: RunState<EE, ER>, iteration: number) =>
+export const whenDue = <EE, ER>(run: RunState.RunState<EE, ER>, iteration: number) =>
   isDue(run, iteration) ? all(run, iteration) : Stream.empty
+
+type Failure<EE> = EE | TinkerError | RunError | InvalidOption
+
+export interface EvaluationsBeside<out EE, out ER> {
+  /** Evaluations that the run had begun and not finished when it was opened. */
+  readonly resumed: Stream.Stream<unknown, Failure<EE>, ER>
+  /** Begins to evaluate the weights as they are where that is due, once earlier evaluations are over. */
+  readonly whenDue: (iteration: number) => Stream.Stream<unknown, Failure<EE>, ER>
+  /** Waits for the evaluations under way. */
+  readonly settled: Stream.Stream<unknown, Failure<EE>, ER>
+}
+
+/** Longer than an evaluation takes, and than an interrupted run is left alone. */
+const weightsTtl = "7 days"
+
+/** Evaluations that were unfinished at the point where a run resumes. */
+export const unfinished = (story: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<RunRecord.Evaluating> => {
+  const left = new Map<string, RunRecord.Evaluating>()
+  for (const record of story) {
+    if (record._tag !== "Evaluating" && record._tag !== "Evaluated") continue
+    const name = JSON.stringify([record.evaluator, record.iteration])
+    if (record._tag === "Evaluated") left.delete(name)
+    else left.set(name, record)
+  }
+  return [...left.values()]
+}
+
+/** The unfinished evaluations whose weights were saved: they continue beside training. */
+export const savedOf = (unfinished: ReadonlyArray<RunRecord.Evaluating>): ReadonlyArray<RunState.SavedEvaluation> =>
+  unfinished.flatMap((begun) => begun.weights === undefined ? [] : [{ ...begun, weights: begun.weights }])
+
+/** Makes them in the scope of the run; the end of the scope interrupts evaluations under way. */
+export const beside = Effect.fnUntraced(function*<EE, ER>(run: RunState.RunState<EE, ER>) {
+  const tinker = yield* Tinker
+  const scope = yield* Effect.scope
+  let underWay: Fiber.Fiber<void, Failure<EE>> | undefined
+
+  const evaluate = Effect.fnUntraced(
+    function*(
+      { evaluator: name, iteration, step, weights: modelPath, weightsDigest: digest }: RunState.SavedEvaluation
+    ) {
+      const evaluator = run.evaluators.find((one) => one.name === name)
+      if (evaluator === undefined) return
+      const client = yield* tinker.createSamplingClient({ modelPath, ...(digest === undefined ? {} : { digest }) })
+      const sampler = yield* run.limited({ client, step }, "evaluation")
+      const { training } = Weights.fromSamplingClient(sampler.client)
+      yield* measure(run, evaluator, { iteration, step }, { sampler: Effect.succeed(sampler), training })
+    },
+    Effect.scoped
+  )
+
+  const begin = Effect.fnUntraced(function*(evaluations: ReadonlyArray<RunState.SavedEvaluation>) {
+    const all = Effect.forEach(evaluations, evaluate, { discard: true })
+    underWay = yield* Effect.forkIn(Effect.raceFirst(all, Effect.asVoid(run.halted)), scope)
+  })
+
+  const join = Effect.suspend(() => underWay === undefined ? Effect.void : Fiber.join(underWay))
+
+  const beginNow = Effect.fnUntraced(function*(iteration: number) {
+    yield* join
+    const { steps: step } = yield* Ref.get(run.status)
+    const pending = unmeasured(run, { iteration, step })
+    if (pending.length === 0) return
+    const name = `evaluation-${String(iteration).padStart(6, "0")}`
+    const savedOf = yield* run.client.saveWeightsForSampler(name, { ttl: weightsTtl })
+    const { digest: weightsDigest, path: weights } = yield* savedOf.await
+    const evaluations = pending.map((evaluator) => ({
+      iteration,
+      step,
+      evaluator: evaluator.name,
+      weights,
+      ...(weightsDigest === undefined ? {} : { weightsDigest })
+    }))
+    yield* Effect.forEach(evaluations, (begun) => run.ledger.append({ entry: { _tag: "Evaluating", ...begun } }))
+    yield* begin(evaluations)
+  })
+
+  const evaluations: EvaluationsBeside<EE, ER> = {
+    resumed: Stream.fromEffect(begin(run.unfinished)),
+    whenDue: (iteration) => {
+      const isResumed = run.unfinished.some((begun) => begun.iteration === iteration)
+      if (isDue(run, iteration) && !isResumed) return run.ledger.watch(beginNow(iteration))
+      return Stream.fromEffect(Effect.suspend(() => underWay?.pollUnsafe() === undefined ? Effect.void : join))
+    },
+    settled: run.ledger.watch(join)
+  }
+  return evaluations
+})

@@ -1,10 +1,13 @@
-/** Opening a run: a new one, or an old one at its newest checkpoint. */
+/** Opening a run: a new one at its program's start with a new adapter, or an old one at its newest checkpoint. */
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as RcRef from "effect/RcRef"
 import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import type { Capabilities } from "../backend/Capabilities.ts"
 import * as AdaptiveLimiter from "../backend/limiter/AdaptiveLimiter.ts"
 import { Tinker } from "../backend/Tinker.ts"
 import type { TrainingClient } from "../backend/TrainingClient.ts"
@@ -12,22 +15,115 @@ import type { Sampler } from "../backend/Weights.ts"
 import type { JsonObject } from "../records/Json.ts"
 import * as RunRecord from "../records/RunRecord.ts"
 import { type RunError, RunStore } from "../records/RunStore.ts"
-import { version } from "../records/Version.ts"
+import * as Usage from "../records/Usage.ts"
 import * as Executor from "../rollout/Executor.ts"
 import * as Setting from "../settings/Setting.ts"
+import * as Checkpoints from "./Checkpoints.ts"
 import * as Evaluations from "./Evaluations.ts"
-import * as EvaluationsBeside from "./EvaluationsBeside.ts"
 import * as GroupRecords from "./GroupRecords.ts"
-import * as Ledger from "./Ledger.ts"
 import type { Program } from "./Program.ts"
-import { ResumeError, ResumeMismatch } from "./ResumeError.ts"
+import { CheckpointUnreadable, ResumeError, ResumeMismatch } from "./ResumeError.ts"
 import * as RunOptions from "./RunOptions.ts"
-import type { RunState, Status } from "./RunState.ts"
+import * as RunState from "./RunState.ts"
 import * as Segments from "./Segments.ts"
-import * as Forecast from "./spending/Forecast.ts"
-import * as Spending from "./spending/Spending.ts"
-import * as Start from "./Start.ts"
-import * as Warnings from "./Warnings.ts"
+import * as Budget from "./spending/Budget.ts"
+
+/** A run that is about to be opened. */
+interface Opened {
+  readonly capabilities: Pick<Capabilities, "lossReduction">
+  readonly settings: Pick<RunOptions.Resolved["run"], "iterations">
+  readonly program: Pick<Program<never>, "length" | "shortBatch">
+  /** The hash of the sources of its environments and graders. */
+  readonly code: string | undefined
+  /** The run's records so far. */
+  readonly story: ReadonlyArray<RunRecord.RunRecord>
+}
+
+const ofReduction = ({ capabilities: { lossReduction } }: Opened) =>
+  lossReduction === "token-sum"
+    ? undefined
+    : `the backend's losses are reduced as "${lossReduction}", learning rates are for sums over tokens`
+
+const ofLength = ({ program: { length }, settings: { iterations = 0 } }: Opened) =>
+  iterations <= length
+    ? undefined
+    : `run.iterations is ${iterations}, but the data end after ${length}, and the run with them: more epochs repeat the data`
+
+const ofShortBatch = ({ program: { shortBatch }, settings: { iterations = Infinity } }: Opened) =>
+  shortBatch === undefined || shortBatch.batch >= iterations
+    ? undefined
+    : `the last batch of each epoch has ${shortBatch.rows} of ${shortBatch.batchSize} rows: dropRemainder leaves it out`
+
+const ofCode = ({ code, story }: Opened) => {
+  const before = story.findLast(RunRecord.guards.Opened)?.code
+  return before === undefined || code === undefined || before === code
+    ? undefined
+    : "the source of the environments or graders is not what this run began with: earlier and later rewards may not be "
+      + "comparable; begin another run to keep them apart"
+}
+
+/** The warnings of a run that is about to be opened. */
+const warnings = (opening: Opened): ReadonlyArray<string> =>
+  [ofReduction, ofLength, ofShortBatch, ofCode].flatMap((warning) => warning(opening) ?? [])
+
+interface Start<out Cursor> {
+  readonly client: TrainingClient
+  readonly position: Checkpoints.Position
+  /** The position's cursor, decoded. */
+  readonly cursor: Cursor
+  /** The checkpoint's record; undefined for a run that begins. */
+  readonly saved: RunRecord.Saved | undefined
+}
+
+const newClient = Effect.fnUntraced(function*<EE, ER>(
+  { loadCheckpointPath, model }: RunOptions.RunOptions<EE, ER>,
+  { lora: { rank, ...parts }, run: { seed } }: RunOptions.Resolved
+) {
+  const tinker = yield* Tinker
+  const client = yield* tinker.createLoraTrainingClient({ baseModel: model.name, loraRank: rank, seed, ...parts })
+  if (loadCheckpointPath !== undefined) {
+    const loaded = yield* client.loadState(loadCheckpointPath, { optimizer: false })
+    yield* loaded.await
+  }
+  return client
+})
+
+const begin = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
+  program: Program<Cursor, E, R>,
+  options: RunOptions.RunOptions<EE, ER>,
+  resolved: RunOptions.Resolved
+) {
+  const client = yield* newClient(options, resolved)
+  const cursor = yield* Effect.orDie(Schema.encodeEffect(program.cursor)(program.start))
+  const position: Checkpoints.Position = { iteration: 0, optimizerSteps: 0, usage: Usage.zero, cursor }
+  const start: Start<Cursor> = { client, position, cursor: program.start, saved: undefined }
+  return start
+})
+
+const continueFrom = Effect.fnUntraced(function*<Cursor, E, R>(
+  program: Program<Cursor, E, R>,
+  { client, saved }: Checkpoints.Resumed
+) {
+  const { name: run } = yield* RunStore
+  const { iteration } = saved
+  const cursor = yield* Effect.mapError(
+    Schema.decodeEffect(program.cursor)(saved.cursor),
+    ({ message }) => new ResumeError({ reason: new CheckpointUnreadable({ run, iteration, detail: message }) })
+  )
+  const start: Start<Cursor> = { client, position: Checkpoints.position(saved), cursor, saved }
+  return start
+})
+
+/** The start of a run with the records that still count; fails where the program cannot read the cursor of the checkpoint. */
+const startOf = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
+  program: Program<Cursor, E, R>,
+  options: RunOptions.RunOptions<EE, ER>,
+  resolved: RunOptions.Resolved,
+  story: ReadonlyArray<RunRecord.RunRecord>
+) {
+  const resumed = yield* Checkpoints.resume(story)
+  return Option.isSome(resumed) ? yield* continueFrom(program, resumed.value) : yield* begin(program, options, resolved)
+})
 
 /** Whether a record says that an iteration is done; until then, a run may begin anew with other options. */
 const hasBegun = RunRecord.isAnyOf(["Updated", "Saved"])
@@ -70,7 +166,7 @@ const identityOf = <Cursor, E, R, EE, ER>(
 ) => ({ program: program.name, ...RunOptions.identity(options, resolved), ...program.identity })
 
 /** The weights that are sampled from: those of the newest optimizer step, made when they are first asked for. */
-const samplerOf = Effect.fnUntraced(function*(client: TrainingClient, status: Ref.Ref<Status>) {
+const samplerOf = Effect.fnUntraced(function*(client: TrainingClient, status: Ref.Ref<RunState.Status>) {
   const executor = yield* Executor.Executor
   return yield* RcRef.make({
     acquire: Effect.gen(function*() {
@@ -82,7 +178,7 @@ const samplerOf = Effect.fnUntraced(function*(client: TrainingClient, status: Re
   })
 })
 
-const statusAt = ({ position, saved }: Start.Start<unknown>): Status => ({
+const statusAt = ({ position, saved }: Start<unknown>): RunState.Status => ({
   position,
   steps: position.optimizerSteps,
   isWhole: true,
@@ -96,14 +192,14 @@ const opened = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   options: RunOptions.RunOptions<EE, ER>,
   settings: RunOptions.Resolved["run"],
   given: Pick<RunRecord.Opened, "identity" | "code" | "iterations" | "warnings">,
-  { position: { iteration }, saved }: Start.Start<Cursor>
+  { position: { iteration }, saved }: Start<Cursor>
 ) {
   const entry: RunRecord.Entry = {
     _tag: "Opened",
     program: program.name,
-    version,
+    version: RunRecord.version,
     ...given,
-    settings: { ...Setting.record(RunOptions.RunSettings, settings), ...(yield* Spending.settings) },
+    settings: { ...Setting.record(RunOptions.RunSettings, settings), ...(yield* Budget.recordedPrices) },
     capabilities: { ...options.model.capabilities },
     iteration,
     resumedFrom: saved?.statePath ?? null,
@@ -128,18 +224,18 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
   const settings = resolved.run
   const { read } = yield* RunStore
   const records = yield* Stream.runCollect(read)
-  yield* Spending.check(settings, model.name, records)
+  yield* Budget.check(settings, model.name, records)
   const story = RunRecord.current(records)
   const identity = { ...identityOf(program, options, resolved), ...(yield* RunOptions.Identity) }
   const isSame = yield* hasSameIdentity(story, identity)
-  const start = yield* Start.find(program, options, resolved, story)
+  const start = yield* startOf(program, options, resolved, story)
   const { client, cursor, position, saved } = start
   const after = continuesAfter(saved)
-  const budget = yield* Spending.budget({ settings, model: model.name, records })
-  const ledger = Spending.warn(budget, yield* Ledger.make)
+  const budget = yield* Budget.reopen({ settings, model: model.name, records })
+  const ledger = RunState.warning(budget, yield* RunState.makeLedger)
   const failure = yield* Deferred.make<never, RunError>()
   const kept = isSame ? story.filter(({ sequence }) => sequence <= after) : []
-  const unfinished = EvaluationsBeside.unfinished(kept)
+  const unfinished = Evaluations.unfinished(kept)
   const groups = yield* GroupRecords.make({
     records: Segments.of(records, identity),
     unfinished,
@@ -156,17 +252,17 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
   const iterations = Math.min(settings.iterations ?? Infinity, program.length)
   const known = Number.isFinite(iterations) ? iterations : null
   const code = yield* codeOf(program)
-  const warnings = Warnings.of({ capabilities: model.capabilities, settings, program, code, story })
-  yield* Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })
-  const described = { identity, iterations: known, warnings, ...(code === undefined ? {} : { code }) }
+  const said = warnings({ capabilities: model.capabilities, settings, program, code, story })
+  yield* Effect.forEach(said, (warning) => Effect.logWarning(warning), { discard: true })
+  const described = { identity, iterations: known, warnings: said, ...(code === undefined ? {} : { code }) }
   yield* ledger.append({ entry: yield* opened(program, options, settings, described, start) })
-  const run: RunState<EE, ER> = {
+  const run: RunState.RunState<EE, ER> = {
     settings,
     evaluators: options.run?.evaluators ?? [],
     iterations,
     start: position,
-    opened: Spending.before(records),
-    evaluated: yield* Ref.make(Forecast.nothing),
+    opened: Budget.spentBefore(records),
+    evaluated: yield* Ref.make(Budget.nothing),
     isComplete: saved?.kind === "final" && position.iteration >= iterations,
     client,
     sampler,
@@ -178,7 +274,7 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
     budget,
     ledger,
     measured: Evaluations.measuredIn(kept),
-    unfinished: EvaluationsBeside.saved(unfinished),
+    unfinished: Evaluations.savedOf(unfinished),
     groups,
     halted: Effect.raceFirst(budget.exhausted, Deferred.await(failure)),
     status

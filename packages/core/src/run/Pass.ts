@@ -4,15 +4,90 @@
  * @example
  * const passes = Pass.ofArray(data, Loss.importanceSampling)
  */
-import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Arr from "effect/Array"
-import type * as Effect from "effect/Effect"
-import * as LossSubmission from "../backend/LossSubmission.ts"
-import type { TinkerError } from "../backend/TinkerError.ts"
-import type { CustomLoss, TrainingClient } from "../backend/TrainingClient.ts"
+import * as Effect from "effect/Effect"
+import * as LossGraphPass from "../backend/LossGraphPass.ts"
+import type { Pending } from "../backend/Pending.ts"
+import * as RequestRules from "../backend/RequestRules.ts"
+import { TinkerError, Unsupported } from "../backend/TinkerError.ts"
+import type { CustomLoss, ForwardBackwardOutput, TrainingClient } from "../backend/TrainingClient.ts"
 import type * as LossExpression from "../losses/LossExpression.ts"
 import type * as Datum from "../model/Datum.ts"
 import type * as Loss from "../model/Loss.ts"
+
+/** The backend knew the loss by name, computed its graph in one pass, or gave log-probabilities and took a gradient. */
+export type Route = "name" | "graph" | "two-pass"
+
+/** A submitted pass, and the route that it took. */
+export interface Submitted<out E = TinkerError> {
+  readonly pending: Pending<ForwardBackwardOutput, E>
+  readonly route: Route
+}
+
+type Data<X extends LossExpression.Extras> = Arr.NonEmptyReadonlyArray<LossExpression.Example<X>>
+
+type Attempt = Effect.Effect<Submitted, TinkerError>
+
+/** Adds to a submitted pass the route that it took. */
+const by = (route: Route) =>
+<E, R>(
+  submitted: Effect.Effect<Pending<ForwardBackwardOutput, E>, TinkerError, R>
+): Effect.Effect<Submitted<E>, TinkerError, R> => Effect.map(submitted, (pending) => ({ pending, route }))
+
+/** Tries the next route where the backend does not have this one. */
+const orElse = (next: () => Attempt) => (attempt: Attempt): Attempt =>
+  Effect.catchIf(attempt, ({ reason }) => reason._tag === "Unsupported", next)
+
+const unavailable = (operation: string) =>
+  Effect.fail(
+    new TinkerError({
+      operation,
+      reason: new Unsupported({ capability: operation, detail: "the backend computes no loss graphs" })
+    })
+  )
+
+/** Log-probabilities off the mask may be NaN. */
+const byName = <X extends LossExpression.Extras>(
+  client: TrainingClient,
+  data: Data<X>,
+  loss: Loss.Loss<"PolicyTokens">
+) => by("name")(client.forwardBackward<"PolicyTokens">(data, loss, { logprobs: "counted" }))
+
+const checked = <X extends LossExpression.Extras>(data: Data<X>) =>
+  Effect.mapError(
+    RequestRules.policyData(data),
+    (reason) => new TinkerError({ operation: "forwardBackward", reason })
+  )
+
+/**
+ * Submits by name where the backend has the loss, otherwise in one pass by its graph, otherwise in two passes. All routes give the same
+ * gradient. Fails as `Unsupported` where the backend offers no route, and as `Rejected` where the data do not fit the loss.
+ *
+ * @example
+ * ```ts
+ * const { pending, route } = yield* Pass.submit(training, data, PolicyLoss.dppo())
+ * ```
+ */
+export const submit = Effect.fnUntraced(function*<X extends LossExpression.Extras = {}>(
+  client: TrainingClient,
+  data: Data<X>,
+  loss: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression<X>
+): Effect.fn.Return<Submitted, TinkerError> {
+  if (!("scope" in loss)) return yield* byName(client, data, loss)
+  yield* checked(data)
+  const graph = Effect.suspend(() =>
+    by("graph")(
+      client.forwardBackwardGraph?.(LossGraphPass.fromExamples(data, loss), loss.graph) ??
+        unavailable("forwardBackwardGraph")
+    )
+  )
+  const twoPass = () =>
+    by("two-pass")(LossGraphPass.twoPass(client, LossGraphPass.fromExamples(data, loss), loss.graph))
+  const others = () => orElse(twoPass)(graph)
+  return yield* loss.equivalent === undefined
+    ? others()
+    : orElse(others)(byName(client, data, loss.equivalent))
+})
 
 /** Data and a loss; the gradients of all passes of an update add up. */
 export interface Pass<out E = never, out R = never> {
@@ -22,7 +97,7 @@ export interface Pass<out E = never, out R = never> {
   /** Positions of all its datums. */
   readonly tokens: number
   /** Queues the pass; returns when the backend has accepted it, with how the loss was submitted. */
-  readonly submit: (client: TrainingClient) => Effect.Effect<LossSubmission.Submitted<TinkerError | E>, TinkerError, R>
+  readonly submit: (client: TrainingClient) => Effect.Effect<Submitted<TinkerError | E>, TinkerError, R>
 }
 
 const sizes = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>) => ({
@@ -32,33 +107,33 @@ const sizes = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>) => ({
 
 /** A pass with one of the backend's own losses. Its log-probabilities may be NaN where the loss reads none. */
 export const make = <K extends Datum.Kind>(
-  data: NonEmptyReadonlyArray<Datum.Datum<NoInfer<K>>>,
+  data: Arr.NonEmptyReadonlyArray<Datum.Datum<NoInfer<K>>>,
   loss: Loss.Loss<K>
 ): Pass => ({
   ...sizes(data),
   loss: loss.name,
-  submit: (client) => LossSubmission.by("name")(client.forwardBackward(data, loss, { logprobs: "counted" }))
+  submit: (client) => by("name")(client.forwardBackward(data, loss, { logprobs: "counted" }))
 })
 
 /** A pass with a loss expression: by name, by its graph or in two passes, whichever the backend has first. */
 export const expression = <X extends LossExpression.Extras>(
-  data: NonEmptyReadonlyArray<LossExpression.Example<X>>,
+  data: Arr.NonEmptyReadonlyArray<LossExpression.Example<X>>,
   loss: LossExpression.LossExpression<X>
 ): Pass => ({
   ...sizes(data),
   loss: loss.name,
-  submit: (client) => LossSubmission.submit(client, data, loss)
+  submit: (client) => submit(client, data, loss)
 })
 
 /** A pass with a loss that is computed in this process, across datums if need be. */
 export const custom = <E, R>(
   name: string,
-  data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
+  data: Arr.NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
   loss: CustomLoss<E, R>
 ): Pass<E, R> => ({
   ...sizes(data),
   loss: name,
-  submit: (client) => LossSubmission.by("two-pass")(client.forwardBackwardCustom(data, loss))
+  submit: (client) => by("two-pass")(client.forwardBackwardCustom(data, loss))
 })
 
 /** A pass over the data, or no pass if there are no data. */

@@ -2,15 +2,14 @@
 import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { Route } from "../backend/LossSubmission.ts"
 import type { ForwardBackwardOutput, OptimStepOutput } from "../backend/TrainingClient.ts"
 import type { Weights } from "../backend/Weights.ts"
 import type { ShortBatch } from "../data/Epochs.ts"
 import type { AdamParams } from "../model/AdamParams.ts"
-import type * as Datum from "../model/Datum.ts"
+import * as Datum from "../model/Datum.ts"
 import type { Json, JsonObject } from "../records/Json.ts"
 import type * as RunRecord from "../records/RunRecord.ts"
-import type { Pass } from "./Pass.ts"
+import type { Pass, Route } from "./Pass.ts"
 
 /** One optimizer step. */
 export interface Update<out E = never, out R = never> {
@@ -143,3 +142,18 @@ export const update = <E, R>(
   adam,
   tokens: passes.reduce((sum, { tokens }) => sum + tokens, 0)
 })
+
+/** The log-probabilities of a datum's targets `[T]` under the weights before its update; undefined where no pass gave any. */
+export type LogprobsOf = (datum: Datum.Datum<Datum.Kind>) => Float32Array | undefined
+
+/** A loss may train on a copy of a datum, which has the origin of the datum. */
+const idOf = (datum: Datum.Datum<Datum.Kind>) => datum.origin === undefined ? datum : Datum.idOf(datum.origin)
+
+/** The answers of an iteration's updates; of two about one datum, the first. */
+export const logprobs = (outputs: ReadonlyArray<UpdateOutput>): LogprobsOf => {
+  const found = new Map<ReturnType<typeof idOf>, Float32Array>()
+  for (const { answers } of outputs.flatMap(({ passes }) => passes)) {
+    for (const { datum, logprobs } of answers) if (!found.has(idOf(datum))) found.set(idOf(datum), logprobs)
+  }
+  return (datum) => found.get(idOf(datum))
+}

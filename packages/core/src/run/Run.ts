@@ -4,7 +4,9 @@
  */
 import type * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import { Metering } from "../backend/Metering.ts"
@@ -12,28 +14,24 @@ import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { RunRecord } from "../records/RunRecord.ts"
 import type { RunError, RunStore } from "../records/RunStore.ts"
-import * as Tally from "../records/Tally.ts"
+import * as Usage from "../records/Usage.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Evaluations from "./Evaluations.ts"
-import * as EvaluationsBeside from "./EvaluationsBeside.ts"
-import * as Finishing from "./Finishing.ts"
 import * as GroupRecords from "./GroupRecords.ts"
-import * as Halting from "./Halting.ts"
 import * as InFlight from "./InFlight.ts"
 import * as Opening from "./Opening.ts"
 import type { Iteration, Program } from "./Program.ts"
 import type { ResumeError } from "./ResumeError.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import * as RunState from "./RunState.ts"
-import * as Saving from "./Saving.ts"
 
 /** What any run can fail with, beside the errors of its program and its evaluators. */
 export type Error = TinkerError | RunError | ResumeError | InvalidOption
 
 interface Running<Cursor, E, R, EE, ER> extends InFlight.Running<Cursor, E, R, EE, ER> {
   /** Undefined where training waits for evaluations. */
-  readonly beside: EvaluationsBeside.EvaluationsBeside<EE, ER> | undefined
+  readonly beside: Evaluations.EvaluationsBeside<EE, ER> | undefined
 }
 
 /**
@@ -58,11 +56,11 @@ export const stream = <Cursor, E, R, EE = never, ER = never>(
     const running: Running<Cursor, E, R, EE, ER> = {
       program,
       run,
-      beside: program.evaluatesBeside === true ? yield* EvaluationsBeside.make(run) : undefined,
+      beside: program.evaluatesBeside === true ? yield* Evaluations.beside(run) : undefined,
       inFlight: yield* Ref.make<ReadonlyArray<InFlight.InFlight<Cursor, E, R>>>([]),
-      tally: Tally.make()
+      tally: Usage.tally()
     }
-    const saveLast = yield* Effect.cached(Finishing.finishLast(saveUnsaved(running), run.settings.interruptTimeout))
+    const saveLast = yield* Effect.cached(finishingLast(saveUnsaved(running), run.settings.interruptTimeout))
     yield* Effect.addFinalizer(() => saveLast)
     const stages = (running.beside?.resumed ?? Stream.empty).pipe(
       Stream.concat(evaluateWhenDue(running, run.start.iteration)),
@@ -86,13 +84,13 @@ const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, fro
   return Stream.suspend(() => program.iterations(from, run.weights("training"), run.iterations)).pipe(
     Stream.takeUntil((element) => element._tag === "Iteration" && ++count === remaining),
     Stream.provideService(GroupLog, run.groups(GroupRecords.training)),
-    Halting.when(run.halted),
+    RunState.endWhen(run.halted),
     Stream.flatMap((element) =>
       element._tag === "Progress"
         ? Stream.fromEffect(Effect.forEach(element.notes, run.ledger.append, { discard: true }))
         : iterate(running, element)
     ),
-    Stream.provideService(Tally.Tally, running.tally)
+    Stream.provideService(Usage.Tally, running.tally)
   )
 }
 
@@ -103,7 +101,7 @@ const iterate = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, i
     const tokens = iteration.updates.reduce((sum, update) => sum + (update.tokens ?? 0), 0)
     if (!(yield* run.budget.train(tokens))) return Stream.empty
     const ending = yield* Deferred.make<void>()
-    const submitting = Finishing.finish(
+    const submitting = finishing(
       InFlight.submit(running, iteration, Deferred.await(ending)),
       run.settings.interruptTimeout,
       Deferred.succeed(ending, undefined)
@@ -120,7 +118,7 @@ const conclude = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, 
     const inFlight = yield* Ref.get(running.inFlight)
     if (inFlight.at(-1)?.iteration !== iteration) return Stream.empty
     const submitted = (yield* Ref.get(run.status)).position.iteration + inFlight.length
-    const isDue = Saving.due(run, submitted) !== undefined || Evaluations.isDue(run, submitted)
+    const isDue = RunState.saveDue(run, submitted) !== undefined || Evaluations.isDue(run, submitted)
     yield* inTime(running, InFlight.settleDownTo(running, isDue ? 0 : program.ahead))
     return Stream.make(undefined).pipe(
       Stream.concat(isDue ? saveWhenDue(running, submitted) : Stream.empty),
@@ -133,11 +131,11 @@ const conclude = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, 
 const inTime = <Cursor, E, R, EE, ER, A, E2, R2>(
   { run }: Running<Cursor, E, R, EE, ER>,
   effect: Effect.Effect<A, E2, R2>
-) => Finishing.finish(effect, run.settings.interruptTimeout)
+) => finishing(effect, run.settings.interruptTimeout)
 
 const saveWhenDue = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, done: number) => {
-  const kind = Saving.due(running.run, done)
-  return kind === undefined ? Stream.empty : Stream.fromEffect(inTime(running, Saving.save(running.run, kind)))
+  const kind = RunState.saveDue(running.run, done)
+  return kind === undefined ? Stream.empty : Stream.fromEffect(inTime(running, RunState.save(running.run, kind)))
 }
 
 /** The last evaluation and the final checkpoint, unless the run had them already. */
@@ -158,7 +156,7 @@ const end = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>({ run }: Running<C
   const { position: { iteration }, saved } = yield* Ref.get(run.status)
   const reached = yield* run.budget.reached
   const isSaved = run.isComplete || (reached !== undefined && saved.iteration === iteration && saved.path !== null)
-  const checkpoint = isSaved ? saved.path : yield* Saving.save(run, reached === undefined ? "final" : "interrupted")
+  const checkpoint = isSaved ? saved.path : yield* RunState.save(run, reached === undefined ? "final" : "interrupted")
   const spent = yield* run.budget.spent
   yield* run.ledger.append({
     entry: { _tag: "Finished", iteration, reason: reached ?? "completed", checkpoint, spent }
@@ -185,7 +183,7 @@ const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
     if (!before.isOver) yield* InFlight.settleDownTo(running, 0)
     const { isOver, isWhole, position: { iteration }, saved } = yield* Ref.get(run.status)
     if (isWhole && iteration > saved.iteration) {
-      yield* Saving.save(run, "interrupted")
+      yield* RunState.save(run, "interrupted")
       yield* Effect.logInfo(`saved after ${iteration} iterations`)
     }
     if (isOver) return
@@ -195,3 +193,41 @@ const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
   }).pipe(
     Effect.catch((error) => Effect.logWarning(`the last iterations could not be saved: ${RunState.messageOf(error)}`))
   )
+
+/** Waits for a fiber; after `limit` interrupts it, so that a backend that does not answer cannot keep the run from ending. */
+const awaited = <A, E>(fiber: Fiber.Fiber<A, E>, limit: Duration.Input) => {
+  const time = Duration.format(Duration.fromInputUnsafe(limit))
+  const giveUp = Effect.andThen(
+    Effect.logError(`not finished ${time} after the run was over: given up, and not saved`),
+    Effect.forkDetach(Fiber.interrupt(fiber), { startImmediately: true })
+  )
+  return Fiber.await(fiber).pipe(
+    Effect.asVoid,
+    Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.asVoid(giveUp) })
+  )
+}
+
+/** Detached from the run, so that interrupting the run does not interrupt the work. */
+const begun = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkDetach(effect, { startImmediately: true })
+
+/**
+ * Makes an interruption wait for the effect, but no longer than `limit`. `hurry` runs first, to make the effect skip work that is not
+ * needed.
+ */
+const finishing = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  limit: Duration.Input,
+  hurry: Effect.Effect<unknown> = Effect.void
+): Effect.Effect<A, E, R> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(
+      begun(effect),
+      (fiber) => Effect.onInterrupt(restore(Fiber.join(fiber)), () => Effect.andThen(hurry, awaited(fiber, limit)))
+    )
+  )
+
+/** Runs the effect where it cannot be interrupted, as in a finalizer, and waits for it no longer than `limit`. */
+const finishingLast = <R>(
+  effect: Effect.Effect<void, never, R>,
+  limit: Duration.Input
+): Effect.Effect<void, never, R> => Effect.flatMap(begun(effect), (fiber) => awaited(fiber, limit))

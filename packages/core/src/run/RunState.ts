@@ -1,29 +1,84 @@
-/** The state of a run in progress. */
+/** The state of a run in progress: its records, its position, its newest checkpoint, and the functions that change them. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import * as Queue from "effect/Queue"
 import * as RcRef from "effect/RcRef"
 import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
 import type { Lane } from "../backend/limiter/AdaptiveLimiter.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { TrainingClient } from "../backend/TrainingClient.ts"
 import type { Sampler, Weights } from "../backend/Weights.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
-import type { RunError } from "../records/RunStore.ts"
+import type { RunRecord } from "../records/RunRecord.ts"
+import { type RunError, RunStore } from "../records/RunStore.ts"
 import type { Spent } from "../records/Spent.ts"
 import type { GroupLog } from "../rollout/GroupLog.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
-import type { Position } from "./Checkpoints.ts"
+import * as Checkpoints from "./Checkpoints.ts"
 import type { Purpose } from "./GroupRecords.ts"
-import type { Ledger } from "./Ledger.ts"
+import type { Note } from "./Program.ts"
 import type { Resolved } from "./RunOptions.ts"
-import type { Budget } from "./spending/Budget.ts"
-import type { Done } from "./spending/Forecast.ts"
+import type { Budget, Done } from "./spending/Budget.ts"
+
+/** The records of a running run: appended to its store, and handed on to the stream that the caller listens to. */
+export interface Ledger {
+  readonly append: (note: Note) => Effect.Effect<RunRecord, RunError>
+  /** Emits all records appended before and during each element of `stages`, in order. */
+  readonly records: <E, R>(stages: Stream.Stream<unknown, E, R>) => Stream.Stream<RunRecord, E, R>
+  /** Runs an effect; emits an element whenever something was appended meanwhile, and one at its end. */
+  readonly watch: <A, E, R>(effect: Effect.Effect<A, E, R>) => Stream.Stream<void, E, R>
+}
+
+export const makeLedger = Effect.gen(function*() {
+  const store = yield* RunStore
+  const listeners = new Set<() => void>()
+  let appended: ReadonlyArray<RunRecord> = []
+
+  const drain = Effect.sync(() => {
+    const records = appended
+    appended = []
+    return records
+  })
+
+  const ledger: Ledger = {
+    append: ({ entry, payload }) =>
+      Effect.tap(store.append(entry, payload), (record) =>
+        Effect.sync(() => {
+          appended = [...appended, record]
+          for (const listener of listeners) listener()
+        })),
+    records: (stages) =>
+      Stream.make(undefined).pipe(
+        Stream.concat(stages),
+        Stream.mapEffect(() => drain),
+        Stream.flattenIterable,
+        Stream.catchCause((cause) =>
+          Stream.concat(Stream.flattenIterable(Stream.fromEffect(drain)), Stream.failCause(cause))
+        )
+      ),
+    watch: (effect) =>
+      Stream.callback((queue) =>
+        Effect.gen(function*() {
+          const listener = () => void Queue.offerUnsafe(queue, undefined)
+          yield* Effect.acquireRelease(
+            Effect.sync(() => listeners.add(listener)),
+            () => Effect.sync(() => listeners.delete(listener))
+          )
+          yield* effect
+          listener()
+          yield* Queue.end(queue)
+        })
+      )
+  }
+  return ledger
+})
 
 /** What changes from iteration to iteration. */
 export interface Status {
   /** After the last iteration that was settled. */
-  readonly position: Position
+  readonly position: Checkpoints.Position
   /** Optimizer steps submitted. */
   readonly steps: number
   /** False while the weights belong to no whole number of iterations. */
@@ -49,7 +104,7 @@ export interface RunState<EE, ER> {
   /** Iterations of the whole run; `Infinity` where it has no end. */
   readonly iterations: number
   /** The run's position when it was opened. */
-  readonly start: Position
+  readonly start: Checkpoints.Position
   /** The run's spending when it was opened. */
   readonly opened: Spent
   /** Whether it was resumed from the checkpoint that ended it. */
@@ -100,3 +155,45 @@ export const fail = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>, c
     run.ledger.append({ entry: { _tag: "Failed", iteration, error: tagOf(error), message: messageOf(error), spent } })
   )
 })
+
+/** The kind of checkpoint that is due after `done` iterations; the last one is saved when the run ends. */
+export const saveDue = <EE, ER>(
+  { iterations, settings: { rollingSaveEvery, saveEvery } }: RunState<EE, ER>,
+  done: number
+): "periodic" | "rolling" | undefined => {
+  const isEvery = (every: number) => every > 0 && done % every === 0
+  if (done >= iterations) return undefined
+  return isEvery(saveEvery) ? "periodic" : isEvery(rollingSaveEvery) ? "rolling" : undefined
+}
+
+/** Saves the weights where the run stands, records the checkpoint and gives its path. */
+export const save = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>, kind: Checkpoints.Kind) {
+  const { position } = yield* Ref.get(run.status)
+  const { rollingSaveTtl, saveTtl } = run.settings
+  const ttl = kind === "rolling" ? rollingSaveTtl : saveTtl
+  const { note, path } = yield* Checkpoints.save(run.client, position, kind, ttl)
+  yield* run.ledger.append(note)
+  yield* update(run, { saved: { iteration: position.iteration, path } })
+  return path
+})
+
+/** A ledger that appends each warning of the budget after the record that caused it, but nothing after the last record of a run. */
+export const warning = ({ warnings }: Budget, ledger: Ledger): Ledger => ({
+  ...ledger,
+  append: (note) =>
+    Effect.tap(ledger.append(note), (record) => {
+      if (!("spent" in record) || record._tag === "Finished" || record._tag === "Failed") return Effect.void
+      const say = (message: string) => ledger.append({ entry: { _tag: "Warning", message } })
+      return Effect.flatMap(warnings, Effect.forEach(say, { discard: true }))
+    })
+})
+
+/**
+ * Ends a stream, interrupting what it is working on, when `halted` completes; fails it when `halted` fails. Unlike
+ * `Stream.interruptWhen`, never works on an element before it is asked for.
+ */
+export const endWhen = <E2, R2>(halted: Effect.Effect<unknown, E2, R2>) => <A, E, R>(self: Stream.Stream<A, E, R>) =>
+  Stream.transformPull(
+    self,
+    (pull) => Effect.succeed(Effect.raceFirst(pull, Effect.flatMap(halted, () => Cause.done())))
+  )

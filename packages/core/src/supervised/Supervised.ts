@@ -7,9 +7,8 @@ import type * as Datum from "../model/Datum.ts"
 import * as Loss from "../model/Loss.ts"
 import type { RunRecord } from "../records/RunRecord.ts"
 import type { RunStore } from "../records/RunStore.ts"
-import * as Answers from "../run/Answers.ts"
 import * as Pass from "../run/Pass.ts"
-import type * as Program from "../run/Program.ts"
+import * as Program from "../run/Program.ts"
 import * as Run from "../run/Run.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as ExampleIteration from "./ExampleIteration.ts"
@@ -34,7 +33,7 @@ const iteration = (
     data,
     passes: Pass.ofArray(data, Loss.crossEntropy),
     metrics: (outputs) => {
-      const logprobsOf = Answers.logprobs(outputs)
+      const logprobsOf = Program.logprobs(outputs)
       const sums = Nll.sums(data, data.map((datum) => logprobsOf(datum) ?? new Float32Array()))
       return { "optim/datums": data.length, "optim/target_tokens": sums.targets, ...Nll.mean(sums) }
     }

@@ -1,8 +1,8 @@
 import { Loss, PolicyLoss, Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Datum, ModelInput, type TrainingClient } from "@effect-rl/core/backend"
-import * as LossSubmission from "@effect-rl/core/backend/LossSubmission"
 import { LossExpression, LossTerm, Objective } from "@effect-rl/core/losses"
 import type { TrainingData } from "@effect-rl/core/program"
+import * as Pass from "@effect-rl/core/run/Pass"
 import type { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Array, Effect, Stream } from "effect"
@@ -159,7 +159,7 @@ describe("Objective.custom", () => {
     )
     const submit = (client: TrainingClient.TrainingClient, data: readonly [TrainingData.TrainingDatum]) =>
       // @ts-expect-error A loss across datums has no graph.
-      LossSubmission.submit(client, data, across)
+      Pass.submit(client, data, across)
     assert.isFunction(submit)
     // @ts-expect-error An expression with extras needs an objective that computes them.
     const update: NonNullable<Rl.Options["update"]> = { loss: PolicyLoss.truncated() }

@@ -14,7 +14,7 @@ import {
   RunOptions,
   SamplingSettings
 } from "@effect-rl/core/program"
-import * as GroupOptions from "@effect-rl/core/rollout/GroupOptions"
+import * as Group from "@effect-rl/core/rollout/Group"
 import { Schema } from "effect"
 import { expect, it } from "vitest"
 
@@ -25,7 +25,7 @@ const structs: Readonly<Record<string, Setting.Struct>> = {
   "update.loss": Schema.Struct(NamedLoss.options),
   "update.adam": Adam.AdamSettings,
   "update.kl": KlPenalty.KlSettings,
-  "rollout.bounds": GroupOptions.BoundSettings,
+  "rollout.bounds": Group.BoundSettings,
   "rollout.limits": Limits.LimitSettings,
   "rollout.termination": TerminationReward.TerminationSettings,
   update: RlOptions.UpdateSettings,

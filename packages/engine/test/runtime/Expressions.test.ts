@@ -1,8 +1,8 @@
 import { Loss, PolicyLoss, Tinker } from "@effect-rl/core"
 import { Datum, LossGraphPass } from "@effect-rl/core/backend"
 import type { TrainingClient } from "@effect-rl/core/backend"
-import * as LossSubmission from "@effect-rl/core/backend/LossSubmission"
 import { LossExpression, LossTerm } from "@effect-rl/core/losses"
+import { Pass } from "@effect-rl/core/program"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
@@ -141,7 +141,7 @@ layer(TestEngine.layer(2))((it) => {
             yield* run(onePass(inputs, negated(expression).graph))
             assert.isBelow(yield* norm, 1e-5 * size)
           }
-          const { pending, route } = yield* LossSubmission.submit(client, data, expression)
+          const { pending, route } = yield* Pass.submit(client, data, expression)
           yield* pending.await
           assert.strictEqual(route, equivalent === undefined ? "graph" : "name")
           const row = table.find(([, cell]) => cell === `\`${name}\``)

@@ -1,7 +1,7 @@
 import { PolicyLoss, Tinker } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
-import * as LossSubmission from "@effect-rl/core/backend/LossSubmission"
 import type { LossExpression, LossGraph } from "@effect-rl/core/losses"
+import { Pass } from "@effect-rl/core/program"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
@@ -30,7 +30,7 @@ const losses = [
 const train = Effect.fnUntraced(function*(loss: LossExpression.LossExpression) {
   const tinker = yield* Tinker.Tinker
   const client = yield* tinker.createLoraTrainingClient({ baseModel: Script.defaultModel, loraRank: 4, seed: 1 })
-  const { pending, route } = yield* LossSubmission.submit(client, [datum, datum], loss)
+  const { pending, route } = yield* Pass.submit(client, [datum, datum], loss)
   const { logprobs, metrics } = yield* pending.await
   const step = yield* Effect.flatMap(client.optimStep({ learningRate: 0.1 }), (pending) => pending.await)
   return { route, logprobs, loss: metrics["loss:sum"] ?? NaN, norm: step.metrics["grad_norm"] ?? NaN }

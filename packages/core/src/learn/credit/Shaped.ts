@@ -7,7 +7,7 @@ import * as Statistics from "../../records/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 import * as Check from "../../settings/Check.ts"
 import type { InvalidOption } from "../../settings/InvalidOption.ts"
-import { type Credit, identityOf, traitsOf } from "./Assigned.ts"
+import { type Credit, identityOf, traitsOf } from "./FromRewards.ts"
 
 /** A member's changed reward. */
 export type Shape = (reward: number, trajectory: Trajectory.Trajectory, group: GroupResult.Group) => number

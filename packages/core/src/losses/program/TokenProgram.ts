@@ -4,8 +4,18 @@
  */
 import type { LossGraph, Node } from "../LossGraph.ts"
 import * as Pointwise from "./Pointwise.ts"
-import { Refusal } from "./Refusal.ts"
 import * as Register from "./Register.ts"
+
+/** The node of a graph that cannot be computed, and why. */
+export class Incomputable extends Error {
+  readonly node: string
+  readonly detail: string
+  constructor(node: string, detail: string) {
+    super(`${node}: ${detail}`)
+    this.node = node
+    this.detail = detail
+  }
+}
 
 type Register = Register.Register
 
@@ -173,7 +183,7 @@ const valueOf = (building: Building, node: Node): Register | undefined => {
 }
 
 const refuse = (node: string, detail: string): never => {
-  throw new Refusal(node, detail)
+  throw new Incomputable(node, detail)
 }
 
 const refOf = (value: Argument | undefined) =>
@@ -189,7 +199,7 @@ const outputOf = ({ args: [output], name }: Node) => {
     : { loss, metrics: Object.entries(dict).map(([metric, value]) => [metric, refOf(value) ?? ""] as const) }
 }
 
-/** The program of a graph. Throws a `Refusal` where a graph has other values or operations. */
+/** The program of a graph. Throws `Incomputable` where a graph has other values or operations. */
 export const make = ({ graph, inputs, name }: LossGraph): TokenProgram => {
   const wide = inputs.find(({ rank }) => rank === 2)
   if (wide !== undefined) return refuse(wide.name, "has rank 2, expected 0 or 1: one target per token")

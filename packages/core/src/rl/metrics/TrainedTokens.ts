@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import type { TrainingDatum } from "../../learn/TrainingData.ts"
 import * as TurnIndices from "../../records/TurnIndices.ts"
 import * as Base64Array from "../../rollout/payload/Base64Array.ts"
-import type { LogprobsOf } from "../../run/Answers.ts"
+import type { LogprobsOf } from "../../run/Program.ts"
 
 const Datum = Schema.Struct({
   group: Schema.String,

@@ -7,15 +7,19 @@ import * as FiberMap from "effect/FiberMap"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as RcRef from "effect/RcRef"
+import * as Ref from "effect/Ref"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
 import type { TinkerError } from "../../backend/TinkerError.ts"
 import type { Weights } from "../../backend/Weights.ts"
+import * as History from "../../data/History.ts"
 import type { RLDataset } from "../../data/RLDataset.ts"
 import type { EnvGroupBuilder } from "../../env/EnvGroupBuilder.ts"
 import * as Signal from "../../learn/Signal.ts"
 import * as Policy from "../../policy/Policy.ts"
-import * as Tally from "../../records/Tally.ts"
+import * as RunRecord from "../../records/RunRecord.ts"
+import { type RunError, RunStore } from "../../records/RunStore.ts"
 import * as Usage from "../../records/Usage.ts"
 import { type Finished, GroupLog } from "../../rollout/GroupLog.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
@@ -26,8 +30,46 @@ import { InvalidOption } from "../../settings/InvalidOption.ts"
 import * as DynamicSampling from "../DynamicSampling.ts"
 import type * as RlOptions from "../RlOptions.ts"
 import * as Dispatch from "./Dispatch.ts"
-import * as Outcomes from "./Outcomes.ts"
 import * as Replay from "./Replay.ts"
+
+/** The history of the iterations so far; it stays empty for a dataset that does not read it. */
+interface Tracker {
+  readonly history: Effect.Effect<History.History>
+  readonly add: (iteration: number, results: ReadonlyArray<GroupResult.GroupResult>) => Effect.Effect<void>
+}
+
+const outcome = (iteration: number, result: GroupResult.GroupResult): History.Outcome => ({
+  iteration,
+  key: result.key,
+  rewards: GroupResult.isSkipped(result) ? [] : Array.from(result.rewardsG).filter(Number.isFinite)
+})
+
+/** The history that a stored run has recorded before `iteration`. */
+const recorded = Effect.fnUntraced(function*(iteration: number) {
+  const store = yield* RunStore
+  const records = RunRecord.current(yield* Stream.runCollect(store.read))
+  const outcomes = records.flatMap((record): ReadonlyArray<History.Outcome> =>
+    record._tag === "GroupRolledOut" && record.evaluator === undefined && record.iteration < iteration
+      ? [{ iteration: record.iteration, key: record.key, rewards: record.rewards.filter(Number.isFinite) }]
+      : []
+  )
+  return History.fromOutcomes(outcomes)
+})
+
+/** Tracks outcomes from `iteration` on, beginning with what the run's store has of earlier iterations. */
+const tracker = Effect.fnUntraced(function*<E, R>(
+  { readsHistory = false }: Pick<RLDataset<E, R>, "readsHistory">,
+  iteration: number
+): Effect.fn.Return<Tracker, RunError, RunStore> {
+  const history = yield* Ref.make(readsHistory ? yield* recorded(iteration) : History.empty)
+  return {
+    history: Ref.get(history),
+    add: (iteration, results) =>
+      readsHistory
+        ? Ref.update(history, (before) => History.extend(before, results.map((result) => outcome(iteration, result))))
+        : Effect.void
+  }
+})
 
 export type Error<E> = E | TinkerError | RolloutError | InvalidOption
 
@@ -94,7 +136,7 @@ const isInformative = (result: GroupResult.GroupResult) =>
   !GroupResult.isSkipped(result) && Signal.isInformative(result)
 
 /** The builders of the dataset's batches, each loaded once while it is needed. */
-const batches = <E, R>({ batch, length }: RLDataset<E, R>, seed: number, history: Outcomes.Tracker["history"]) => {
+const batches = <E, R>({ batch, length }: RLDataset<E, R>, seed: number, history: Tracker["history"]) => {
   const known = new Map<number, ReadonlyArray<EnvGroupBuilder<E, R>>>()
   const load = Effect.fnUntraced(function*(index: number) {
     const loaded = known.get(index)
@@ -139,7 +181,7 @@ const unknownGroup = ({ batch, key }: Dispatch.Begun) =>
 
 /** Counts the tokens of groups for the iteration that settles them; a group that never ended has none. */
 const count = (groups: ReadonlyArray<Partial<Finished>>) =>
-  Tally.add(groups.reduce((sum, { usage = Usage.zero }) => Usage.add(sum, usage), Usage.zero))
+  Usage.count(groups.reduce((sum, { usage = Usage.zero }) => Usage.add(sum, usage), Usage.zero))
 
 /** Makes a dispatcher in the scope of a run's stream; the end of the scope interrupts all groups on their way. */
 export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, R, CE, CR>) {
@@ -147,7 +189,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
   const { dataset, rollout: { concurrency = Rollout.defaultConcurrency, ...rollout }, sampling, seed } = options
   const settings = settingsOf(given)
   const schedule = Dispatch.make(settings, (given.rules ?? Dispatch.rules)(settings))
-  const outcomes = yield* Outcomes.tracker(dataset, from.iteration)
+  const outcomes = yield* tracker(dataset, from.iteration)
   const { forget, load } = batches(dataset, seed, outcomes.history)
   const newest = yield* RcRef.make({ acquire: weights.sampler, idleTimeToLive: Duration.infinity })
   const fibers = yield* FiberMap.make<string>()
@@ -199,7 +241,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
         ended = state.iteration
         return log.write(isPlain(options) ? origin : { ...origin, began: group.began, ended }, own, milliseconds)
       }
-      const [result, usage] = yield* Tally.measure(Effect.provideService(rolled, GroupLog, { ...log, write }))
+      const [result, usage] = yield* Usage.measure(Effect.provideService(rolled, GroupLog, { ...log, write }))
       return { ended: ended ?? state.iteration, own: { result, usage } }
     })
   })

@@ -1,7 +1,7 @@
 import { Evaluator, Rl, RunRecord } from "@effect-rl/core"
 import { Usage } from "@effect-rl/core/backend"
-import { Forecast } from "@effect-rl/core/program"
 import { Spent } from "@effect-rl/core/records"
+import { evaluationsAfter } from "@effect-rl/core/run/spending/Budget"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import * as Task from "../../rl/Task.ts"
@@ -37,9 +37,9 @@ describe("A forecast", () => {
     for (let done = 0; done <= iterations; done++) {
       const due = Array.from({ length: iterations - done }, (_, index) => done + index)
         .filter((iteration) => iteration % evalEvery === 0)
-      const left = Forecast.evaluationsAfter(done, { iterations, evalEvery, evaluators: 2 })
+      const left = evaluationsAfter(done, { iterations, evalEvery, evaluators: 2 })
       assert.strictEqual(left, 2 * (due.length + 1))
     }
-    assert.strictEqual(Forecast.evaluationsAfter(0, { iterations, evalEvery: 0, evaluators: 2 }), 0)
+    assert.strictEqual(evaluationsAfter(0, { iterations, evalEvery: 0, evaluators: 2 }), 0)
   })
 })

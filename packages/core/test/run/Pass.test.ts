@@ -1,7 +1,7 @@
 import { PolicyLoss, Tinker, TinkerError } from "@effect-rl/core"
 import { Datum, LossGraphPass, ModelInput, type TrainingClient } from "@effect-rl/core/backend"
-import * as LossSubmission from "@effect-rl/core/backend/LossSubmission"
 import { LossExpression, LossGraph } from "@effect-rl/core/losses"
+import { Pass } from "@effect-rl/core/program"
 import { Call, Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
@@ -33,7 +33,7 @@ const submitted = <X extends LossExpression.Extras>(
 ) =>
   Effect.gen(function*() {
     const client = yield* training
-    const { pending, route } = yield* LossSubmission.submit({ ...client, ...change(client) }, [example], expression)
+    const { pending, route } = yield* Pass.submit({ ...client, ...change(client) }, [example], expression)
     return { route, output: yield* pending.await }
   }).pipe(Effect.scoped, Effect.provide(ScriptedTinker.layer()))
 
@@ -73,7 +73,7 @@ describe("a loss expression is submitted", () => {
     Effect.gen(function*() {
       const log = yield* Call.CallLog
       const client = yield* training
-      yield* LossSubmission.submit(client, [datum()], PolicyLoss.dppo())
+      yield* Pass.submit(client, [datum()], PolicyLoss.dppo())
       const step = yield* client.optimStep({ learningRate: 1e-3 })
       yield* step.await
       const calls = (yield* log.calls).map(({ _tag }) => _tag)

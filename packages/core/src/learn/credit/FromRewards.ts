@@ -1,0 +1,376 @@
+/** The interface of credit, and credit that compares the rewards of members, groups or roles. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Record from "effect/Record"
+import * as Schema from "effect/Schema"
+import type { SamplingClient } from "../../backend/SamplingClient.ts"
+import type { Weights } from "../../backend/Weights.ts"
+import type { Json, JsonObject } from "../../records/Json.ts"
+import * as Statistics from "../../records/Statistics.ts"
+import * as GroupResult from "../../rollout/GroupResult.ts"
+import * as Check from "../../settings/Check.ts"
+import { InvalidOption } from "../../settings/InvalidOption.ts"
+import * as Advantage from "../Advantage.ts"
+import * as Signal from "../Signal.ts"
+import * as TokenAdvantages from "../TokenAdvantages.ts"
+import * as TrainingData from "../TrainingData.ts"
+
+/**
+ * The verdict on a group: trained on, as a term of the credit gives its tokens a weight; constant, as none does; without rewards; or
+ * suspected by an audit.
+ */
+export type Verdict = "informative" | "constant" | "skipped" | "quarantined"
+
+/** One group's credit. */
+export interface GroupCredit {
+  readonly result: GroupResult.GroupResult
+  readonly verdict: Verdict
+  /** Why a group is not trained on, in words; what a quarantined group is suspected of. */
+  readonly reason?: string
+  /** One advantage per member; empty where the group is not trained on. */
+  readonly advantagesG: Float32Array
+  /** Training datums in the order of members and turns; empty where the group is not trained on. */
+  readonly data: ReadonlyArray<TrainingData.TrainingDatum>
+}
+
+export interface Assigned {
+  /** One per given group, in their order. */
+  readonly groups: ReadonlyArray<GroupCredit>
+  /** Datums of earlier iterations to train on once more, spread over the updates; metrics of the iteration leave them out. */
+  readonly replayed?: ReadonlyArray<TrainingData.TrainingDatum>
+  readonly metrics: Readonly<Record<string, number>>
+  /** The memory to pass to the next call. */
+  readonly memory: Json
+}
+
+/** Facts about a credit that a run needs before it is assigned. */
+export interface Traits {
+  /** A group's credit does not depend on the groups that are given with it: groups may be credited as they end. */
+  readonly isByGroup?: true
+  /** Models that it asks for log-probabilities of prompts, which a run refuses at its start where they have none. */
+  readonly readers?: ReadonlyArray<SamplingClient>
+  /** Metrics that it compares in place of the reward. A run refuses one that no attempt of its first iteration reports. */
+  readonly components?: ReadonlyArray<string>
+  /** Options that a run checks before it starts. */
+  readonly checks?: ReadonlyArray<Check.Check>
+  /** The smallest group that an option allows, and the name of that option. A run checks its groups in the first iteration. */
+  readonly leastMembers?: { readonly option: string; readonly members: number }
+}
+
+/** A rule of credit, with the name and configuration that identify it in a run's records. */
+export interface Credit<out E = never, out R = never> extends Traits {
+  readonly name: string
+  readonly config: JsonObject
+  /**
+   * Credit for the groups of one iteration. `memory` is what the previous iteration returned, null before the first. A run keeps it with
+   * its checkpoints, so that a resumed run continues exactly. `weights` are those being trained, as they are before the iteration's
+   * update, for teachers and references that move with them.
+   */
+  readonly assign: (
+    groups: ReadonlyArray<GroupResult.GroupResult>,
+    memory: Json,
+    weights: Weights
+  ) => Effect.Effect<Assigned, E, R>
+}
+
+export const noAdvantages = new Float32Array(0)
+
+export const identityOf = ({ config, name }: Pick<Credit, "config" | "name">): JsonObject => ({ name, ...config })
+
+/** The traits of a credit, or of the estimator that it is made of, for a credit that is made of it. */
+export const traitsOf = ({ checks, components, isByGroup, leastMembers, readers }: Traits): Traits => ({
+  ...(checks !== undefined && { checks }),
+  ...(leastMembers !== undefined && { leastMembers }),
+  ...(isByGroup === true && { isByGroup }),
+  ...(readers !== undefined && { readers }),
+  ...(components !== undefined && { components })
+})
+
+const constant = (result: GroupResult.GroupResult, reason: string): GroupCredit => ({
+  result,
+  verdict: "constant",
+  reason,
+  advantagesG: noAdvantages,
+  data: []
+})
+
+/** A group that is not trained on where all its advantages are 0, such as one whose equal best members cancel. */
+export const orConstant = (credit: GroupCredit): GroupCredit => {
+  const isZero = ({ inputs }: TrainingData.TrainingDatum) => inputs.advantages.every((advantage) => advantage === 0)
+  return credit.verdict === "informative" && credit.data.every(isZero)
+    ? constant(credit.result, "all advantages are 0")
+    : credit
+}
+
+/**
+ * Each result with the estimator's advantages and its datums; the source of the signal says which groups are trained on, unless the
+ * estimator has one of its own. A rescaling changes advantages, given those of all tokens that are trained on.
+ */
+export const credited = (
+  results: ReadonlyArray<GroupResult.GroupResult>,
+  source: Signal.Source,
+  estimator: Advantage.Estimator,
+  rescaling?: (trained: ReadonlyArray<number>) => (advantage: number) => number
+): ReadonlyArray<GroupCredit> => {
+  const signals = Signal.each(results, estimator.source ?? source)
+  const trained = () =>
+    signals.flatMap((signal) => signal._tag === "Informative" ? TrainingData.trained(signal, estimator) : [])
+  const scale = rescaling?.(trained())
+  return signals.map((signal) => {
+    switch (signal._tag) {
+      case "Informative": {
+        const { advantagesG, data, group } = TrainingData.assemble(signal, estimator, scale)
+        return { result: group, verdict: "informative", advantagesG, data }
+      }
+      case "Constant":
+        return constant(signal.group, signal.reason)
+      case "Skipped":
+        return {
+          result: signal,
+          verdict: "skipped",
+          reason: signal.reason.failure,
+          advantagesG: noAdvantages,
+          data: []
+        }
+    }
+  })
+}
+
+/** A group relative to which no member is better. */
+const zero = Advantage.make("zero", ({ group }) => new Float32Array(group.members.length))
+
+/** Each result with its datums, whose advantages are all 0 until other terms are added. */
+export const uncredited = (results: ReadonlyArray<GroupResult.GroupResult>) => credited(results, "tokens", zero)
+
+/**
+ * The groups with those that are constant as datums whose advantages are all 0, so that terms of single tokens reach them as well.
+ * Members that failed, and groups that were skipped or quarantined, stay out.
+ */
+export const withConstant = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> =>
+  groups.flatMap((group) => group.verdict === "constant" ? uncredited([group.result]) : [group])
+
+/**
+ * Credit relative to the group, by an advantage estimator. A group whose rewards are all equal, or whose advantages are all 0, says
+ * nothing about which tokens were better: it gives no datums, and an iteration without an informative group takes no optimizer step.
+ *
+ * @example
+ * const credit = Credit.groupRelative(Advantage.leaveOneOut)
+ *
+ * @see tinker-cookbook `remove_constant_reward_groups`, `assemble_training_data`
+ */
+export const groupRelative = (estimator: Advantage.Estimator): Credit => ({
+  name: "group_relative",
+  config: { estimator: estimator.name, ...estimator.config },
+  ...traitsOf(estimator),
+  isByGroup: true,
+  assign: (groups, memory) =>
+    Effect.sync(() => ({ groups: credited(groups, "members", estimator).map(orConstant), metrics: {}, memory }))
+})
+
+/**
+ * Credit relative to the batch: A = (a − mean(a)) / √(var(a) + 10⁻⁸) with a the estimator's advantage of a token, mean and variance
+ * (divisor n − 1) over all trained tokens of all groups. With `Advantage.reward` this is REINFORCE++, with `Advantage.centered` its
+ * variant with the group's mean as baseline (arXiv:2501.03262). Groups whose rewards are all equal are trained on as well, unless
+ * those of the whole batch are.
+ *
+ * @see verl `compute_reinforce_plus_plus_outcome_advantage`
+ */
+export const batchRelative = (estimator: Advantage.Estimator = Advantage.reward): Credit => ({
+  name: "batch_relative",
+  config: { estimator: estimator.name, ...estimator.config },
+  ...traitsOf(estimator),
+  assign: (groups, memory) =>
+    Effect.sync(() => ({
+      groups: credited(groups, "batch", estimator, TokenAdvantages.whitening).map(orConstant),
+      metrics: {},
+      memory
+    }))
+})
+
+type Role = (group: GroupResult.Group, member: number) => string
+
+export interface RoleOptions {
+  /** α of b ← α·b + (1 − α)·r, from 0 to below 1; default 0.95. */
+  readonly decay?: number
+  /** Default: the group's tags and the member's number, as in self-play, where it is the seat at the table. */
+  readonly roleOf?: Role
+}
+
+const seat: Role = ({ tags }, member) => [...tags, member].join("/")
+
+const Baselines = Schema.Record(Schema.String, Schema.Finite)
+
+/** Every member's advantage, in the order of groups and members, and the baselines after all of them. */
+const compared = (
+  results: ReadonlyArray<GroupResult.GroupResult>,
+  before: typeof Baselines.Type,
+  decay: number,
+  roleOf: Role
+) => {
+  const baselines: Record<string, number> = { ...before }
+  const advantages = new Map<GroupResult.Group, Float64Array>()
+  for (const group of results) {
+    if (GroupResult.isSkipped(group)) continue
+    advantages.set(
+      group,
+      group.rewardsG.map((reward, member) => {
+        if (Number.isNaN(reward)) return 0
+        const role = roleOf(group, member)
+        const baseline = baselines[role] ?? 0
+        baselines[role] = decay * baseline + (1 - decay) * reward
+        return reward - baseline
+      })
+    )
+  }
+  return { advantages, baselines }
+}
+
+/**
+ * Aᵢ = rᵢ − b of the member's role, b the moving average of that role's rewards over the run, from 0, which a member's reward enters
+ * after its own advantage. For games whose sides have different chances, where members of a group have nothing in common to be
+ * compared by (RAE of SPIRAL, arXiv:2506.24119). The averages are the credit's memory, so that a resumed run goes on exactly.
+ *
+ * @see prime-rl `RAEAlgorithm`
+ */
+export const roleRelative = ({ decay = 0.95, roleOf = seat }: RoleOptions = {}): Credit<InvalidOption> => ({
+  name: "role_relative",
+  config: { decay },
+  assign: Effect.fnUntraced(function*(results, memory) {
+    yield* Check.all(Check.option("decay", decay, {
+      expected: "a number from 0 to below 1",
+      accepts: (value: number) => value >= 0 && value < 1
+    }))
+    const before = Option.getOrElse(Schema.decodeUnknownOption(Baselines)(memory), () => ({}))
+    const { advantages, baselines } = compared(results, before, decay, roleOf)
+    const estimator = Advantage.make("role", ({ group }) => advantages.get(group) ?? new Float64Array(0))
+    return { groups: credited(results, "tokens", estimator).map(orConstant), metrics: {}, memory: baselines }
+  })
+})
+
+/** Σ(r − mean)² / (m(m − 1)): the sampling variance of the mean of m rewards. */
+const varianceOfMean = (rewards: Float64Array) =>
+  Statistics.squaredDeviations(rewards) / (rewards.length * (rewards.length - 1))
+
+const meanOrZero = (values: Statistics.Values) => values.length === 0 ? 0 : Statistics.mean(values)
+
+/** Where a group's baseline is drawn to, and the share λ of it, by the rewards of the other groups. */
+const pull = (others: ReadonlyArray<Float64Array>) => {
+  const means = others.map(Statistics.mean)
+  const target = meanOrZero(means)
+  const within = meanOrZero(others.filter(({ length }) => length > 1).map(varianceOfMean))
+  const between = meanOrZero(means.map((value) => (value - target) ** 2))
+  const share = within === 0 ? 0 : (others.length / (others.length + 1)) * (within / (within + between))
+  return { target, share }
+}
+
+const finishedRewards = (group: GroupResult.Group) => group.rewardsG.filter((reward) => !Number.isNaN(reward))
+
+/** A member without others to compare it with has the other groups' mean as its baseline. */
+const baseline = (reward: number, rewards: Float64Array, others: ReadonlyArray<Float64Array>) => {
+  const { share, target } = pull(others)
+  if (rewards.length < 2) return others.length === 0 ? reward : target
+  return (1 - share) * (Statistics.sum(rewards) - reward) / (rewards.length - 1) + share * target
+}
+
+const shrunk = (results: ReadonlyArray<GroupResult.GroupResult>) => {
+  const groups = results.filter((result): result is GroupResult.Completed | GroupResult.Partial =>
+    !GroupResult.isSkipped(result)
+  )
+  const rewardsP = new Map<GroupResult.Group, Float64Array>(groups.map((group) => [group, finishedRewards(group)]))
+  return Advantage.make("shrinkage", ({ group }) => {
+    const rewards = finishedRewards(group)
+    const others = [...rewardsP].flatMap(([other, rewards]) => other === group || rewards.length === 0 ? [] : [rewards])
+    return group.rewardsG.map((reward) => Number.isNaN(reward) ? 0 : reward - baseline(reward, rewards, others))
+  })
+}
+
+/**
+ * Aᵢ = rᵢ − (1 − λ)·m₋ᵢ − λ·M, m₋ᵢ the mean of the other members' rewards and M the mean of the other groups' means, with
+ * λ = (n − 1)/n · v/(v + s) for n groups, v the mean sampling variance of the other groups' means and s the variance between them
+ * (James and Stein's shrinkage, both levels leave-one-out, so that the gradient stays unbiased: arXiv:2511.03710). For few attempts
+ * at many problems. Groups whose rewards are all equal are trained on too, unless those of the whole batch are.
+ */
+export const shrinkage: Credit = {
+  name: "shrinkage",
+  config: {},
+  assign: (groups, memory) =>
+    Effect.sync(() => ({
+      groups: credited(groups, "batch", shrunk(groups)).map(orConstant),
+      metrics: {},
+      memory
+    }))
+}
+
+const Memories = Schema.Record(Schema.String, Schema.Json)
+
+/**
+ * Each group has the credit of the first of its tags that is named here: several teachers, each for a dataset of its own, or a teacher for
+ * some problems and rewards for others. Metrics are named after their tag, as `teacher_kl/code`. Fails with `InvalidOption` where
+ * a group has none of the tags.
+ *
+ * @example
+ * const credit = Credit.byTag({ code: Credit.distill({ teacher: client }), math: Credit.groupRelative(Advantage.centered) })
+ *
+ * @see tinker-cookbook `recipes/distillation/on_policy_multi_teacher.py`
+ */
+export const byTag = <E, R>(credits: Readonly<Record<string, Credit<E, R>>>): Credit<E | InvalidOption, R> => {
+  const tags = Object.keys(credits)
+  return {
+    name: "by_tag",
+    config: Record.map(credits, identityOf),
+    ...(Object.values(credits).every(({ isByGroup }) => isByGroup === true) && { isByGroup: true }),
+    // Components are not passed on: the first iteration may lack the tag whose groups report them.
+    checks: Object.values(credits).flatMap(({ checks = [] }) => checks),
+    readers: Object.values(credits).flatMap(({ readers = [] }) => readers),
+    assign: Effect.fnUntraced(function*(results, memory, weights) {
+      const byTag = yield* sorted(results, tags)
+      const before = Option.getOrElse(Schema.decodeUnknownOption(Memories)(memory), (): typeof Memories.Type => ({}))
+      const assigned = yield* Effect.forEach(Object.entries(credits), ([tag, credit]) =>
+        Effect.map(
+          credit.assign(byTag.get(tag) ?? [], before[tag] ?? null, weights),
+          (assigned) => [tag, assigned] as const
+        ))
+      return together(results, assigned)
+    })
+  }
+}
+
+const sorted = Effect.fnUntraced(
+  function*(results: ReadonlyArray<GroupResult.GroupResult>, tags: ReadonlyArray<string>) {
+    const byTag = new Map<string, Array<GroupResult.GroupResult>>()
+    for (const result of results) {
+      const tag = result.tags.find((tag) => tags.includes(tag))
+      if (tag === undefined) {
+        const expected = `one of the tags ${tags.join(", ")}, for which there is a credit`
+        return yield* new InvalidOption({
+          field: `tags of "${result.key}"`,
+          found: result.tags.join(", ") || "none",
+          expected
+        })
+      }
+      byTag.set(tag, [...byTag.get(tag) ?? [], result])
+    }
+    return byTag
+  }
+)
+
+/** The credits of all parts together, in the order of the results. */
+const together = (
+  results: ReadonlyArray<GroupResult.GroupResult>,
+  assigned: ReadonlyArray<readonly [tag: string, assigned: Assigned]>
+): Assigned => {
+  const byResult = new Map<GroupResult.GroupResult, GroupCredit>(
+    assigned.flatMap(([, { groups }]) => groups.map((group) => [group.result, group] as const))
+  )
+  const replayed = assigned.flatMap(([, { replayed = [] }]) => replayed)
+  return {
+    groups: results.flatMap((result) => byResult.get(result) ?? []),
+    ...(replayed.length > 0 && { replayed }),
+    metrics: Object.fromEntries(
+      assigned.flatMap(([tag, { metrics }]) =>
+        Object.entries(metrics).map(([name, value]) => [`${name}/${tag}`, value])
+      )
+    ),
+    memory: Object.fromEntries(assigned.map(([tag, { memory }]) => [tag, memory]))
+  }
+}

@@ -1,2 +1,0 @@
-/** The version of @effect-rl/core, as runs record it. */
-export const version = "0.0.0"
