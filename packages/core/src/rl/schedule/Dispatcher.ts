@@ -33,7 +33,7 @@ import * as Dispatch from "./Dispatch.ts"
 import * as Replay from "./Replay.ts"
 
 /** The history of the iterations so far; it stays empty for a dataset that does not read it. */
-interface Tracker {
+export interface Tracker {
   readonly history: Effect.Effect<History.History>
   readonly add: (iteration: number, results: ReadonlyArray<GroupResult.GroupResult>) => Effect.Effect<void>
 }
@@ -57,7 +57,7 @@ const recorded = Effect.fnUntraced(function*(iteration: number) {
 })
 
 /** Tracks outcomes from `iteration` on, beginning with what the run's store has of earlier iterations. */
-const tracker = Effect.fnUntraced(function*<E, R>(
+export const tracker = Effect.fnUntraced(function*<E, R>(
   { readsHistory = false }: Pick<RLDataset<E, R>, "readsHistory">,
   iteration: number
 ): Effect.fn.Return<Tracker, RunError, RunStore> {

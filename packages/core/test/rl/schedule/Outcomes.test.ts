@@ -1,5 +1,5 @@
 import { Rl } from "@effect-rl/core"
-import * as Outcomes from "@effect-rl/core/rl/schedule/Outcomes"
+import * as Dispatcher from "@effect-rl/core/rl/schedule/Dispatcher"
 import { assert, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Task from "../Task.ts"
@@ -10,7 +10,7 @@ it.effect("the outcomes of a stored run are those of its groups before an iterat
   Effect.gen(function*() {
     yield* Stream.runDrain(run)
     const seenBefore = Effect.fnUntraced(function*(iteration: number, readsHistory = true) {
-      const { history } = yield* Outcomes.tracker({ readsHistory }, iteration)
+      const { history } = yield* Dispatcher.tracker({ readsHistory }, iteration)
       return [...yield* history].map((
         [key, { iteration, rewards, visits }]
       ) => [key, iteration, visits, rewards.length])
