@@ -68,8 +68,8 @@ const chosen = values.files === undefined
   : drawn(values.files.flatMap(mutantsIn), count)
 const mutants = chosen.filter(isAsked)
 
-/** Tests that start processes or train for long cost more than they would notice; the plan of the memory has no others. */
-const isQuick = (test) => !test.endsWith(".slow.test.ts") || test.includes("MemoryPlan")
+/** Tests that start processes or train for long cost more than they would notice. */
+const isQuick = (test) => !test.endsWith(".slow.test.ts")
 
 const testsOf = (mutant) => {
   const folders = roomOf(mutant)?.tests ?? [`${mutant.file.split("/src/")[0]}/test/**/*.test.ts`]

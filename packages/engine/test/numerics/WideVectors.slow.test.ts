@@ -5,7 +5,6 @@ import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import { base64 } from "@effect-rl/engine/numerics/KernelsWasm.gen"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import * as WideVectors from "@effect-rl/engine/numerics/WideVectors"
-import * as KernelModule from "@effect-rl/engine/runtime/KernelModule"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Array, ConfigProvider, Effect, Logger } from "effect"
@@ -82,11 +81,6 @@ describe("wide vectors", () => {
     assert.isAbove(at, 0)
     bytes.writeUInt8((bytes[at + 1] ?? 0) ^ 64, at + 1)
     assert.isFalse(KernelCheck.agree(Kernels.compileBytes(bytes), Kernels.compile()))
-  })
-
-  it("are used by an engine on x64, unless it is told otherwise", () => {
-    assert.strictEqual(KernelModule.compile(true).vectorBits, isPossible ? 256 : 128)
-    assert.strictEqual(KernelModule.compile(false).vectorBits, 128)
   })
 
   it.skipIf(!isPossible)("are V8's for the engine's kernels alone, not for modules compiled before or after", () => {

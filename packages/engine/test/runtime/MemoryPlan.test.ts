@@ -1,33 +1,11 @@
-import { Loss, Tinker } from "@effect-rl/core"
-import * as Engine from "@effect-rl/engine/Engine"
 import * as Adapter from "@effect-rl/engine/model/Adapter"
 import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
 import * as Weights from "@effect-rl/engine/model/Weights"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
-import { Host } from "@effect-rl/engine/runtime/Host"
 import * as MemoryPlan from "@effect-rl/engine/runtime/MemoryPlan"
 import { gradientBlocksPerThread } from "@effect-rl/engine/runtime/Passes"
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it, vi } from "@effect/vitest"
-import { Array, Effect, FileSystem, Layer } from "effect"
-import { syncBuiltinESMExports } from "node:module"
-import os from "node:os"
-import * as TestEngine from "./TestEngine.ts"
-
-/** Makes this machine say that it has so many processors, until the scope closes. */
-const pretendProcessors = (count: number) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const spy = vi.spyOn(os, "availableParallelism").mockReturnValue(count)
-      syncBuiltinESMExports()
-      return spy
-    }),
-    (spy) =>
-      Effect.sync(() => {
-        spy.mockRestore()
-        syncBuiltinESMExports()
-      })
-  )
+import { assert, describe, it } from "@effect/vitest"
+import { Array } from "effect"
 
 const tiny64: ModelConfig = {
   family: "qwen3",
@@ -74,27 +52,6 @@ const qwen3: ModelConfig = {
 
 const planned = (config: ModelConfig, threads: number) =>
   MemoryPlan.of(config, () => "panels", { threads, bytes: Memory.capacity, arenaBytes: 0 })
-
-/** Two updates and a sample by an engine of its own. */
-const trained = (options: Omit<Engine.EngineOptions, "checkpoints">) =>
-  Effect.gen(function*() {
-    const fs = yield* FileSystem.FileSystem
-    const checkpoints = yield* fs.makeTempDirectoryScoped()
-    const program = Effect.gen(function*() {
-      const tinker = yield* Tinker.Tinker
-      const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 1 })
-      const data = Array.makeBy(40, (index) => TestEngine.textDatum(TestEngine.prompt(index, 60)))
-      yield* client.forwardBackward(data, Loss.crossEntropy)
-      yield* Effect.flatMap(client.optimStep({ learningRate: 1e-3 }), (pending) => pending.await)
-      const sampler = yield* client.saveWeightsAndGetSamplingClient
-      return yield* Effect.forEach(
-        Array.range(1, 32),
-        (seed) => sampler.sample({ prompt: TestEngine.prompt(seed), params: { maxTokens: 20, seed } }),
-        { concurrency: "unbounded" }
-      )
-    })
-    return yield* Effect.provide(Effect.scoped(program), Engine.layerOptions({ checkpoints, ...options }))
-  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 
 describe("MemoryPlan", () => {
   const presets = [
@@ -171,42 +128,93 @@ describe("MemoryPlan", () => {
       assert.deepStrictEqual({ contextLength, rows }, { contextLength: 1152, rows: 512 })
     }
   })
-})
 
-describe("Engine on machines with many processors", () => {
-  it.effect("starts one thread per processor, sixteen at most", () =>
-    Effect.gen(function*() {
-      for (const [processors, workers] of [[2, 2], [16, 16], [64, 16], [256, 16]] as const) {
-        yield* pretendProcessors(processors)
-        assert.strictEqual((yield* Engine.plan()).workers, workers)
-      }
-      yield* pretendProcessors(16)
-      assert.strictEqual((yield* trained({})).length, 32)
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+  it("counts the bytes of weights, scratch space, caches and their sum", () => {
+    assert.deepStrictEqual(planned(tiny64, 2), {
+      threads: 2,
+      contextLength: 1152,
+      microBatch: { rows: 512, sharedRows: 791, targets: 32_768 },
+      weightBytes: 1_591_808,
+      samplingBytes: 4_250_432,
+      trainingBytes: 12_645_952,
+      sequences: 128,
+      positions: 32_768,
+      cacheBytes: 25_165_824,
+      prefillRows: 256,
+      totalBytes: 1_591_808 + 2 * (12_645_952 + 25_165_824)
+    })
+    assert.deepInclude(planned(smolLM2, 2), {
+      contextLength: 5316,
+      microBatch: { rows: 336, sharedRows: 1344, targets: 21_504 },
+      weightBytes: 1_078_076_672,
+      samplingBytes: 64_939_904,
+      trainingBytes: 664_675_840,
+      positions: 5344,
+      cacheBytes: 246_251_520,
+      totalBytes: 1_078_076_672 + 2 * (664_675_840 + 246_251_520)
+    })
+  })
 
-  it.effect("trains and samples the same with 16 threads as with one", () =>
-    Effect.gen(function*() {
-      assert.deepStrictEqual(yield* trained({ workers: 16 }), yield* trained({ workers: 1 }))
-    }))
+  it("counts scratch space that threads have already once", () => {
+    const { totalBytes, trainingBytes } = planned(tiny64, 2)
+    const totalWith = (arenaBytes: number) =>
+      MemoryPlan.of(tiny64, () => "panels", { threads: 2, bytes: Memory.capacity, arenaBytes }).totalBytes
+    assert.strictEqual(totalWith(1000), totalBytes - 2 * 1000)
+    assert.strictEqual(totalWith(trainingBytes), totalBytes - 2 * trainingBytes)
+    assert.strictEqual(totalWith(2 * trainingBytes), totalBytes - 2 * trainingBytes)
+  })
 
-  it.effect("stays within 4 GiB with 16 threads and both presets loaded", () =>
-    Effect.gen(function*() {
-      const tinker = yield* Tinker.Tinker
-      for (const baseModel of ["effect-rl/tiny-128", "effect-rl/tiny-64"]) {
-        yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 32, seed: 1 })
-      }
-      const { room, threads } = yield* Host
-      assert.strictEqual((yield* threads.stats).threads.length, 16)
-      assert.isAtMost(room.memory.buffer.byteLength, 2 ** 32)
-      assert.isAbove(room.free(), 2 ** 29)
-    }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(16))))
+  it("uses three quarters of what the weights leave, less the adapter, to within a page of positions", () => {
+    for (const megabytes of [20, 40, 80]) {
+      const bytes = megabytes * 2 ** 20
+      const { cacheBytes, positions, threads, totalBytes, weightBytes } = MemoryPlan.of(tiny64, () => "panels", {
+        threads: 1,
+        bytes,
+        arenaBytes: 0
+      })
+      assert.strictEqual(threads, 1)
+      const adapter = Adapter.layout(tiny64, { rank: 32 }).parameterFloats * 4 * (7 + gradientBlocksPerThread)
+      const left = 0.75 * (bytes - weightBytes) - adapter - (totalBytes - weightBytes)
+      assert.isAtLeast(left, -64)
+      if (positions < 32_768) assert.isBelow(left, 32 * cacheBytes / positions)
+    }
+  })
 
-  it.effect("refuses more workers than the memory holds, and says how many it does", () =>
-    Effect.gen(function*() {
-      const error = yield* Effect.flip(Effect.scoped(Layer.build(Engine.layerOptions({ workers: 1000 }))))
-      assert.strictEqual(
-        error.message,
-        "the engine cannot start: workers is 1000, expected at most 212: the memory of 4 GiB has no room for more"
-      )
-    }).pipe(Effect.provide(NodeServices.layer)))
+  it("gives a context as long as fits, never a longer one for less memory, and one position at least", () => {
+    const contextIn = (megabytes: number) =>
+      MemoryPlan.of(smolLM2, () => "BF16", { threads: 1, bytes: megabytes * 2 ** 20, arenaBytes: 0 }).contextLength
+    assert.deepStrictEqual([1024, 1536, 1664, 1792, 2048, 4096].map(contextIn), [1, 3168, 3773, 4369, 5568, 8192])
+  })
+
+  it("uses a second thread where 512 positions fit beside it, and a third where 2,048 do", () => {
+    const threadsIn = (megabytes: number, contextLength = 8192) =>
+      MemoryPlan.of({ ...smolLM2, contextLength }, () => "BF16", {
+        threads: 4,
+        bytes: megabytes * 2 ** 20,
+        arenaBytes: 0
+      }).threads
+    assert.deepStrictEqual([512, 1024, 1536, 2048, 3072, 4096].map((megabytes) => threadsIn(megabytes)), [
+      1,
+      1,
+      1,
+      2,
+      3,
+      4
+    ])
+    assert.deepStrictEqual([512, 1024, 1536, 2048, 3072, 4096].map((megabytes) => threadsIn(megabytes, 256)), [
+      1,
+      1,
+      1,
+      2,
+      4,
+      4
+    ])
+  })
+
+  it("shares what weights leave equally, and gives no more than there is", () => {
+    assert.deepStrictEqual(MemoryPlan.shares([100, 300], 1000), [100 + 300, 300 + 300])
+    assert.deepStrictEqual(MemoryPlan.shares([600, 600], 1000), [600, 600])
+    assert.deepStrictEqual(MemoryPlan.shares([1200], 1000), [1000])
+    assert.deepStrictEqual(MemoryPlan.shares([], 1000), [])
+  })
 })
