@@ -108,7 +108,6 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
   const entries = new Map<string, Entry>()
   const seen = new Map<string, { readonly id: string; readonly content: string }>()
   const completions = Completions.make()
-  const ofSession = new Map<string, Set<string>>()
   const heldBy = new Map<string | undefined, number>()
   const stopped = yield* Deferred.make<void>()
   let held = 0
@@ -123,11 +122,8 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     else heldBy.set(tenant, now)
   }
 
-  const drop = (id: string, { key, session, target, tenant, tokens }: Entry) => {
+  const drop = (id: string, { key, target, tenant, tokens }: Entry) => {
     entries.delete(id)
-    const others = session === undefined ? undefined : ofSession.get(session)
-    others?.delete(id)
-    if (session !== undefined && others?.size === 0) ofSession.delete(session)
     if (target !== undefined) completions.forgotten(target, id)
     if (key !== undefined) seen.delete(key)
     hold(tenant, -tokens)
@@ -208,7 +204,6 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
       wasDelivered: false
     }
     entries.set(id, entry)
-    if (session !== undefined) ofSession.set(session, (ofSession.get(session) ?? new Set()).add(id))
     hold(tenant, tokens)
     unfinished++
     yield* start(id, entry, work, scope)
@@ -267,10 +262,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
       }),
     sessionFinished: (session) =>
       Effect.sync(() => {
-        for (const id of ofSession.get(session) ?? []) {
-          const entry = entries.get(id)
-          if (entry?.wasDelivered === true) drop(id, entry)
-        }
+        for (const [id, entry] of entries) if (entry.session === session && entry.wasDelivered) drop(id, entry)
       }),
     unfinished: Effect.sync(() => unfinished),
     hasRoom: Effect.suspend(() =>

@@ -1,8 +1,10 @@
+import { Draw } from "@effect-rl/core/testing"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { HttpServer } from "effect/http"
+import { HttpClientRequest, HttpServer } from "effect/http"
 import { TestClock } from "effect/testing"
 import { connect } from "node:net"
+import { zstdCompressSync } from "node:zlib"
 import * as Api from "./Api.ts"
 
 /** A request whose body never comes, once the server has read its head; it is given up with the scope. */
@@ -66,6 +68,89 @@ describe("bodies that are being received", () => {
         const text = yield* Fiber.join(answer)
         assert.match(text, /^HTTP\/1\.1 408 /)
         assert.include(text, `{"detail":"the request body did not arrive within a minute"}`)
+      }))
+  })
+})
+
+/** Texts of JSON with so many values, arrays or names. */
+const texts = {
+  "values": (count: number) => `[0${",0".repeat(count)}]`,
+  "arrays and objects": (count: number) => `[[]${",[]".repeat(count - 2)}]`,
+  "names within objects": (count: number) => `{"a":0${",\"a\":0".repeat(count - 1)}}`
+} as const
+
+const kinds = ["values", "arrays and objects", "names within objects"] as const
+
+/** The number of bytes, of values, of arrays and objects and of names that a route takes. */
+const limits = [
+  ["/create_session", 2 ** 20, { "values": 300_000, "arrays and objects": 30_000, "names within objects": 30_000 }],
+  ["/asample", 2 ** 24, { "values": 2 ** 19, "arrays and objects": 10_000, "names within objects": 20_000 }]
+] as const
+
+describe("bodies of JSON", () => {
+  layer(Api.server())((it) => {
+    it.effect.each(limits)(
+      "of %s hold as much as the route may need, and no more",
+      ([path, bytes, most]) =>
+        Effect.gen(function*() {
+          for (const kind of kinds) {
+            const detail = Effect.fnUntraced(function*(count: number) {
+              const { body } = yield* Api.postText(path, texts[kind](count))
+              return String(body["detail"])
+            })
+            assert.notInclude(yield* detail(most[kind]), "more than")
+            assert.include(yield* detail(most[kind] + 1), `more than ${most[kind]} ${kind}`)
+          }
+          const { status } = yield* Api.postText(path, " ".repeat(bytes))
+          assert.strictEqual(status, 422)
+          const { body } = yield* Api.postText(path, " ".repeat(bytes + 1))
+          assert.strictEqual(
+            body["detail"],
+            `the request body is too large, expected at most ${bytes} bytes, or was cut off`
+          )
+        })
+    )
+  })
+})
+
+describe("compressed bodies", () => {
+  const most = 16 * 1024 * 1024
+
+  layer(Api.server({ maxBodySize: most }))((it) => {
+    const sent = Effect.fnUntraced(function*(packed: Uint8Array) {
+      const { body } = yield* Api.send(HttpClientRequest.bodyUint8Array(
+        Api.request("POST", "/forward_backward", { "content-encoding": "zstd" }),
+        packed,
+        "application/json"
+      ))
+      return String(body["detail"])
+    })
+
+    /** Bytes that do not shrink. */
+    const noiseOf = (length: number) => {
+      const draw = Draw.make(0, "noise")
+      return Uint8Array.from({ length }, () => draw.integer(0, 255))
+    }
+
+    const tooLarge = (bytes: number) => `the request body is too large, expected at most ${bytes} bytes, or was cut off`
+
+    it.effect("unpack to 4 MiB, however small they are", () =>
+      Effect.gen(function*() {
+        const blanks = (bytes: number) => zstdCompressSync(" ".repeat(bytes))
+        assert.notInclude(yield* sent(blanks(4 * 1024 * 1024)), "too large")
+        assert.strictEqual(yield* sent(blanks(4 * 1024 * 1024 + 1)), tooLarge(4 * 1024 * 1024))
+      }))
+
+    it.effect("unpack to 250 times their size where that is more, up to the server's limit", () =>
+      Effect.gen(function*() {
+        const noise = noiseOf(30_000)
+        const padded = (bytes: number) => Buffer.concat([noise, Buffer.alloc(bytes - noise.length, " ")])
+        const size = zstdCompressSync(padded(7_000_000)).length
+        assert.notInclude(yield* sent(zstdCompressSync(padded(249 * size))), "too large")
+        assert.include(yield* sent(zstdCompressSync(padded(252 * size))), "too large")
+        const large = Buffer.concat([noiseOf(100_000), Buffer.alloc(most - 100_000, " ")])
+        assert.notInclude(yield* sent(zstdCompressSync(large)), "too large")
+        assert.strictEqual(yield* sent(zstdCompressSync(Buffer.concat([large, Buffer.of(32)]))), tooLarge(most))
       }))
   })
 })
