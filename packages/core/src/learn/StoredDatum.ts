@@ -2,8 +2,8 @@
  * A training datum as JSON, every bit of its arrays kept: what a credit remembers to train on it once more.
  *
  * @example
- * const Buffer = Schema.Array(StoredDatum.StoredDatum)
- * const remembered = Schema.encodeSync(Buffer)(data)
+ * const remember = (data: ReadonlyArray<TrainingData.TrainingDatum>) =>
+ *   Schema.encodeEffect(Schema.Array(StoredDatum.StoredDatum))(data)
  */
 import * as Schema from "effect/Schema"
 import * as Base64Array from "../rollout/payload/Base64Array.ts"
