@@ -19,6 +19,7 @@ export const resolve = Effect.fnUntraced(function*(
   checkpoint: Option.Option<string>,
   usual = "effect-rl/tiny-128"
 ) {
+  const flag = "--checkpoint"
   const path = yield* Path.Path
   const text = Option.getOrUndefined(checkpoint)
   const named = text === undefined ? undefined : yield* NamedCheckpoint.find(text)
@@ -26,18 +27,13 @@ export const resolve = Effect.fnUntraced(function*(
     const { checkpoints, run, saved } = named
     const name = Option.getOrElse(model, () => named.model)
     if (name === undefined) {
-      return yield* new NamedCheckpoint.NoCheckpoint({ run, detail: "the run names no model; give --model" })
+      return yield* new NamedCheckpoint.NoCheckpoint({ flag, run, detail: "the run names no model; give --model" })
     }
     const subject: Subject = { model: name, checkpoint: saved.samplerPath ?? saved.statePath, checkpoints }
     return subject
   }
   if (text !== undefined && !text.includes("://")) {
-    return yield* new NamedCheckpoint.NoCheckpoint({
-      run: text,
-      detail:
-        "neither the folder of a run, such as runs/arithmetic-0 or runs/arithmetic-0@10 for the tenth iteration, " +
-        "nor the path of a checkpoint, such as tinker://run/sampler_weights/final"
-    })
+    return yield* NamedCheckpoint.unknown(flag, text)
   }
   const subject: Subject = {
     model: Option.getOrElse(model, () => usual),

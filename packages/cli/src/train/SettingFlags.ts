@@ -14,6 +14,8 @@ const parameter = (name: string, { choices = [], kind }: Setting.Setting): Flag.
       return Flag.Finite(name)
     case "text":
       return Flag.String(name)
+    case "checkpoint":
+      return Flag.withMetavar(Flag.String(name), "checkpoint")
     case "texts":
       return Flag.map(Flag.String(name), (text) => text.split(","))
     case "duration":

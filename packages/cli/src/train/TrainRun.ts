@@ -15,6 +15,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as String from "effect/String"
+import * as NamedSettings from "../checkpoints/NamedSettings.ts"
 import * as CurveFiles from "../report/CurveFiles.ts"
 import * as FinalReport from "../report/FinalReport.ts"
 import * as RunHistory from "../report/RunHistory.ts"
@@ -90,17 +91,32 @@ interface Configurable<A> extends Pick<Recipe.Recipe, "settings" | "onEngine" | 
   readonly configure: (given: unknown) => Effect.Effect<A, InvalidOption.InvalidOption>
 }
 
-/** Settings in the order of precedence: flags, `--set`, the configuration file, the backend's. */
-export const configure = Effect.fnUntraced(function*<A>(
-  recipe: Configurable<A>,
+/** Settings in the order of precedence: flags, `--set`, the configuration file. */
+const chosen = Effect.fnUntraced(function*(
   given: Readonly<Record<string, unknown>>,
-  { backend, config, set }: Pick<Flags, "backend" | "config" | "set">
+  { config, set }: Pick<Flags, "config" | "set">
 ) {
   const file = Option.isSome(config) ? yield* ConfigFile.read("config", config.value) : {}
   const own = yield* ConfigFile.fromText(Option.getOrElse(set, () => ({})))
-  const chosen = { ...file, ...own, ...given }
-  const short = yield* ShortRun.settings(recipe, backend, chosen["model"])
-  return yield* Effect.mapError(recipe.configure({ ...short, ...chosen }), asFlag(recipe))
+  return { ...file, ...own, ...given }
+})
+
+const configured = Effect.fnUntraced(function*<A>(
+  recipe: Configurable<A>,
+  settings: Readonly<Record<string, unknown>>,
+  backend: Backend.Name
+) {
+  const short = yield* ShortRun.settings(recipe, backend, settings["model"])
+  return yield* Effect.mapError(recipe.configure({ ...short, ...settings }), asFlag(recipe))
+})
+
+/** A recipe with the settings that were chosen, and otherwise the backend's. */
+export const configure = Effect.fnUntraced(function*<A>(
+  recipe: Configurable<A>,
+  given: Readonly<Record<string, unknown>>,
+  flags: Pick<Flags, "backend" | "config" | "set">
+) {
+  return yield* configured(recipe, yield* chosen(given, flags), flags.backend)
 })
 
 /** The prices in the file of `--prices`, or an empty table. */
@@ -241,11 +257,16 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
 ) {
   const path = yield* Path.Path
   const { name } = recipe
-  const configured = yield* configure(recipe, given, flags)
-  const folder = yield* RunFolder.resolve({ ...flags, recipe: name, seed: configured.seed })
+  const settings = yield* chosen(given, flags)
+  const { model, seed } = yield* configured(recipe, settings, flags.backend)
+  const folder = yield* RunFolder.resolve({ ...flags, recipe: name, seed })
+  const checkpoints = flags.checkpoints ?? path.join(folder, "checkpoints")
+  const named = flags.plan
+    ? settings
+    : yield* NamedSettings.resolve(recipe.settings, settings, { backend: flags.backend, checkpoints })
   const options: Backend.Options = {
-    model: configured.model,
-    checkpoints: flags.checkpoints ?? path.join(folder, "checkpoints"),
+    model,
+    checkpoints,
     workers: flags.workers,
     service: flags
   }
@@ -254,9 +275,9 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
   const output = Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), log))
   const prices = yield* pricesOf(flags)
   const program = Effect.gen(function*() {
-    const task = yield* prepare(recipe, configured, flags)
+    const task = yield* prepare(recipe, yield* configured(recipe, named, flags.backend), flags)
     if (flags.plan) return yield* showPlan(name, task, folder, { backend: flags.backend, given: options })
-    yield* ShortRun.say(recipe, configured.model)
+    yield* ShortRun.say(recipe, model)
     const run = Layer.provideMerge(yield* SinkFlag.attach(flags, folder), RunDirectory.layer(folder))
     return yield* Effect.provide(train(name, task, folder, flags), run)
   })

@@ -1,5 +1,6 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Effect, Exit, FileSystem } from "effect"
 import * as CommandLine from "../CommandLine.ts"
 
 const { run, runFolder, short } = CommandLine
@@ -59,6 +60,31 @@ describe("effect-rl checkpoints", () => {
       const nameless = yield* run("merge", `${folder}/merged`, "--out", `${folder}/again`)
       assert.include(nameless.errors.at(-1), "--model is absent, expected the model that the adapter was trained on")
     }), 60_000)
+
+  it.effect(
+    "are named by their run in settings, and copied into the run that reads them",
+    () =>
+      Effect.gen(function*() {
+        const folder = yield* saved
+        const next = yield* runFolder
+        const engine = short.map((arg) => arg === "mock" ? "engine" : arg)
+        const train = (weights: string) =>
+          run(...engine, "--model", "effect-rl/tiny-64", "--load-checkpoint-path", weights, "--log-path", next)
+        const missing = yield* train(`${folder}@7`)
+        assert.include(
+          missing.errors.at(-1),
+          `--load-checkpoint-path ${folder}: the run has no checkpoint after iteration 7`
+        )
+        const unknown = yield* train("no-such-run")
+        assert.include(unknown.errors.at(-1), "--load-checkpoint-path no-such-run: neither the folder of a run")
+        const trained = yield* train(`${folder}@1`)
+        assert.isTrue(Exit.isSuccess(trained.exit), trained.errors.join("\n"))
+        yield* FileSystem.FileSystem.use((fs) => fs.remove(folder, { recursive: true }))
+        const again = yield* run("sample", "2 + 2?", "--checkpoint", next, "--max-tokens", "4", "--workers", "0")
+        assert.isTrue(Exit.isSuccess(again.exit), again.errors.join("\n"))
+      }).pipe(Effect.provide(NodeServices.layer)),
+    60_000
+  )
 
   const mistakes: ReadonlyArray<readonly [name: string, args: ReadonlyArray<string>, message: string]> = [
     ["nothing to delete", [], "path is absent, expected paths of checkpoints, or --run-id"],

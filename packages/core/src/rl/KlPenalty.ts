@@ -30,7 +30,10 @@ export const KlSettings = Schema.Struct({
     help:
       "Discount with which a token is charged for the divergence of later tokens; 0 charges each token for its own alone"
   }),
-  reference: Setting.text({ help: "Checkpoint of sampler weights to stay near; the base model unless given" }),
+  reference: Setting.checkpoint({
+    weights: "sampler",
+    help: "Checkpoint of sampler weights to stay near; the base model unless given"
+  }),
   postUpdate: Setting.toggle({
     default: false,
     help: "Measure after every update how far it moved the policy on its own data"

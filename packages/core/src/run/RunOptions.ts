@@ -68,7 +68,8 @@ export interface RunSettings extends Schema.Codec.Encoded<typeof RunSettings> {}
 /** The settings of every run. */
 export const Settings = Schema.Struct({
   run: Setting.group(RunSettings),
-  loadCheckpointPath: Setting.text({
+  loadCheckpointPath: Setting.checkpoint({
+    weights: "state",
     help: "Weights to start from, with a fresh optimizer; the base model unless given"
   }),
   lora: Setting.group(LoraSettings, { rank: "loraRank" })

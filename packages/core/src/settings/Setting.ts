@@ -24,11 +24,13 @@ import * as Suggestion from "./Suggestion.ts"
 
 /** The description of a setting for flags, forms and pages. */
 export interface Setting {
-  readonly kind: "int" | "number" | "text" | "texts" | "toggle" | "choice" | "duration"
+  readonly kind: "int" | "number" | "text" | "texts" | "toggle" | "choice" | "duration" | "checkpoint"
   /** Absent where the setting may be left out; `help` then says what that means. */
   readonly default?: unknown
   /** The values of a choice. */
   readonly choices?: ReadonlyArray<string>
+  /** The weights of a checkpoint that are meant: those to train on from, with the optimizer, or those to sample from. */
+  readonly weights?: "state" | "sampler"
   readonly help: string
   /** The unit of the value, such as "tokens". */
   readonly unit?: string
@@ -130,6 +132,19 @@ export function toggle(options: Described & Default<boolean>): Defaulted<Schema.
 export function toggle(options: Described): Optional<Schema.Boolean>
 export function toggle(options: Described & Partial<Default<boolean>>) {
   return field(Schema.Boolean.annotate(annotations("toggle", "true or false", options)), options)
+}
+
+/** A checkpoint: its path, or on the command line the run that saved it, such as `runs/x` or `runs/x@10`. */
+export function checkpoint(
+  options: Pick<Setting, "weights"> & Described & Default<string>
+): Defaulted<Schema.String>
+export function checkpoint(options: Pick<Setting, "weights"> & Described): Optional<Schema.String>
+export function checkpoint({ weights, ...options }: Pick<Setting, "weights"> & Described & Partial<Default<string>>) {
+  const { setting, ...others } = annotations("checkpoint", "the path of a checkpoint", options)
+  return field(
+    Schema.String.annotate({ ...others, setting: { ...setting, ...(weights !== undefined && { weights }) } }),
+    options
+  )
 }
 
 interface Choices<L extends ReadonlyArray<string>> {
@@ -341,6 +356,7 @@ const sentValue = (field: Schema.Constraint): Schema.Codec<unknown> => {
       return Schema.Int
     case "number":
       return Schema.Finite
+    case "checkpoint":
     case "text":
       return Schema.String
     case "texts":

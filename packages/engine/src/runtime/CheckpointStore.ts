@@ -1,4 +1,7 @@
-/** Storage of checkpoints: `engine://<model id>/<kind>/<name>` is a folder under one root, which can be moved. */
+/**
+ * Storage of checkpoints: `engine://<model id>/<kind>/<name>` is a folder under one root, which can be moved. A server shows its clients
+ * the same checkpoint as `tinker://…`, which is found here as well.
+ */
 import { TinkerError } from "@effect-rl/core"
 import type { TrainingClient } from "@effect-rl/core/backend"
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
@@ -27,7 +30,7 @@ export interface CheckpointStore {
 
 const scheme = "engine://"
 const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
-const checkpointPath = /^engine:\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/
+const checkpointPath = /^(?:engine|tinker):\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/
 
 /** Most names to list where one was not found. */
 const mostListed = 20

@@ -192,7 +192,8 @@ export const preferenceRl = Recipe.make({
       maxTokens: 40,
       evalEvery: 15
     }),
-    preferenceModel: Setting.text({
+    preferenceModel: Setting.checkpoint({
+      weights: "sampler",
       help: "Checkpoint of a preference model of the same base model, as `train preference-model` saves it; " +
         "unless given, a perfect one, which prefers right answers"
     })

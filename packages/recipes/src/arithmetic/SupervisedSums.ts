@@ -123,7 +123,8 @@ export const onPolicyDistill = Recipe.make({
     }),
     groupsPerBatch: Setting.int({ default: 64, least: 1, unit: "problems", help: "Problems in each iteration" }),
     groupSize: Setting.int({ default: 2, least: 1, unit: "attempts", help: "Answers to each problem" }),
-    teacher: Setting.text({
+    teacher: Setting.checkpoint({
+      weights: "sampler",
       default: "effect-rl/tiny-128",
       help: "Model to learn from, or the path of a checkpoint; its tokenizer must be the student's"
     })

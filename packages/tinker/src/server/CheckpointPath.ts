@@ -1,4 +1,7 @@
-/** The paths clients know checkpoints by: `tinker://<run>/weights/<name>`, and likewise `sampler_weights`, `external_weights`. */
+/**
+ * The paths clients know checkpoints by: `tinker://<run>/weights/<name>`, and likewise `sampler_weights`, `external_weights`. Paths as the
+ * engine records them, `engine://…`, are read alike.
+ */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import { notFound, type Refusal } from "./Refusal.ts"
@@ -22,7 +25,7 @@ export interface Paths {
 }
 
 const clientScheme = "tinker://"
-const clientPath = /^tinker:\/\/([^/]+)\/(.+)$/
+const clientPath = /^(?:tinker|engine):\/\/([^/]+)\/(.+)$/
 
 /** Names that cannot lead out of a folder. */
 export const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
