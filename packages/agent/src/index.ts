@@ -6,5 +6,11 @@ export * as Refusal from "./dialect/Refusal.ts"
 export * as Conversation from "./dialect/Conversation.ts"
 /** The routes of all dialects, for a server, a gateway or a `fetch` of this process. */
 export * as Dialects from "./dialect/Dialects.ts"
+/** Fields of a request that change no answer, and those whose effect cannot be given. */
+export * as Notes from "./dialect/Notes.ts"
+/** The fields of requests by what becomes of them. */
+export * as FieldTable from "./dialect/FieldTable.ts"
+/** JSON Schemas from outside, against which values are checked within limits. */
+export * as GivenSchema from "./wire/GivenSchema.ts"
 /** JSON text from clients, read within limits. */
 export * as Json from "./wire/Json.ts"

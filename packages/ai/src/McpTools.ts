@@ -1,4 +1,5 @@
 /** Tools of an MCP server, which lives as long as the scope in which it is started, such as that of a group's member. */
+import { GivenSchema } from "@effect-rl/agent"
 import { FunctionTool } from "@effect-rl/core"
 import * as McpClient from "effect/ai/McpClient"
 import type { McpClientError } from "effect/ai/McpClientError"
@@ -7,15 +8,13 @@ import type * as McpSchema from "effect/ai/McpSchema"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { HttpClient } from "effect/http/HttpClient"
-import * as JsonSchema from "effect/JsonSchema"
 import type * as ChildProcess from "effect/process/ChildProcess"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as SchemaRepresentation from "effect/SchemaRepresentation"
 import type * as Scope from "effect/Scope"
-import * as SchemaLimits from "./SchemaLimits.ts"
 
 /** The server cannot be started or reached, or does not list its tools. */
 export class NotConnected extends Schema.TaggedError<NotConnected>()("NotConnected", { detail: Schema.String }) {
@@ -84,18 +83,6 @@ const toAnswer = ({ content, isError, structuredContent }: McpSchema.CallToolRes
 const toJsonObject = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
 const decodeArguments = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Unknown))
 
-/** A server's patterns are not run: a regular expression from outside can take unbounded time. */
-const importSchema = (inputSchema: JsonSchema.JsonSchema) => {
-  const problem = SchemaLimits.problem(inputSchema)
-  if (problem !== undefined) throw new Error(problem)
-  const imported = SchemaRepresentation.fromJsonSchemaDocument(JsonSchema.fromSchemaDraft2020_12(inputSchema), {
-    patterns: "ignore"
-  })
-  return Schema.Unknown.check(Schema.makeFilter((given) => SchemaLimits.valueProblem(inputSchema, given))).pipe(
-    Schema.decodeTo(Schema.toType(imported))
-  )
-}
-
 const toTool = <F extends McpClientError>(
   client: McpClient.McpClient,
   tool: McpSchema.Tool,
@@ -106,7 +93,7 @@ const toTool = <F extends McpClientError>(
       FunctionTool.make<unknown, McpClientError, never, F>({
         name: tool.name,
         description: tool.description ?? "",
-        parameters: importSchema(tool.inputSchema),
+        parameters: Result.getOrThrowWith(GivenSchema.make(tool.inputSchema), (problem) => new Error(problem)),
         jsonSchema: toJsonObject(tool.inputSchema),
         timeout: callTimeout,
         handler: (given) =>

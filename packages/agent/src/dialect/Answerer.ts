@@ -1,7 +1,7 @@
 /** The port between the dialects of chat clients and the weights that answer. */
 import type { ChatModel, Message } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
-import type { ResponseStream, ToolSpec } from "@effect-rl/core/renderers"
+import type { Renderer, ResponseStream, ToolSpec } from "@effect-rl/core/renderers"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as CallNames from "./CallNames.ts"
@@ -18,6 +18,8 @@ export interface ModelInfo {
 export interface Asked {
   readonly messages: ReadonlyArray<Message.Message>
   readonly tools: ReadonlyArray<ToolSpec.ToolSpec>
+  /** The name of a renderer of the model's family, for another mode of reasoning; the model's own renderer unless given. */
+  readonly renderer?: string | undefined
 }
 
 /** Sampling options that every client can send; those that are absent or null are left to the sampler. */
@@ -33,12 +35,29 @@ export interface Settings {
   readonly topLogprobs?: number | null | undefined
   /** Texts at which a reply ends. */
   readonly stops: ReadonlyArray<string>
+  /** Whether a reply ends after its first call of a tool. */
+  readonly isOneCall?: boolean | undefined
 }
 
 /** A request whose number of replies and of shown candidates are known. */
 export type Request =
   & Sampling.SampleRequest
   & Required<Pick<Sampling.SampleRequest, "numSamples" | "topkSampleLogprobs">>
+
+/** A reply that is over. */
+export interface Replied {
+  /** Its number among the replies to the request. */
+  readonly index: number
+  /** The tokens that belong to it, in the pieces in which they were sampled. */
+  readonly sequences: ReadonlyArray<Sampling.SampledTokens>
+  readonly parsed: Renderer.Parsed
+  /** Whether it was cut: at its limit, or by the model in the middle of a part. */
+  readonly isCut: boolean
+  /** The text of the client's own at which it ended. */
+  readonly stop: string | undefined
+  /** What its client is warned of: fields whose effect was not given. */
+  readonly warnings: ReadonlyArray<string>
+}
 
 /** A prompt whose reply can be sampled. */
 export interface Prompted {
@@ -47,6 +66,8 @@ export interface Prompted {
   readonly chatModel: ChatModel.ChatModel
   readonly request: Request
   readonly stops: ReadonlyArray<string>
+  /** Whether a reply ends after its first call of a tool. */
+  readonly isOneCall: boolean
   /** A new reader of one reply. */
   readonly read: () => ResponseStream.ResponseStream
   /** The stop of a reply that ended at the client's own text. */
@@ -55,6 +76,8 @@ export interface Prompted {
   readonly callNames: (reply: number) => CallNames.CallNames
   /** Samples the request, or a piece of one of its replies. */
   readonly sample: (request: Sampling.SampleRequest) => Effect.Effect<Sampling.SampleResponse, Refusal>
+  /** Receives each reply that is over, once; one whose client hung up is never over. */
+  readonly replied: (reply: Replied) => Effect.Effect<void>
 }
 
 /** Answers the chat requests of one caller: finds weights by name, and samples replies to conversations. */

@@ -1,25 +1,20 @@
-/** Bodies of clients of other services, whose every field is read or refused by name. */
+/** Bodies of clients of other services, whose every field is read, has no effect, or is refused by name. */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import * as Json from "../wire/Json.ts"
+import * as Fields from "./Fields.ts"
+import type { Kind } from "./FieldTable.ts"
 import type { Incoming } from "./Incoming.ts"
 import * as Length from "./Length.ts"
+import * as Notes from "./Notes.ts"
 import { invalid } from "./Refusal.ts"
-
-/** Longest value that a refusal repeats. */
-const longest = 200
 
 /** `nested` counts messages, their parts, tools, and arrays and objects in these; `values` are the tokens of the longest prompt. */
 const limits: Json.Limits = { nested: 30_000, values: 300_000, names: 60_000 }
 
 /** Most characters of a body that is decoded in a few milliseconds. */
 const short = 65_536
-
-const shown = (value: unknown) => {
-  const text = JSON.stringify(value, (_, inner) => typeof inner === "bigint" ? Number(inner) : inner)
-  return text.length > longest ? `${text.slice(0, longest)}…` : text
-}
 
 interface Known extends Schema.Decoder<unknown> {
   readonly fields: Readonly<Record<string, unknown>>
@@ -31,26 +26,61 @@ const fits = Effect.fnUntraced(function*({ answerer }: Incoming, body: unknown, 
   yield* Length.check(yield* answerer.chatModel(body.model), "the body", Length.ofJson(body))
 })
 
-/** Decodes the body by `schema`. A field that it does not have is refused, with the reason in `refusals` where there is one. */
-export const read = <S extends Known>(incoming: Incoming, schema: S, refusals: Readonly<Record<string, string>>) => {
-  const reasonOf = (field: string) =>
-    Object.hasOwn(refusals, field) ? refusals[field] : "this server does not know the field"
-  const problem = ([field, value]: readonly [string, unknown]) =>
-    value === null || Object.hasOwn(schema.fields, field)
-      ? []
-      : [`${field} is ${shown(value)}, expected none: ${reasonOf(field)}`]
-  const decode = Json.decodeExact(schema)
-  return Effect.gen(function*() {
-    const text = yield* incoming.body
-    const body = yield* Json.parse(text, limits)
-    const fields = Predicate.isObject(body) ? Object.entries(body) : []
-    const [refused] = fields.flatMap(problem)
-    if (refused !== undefined) return yield* invalid(refused)
-    yield* fits(incoming, body, text.length)
-    return yield* decode(
-      Predicate.isObject(body)
-        ? Object.fromEntries(fields.filter(([name]) => Object.hasOwn(schema.fields, name)))
-        : body
+const unknown = "this server does not know the field"
+
+/** A tool of a kind that a server would have to run, or that has no schema. */
+const isOther = (types: ReadonlyArray<string>) => (tool: unknown) =>
+  Predicate.hasProperty(tool, "type") && typeof tool.type === "string" && !types.includes(tool.type)
+
+/** The body without the tools that are of none of these types. */
+const withOwnTools = Effect.fnUntraced(function*(body: unknown, types: ReadonlyArray<string>, notes: Notes.Notes) {
+  if (!Predicate.isObject(body) || !Array.isArray(body["tools"])) return body
+  const { tools }: { tools?: ReadonlyArray<unknown> } = body
+  const isForeign = isOther(types)
+  const expected = types.map((type) => `"${type}"`).join(" or ")
+  for (const [index, tool] of (tools ?? []).entries()) {
+    if (!isForeign(tool)) continue
+    const type = Predicate.hasProperty(tool, "type") ? tool.type : undefined
+    yield* notes.notGiven(
+      "tools[].type",
+      `tools[${index}].type is ${Fields.shown(type)}, expected ${expected}: this server runs no tools`
     )
-  }).pipe(Effect.catchTag("MalformedBody", ({ message }) => Effect.fail(invalid(message))))
+  }
+  return { ...body, tools: (tools ?? []).filter((tool) => !isForeign(tool)) }
+})
+
+/** How the requests of an endpoint are read. */
+export interface Form<S extends Known> {
+  readonly kind: Kind
+  readonly schema: S
+  /** The types of tools that a client runs itself. */
+  readonly tools: ReadonlyArray<string>
+}
+
+/** Reads the requests of one endpoint: the decoded body, and the notes on it. */
+export const reading = <S extends Known>({ kind, schema, tools }: Form<S>) => {
+  const isKnown = (field: string) => Object.hasOwn(schema.fields, field)
+  const settle = Fields.settle(kind, isKnown)
+  const decode = Json.decodeRequest(schema)
+  const withoutUnknown = Effect.fnUntraced(function*(body: unknown, notes: Notes.Notes) {
+    if (!Predicate.isObject(body)) return body
+    const fields = Object.entries(body)
+    for (const [field, value] of fields) {
+      if (isKnown(field) || value === null) continue
+      yield* notes.notGiven(field, Fields.unexpected(field, value, unknown))
+    }
+    return Object.fromEntries(fields.filter(([field]) => isKnown(field)))
+  })
+  return (incoming: Incoming) =>
+    Effect.gen(function*() {
+      const notes = Notes.make(incoming)
+      const text = yield* incoming.body
+      const body = yield* Json.parse(text, limits)
+      const settled = yield* settle(body, notes)
+      const known = yield* withoutUnknown(settled, notes)
+      yield* fits(incoming, body, text.length)
+      const { unread, value } = yield* decode(yield* withOwnTools(known, tools, notes))
+      if (unread !== undefined) yield* notes.notGiven("fields within others", unread)
+      return { notes, value }
+    }).pipe(Effect.catchTag("MalformedBody", ({ message }) => Effect.fail(invalid(message))))
 }

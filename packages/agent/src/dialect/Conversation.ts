@@ -1,38 +1,48 @@
 /** Conversations on their way to a sampler: prompt, and how to sample and read the reply. */
 import type { ChatModel } from "@effect-rl/core"
 import { ModelInput, type Sampling } from "@effect-rl/core/backend"
-import { Renderer } from "@effect-rl/core/renderers"
+import { Renderer, Renderers } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import type { Asked, Prompted, Request, Settings } from "./Answerer.ts"
 import * as CallNames from "./CallNames.ts"
 import * as Continued from "./Continued.ts"
 import * as Length from "./Length.ts"
 import * as PlainReader from "./PlainReader.ts"
-import { badRequest, invalid } from "./Refusal.ts"
+import { invalid, tooLong } from "./Refusal.ts"
 
 /** Weights that answer, with the tokenizer and renderer that go with them. */
-export type Source = Pick<Prompted, "id" | "chatModel" | "sample">
+export type Source = Pick<Prompted, "id" | "chatModel" | "sample" | "replied">
 
 const knowsTools = ({ renderer: { name, toolsPrefix } }: ChatModel.ChatModel, { tools }: Asked) =>
   tools.length === 0 || toolsPrefix !== undefined
     ? Effect.void
-    : Effect.fail(invalid(`tools: the renderer ${name} has none, expected no tools for this model`))
+    : Effect.fail(invalid(`tools: the renderer ${name} has none, expected no tools for this model`, "tools"))
+
+/** The model with the renderer that the request names. */
+export const inMode = (
+  chatModel: ChatModel.ChatModel,
+  { renderer: name }: Asked
+): Effect.Effect<ChatModel.ChatModel, Renderer.RendererError> =>
+  name === undefined
+    ? Effect.succeed(chatModel)
+    : Effect.map(Renderers.byName(name, chatModel.tokenizer), (renderer) => ({ ...chatModel, renderer }))
 
 /** The conversation before the reply as it is rendered, with its tools, and the prompt, which may begin the reply. */
-export const render = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, asked: Asked) {
+export const render = Effect.fnUntraced(function*(own: ChatModel.ChatModel, asked: Asked) {
+  const chatModel = yield* inMode(own, asked)
   yield* Length.check(chatModel, "messages and tools", Length.of(asked))
   yield* knowsTools(chatModel, asked)
   const { before, prefill } = yield* Continued.divide(asked.messages)
   const messages = yield* Renderer.withTools(chatModel.renderer, asked.tools, before)
   const prompt = yield* chatModel.renderer.generationPrompt(messages, { prefill })
   yield* Continued.check(chatModel, messages, prefill, prompt)
-  return { messages, prompt }
-}, Effect.catchTag("RendererError", (error) => Effect.fail(invalid(`messages: ${error.message}`))))
+  return { chatModel, messages, prompt }
+}, Effect.catchTag("RendererError", (error) => Effect.fail(invalid(`messages: ${error.message}`, "messages"))))
 
 const hasTopLogprobs = ({ capabilities: { topkPromptLogprobs: most }, name }: ChatModel.ChatModel, asked: number) =>
   asked <= most
     ? Effect.void
-    : Effect.fail(invalid(`top_logprobs is ${asked}, expected at most ${most} of ${name}`))
+    : Effect.fail(invalid(`top_logprobs is ${asked}, expected at most ${most} of ${name}`, "top_logprobs"))
 
 /** The request of a sampler; fails where nothing fits after the prompt. */
 export const request = Effect.fnUntraced(function*(
@@ -44,7 +54,9 @@ export const request = Effect.fnUntraced(function*(
   const { capabilities: { contextLength }, name } = chatModel
   const left = contextLength - prompt.length
   if (left < 1) {
-    return yield* badRequest(`the prompt has ${prompt.length} tokens, expected fewer than ${contextLength} of ${name}`)
+    const detail =
+      `the prompt has ${prompt.length} tokens, expected fewer than ${contextLength}, the maximum context length of ${name}`
+    return yield* tooLong(detail, prompt.length, contextLength)
   }
   yield* hasTopLogprobs(chatModel, topLogprobs ?? 0)
   return {
@@ -70,17 +82,18 @@ const closingOf = ({ renderer: { stop }, tokenizer }: ChatModel.ChatModel) => {
 
 /** Renders the conversation; its reply ends as the renderer's replies do, or at the client's own texts. */
 export const prompted = Effect.fnUntraced(function*(source: Source, asked: Asked, settings: Settings) {
-  const { chatModel, id } = source
+  const { chatModel, messages, prompt } = yield* render(source.chatModel, asked)
   const { renderer } = chatModel
-  const { messages, prompt } = yield* render(chatModel, asked)
   const asking = yield* request(chatModel, prompt, renderer.stop, settings)
   return {
     ...source,
+    chatModel,
     request: asking,
     stops: settings.stops,
+    isOneCall: settings.isOneCall ?? false,
     read: () => renderer.stream(messages),
     closing: closingOf(chatModel),
-    callNames: CallNames.make(messages, asking, id)
+    callNames: CallNames.make(messages, asking, source.id)
   } satisfies Prompted
 })
 
@@ -102,6 +115,7 @@ export const continued = Effect.fnUntraced(function*(
     ...source,
     request: asking,
     stops: settings.stops,
+    isOneCall: false,
     read: () => PlainReader.make(chatModel.tokenizer),
     closing: new Int32Array(0),
     callNames: CallNames.make([], asking, id)

@@ -2,7 +2,7 @@
 import type { ChatModel } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import { badRequest } from "./Refusal.ts"
+import { tooLong } from "./Refusal.ts"
 
 /** Text has four characters per token on average; only runs of spaces and the like have more than this. */
 const perToken = 32
@@ -39,5 +39,7 @@ export const check = (
   const most = perToken * contextLength
   const detail =
     `${field}: ${characters} characters, expected at most ${most} for the ${contextLength} tokens of ${name}`
-  return characters <= most ? Effect.void : Effect.fail(badRequest(detail))
+  return characters <= most
+    ? Effect.void
+    : Effect.fail(tooLong(detail, Math.ceil(characters / perToken), contextLength))
 }

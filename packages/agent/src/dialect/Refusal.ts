@@ -4,9 +4,19 @@ import * as Schema from "effect/Schema"
 
 const Status = Schema.Literals([400, 401, 403, 404, 408, 409, 410, 413, 415, 416, 422, 429, 500, 503])
 
+/** The numbers of a prompt that does not fit. */
+const TooLong = Schema.Struct({
+  /** Tokens of the prompt, or the least that it can have. */
+  tokens: Schema.Int,
+  most: Schema.Int
+})
+
 export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
   status: Status,
   detail: Schema.String,
+  /** The field that is at fault. */
+  field: Schema.optionalKey(Schema.String),
+  tooLong: Schema.optionalKey(TooLong),
   headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
 }) {
   override get message() {
@@ -20,21 +30,38 @@ export const notFound = (kind: string, id: string) =>
   new Refusal({ status: 404, detail: `no ${kind} "${id}" on this server` })
 
 /** The body can be read, but lacks a value or has a wrong one. */
-export const invalid = (detail: string) => new Refusal({ status: 422, detail })
+export const invalid = (detail: string, field?: string) =>
+  new Refusal({ status: 422, detail, ...(field === undefined ? {} : { field }) })
 
-const statusOf = ({ _tag }: TinkerError.Reason): typeof Status.Type => {
-  switch (_tag) {
+/** The prompt does not fit into the context of its model. */
+export const tooLong = (detail: string, tokens: number, most: number) =>
+  new Refusal({ status: 400, detail, tooLong: { tokens, most } })
+
+/** The session of the request is over. */
+export const ended = (detail: string) => new Refusal({ status: 410, detail })
+
+/** Refuses a request for now: its client may repeat it after `seconds`. */
+export const later = (status: 429 | 503, detail: string, seconds: number) =>
+  new Refusal({ status, detail, headers: { "retry-after": String(Math.max(Math.ceil(seconds), 1)) } })
+
+/** Seconds after which clients ask a backend again that says nothing about it. */
+const usualSeconds = 5
+
+/** The failure of a backend for this reason, as its clients are told. */
+export const fromReason = (reason: TinkerError.Reason, message: string) => {
+  switch (reason._tag) {
     case "NotFound":
-      return 404
+      return new Refusal({ status: 404, detail: message })
     case "RateLimited":
-      return 429
+      return later(429, message, reason.retryAfterMillis / 1000)
     case "Unavailable":
-      return 503
+      return later(503, message, usualSeconds)
+    case "ContextTooLong":
+      return tooLong(message, reason.promptTokens + reason.maxTokens, reason.contextLength)
     default:
-      return 400
+      return badRequest(message)
   }
 }
 
-/** A failure of the backend, as its clients are told. */
-export const fromTinkerError = ({ message, reason }: TinkerError.TinkerError) =>
-  new Refusal({ status: statusOf(reason), detail: message })
+/** The failure of a backend, as its clients are told. */
+export const fromTinkerError = ({ message, reason }: TinkerError.TinkerError) => fromReason(reason, message)

@@ -1,10 +1,11 @@
 /** Replies of a model: sampled whole, or read while they are sampled. */
-import { SampleStream, type Sampling } from "@effect-rl/core/backend"
-import type { Renderer, ResponseStream } from "@effect-rl/core/renderers"
+import { type ModelInput, SampleStream, type Sampling } from "@effect-rl/core/backend"
+import type { ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import type { Prompted } from "./Answerer.ts"
-import type * as CallNames from "./CallNames.ts"
+import type { Prompted, Replied } from "./Answerer.ts"
+import * as LimitedCalls from "./LimitedCalls.ts"
+import type { Notes } from "./Notes.ts"
 import { invalid, type Refusal } from "./Refusal.ts"
 import * as StopText from "./StopText.ts"
 
@@ -15,13 +16,8 @@ export interface Sampled {
 }
 
 /** A reply that is over. */
-export interface Ended {
+export interface Ended extends Omit<Replied, "index" | "sequences"> {
   readonly _tag: "Ended"
-  readonly parsed: Renderer.Parsed
-  /** Whether it was cut: at its limit, or by the model in the middle of a part. */
-  readonly isCut: boolean
-  /** The text of the client's own at which it ended. */
-  readonly stop: string | undefined
   /** The number of sampled tokens. */
   readonly sampled: number
 }
@@ -38,43 +34,67 @@ export interface Whole {
 interface Reading {
   /** Tokens that may begin a stop; see `StopText`. */
   readonly held: Int32Array
+  /** Whether the reply ended before the model ended it: at the client's own text, or after its only call. */
+  readonly isOver: boolean
   readonly stop: string | undefined
-  readonly sampled: number
-  readonly stopReason: Sampling.SampleStopReason
+  readonly sequences: ReadonlyArray<Sampling.SampledTokens>
 }
 
 const none = new Int32Array(0)
 
-const unread: Reading = { held: none, stop: undefined, sampled: 0, stopReason: "length" }
-
-const after = (
-  { sampled }: Reading,
-  { stopReason, tokens }: Sampling.SampledTokens,
-  { held, stop }: StopText.Found
-): Reading => ({ held, stop, sampled: sampled + tokens.length, stopReason })
+const unread: Reading = { held: none, isOver: false, stop: undefined, sequences: [] }
 
 const joined = (left: Int32Array, right: Int32Array) => left.length === 0 ? right : Int32Array.from([...left, ...right])
 
-/** A stop text of the client replaces the model's own stop. */
-const end = (
-  reader: ResponseStream.ResponseStream,
-  names: CallNames.CallNames,
-  { closing }: Prompted,
-  reading: Reading
-) =>
-  Effect.suspend(() => {
-    const { held, sampled, stop, stopReason } = reading
-    const last = reader.push(stop === undefined ? held : closing)
-    return Effect.mapBoth(reader.end, {
-      onSuccess: ({ deltas, parsed }) => {
-        const isCut = stop === undefined && (stopReason === "length" || parsed.termination === "malformed")
-        const named = names.deltas([...last, ...deltas])
-        const ended: Ended = { _tag: "Ended", parsed: names.parsed(parsed), isCut, stop, sampled }
-        return { deltas: named, ended }
-      },
-      onFailure: ({ message }) => invalid(message)
-    })
+const firstOf = (sequence: Sampling.SampledTokens, length: number): Sampling.SampledTokens => {
+  const { logprobs, tokens, topkLogprobs } = sequence
+  if (length === tokens.length) return sequence
+  return {
+    ...sequence,
+    tokens: tokens.slice(0, length),
+    logprobs: logprobs.slice(0, length),
+    ...(topkLogprobs === undefined ? {} : { topkLogprobs: topkLogprobs.slice(0, length) })
+  }
+}
+
+/** Reads the pieces of one reply; the model's own stop replaces whatever else ended it. */
+const readerOf = (prompted: Prompted, notes: Notes, index: number) => {
+  const { chatModel: { tokenizer }, closing, isOneCall, replied, stops } = prompted
+  const names = prompted.callNames(index)
+  const reader = LimitedCalls.make(prompted.read(), isOneCall ? 1 : Infinity)
+  let reading = unread
+
+  const push = (sequence: Sampling.SampledTokens): ReadonlyArray<Event> => {
+    const tokens = joined(reading.held, sequence.tokens)
+    const { held, passed, stop } = StopText.find(tokenizer, stops, tokens)
+    const { deltas, read } = reader.until(passed)
+    const isCalled = reader.isFull()
+    const kept = isCalled && passed === sequence.tokens ? firstOf(sequence, read) : sequence
+    reading = {
+      held: isCalled ? none : held,
+      isOver: isCalled || stop !== undefined,
+      stop: isCalled ? undefined : stop,
+      sequences: [...reading.sequences, kept]
+    }
+    return [{ _tag: "Sampled", sequence: kept }, ...names.deltas(deltas)]
+  }
+
+  const end = Effect.gen(function*() {
+    const { held, isOver, sequences, stop } = reading
+    const last = reader.push(isOver ? closing : held)
+    const { deltas, parsed } = yield* Effect.mapError(reader.end, ({ message }) => invalid(message))
+    const named = names.deltas([...last, ...deltas])
+    const isCut = !isOver && (sequences.at(-1)?.stopReason !== "stop" || parsed.termination === "malformed")
+    const found = names.parsed(parsed)
+    const warnings = yield* notes.warnings(found.message)
+    const sampled = sequences.reduce((sum, { tokens }) => sum + tokens.length, 0)
+    const ended: Ended = { _tag: "Ended", parsed: found, isCut, stop, warnings, sampled }
+    yield* replied({ index, sequences, parsed: found, isCut, stop, warnings })
+    return { deltas: named, ended }
   })
+
+  return { push, end, isOver: () => reading.isOver }
+}
 
 /** The request of reply `index` alone. */
 const alone = (request: Sampling.SampleRequest, index: number): Sampling.SampleRequest => {
@@ -83,51 +103,60 @@ const alone = (request: Sampling.SampleRequest, index: number): Sampling.SampleR
 }
 
 /** Reply `index`: the deltas of its message as it is sampled, and its end. */
-export const stream = (prompted: Prompted, index = 0): Stream.Stream<Event, Refusal> =>
+export const stream = (prompted: Prompted, notes: Notes, index = 0): Stream.Stream<Event, Refusal> =>
   Stream.suspend(() => {
-    const { chatModel: { tokenizer }, request, sample, stops } = prompted
-    const reader = prompted.read()
-    const names = prompted.callNames(index)
-    let reading = unread
-    const step = (sequence: Sampling.SampledTokens): ReadonlyArray<Event> => {
-      const found = StopText.find(tokenizer, stops, joined(reading.held, sequence.tokens))
-      reading = after(reading, sequence, found)
-      return [{ _tag: "Sampled", sequence }, ...names.deltas(reader.push(found.passed))]
-    }
-    const last = Effect.suspend(() => end(reader, names, prompted, reading))
+    const { request, sample } = prompted
+    const reader = readerOf(prompted, notes, index)
     return Stream.concat(
       SampleStream.pieces(sample, alone(request, index)).pipe(
-        Stream.map(step),
-        Stream.takeUntil(() => reading.stop !== undefined),
+        Stream.map(reader.push),
+        Stream.takeUntil(reader.isOver),
         Stream.flatMap(Stream.fromIterable)
       ),
-      Stream.fromIterableEffect(Effect.map(last, ({ deltas, ended }): ReadonlyArray<Event> => [...deltas, ended]))
+      Stream.fromIterableEffect(Effect.map(reader.end, ({ deltas, ended }): ReadonlyArray<Event> => [...deltas, ended]))
     )
   })
 
-const collected = (prompted: Prompted, index: number) =>
-  Effect.map(Stream.runCollect(stream(prompted, index)), (events): ReadonlyArray<Whole> => {
+const collected = (prompted: Prompted, notes: Notes, index: number) =>
+  Effect.map(Stream.runCollect(stream(prompted, notes, index)), (events): ReadonlyArray<Whole> => {
     const sequences = events.flatMap((event) => event._tag === "Sampled" ? [event.sequence] : [])
     return events.flatMap((event) => event._tag === "Ended" ? [{ sequences, ended: event }] : [])
   })
 
-const read = (prompted: Prompted, sequence: Sampling.SampledTokens, index: number) => {
-  const found: StopText.Found = { passed: none, held: sequence.tokens, stop: undefined }
-  const reading = after(unread, sequence, found)
-  return Effect.map(
-    end(prompted.read(), prompted.callNames(index), prompted, reading),
-    ({ ended }): Whole => ({ sequences: [sequence], ended })
-  )
-}
+const read = (prompted: Prompted, notes: Notes, sequence: Sampling.SampledTokens, index: number) =>
+  Effect.suspend(() => {
+    const reader = readerOf(prompted, notes, index)
+    reader.push(sequence)
+    return Effect.map(reader.end, ({ ended }): Whole => ({ sequences: [sequence], ended }))
+  })
 
-/** The requested number of replies. They share the prompt's computation unless they end at a client's stop text. */
-export const whole = Effect.fnUntraced(function*(prompted: Prompted) {
-  const { request, sample, stops } = prompted
-  if (stops.length === 0) {
+/** The requested number of replies. They share the prompt's computation unless they end where the sampler does not. */
+export const whole = Effect.fnUntraced(function*(
+  prompted: Prompted,
+  notes: Notes
+): Effect.fn.Return<ReadonlyArray<Whole>, Refusal> {
+  const { isOneCall, request, sample, stops } = prompted
+  if (stops.length === 0 && !isOneCall) {
     const { sequences } = yield* sample(request)
-    return yield* Effect.forEach(sequences, (sequence, index) => read(prompted, sequence, index))
+    return yield* Effect.forEach(sequences, (sequence, index) => read(prompted, notes, sequence, index))
   }
   const indices = Array.from({ length: request.numSamples }, (_, index) => index)
-  const replies = Effect.forEach(indices, (index) => collected(prompted, index), { concurrency: "unbounded" })
+  const replies = Effect.forEach(indices, (index) => collected(prompted, notes, index), { concurrency: "unbounded" })
   return (yield* replies).flat()
+})
+
+/** The field that tells a client of warnings, where there are any. */
+export const warned = ({ warnings }: Ended) => warnings.length === 0 ? {} : { warnings }
+
+/** The ids of a prompt's tokens; images have none. */
+export const promptIds = ({ chunks }: ModelInput.ModelInput) =>
+  chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : [...chunk.tokens])
+
+/** The ids of a reply's tokens. */
+export const tokenIds = ({ sequences }: Whole) => sequences.flatMap(({ tokens }) => [...tokens])
+
+/** The ids of a prompt's tokens and of a reply's. */
+export const allIds = ({ request: { prompt } }: Prompted, reply: Whole) => ({
+  prompt_token_ids: promptIds(prompt),
+  token_ids: tokenIds(reply)
 })

@@ -21,6 +21,7 @@ import * as Body from "./Body.ts"
 import { Caller } from "./Caller.ts"
 import * as ChatAnswerer from "./chat/ChatAnswerer.ts"
 import * as ChatModels from "./chat/ChatModels.ts"
+import * as ChatPolicy from "./chat/ChatPolicy.ts"
 import * as CheckpointRoutes from "./CheckpointRoutes.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import * as DownloadRoutes from "./DownloadRoutes.ts"
@@ -64,6 +65,8 @@ export interface TinkerServerOptions {
   readonly tokenizers?: Readonly<Record<string, string>>
   /** Refuses requests that the hosted service refuses, so that a client that works here works there; off unless given. */
   readonly strict?: boolean
+  /** Answers chat clients that ask for what no sampler here can give, with a warning in the answer; they are refused unless given. */
+  readonly lenient?: boolean
 }
 
 const usualLimit = ByteSize.fromInputUnsafe("64 MiB")
@@ -174,7 +177,8 @@ const routes = (options: TinkerServerOptions) =>
       const known = guarded(admitted(identify, room, strictness, limit))
       const open = guarded(admitted(stranger, room, strictness, limit))
       const admitChat = admitted(identify, room, strictness, ByteSize.min(limit, chatLimit))
-      const chat = Effect.mapError(admitChat(ChatAnswerer.incoming(parts)), ChatAnswerer.told)
+      const policy = ChatPolicy.make(options.lenient ?? false)
+      const chat = Effect.mapError(admitChat(ChatAnswerer.incoming(parts, policy)), ChatAnswerer.told)
       return [
         ...[...withKey(parts, links).map(known), ...withoutKey(parts, links).map(open)].map(
           HttpRouter.prefixRoute(prefix)

@@ -1,16 +1,8 @@
-/** Requests of Anthropic's clients: the fields that this server reads, and why it refuses the others. */
+/** Requests of Anthropic's clients: the fields that are read. */
 import * as Schema from "effect/Schema"
 import { nullable } from "../../wire/Json.ts"
 
-/** A hint to services that keep prompts; a backend keeps what it likes, and answers the same. */
-const cached = {
-  cache_control: nullable(
-    Schema.Struct({ type: Schema.Literal("ephemeral"), ttl: nullable(Schema.Literals(["5m", "1h"])) })
-  )
-}
-
 const Text = Schema.Struct({
-  ...cached,
   type: Schema.Literal("text"),
   text: Schema.String,
   /** An earlier answer of this server has none. */
@@ -18,7 +10,6 @@ const Text = Schema.Struct({
 })
 
 const Image = Schema.Struct({
-  ...cached,
   type: Schema.Literal("image"),
   source: Schema.Struct({
     type: Schema.Literal("base64"),
@@ -34,7 +25,6 @@ const Thinking = Schema.Struct({
 })
 
 const ToolUse = Schema.Struct({
-  ...cached,
   type: Schema.Literal("tool_use"),
   id: Schema.String,
   name: Schema.String,
@@ -42,7 +32,6 @@ const ToolUse = Schema.Struct({
 })
 
 const ToolResult = Schema.Struct({
-  ...cached,
   type: Schema.Literal("tool_result"),
   tool_use_id: Schema.String,
   content: nullable(Schema.Union([Schema.String, Schema.Array(Text)])),
@@ -53,30 +42,37 @@ export const Block = Schema.Union([Text, Image, Thinking, ToolUse, ToolResult])
 export type Block = typeof Block.Type
 
 export const Message = Schema.Struct({
-  role: Schema.Literals(["user", "assistant"]),
+  role: Schema.Literals(["user", "assistant", "system"]),
   content: Schema.Union([Schema.String, Schema.Array(Block)])
 })
 export type Message = typeof Message.Type
 
-/** The model decides; no renderer can force a call. */
-const ToolChoice = Schema.Struct({
-  type: Schema.Literals(["auto", "none"]),
-  disable_parallel_tool_use: nullable(Schema.Literal(false))
+const isOneCall = { disable_parallel_tool_use: nullable(Schema.Boolean) }
+
+const ToolChoice = Schema.Union([
+  Schema.Struct({ ...isOneCall, type: Schema.Literals(["auto", "none", "any"]) }),
+  Schema.Struct({ ...isOneCall, type: Schema.Literal("tool"), name: Schema.String })
+])
+
+const Format = Schema.Struct({
+  type: Schema.Literal("json_schema"),
+  schema: Schema.Record(Schema.String, Schema.Json)
 })
 
 const conversation = {
-  ...cached,
   model: Schema.String,
   messages: Schema.NonEmptyArray(Message),
   system: nullable(Schema.Union([Schema.String, Schema.Array(Text)])),
   tools: nullable(Schema.Array(Schema.Struct({
-    ...cached,
     type: nullable(Schema.Literal("custom")),
     name: Schema.String,
     description: nullable(Schema.String),
-    input_schema: Schema.Record(Schema.String, Schema.Json)
+    input_schema: Schema.Record(Schema.String, Schema.Json),
+    strict: nullable(Schema.Boolean)
   }))),
-  tool_choice: nullable(ToolChoice)
+  tool_choice: nullable(ToolChoice),
+  thinking: nullable(Schema.Struct({ type: Schema.Literals(["adaptive", "enabled", "disabled"]) })),
+  output_config: nullable(Schema.Struct({ effort: nullable(Schema.String), format: nullable(Format) }))
 }
 
 export const CountTokens = Schema.Struct(conversation)
@@ -90,20 +86,7 @@ export const Messages = Schema.Struct({
   top_k: nullable(Schema.Int),
   stop_sequences: nullable(Schema.Array(Schema.NonEmptyString)),
   stream: nullable(Schema.Boolean),
-  service_tier: nullable(Schema.Literals(["auto", "standard_only"])),
-  /** A name of the user, which changes nothing in an answer. */
-  metadata: nullable(Schema.Struct({ user_id: nullable(Schema.String) }))
+  /** Not Anthropic's own: shows the ids of the tokens beside their text. */
+  return_token_ids: nullable(Schema.Boolean)
 })
 export type Messages = typeof Messages.Type
-
-/** Why fields of messages are refused. */
-export const refusals = {
-  container: "this server runs no tools",
-  diagnostics: "no answer is diagnosed",
-  inference_geo: "the answer comes from this server",
-  output_config: "no sampler takes a grammar or an effort",
-  speed: "there is one speed",
-  thinking: "a model's renderer decides whether it reasons",
-  user_profile_id: "there are no profiles",
-  workspace_id: "there are no workspaces"
-}

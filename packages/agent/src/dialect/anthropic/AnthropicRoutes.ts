@@ -10,8 +10,11 @@ import * as Conversation from "../Conversation.ts"
 import * as EventStream from "../EventStream.ts"
 import type { Incoming, Serve } from "../Incoming.ts"
 import * as ListedModels from "../ListedModels.ts"
+import type { Notes } from "../Notes.ts"
+import * as Reasoning from "../Reasoning.ts"
 import { Refusal } from "../Refusal.ts"
 import * as Reply from "../Reply.ts"
+import * as Structure from "../Structure.ts"
 import * as AnthropicMessages from "./AnthropicMessages.ts"
 import * as Wire from "./AnthropicRequest.ts"
 
@@ -25,17 +28,26 @@ const kinds: Readonly<Record<number, string>> = {
   403: "permission_error",
   404: "not_found_error",
   413: "request_too_large",
-  429: "rate_limit_error"
+  410: "not_found_error",
+  429: "rate_limit_error",
+  503: "overloaded_error"
 }
 
-const error = ({ detail, status }: Refusal) => ({
+/** An error as Anthropic's clients read it. Agents that find the words of a prompt that is too long send a shorter one. */
+const error = ({ detail, status, tooLong }: Refusal) => ({
   type: kinds[status] ?? (status < 500 ? "invalid_request_error" : "api_error"),
-  message: detail
+  message: tooLong === undefined
+    ? detail
+    : `prompt is too long: ${tooLong.tokens} tokens > ${tooLong.most} maximum (${detail})`
 })
+
+/** Anthropic's own status of a service that is overloaded. */
+const overloaded = 529
 
 /** A refusal as Anthropic's clients read it. */
 const refused = (refusal: Refusal) => {
-  const { headers, status } = refusal
+  const { headers } = refusal
+  const status = refusal.status === 503 ? overloaded : refusal.status
   const body = { type: "error", error: error(refusal) }
   return Effect.succeed(HttpServerResponse.jsonUnsafe(body, { status, ...(headers === undefined ? {} : { headers }) }))
 }
@@ -76,59 +88,110 @@ const eventsOf = (open: Open, event: Reply.Event): readonly [Open, ReadonlyArray
   if (event._tag === "Sampled") return [open, []]
   if (event._tag !== "Ended") return deltaEvents(open, event)
   const usage = { output_tokens: event.sampled }
-  const last = [ofType("message_delta", { delta: AnthropicMessages.stop(event), usage }), ofType("message_stop", {})]
+  const delta = AnthropicMessages.stop(event)
+  const last = [ofType("message_delta", { delta, usage, ...Reply.warned(event) }), ofType("message_stop", {})]
   return [first, [...closed(open), ...last]]
 }
 
-const streamed = (prompted: Prompted, model: string) => {
+const streamed = (prompted: Prompted, notes: Notes, model: string) => {
   const message = { ...headOf(model, prompted, 0), content: [], stop_reason: null, stop_sequence: null }
-  const body = Stream.mapAccum(Reply.stream(prompted), () => first, eventsOf)
+  const body = Stream.mapAccum(Reply.stream(prompted, notes), () => first, eventsOf)
   const events = Stream.concat(Stream.succeed(ofType("message_start", { message })), body)
   return EventStream.respond(events, failed)
 }
 
-const whole = Effect.fnUntraced(function*(prompted: Prompted, model: string) {
-  const [reply] = yield* Reply.whole(prompted)
+const whole = Effect.fnUntraced(function*(prompted: Prompted, notes: Notes, value: Wire.Messages) {
+  const [reply] = yield* Reply.whole(prompted, notes)
   if (reply === undefined) return yield* new Refusal({ status: 500, detail: "the backend sampled nothing" })
   const { ended } = reply
   return HttpServerResponse.jsonUnsafe({
-    ...headOf(model, prompted, ended.sampled),
+    ...headOf(value.model, prompted, ended.sampled),
     content: AnthropicMessages.fromMessage(ended.parsed.message),
-    ...AnthropicMessages.stop(ended)
+    ...AnthropicMessages.stop(ended),
+    ...(value.return_token_ids === true && Reply.allIds(prompted, reply)),
+    ...Reply.warned(ended)
   })
 })
 
-const askedOf = (value: Wire.CountTokens): Asked => ({
-  messages: AnthropicMessages.toMessages(value),
-  tools: value.tool_choice?.type === "none" ? [] : AnthropicMessages.toToolSpecs(value)
+/** What is asked of the reply and is not enforced. */
+const restricted = Effect.fnUntraced(function*(
+  notes: Notes,
+  { output_config, tool_choice: choice, tools }: Wire.CountTokens
+) {
+  const format = output_config?.format
+  if (format !== null && format !== undefined) {
+    yield* Structure.format(notes, "output_config.format", format.type, format.schema)
+  }
+  const forced = { field: "tool_choice", value: choice }
+  if (choice?.type === "any") yield* Structure.forcedCall(notes, forced)
+  if (choice?.type === "tool") yield* Structure.forcedCall(notes, { ...forced, name: choice.name })
+  const strict = (tools ?? []).filter((tool) => tool.strict === true).map((tool) => ({
+    name: tool.name,
+    parameters: tool.input_schema,
+    field: "tools[].strict"
+  }))
+  yield* Structure.strictTools(notes, strict)
 })
+
+/** An effort says more than that the model may reason. */
+const effortOf = Effect.fnUntraced(function*({ output_config, thinking }: Wire.CountTokens) {
+  const byWord = yield* Reasoning.byWord("output_config.effort", output_config?.effort)
+  if (thinking?.type === "disabled") return { field: "thinking", value: thinking, effort: "off" } as const
+  if (byWord !== undefined || thinking?.type !== "enabled") return byWord
+  return { field: "thinking", value: thinking, effort: "on" } as const
+})
+
+const askedOf = Effect.fnUntraced(function*(incoming: Incoming, notes: Notes, value: Wire.CountTokens) {
+  yield* restricted(notes, value)
+  return {
+    messages: AnthropicMessages.toMessages(value),
+    tools: value.tool_choice?.type === "none" ? [] : AnthropicMessages.toToolSpecs(value),
+    renderer: yield* Reasoning.choose(incoming, notes, value.model, yield* effortOf(value))
+  } satisfies Asked
+})
+
+const form = { kind: "messages", tools: ["custom"] } as const
+
+const read = ClientBody.reading({ ...form, schema: Wire.Messages })
 
 const answered = (incoming: Incoming) =>
   Effect.gen(function*() {
-    const value = yield* ClientBody.read(incoming, Wire.Messages, Wire.refusals)
-    const { max_tokens, model, stop_sequences, stream, temperature, top_k, top_p } = value
-    const prompted = yield* incoming.answerer.prompted(model, askedOf(value), {
+    const { notes, value } = yield* read(incoming)
+    const { max_tokens, model, stop_sequences, stream, temperature, tool_choice, top_k, top_p } = value
+    const asked = yield* askedOf(incoming, notes, value)
+    const prompted = yield* incoming.answerer.prompted(model, asked, {
       maxTokens: max_tokens,
       temperature,
       topP: top_p,
       topK: top_k,
+      isOneCall: tool_choice?.disable_parallel_tool_use === true,
       stops: stop_sequences ?? []
     })
-    return stream === true ? streamed(prompted, model) : yield* whole(prompted, model)
+    return stream === true ? streamed(prompted, notes, model) : yield* whole(prompted, notes, value)
   })
+
+const readCount = ClientBody.reading({ ...form, schema: Wire.CountTokens })
 
 const countTokens = (incoming: Incoming) =>
   Effect.gen(function*() {
-    const value = yield* ClientBody.read(incoming, Wire.CountTokens, Wire.refusals)
+    const { notes, value } = yield* readCount(incoming)
+    const asked = yield* askedOf(incoming, notes, value)
     const chatModel = yield* incoming.answerer.chatModel(value.model)
-    const { prompt } = yield* Conversation.render(chatModel, askedOf(value))
+    const { prompt } = yield* Conversation.render(chatModel, asked)
     return HttpServerResponse.jsonUnsafe({ input_tokens: prompt.length })
   })
 
 /** The date of a model is unknown. */
 const epoch = "1970-01-01T00:00:00Z"
 
-const shown = ({ id }: ModelInfo) => ({ type: "model", id, display_name: id, created_at: epoch })
+const shown = ({ contextLength, id }: ModelInfo) => ({
+  type: "model",
+  id,
+  display_name: id,
+  created_at: epoch,
+  max_input_tokens: contextLength,
+  max_tokens: contextLength
+})
 
 const page = (all: ReadonlyArray<ModelInfo>) => ({
   data: all.map(shown),

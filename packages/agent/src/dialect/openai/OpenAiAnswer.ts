@@ -16,11 +16,11 @@ export const head = ({ id }: Prompted, prefix: string, model: string) =>
     model
   }))
 
-export const usage = (prompt: ModelInput.ModelInput, sampled: number) => ({
-  prompt_tokens: prompt.length,
-  completion_tokens: sampled,
-  total_tokens: prompt.length + sampled
-})
+/** The tokens of all prompts and of all replies. */
+export const usage = (prompts: ReadonlyArray<ModelInput.ModelInput>, sampled: number) => {
+  const prompted = prompts.reduce((sum, { length }) => sum + length, 0)
+  return { prompt_tokens: prompted, completion_tokens: sampled, total_tokens: prompted + sampled }
+}
 
 export const sampledIn = (replies: ReadonlyArray<Reply.Whole>) =>
   replies.reduce((sum, { ended }) => sum + ended.sampled, 0)
@@ -57,7 +57,7 @@ export const logprobs = (
 export const topLogprobs = (asked: number | null | undefined, hasLogprobs: boolean, switchedOn: string) =>
   hasLogprobs || (asked ?? 0) === 0
     ? Effect.succeed(asked ?? 0)
-    : Effect.fail(invalid(`top_logprobs is ${asked}, expected 0 where ${switchedOn}`))
+    : Effect.fail(invalid(`top_logprobs is ${asked}, expected 0 where ${switchedOn}`, "top_logprobs"))
 
 const kinds: Readonly<Record<number, string>> = {
   401: "authentication_error",
@@ -66,12 +66,20 @@ const kinds: Readonly<Record<number, string>> = {
   429: "rate_limit_error"
 }
 
-/** An error as OpenAI's clients read it. */
-export const error = ({ detail, status }: Refusal) => ({
+const codes: Readonly<Record<number, string>> = {
+  401: "invalid_api_key",
+  404: "not_found",
+  410: "session_ended",
+  429: "rate_limit_exceeded",
+  503: "server_overloaded"
+}
+
+/** An error as OpenAI's clients read it. Agents that find the code of a prompt that is too long send a shorter one. */
+export const error = ({ detail, field, status, tooLong }: Refusal) => ({
   message: detail,
   type: kinds[status] ?? (status < 500 ? "invalid_request_error" : "server_error"),
-  param: null,
-  code: null
+  param: field ?? null,
+  code: tooLong === undefined ? codes[status] ?? null : "context_length_exceeded"
 })
 
 export const refused = (refusal: Refusal) => {

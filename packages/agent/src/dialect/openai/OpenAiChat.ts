@@ -6,18 +6,19 @@ import * as Stream from "effect/Stream"
 import type { Prompted, Settings } from "../Answerer.ts"
 import * as ClientBody from "../ClientBody.ts"
 import type { Incoming } from "../Incoming.ts"
+import type { Notes } from "../Notes.ts"
+import * as Reasoning from "../Reasoning.ts"
 import { invalid } from "../Refusal.ts"
 import * as Reply from "../Reply.ts"
+import * as Structure from "../Structure.ts"
 import * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import * as Wire from "./OpenAiRequest.ts"
 import * as OpenAiStream from "./OpenAiStream.ts"
 
-type Request = Omit<Wire.Completion, "prompt" | "logprobs" | "best_of" | "echo">
+type Request = Omit<Wire.Completion, "prompt" | "logprobs" | "echo">
 
 /** Fields that chat completions and completions share. */
-export const settingsOf = (
-  { max_tokens, n, seed, stop, temperature, top_k, top_p }: Request
-): Settings => ({
+export const settingsOf = ({ max_tokens, n, seed, stop, temperature, top_k, top_p }: Request): Settings => ({
   maxTokens: max_tokens,
   choices: n,
   temperature,
@@ -31,20 +32,27 @@ const finishOf = ({ isCut, parsed }: Reply.Ended) => isCut ? "length" : OpenAi.f
 
 const whole = Effect.fnUntraced(function*(
   prompted: Prompted,
-  { logprobs, model }: Wire.ChatCompletion
+  notes: Notes,
+  { logprobs, model, return_token_ids }: Wire.ChatCompletion
 ) {
-  const replies = yield* Reply.whole(prompted)
-  const { tokenizer } = prompted.chatModel
+  const replies = yield* Reply.whole(prompted, notes)
+  const { chatModel: { tokenizer }, request: { prompt } } = prompted
+  const isWithIds = return_token_ids === true
   return HttpServerResponse.jsonUnsafe({
     ...(yield* OpenAiAnswer.head(prompted, "chatcmpl-", model)),
     object: "chat.completion",
-    choices: replies.map(({ ended, sequences }, index) => ({
+    choices: replies.map((reply, index) => ({
       index,
-      message: OpenAi.fromMessage(ended.parsed.message),
-      finish_reason: finishOf(ended),
-      logprobs: logprobs === true ? { content: OpenAiAnswer.logprobs(tokenizer, sequences), refusal: null } : null
+      message: OpenAi.fromMessage(reply.ended.parsed.message),
+      finish_reason: finishOf(reply.ended),
+      logprobs: logprobs === true
+        ? { content: OpenAiAnswer.logprobs(tokenizer, reply.sequences), refusal: null }
+        : null,
+      ...(isWithIds && { token_ids: Reply.tokenIds(reply) }),
+      ...Reply.warned(reply.ended)
     })),
-    usage: OpenAiAnswer.usage(prompted.request.prompt, OpenAiAnswer.sampledIn(replies))
+    ...(isWithIds && { prompt_token_ids: Reply.promptIds(prompt) }),
+    usage: OpenAiAnswer.usage([prompt], OpenAiAnswer.sampledIn(replies))
   })
 })
 
@@ -54,7 +62,9 @@ const opening = { delta: { role: "assistant", content: "" }, finish_reason: null
 const choicesOf =
   (tokenizer: Tokenizer.Tokenizer, logprobs: boolean) =>
   (calls: number, event: Reply.Event): readonly [number, ReadonlyArray<object>] => {
-    if (event._tag === "Ended") return [calls, [{ delta: {}, finish_reason: finishOf(event) }]]
+    if (event._tag === "Ended") {
+      return [calls, [{ delta: {}, finish_reason: finishOf(event), ...Reply.warned(event) }]]
+    }
     if (event._tag === "Sampled") {
       const content = logprobs ? OpenAiAnswer.logprobs(tokenizer, [event.sequence]) : []
       return [
@@ -68,30 +78,69 @@ const choicesOf =
 
 const streamed = Effect.fnUntraced(function*(
   prompted: Prompted,
+  notes: Notes,
   { logprobs, model, stream_options }: Wire.ChatCompletion
 ) {
   const head = { ...(yield* OpenAiAnswer.head(prompted, "chatcmpl-", model)), object: "chat.completion.chunk" }
   const choices = choicesOf(prompted.chatModel.tokenizer, logprobs === true)
   return yield* OpenAiStream.respond(
-    prompted,
-    head,
-    stream_options?.include_usage === true,
+    { prompts: [prompted], notes, head, includeUsage: stream_options?.include_usage === true },
     (events) => Stream.concat(Stream.succeed(opening), Stream.mapAccum(events, () => 0, choices))
   )
 })
 
+/** What is asked of replies and is not enforced. */
+const restricted = Effect.fnUntraced(function*(
+  notes: Notes,
+  { response_format: format, tool_choice: choice, tools }: Wire.ChatCompletion
+) {
+  if (format?.type === "json_object") yield* Structure.format(notes, "response_format", format.type)
+  if (format?.type === "json_schema") {
+    yield* Structure.format(notes, "response_format", format.type, format.json_schema.schema ?? {})
+  }
+  const field = "tool_choice"
+  if (choice === "required") yield* Structure.forcedCall(notes, { field, value: choice })
+  if (typeof choice === "object" && choice !== null) {
+    yield* Structure.forcedCall(notes, { field, value: choice, name: choice.function.name })
+  }
+  const strict = (tools ?? []).filter((tool) => tool.function.strict === true).map((tool) => ({
+    ...OpenAi.toToolSpec(tool),
+    field: "tools[].function.strict"
+  }))
+  yield* Structure.strictTools(notes, strict)
+})
+
+const effortOf = ({ chat_template_kwargs: template, reasoning_effort }: Wire.ChatCompletion) => {
+  const value = template?.enable_thinking
+  return typeof value === "boolean"
+    ? Effect.succeed({ field: "chat_template_kwargs", value: template, effort: value ? "on" : "off" } as const)
+    : Reasoning.byWord("reasoning_effort", reasoning_effort)
+}
+
+const read = ClientBody.reading({
+  kind: "chat completions",
+  schema: Wire.ChatCompletion,
+  tools: ["function"]
+})
+
 export const handler = (incoming: Incoming) =>
   Effect.gen(function*() {
-    const value = yield* ClientBody.read(incoming, Wire.ChatCompletion, Wire.chatRefusals)
-    const messages = yield* Effect.mapError(OpenAi.toMessages(value.messages), ({ message }) => invalid(message))
+    const { notes, value } = yield* read(incoming)
+    const messages = yield* Effect.mapError(
+      OpenAi.toMessages(value.messages),
+      ({ field, message }) => invalid(message, field)
+    )
+    yield* restricted(notes, value)
     const tools = value.tool_choice === "none" ? [] : (value.tools ?? []).map(OpenAi.toToolSpec)
-    const prompted = yield* incoming.answerer.prompted(value.model, { messages, tools }, {
+    const renderer = yield* Reasoning.choose(incoming, notes, value.model, yield* effortOf(value))
+    const prompted = yield* incoming.answerer.prompted(value.model, { messages, tools, renderer }, {
       ...settingsOf({ ...value, max_tokens: value.max_completion_tokens ?? value.max_tokens ?? null }),
+      isOneCall: value.parallel_tool_calls === false,
       topLogprobs: yield* OpenAiAnswer.topLogprobs(
         value.top_logprobs,
         value.logprobs === true,
         "logprobs is not true"
       )
     })
-    return yield* value.stream === true ? streamed(prompted, value) : whole(prompted, value)
+    return yield* value.stream === true ? streamed(prompted, notes, value) : whole(prompted, notes, value)
   })

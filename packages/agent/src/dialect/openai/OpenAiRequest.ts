@@ -1,4 +1,4 @@
-/** Requests of OpenAI's clients: the fields that this server reads, and why it refuses the others. */
+/** Requests of OpenAI's clients: the fields that are read. */
 import { OpenAi } from "@effect-rl/core/renderers"
 import * as Schema from "effect/Schema"
 import { nullable } from "../../wire/Json.ts"
@@ -12,18 +12,7 @@ const Stop = Schema.Union([Schema.NonEmptyString, Schema.Array(Schema.NonEmptySt
 
 export const TopLogprobs = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 }))
 
-/** Names of users and of prompts, which change nothing in an answer. */
-export const names = {
-  user: nullable(Schema.String),
-  safety_identifier: nullable(Schema.String),
-  prompt_cache_key: nullable(Schema.String)
-}
-
-const StreamOptions = Schema.Struct({
-  include_usage: nullable(Schema.Boolean),
-  /** No chunk is padded. */
-  include_obfuscation: nullable(Schema.Literal(false))
-})
+const StreamOptions = Schema.Struct({ include_usage: nullable(Schema.Boolean) })
 
 const sampling = {
   model: Schema.String,
@@ -37,17 +26,8 @@ const sampling = {
   stop: nullable(Stop),
   stream: nullable(Schema.Boolean),
   stream_options: nullable(StreamOptions),
-  presence_penalty: nullable(Schema.Literal(0)),
-  frequency_penalty: nullable(Schema.Literal(0)),
-  user: nullable(Schema.String)
-}
-
-/** The default, for clients that spell it out. */
-export const usual = {
-  /** The model decides how many calls it makes. */
-  parallel_tool_calls: nullable(Schema.Literal(true)),
-  service_tier: nullable(Schema.Literals(["auto", "default"])),
-  store: nullable(Schema.Literal(false))
+  /** Not OpenAI's own: shows the ids of the tokens beside their text. */
+  return_token_ids: nullable(Schema.Boolean)
 }
 
 const { ChatMessage, Tool, ToolCall } = OpenAi
@@ -79,29 +59,40 @@ const Sent = Schema.Struct({
   parsed: nullable(Schema.Unknown)
 })
 
-/** No sampler holds a call to its schema. */
-export const strict = { strict: nullable(Schema.Literal(false)) }
-
 const SentTool = Schema.Struct({
   ...Tool.fields,
-  function: Schema.Struct({ ...Tool.fields.function.fields, ...strict })
+  function: Schema.Struct({ ...Tool.fields.function.fields, strict: nullable(Schema.Boolean) })
 })
 
-/** The model decides; no renderer can force a call. */
-export const ToolChoice = Schema.Literals(["auto", "none"])
+const ToolChoice = Schema.Union([
+  Schema.Literals(["auto", "none", "required"]),
+  Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: Schema.String }) })
+])
+
+const JsonSchema = Schema.Struct({
+  name: nullable(Schema.String),
+  description: nullable(Schema.String),
+  schema: nullable(Schema.Record(Schema.String, Schema.Json)),
+  strict: nullable(Schema.Boolean)
+})
+
+const ResponseFormat = Schema.Union([
+  Schema.Struct({ type: Schema.Literals(["text", "json_object"]) }),
+  Schema.Struct({ type: Schema.Literal("json_schema"), json_schema: JsonSchema })
+])
 
 export const ChatCompletion = Schema.Struct({
   ...sampling,
-  ...names,
-  ...usual,
+  parallel_tool_calls: nullable(Schema.Boolean),
+  reasoning_effort: nullable(Schema.String),
+  chat_template_kwargs: nullable(Schema.Struct({ enable_thinking: nullable(Schema.Boolean) })),
   messages: Schema.NonEmptyArray(Sent),
   tools: nullable(Schema.Array(SentTool)),
   tool_choice: nullable(ToolChoice),
   max_completion_tokens: nullable(AtLeastOne),
   logprobs: nullable(Schema.Boolean),
   top_logprobs: nullable(TopLogprobs),
-  modalities: nullable(Schema.Tuple([Schema.Literal("text")])),
-  response_format: nullable(Schema.Struct({ type: Schema.Literal("text") }))
+  response_format: nullable(ResponseFormat)
 })
 export type ChatCompletion = typeof ChatCompletion.Type
 
@@ -110,39 +101,17 @@ const Token = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 -
 
 export const Completion = Schema.Struct({
   ...sampling,
-  prompt: Schema.Union([Schema.String, Schema.Array(Token)]),
+  /** One prompt, or several: text, or the ids of its tokens. */
+  prompt: Schema.Union([
+    Schema.String,
+    Schema.NonEmptyArray(Token),
+    Schema.NonEmptyArray(Schema.String),
+    Schema.NonEmptyArray(Schema.NonEmptyArray(Token))
+  ]),
   /** The log-probabilities of the sampled tokens, and of this many of the most likely ones. */
   logprobs: nullable(TopLogprobs),
-  best_of: nullable(Schema.Literal(1)),
-  echo: nullable(Schema.Literal(false))
+  /** Zero scores the prompt alone. */
+  max_tokens: nullable(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  echo: nullable(Schema.Boolean)
 })
 export type Completion = typeof Completion.Type
-
-const noBias = "no sampler takes a bias"
-export const noEffort = "a model's renderer decides whether it reasons"
-
-export const cacheRefusals = {
-  prompt_cache_options: "a backend keeps the prompts that it likes",
-  prompt_cache_retention: "a backend keeps the prompts that it likes"
-}
-
-/** Why fields of chat completions are refused. */
-export const chatRefusals = {
-  audio: "answers are text",
-  function_call: "give tools and tool_choice",
-  functions: "give tools",
-  logit_bias: noBias,
-  metadata: "no completion is stored",
-  moderation: "no answer is moderated",
-  prediction: "every token is sampled",
-  ...cacheRefusals,
-  reasoning_effort: noEffort,
-  verbosity: "put it into the messages",
-  web_search_options: "give your own search as a tool"
-}
-
-/** Why fields of completions are refused. */
-export const completionRefusals = {
-  logit_bias: noBias,
-  suffix: "no model fills in"
-}

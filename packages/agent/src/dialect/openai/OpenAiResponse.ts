@@ -1,4 +1,4 @@
-/** Requests of OpenAI's Responses API: the fields that this server reads, and why it refuses the others. */
+/** Requests of OpenAI's Responses API: the fields that are read. */
 import * as Schema from "effect/Schema"
 import { nullable } from "../../wire/Json.ts"
 import * as Request from "./OpenAiRequest.ts"
@@ -51,9 +51,8 @@ const Result = Schema.Struct({
 const Reasoning = Schema.Struct({
   ...named,
   type: Schema.Literal("reasoning"),
-  summary: Schema.Tuple([]),
-  content: nullable(Schema.Array(Schema.Struct({ type: Schema.Literal("reasoning_text"), text: Schema.String }))),
-  encrypted_content: nullable(Schema.Null)
+  summary: nullable(Schema.Array(Schema.Unknown)),
+  content: nullable(Schema.Array(Schema.Struct({ type: Schema.Literal("reasoning_text"), text: Schema.String })))
 })
 
 export const Item = Schema.Union([Call, Result, Reasoning, Said])
@@ -61,16 +60,30 @@ export type Item = typeof Item.Type
 
 /** Tools that the client runs; this server runs none. */
 const Tool = Schema.Struct({
-  ...Request.strict,
   type: Schema.Literal("function"),
+  strict: nullable(Schema.Boolean),
   name: Schema.String,
   description: nullable(Schema.String),
   parameters: nullable(Schema.Record(Schema.String, Schema.Json))
 })
 
+const ToolChoice = Schema.Union([
+  Schema.Literals(["auto", "none", "required"]),
+  Schema.Struct({ type: Schema.Literal("function"), name: Schema.String })
+])
+
+const Format = Schema.Union([
+  Schema.Struct({ type: Schema.Literals(["text", "json_object"]) }),
+  Schema.Struct({
+    type: Schema.Literal("json_schema"),
+    name: nullable(Schema.String),
+    description: nullable(Schema.String),
+    schema: Schema.Record(Schema.String, Schema.Json),
+    strict: nullable(Schema.Boolean)
+  })
+])
+
 export const Create = Schema.Struct({
-  ...Request.names,
-  ...Request.usual,
   model: Schema.String,
   input: Schema.Union([Schema.String, Schema.NonEmptyArray(Item)]),
   instructions: nullable(Schema.String),
@@ -78,32 +91,16 @@ export const Create = Schema.Struct({
   temperature: nullable(Schema.Finite),
   top_p: nullable(Schema.Finite),
   stream: nullable(Schema.Boolean),
-  stream_options: nullable(Schema.Struct({ include_obfuscation: nullable(Schema.Literal(false)) })),
   tools: nullable(Schema.Array(Tool)),
-  tool_choice: nullable(Request.ToolChoice),
-  text: nullable(Schema.Struct({ format: nullable(Schema.Struct({ type: Schema.Literal("text") })) })),
-  truncation: nullable(Schema.Literal("disabled")),
-  include: nullable(Schema.Array(Schema.Literal("message.output_text.logprobs"))),
+  tool_choice: nullable(ToolChoice),
+  parallel_tool_calls: nullable(Schema.Boolean),
+  text: nullable(Schema.Struct({ format: nullable(Format) })),
+  reasoning: nullable(Schema.Struct({ effort: nullable(Schema.String) })),
+  include: nullable(Schema.Array(Schema.Literals(["message.output_text.logprobs", "reasoning.encrypted_content"]))),
   top_logprobs: nullable(Request.TopLogprobs),
-  background: nullable(Schema.Literal(false)),
+  /** Not OpenAI's own: shows the ids of the tokens beside their text. */
+  return_token_ids: nullable(Schema.Boolean),
   /** Comes back with the response. */
   metadata: nullable(Schema.Record(Schema.String, Schema.String))
 })
 export type Create = typeof Create.Type
-
-const notStored = "no response is stored: send the whole conversation as input"
-
-/** Why fields of responses are refused. */
-export const refusals = {
-  ...Request.cacheRefusals,
-  access_programs: "there are no programs",
-  background_options: "no response is made in the background",
-  context_management: "send the conversation as it is to be read",
-  conversation: notStored,
-  image: "answers are text",
-  max_tool_calls: "this server runs no tools",
-  moderation: "no answer is moderated",
-  previous_response_id: notStored,
-  prompt: "no prompt is stored",
-  reasoning: Request.noEffort
-}

@@ -8,8 +8,11 @@ import type { Prompted } from "../Answerer.ts"
 import * as ClientBody from "../ClientBody.ts"
 import * as EventStream from "../EventStream.ts"
 import type { Incoming } from "../Incoming.ts"
+import type { Notes } from "../Notes.ts"
+import * as Reasoning from "../Reasoning.ts"
 import { invalid, Refusal } from "../Refusal.ts"
 import * as Reply from "../Reply.ts"
+import * as Structure from "../Structure.ts"
 import * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import * as Wire from "./OpenAiResponse.ts"
 import * as ResponseEvents from "./ResponseEvents.ts"
@@ -32,11 +35,12 @@ const opening = ({ id, created, model }: { id: string; created: number; model: s
   metadata: value.metadata ?? {},
   model,
   output: [],
-  parallel_tool_calls: true,
+  parallel_tool_calls: value.parallel_tool_calls ?? true,
   previous_response_id: null,
+  reasoning: { effort: value.reasoning?.effort ?? null, summary: null },
   store: false,
   temperature: value.temperature ?? 1,
-  text: { format: { type: "text" } },
+  text: { format: value.text?.format ?? { type: "text" } },
   tool_choice: value.tool_choice ?? "auto",
   tools: value.tools ?? [],
   top_logprobs: value.top_logprobs ?? 0,
@@ -57,28 +61,40 @@ const usageOf = ({ request: { prompt } }: Prompted, sampled: number) => ({
 const finished = (
   response: Opening,
   prompted: Prompted,
-  { isCut, sampled }: Reply.Ended,
+  ended: Reply.Ended,
   items: ReadonlyArray<ResponseItems.Item>
 ) => ({
   ...response,
-  status: isCut ? "incomplete" : "completed",
-  incomplete_details: isCut ? { reason: "max_output_tokens" } : null,
+  status: ended.isCut ? "incomplete" : "completed",
+  incomplete_details: ended.isCut ? { reason: "max_output_tokens" } : null,
   output: items.map((item, index) => ResponseItems.shown(response.id, item, index, "completed")),
-  usage: usageOf(prompted, sampled)
+  ...Reply.warned(ended),
+  usage: usageOf(prompted, ended.sampled)
 })
 
 /** Log-probabilities of the sampled tokens, where they were asked for. */
 type Shown = (sequences: ReadonlyArray<Sampling.SampledTokens>) => ReadonlyArray<OpenAiAnswer.Logprob>
 
-const whole = Effect.fnUntraced(function*(prompted: Prompted, response: Opening, shown: Shown) {
-  const [reply] = yield* Reply.whole(prompted)
+/** A response that is under way. */
+interface Begun {
+  readonly prompted: Prompted
+  readonly notes: Notes
+  readonly response: Opening
+  readonly shown: Shown
+}
+
+const whole = Effect.fnUntraced(function*({ notes, prompted, response, shown }: Begun, isWithIds: boolean) {
+  const [reply] = yield* Reply.whole(prompted, notes)
   if (reply === undefined) return yield* new Refusal({ status: 500, detail: "the backend sampled nothing" })
   const { ended, sequences } = reply
   const items = ResponseItems.fromMessage(ended.parsed.message, shown(sequences))
-  return HttpServerResponse.jsonUnsafe(finished(response, prompted, ended, items))
+  return HttpServerResponse.jsonUnsafe({
+    ...finished(response, prompted, ended, items),
+    ...(isWithIds && Reply.allIds(prompted, reply))
+  })
 })
 
-const eventsOf = (prompted: Prompted, response: Opening, shown: Shown) =>
+const eventsOf = ({ prompted, response, shown }: Begun) =>
 (
   output: ResponseEvents.Output,
   event: Reply.Event
@@ -98,19 +114,21 @@ const sent = (event: ResponseEvents.Event, index: number): EventStream.Event => 
 })
 
 const failed = (response: Opening) => (refusal: Refusal): ReadonlyArray<EventStream.Event> => {
-  const { message, type } = OpenAiAnswer.error(refusal)
-  const event = { type: "response.failed", response: { ...response, status: "failed", error: { code: type, message } } }
+  const { code, message, type } = OpenAiAnswer.error(refusal)
+  const error = { code: code ?? type, message }
+  const event = { type: "response.failed", response: { ...response, status: "failed", error } }
   return [{ event: event.type, data: JSON.stringify(event) }]
 }
 
-const streamed = (prompted: Prompted, response: Opening, shown: Shown) => {
+const streamed = (begun: Begun) => {
+  const { notes, prompted, response } = begun
   const opened: ReadonlyArray<ResponseEvents.Event> = [
     { type: "response.created", response },
     { type: "response.in_progress", response }
   ]
   const events = Stream.fromIterable(opened).pipe(
     Stream.concat(
-      Stream.mapAccum(Reply.stream(prompted), () => ResponseEvents.nothing, eventsOf(prompted, response, shown))
+      Stream.mapAccum(Reply.stream(prompted, notes), () => ResponseEvents.nothing, eventsOf(begun))
     ),
     Stream.zipWithIndex,
     Stream.map(([event, index]) => sent(event, index))
@@ -118,20 +136,46 @@ const streamed = (prompted: Prompted, response: Opening, shown: Shown) => {
   return EventStream.respond(events, failed(response))
 }
 
+/** What is asked of the response and is not enforced. */
+const restricted = Effect.fnUntraced(function*(
+  notes: Notes,
+  { text, tool_choice: choice, tools }: Wire.Create
+) {
+  const format = text?.format
+  if (format?.type === "json_object") yield* Structure.format(notes, "text.format", format.type)
+  if (format?.type === "json_schema") yield* Structure.format(notes, "text.format", format.type, format.schema)
+  const field = "tool_choice"
+  if (choice === "required") yield* Structure.forcedCall(notes, { field, value: choice })
+  if (typeof choice === "object" && choice !== null) {
+    yield* Structure.forcedCall(notes, { field, value: choice, name: choice.name })
+  }
+  const strict = (tools ?? []).filter((tool) => tool.strict === true).map((tool) => ({
+    ...OpenAi.toToolSpec(ResponseItems.toTool(tool)),
+    field: "tools[].strict"
+  }))
+  yield* Structure.strictTools(notes, strict)
+})
+
+const read = ClientBody.reading({ kind: "responses", schema: Wire.Create, tools: ["function"] })
+
 export const handler = (incoming: Incoming) =>
   Effect.gen(function*() {
-    const value = yield* ClientBody.read(incoming, Wire.Create, Wire.refusals)
+    const { notes, value } = yield* read(incoming)
     const messages = yield* OpenAi.toMessages(ResponseItems.toMessages(value)).pipe(
-      Effect.mapError(({ message }) => invalid(`input: ${message}`))
+      Effect.mapError(({ message }) => invalid(`input: ${message}`, "input"))
     )
+    yield* restricted(notes, value)
     const tools = value.tool_choice === "none"
       ? []
       : (value.tools ?? []).map((tool) => OpenAi.toToolSpec(ResponseItems.toTool(tool)))
+    const effort = yield* Reasoning.byWord("reasoning.effort", value.reasoning?.effort)
+    const renderer = yield* Reasoning.choose(incoming, notes, value.model, effort)
     const hasLogprobs = (value.include ?? []).includes(logprobs)
-    const prompted = yield* incoming.answerer.prompted(value.model, { messages, tools }, {
+    const prompted = yield* incoming.answerer.prompted(value.model, { messages, tools, renderer }, {
       maxTokens: value.max_output_tokens,
       temperature: value.temperature,
       topP: value.top_p,
+      isOneCall: value.parallel_tool_calls === false,
       topLogprobs: yield* OpenAiAnswer.topLogprobs(
         value.top_logprobs,
         hasLogprobs,
@@ -142,5 +186,6 @@ export const handler = (incoming: Incoming) =>
     const { tokenizer } = prompted.chatModel
     const shown: Shown = (sequences) => hasLogprobs ? OpenAiAnswer.logprobs(tokenizer, sequences) : []
     const response = opening(yield* OpenAiAnswer.head(prompted, "resp_", value.model), value)
-    return value.stream === true ? streamed(prompted, response, shown) : yield* whole(prompted, response, shown)
+    const begun: Begun = { prompted, notes, response, shown }
+    return value.stream === true ? streamed(begun) : yield* whole(begun, value.return_token_ids === true)
   })

@@ -17,7 +17,15 @@ const handled = <R, S>(
   handler: (incoming: Incoming) => Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal, S>
 ) => Effect.catchTag(Effect.flatMap(serve, handler), "Refusal", OpenAiAnswer.refused)
 
-const shown = ({ id }: ModelInfo) => ({ id, object: "model", created: 0, owned_by: "effect-rl" })
+/** The length of a context has no field in OpenAI's own form; servers of open models call it by these names. */
+const shown = ({ contextLength, id }: ModelInfo) => ({
+  id,
+  object: "model",
+  created: 0,
+  owned_by: "effect-rl",
+  context_length: contextLength,
+  max_model_len: contextLength
+})
 
 const listed = ({ answerer }: Incoming) =>
   Effect.map(ListedModels.asked(answerer), (asked) =>

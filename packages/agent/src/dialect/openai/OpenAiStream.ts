@@ -1,47 +1,76 @@
 /** The chunks that OpenAI's clients read of several choices at once. */
-import type { ModelInput } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
+import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import type { Prompted } from "../Answerer.ts"
 import * as EventStream from "../EventStream.ts"
+import type { Notes } from "../Notes.ts"
 import type { Refusal } from "../Refusal.ts"
 import * as Reply from "../Reply.ts"
 import * as OpenAiAnswer from "./OpenAiAnswer.ts"
 
-/** Fields that all chunks of an answer share. */
-export type Head = Readonly<Record<string, unknown>>
+/** An answer that is streamed. */
+export interface Answer {
+  /** Prompts in their order, each with its number of choices. */
+  readonly prompts: ReadonlyArray<Prompted>
+  readonly notes: Notes
+  /** Fields that all chunks share. */
+  readonly head: Readonly<Record<string, unknown>>
+  readonly includeUsage: boolean
+}
 
 const failed = (refusal: Refusal): ReadonlyArray<EventStream.Event> => [{
   data: JSON.stringify({ error: OpenAiAnswer.error(refusal) })
 }]
 
-const usageChunk = (head: Head, prompt: ModelInput.ModelInput, sampled: Ref.Ref<number>) =>
+const usageChunk = ({ head, prompts }: Answer, sampled: Ref.Ref<number>) =>
   Stream.fromEffect(Effect.map(Ref.get(sampled), (sum) => ({
     ...head,
     choices: [],
-    usage: OpenAiAnswer.usage(prompt, sum)
+    usage: OpenAiAnswer.usage(prompts.map(({ request: { prompt } }) => prompt), sum)
   })))
 
-/** All choices as they come, each through `choices`, then the token usage where that is asked for. */
+/** A choice by its place among those of all prompts. */
+interface Choice {
+  readonly prompted: Prompted
+  readonly reply: number
+  readonly index: number
+}
+
+const choicesOf = (prompts: ReadonlyArray<Prompted>): ReadonlyArray<Choice> =>
+  prompts
+    .flatMap((prompted) => Array.from({ length: prompted.request.numSamples }, (_, reply) => ({ prompted, reply })))
+    .map((choice, index) => ({ ...choice, index }))
+
+/** All chunks as they come, each with a choice, then the token usage where that is asked for. */
+export const sent = (chunks: Stream.Stream<object, Refusal>): HttpServerResponse.HttpServerResponse =>
+  EventStream.respond(
+    chunks.pipe(
+      Stream.map((chunk): EventStream.Event => ({ data: JSON.stringify(chunk) })),
+      Stream.concat(Stream.succeed({ data: "[DONE]" }))
+    ),
+    failed
+  )
+
+/** All choices as they come, each through `shown`. */
 export const respond = Effect.fnUntraced(function*(
-  prompted: Prompted,
-  head: Head,
-  includeUsage: boolean,
-  choices: (events: Stream.Stream<Reply.Event, Refusal>) => Stream.Stream<object, Refusal>
+  answer: Answer,
+  shown: (events: Stream.Stream<Reply.Event, Refusal>) => Stream.Stream<object, Refusal>
 ) {
+  const { head, includeUsage, notes, prompts } = answer
   const sampled = yield* Ref.make(0)
-  const { numSamples, prompt } = prompted.request
-  const choice = (index: number) =>
-    Reply.stream(prompted, index).pipe(
+  const choices = choicesOf(prompts)
+  const chunks = ({ index, prompted, reply }: Choice) =>
+    Reply.stream(prompted, notes, reply).pipe(
       Stream.tap((event) => event._tag === "Ended" ? Ref.update(sampled, (sum) => sum + event.sampled) : Effect.void),
-      choices,
+      shown,
       Stream.map((choice) => ({ ...head, choices: [{ index, ...choice }] }))
     )
-  const events = Stream.flatMap(Stream.range(0, numSamples - 1), choice, { concurrency: numSamples }).pipe(
-    Stream.concat(includeUsage ? usageChunk(head, prompt, sampled) : Stream.empty),
-    Stream.map((chunk): EventStream.Event => ({ data: JSON.stringify(chunk) })),
-    Stream.concat(Stream.succeed({ data: "[DONE]" }))
+  return sent(
+    Stream.concat(
+      Stream.flatMap(Stream.fromIterable(choices), chunks, { concurrency: choices.length }),
+      includeUsage ? usageChunk(answer, sampled) : Stream.empty
+    )
   )
-  return EventStream.respond(events, failed)
 })

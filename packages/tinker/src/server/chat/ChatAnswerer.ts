@@ -1,5 +1,5 @@
 /** The server's answers to chat clients: from base models and checkpoints, in the caller's turn and within the server's limits. */
-import { type Answerer, Conversation, type Dialects, Refusal as Dialect } from "@effect-rl/agent"
+import { type Answerer, Conversation, type Dialects, type Notes, Refusal as Dialect } from "@effect-rl/agent"
 import type { Sampling } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Accept from "../Accept.ts"
@@ -64,11 +64,13 @@ const hold = Effect.fnUntraced(
 )
 
 /** A refusal of this server, for a dialect to give it the form that its clients read. */
-export const told = ({ detail, headers, status }: Refusal) =>
-  new Dialect.Refusal({ status, detail, ...(headers === undefined ? {} : { headers }) })
+export const told = ({ detail, headers, message, reason, status }: Refusal) =>
+  reason === undefined
+    ? new Dialect.Refusal({ status, detail, ...(headers === undefined ? {} : { headers }) })
+    : Dialect.fromReason(reason, message)
 
 /** Lets the current caller's request in. */
-export const incoming = Effect.fnUntraced(function*(parts: Parts) {
+export const incoming = Effect.fnUntraced(function*(parts: Parts, policy: Notes.Policy) {
   const context = yield* Effect.context<Caller | Strictness | Body.Room>()
   const given = <A, R>(work: Effect.Effect<A, Refusal, R>) =>
     Effect.mapError(Effect.provideContext(work, context), told)
@@ -80,7 +82,8 @@ export const incoming = Effect.fnUntraced(function*(parts: Parts) {
       sampler,
       id: parts.uniqueId(),
       chatModel: yield* parts.chatModel(sampler.baseModel),
-      sample: (request: Sampling.SampleRequest) => given(sample(parts, sampler, request))
+      sample: (request: Sampling.SampleRequest) => given(sample(parts, sampler, request)),
+      replied: () => Effect.void
     }
   })
 
@@ -100,5 +103,5 @@ export const incoming = Effect.fnUntraced(function*(parts: Parts) {
     prompted: (model, asked, settings) => held(model, (found) => Conversation.prompted(found, asked, settings)),
     continued: (model, prompt, settings) => held(model, (found) => Conversation.continued(found, prompt, settings))
   }
-  return { answerer, body: given(Body.text) } satisfies Dialects.Incoming
+  return { ...policy, answerer, body: given(Body.text) } satisfies Dialects.Incoming
 })

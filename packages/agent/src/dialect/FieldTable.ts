@@ -1,0 +1,159 @@
+/** The fields of requests by what becomes of them: the table of the guide. Fields that every sampler can follow are in the requests' schemas. */
+
+/** The requests of a dialect. */
+export type Kind = "chat completions" | "completions" | "responses" | "messages"
+
+/**
+ * - `no effect`: accepted, as it changes no answer, and listed for whoever keeps a record
+ * - `given`: has its effect
+ * - `checked`: refused by its name; where the caller is lenient, accepted with a warning, and each reply is checked and reported
+ * - `not given`: refused by its name; where the caller is lenient, left out with a warning in the answer
+ * - `refused`: refused by its name to all, as the request asks for something else without it
+ */
+export type Treatment = "no effect" | "given" | "checked" | "not given" | "refused"
+
+/** A field. In its path, `[]` stands for each element of a list. */
+export interface Row {
+  readonly kinds: ReadonlyArray<Kind>
+  readonly path: string
+  readonly treatment: Treatment
+  readonly because: string
+  /** Values that ask for nothing, beside null, and are accepted without a word. */
+  readonly usual: ReadonlyArray<unknown>
+}
+
+type Paths = Readonly<Record<string, ReadonlyArray<unknown>>>
+
+const rowsOf = (treatment: Treatment) => (kinds: ReadonlyArray<Kind>, because: string, paths: Paths) =>
+  Object.entries(paths).map(([path, usual]): Row => ({ kinds, path, treatment, because, usual }))
+
+const noEffect = rowsOf("no effect")
+const given = rowsOf("given")
+const checked = rowsOf("checked")
+const notGiven = rowsOf("not given")
+const refused = rowsOf("refused")
+
+const chat: ReadonlyArray<Kind> = ["chat completions"]
+const completions: ReadonlyArray<Kind> = ["completions"]
+const responses: ReadonlyArray<Kind> = ["responses"]
+const messages: ReadonlyArray<Kind> = ["messages"]
+const conversations: ReadonlyArray<Kind> = ["chat completions", "responses"]
+const openAi: ReadonlyArray<Kind> = ["chat completions", "completions", "responses"]
+const all: ReadonlyArray<Kind> = [...openAi, "messages"]
+
+const notStored = "no response is stored: send the whole conversation as input"
+const keptPrompts = "a backend keeps the prompts that it likes"
+const noGrammar = "no sampler here takes a grammar"
+const noBias = "no sampler here takes a bias"
+const noTools = "this server runs no tools: give your own as functions"
+const noModeration = "no answer is moderated"
+
+export const rows: ReadonlyArray<Row> = [
+  ...noEffect(openAi, "a name changes no answer", { user: [] }),
+  ...noEffect(conversations, "a name changes no answer", { safety_identifier: [] }),
+  ...noEffect(["chat completions", "messages"], "a name changes no answer", { metadata: [] }),
+  ...noEffect(messages, "a name changes no answer", { user_profile_id: [], workspace_id: [], inference_geo: [] }),
+  ...noEffect(conversations, "nothing can be fetched later", { store: [] }),
+  ...noEffect(conversations, keptPrompts, {
+    prompt_cache_key: [],
+    prompt_cache_options: [],
+    prompt_cache_retention: []
+  }),
+  ...noEffect(chat, keptPrompts, {
+    "messages[].cache_control": [],
+    "messages[].content[].cache_control": [],
+    "tools[].cache_control": []
+  }),
+  ...noEffect(messages, keptPrompts, {
+    cache_control: [],
+    "system[].cache_control": [],
+    "tools[].cache_control": [],
+    "messages[].cache_control": [],
+    "messages[].content[].cache_control": [],
+    "messages[].content[].content[].cache_control": []
+  }),
+  ...noEffect(all, "there is one speed", { service_tier: [] }),
+  ...noEffect(messages, "there is one speed", { speed: [] }),
+  ...noEffect(chat, "every token is sampled", { prediction: [] }),
+  ...noEffect(messages, "the input of a call comes as soon as it is whole", { "tools[].eager_input_streaming": [] }),
+  ...noEffect(["responses", "messages"], "the conversation is read as it is sent", { context_management: [] }),
+  ...noEffect(messages, "no answer is diagnosed", { diagnostics: [] }),
+  ...noEffect(responses, "this server runs no tools", { max_tool_calls: [] }),
+  ...noEffect(responses, "a name changes no answer", { client_metadata: [] }),
+  ...noEffect(responses, "reasoning comes as it was sampled", {
+    "reasoning.summary": [],
+    "reasoning.generate_summary": [],
+    "input[].encrypted_content": []
+  }),
+  ...noEffect(["chat completions", "completions"], "no chunk is padded", { "stream_options.include_obfuscation": [] }),
+  ...noEffect(responses, "no chunk is padded", { stream_options: [] }),
+
+  ...given(["chat completions", "completions"], "so many replies", { n: [] }),
+  ...given(["chat completions", "completions"], "makes the answer repeatable", { seed: [] }),
+  ...given(openAi, "ids of the prompt (`prompt_token_ids`) and of each reply (`token_ids`), whole answers alone", {
+    return_token_ids: []
+  }),
+  ...given(messages, "ids of the prompt (`prompt_token_ids`) and of the reply (`token_ids`), whole answers alone", {
+    return_token_ids: []
+  }),
+  ...given(completions, "one text, a list of texts, ids, or a list of lists of ids", { prompt: [] }),
+  ...given(completions, "the prompt before the reply, with `logprobs` for its tokens; in a stream in one chunk", {
+    echo: []
+  }),
+  ...given(completions, "0 with `echo` scores the prompt alone", { max_tokens: [] }),
+  ...given(chat, "for the sampled tokens, with `top_logprobs` beside them", { logprobs: [] }),
+  ...given(responses, "`message.output_text.logprobs`; `reasoning.encrypted_content` has no effect", { include: [] }),
+  ...given(conversations, "`false` ends a reply after its first call", { parallel_tool_calls: [] }),
+  ...given(messages, "`true` ends a reply after its first call", { "tool_choice.disable_parallel_tool_use": [] }),
+  ...given(chat, "the renderer's mode of reasoning, where it has that mode; otherwise not given", {
+    reasoning_effort: [],
+    "chat_template_kwargs.enable_thinking": []
+  }),
+  ...given(responses, "the renderer's mode of reasoning, where it has that mode; otherwise not given", {
+    "reasoning.effort": []
+  }),
+  ...given(messages, "the renderer's mode of reasoning, where it has that mode; otherwise not given", {
+    thinking: [],
+    "output_config.effort": []
+  }),
+  ...given(["chat completions", "messages"], "messages of the role `system` anywhere", { messages: [] }),
+
+  ...checked(chat, noGrammar, { response_format: [], "tools[].function.strict": [] }),
+  ...checked(responses, noGrammar, { "text.format": [], "tools[].strict": [] }),
+  ...checked(messages, noGrammar, { "output_config.format": [], "tools[].strict": [] }),
+  ...checked(all.filter((kind) => kind !== "completions"), "a call that is forced; `auto` and `none` are given", {
+    tool_choice: []
+  }),
+
+  ...notGiven(["chat completions", "completions"], noBias, {
+    logit_bias: [{}],
+    presence_penalty: [0],
+    frequency_penalty: [0],
+    repetition_penalty: [1],
+    min_p: [0]
+  }),
+  ...notGiven(completions, "every reply is shown", { best_of: [1] }),
+  ...notGiven(messages, "`max_tokens` alone bounds a reply", { "thinking.budget_tokens": [] }),
+  ...notGiven(messages, "reasoning comes as it was sampled", { "thinking.display": ["summarized", "full"] }),
+  ...notGiven(chat, "put it into the messages", { verbosity: ["medium"] }),
+  ...notGiven(responses, "put it into the input", { "text.verbosity": ["medium"] }),
+  ...notGiven(chat, "answers are text", { audio: [], modalities: [["text"]] }),
+  ...notGiven(responses, "answers are text", { image: [] }),
+  ...notGiven(chat, "give your own search as a tool", { web_search_options: [] }),
+  ...notGiven(conversations, noModeration, { moderation: [] }),
+  ...notGiven(responses, "there are no programs", { access_programs: [] }),
+  ...notGiven(responses, "no response is made in the background", { background_options: [] }),
+  ...notGiven(responses, "a conversation that is too long is refused", { truncation: ["disabled"] }),
+  ...notGiven(messages, noTools, { container: [], mcp_servers: [[]] }),
+  ...notGiven(messages, "every tool is shown to the model, by its description alone", {
+    "tools[].defer_loading": [false],
+    "tools[].input_examples": [[]],
+    "tools[].allowed_callers": [["direct"]]
+  }),
+
+  ...refused(chat, "give tools and tool_choice", { function_call: [], functions: [] }),
+  ...refused(completions, "no model here fills in", { suffix: [""] }),
+  ...refused(responses, notStored, { conversation: [], previous_response_id: [] }),
+  ...refused(responses, "no prompt is stored", { prompt: [] }),
+  ...refused(responses, "no response is made in the background", { background: [false] })
+]
