@@ -40,9 +40,12 @@ export const turn = (seed: number, key: TurnKey) => {
   return key.turn === 0 && key.attempt === 0 ? member : derive(member, key.attempt, key.turn)
 }
 
-/** Numbers in [0, 1), equal for equal seeds (mulberry32). */
+/** Spreads the bits of a seed above its low 32, of which there are 21 at most, over those. */
+const spread = 0x9e3779b1
+
+/** Numbers in [0, 1), equal for equal seeds (mulberry32); a seed is a whole number below 2^53. */
 export const uniform = (seed: number): () => number => {
-  let state = seed >>> 0
+  let state = ((seed >>> 0) + Math.imul(Math.trunc(seed / 2 ** 32), spread)) >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0
     let value = Math.imul(state ^ (state >>> 15), state | 1)

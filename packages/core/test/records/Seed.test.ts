@@ -77,6 +77,11 @@ describe("uniform", () => {
     }
   })
 
+  it("differs between seeds that are alike in their low 32 bits", () => {
+    const seeds = [1, 2 ** 32 + 1, 2 ** 33 + 1, 2 ** 52 + 1]
+    assert.strictEqual(new Set(seeds.map((seed) => Seed.uniform(seed)())).size, seeds.length)
+  })
+
   it("fills [0, 1) evenly, and neighbouring seeds are no neighbours", () => {
     const count = 10_000
     const firsts = Array.from({ length: count }, (_, seed) => Seed.uniform(seed)())

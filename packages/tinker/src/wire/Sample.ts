@@ -119,8 +119,15 @@ export const encode = (request: Sampling.SampleRequest, session: string, seqId: 
     `,${JSON.stringify(fieldsOf(request, session, seqId)).slice(1)}`
   ])
 
-/** A seed beyond 2^53 keeps its low 32 bits, which is enough to be a seed. */
-const seedOf = (seed: SequenceId) => typeof seed === "bigint" ? Number(BigInt.asUintN(32, seed)) : seed
+/** The bits of a seed that a sample's number can be added to without a loss of digits. */
+const seedBits = 48
+
+/** A larger seed has its upper bits spread over the others, so that it differs from the seeds near it. */
+const seedOf = (seed: SequenceId) => {
+  if (typeof seed === "number" && Math.abs(seed) < 2 ** seedBits) return seed
+  const whole = BigInt.asUintN(64, BigInt(seed))
+  return Number(BigInt.asUintN(seedBits, whole + (whole >> BigInt(seedBits)) * 0x9e37_79b9_7f4bn))
+}
 
 const toParams = (params: SamplingParams, defaultMaxTokens: number): Sampling.SamplingParams => ({
   maxTokens: params.max_tokens ?? defaultMaxTokens,
