@@ -28,7 +28,8 @@ export const Theme = Schema.Literals([
   "errors",
   "limits",
   "checkpoints",
-  "archive"
+  "archive",
+  "chat"
 ])
 export type Theme = typeof Theme.Type
 

@@ -4,18 +4,25 @@ import * as Order from "effect/Order"
 import { type Check, Theme } from "./Check.ts"
 import * as AdapterChecks from "./checks/AdapterChecks.ts"
 import * as ArchiveChecks from "./checks/ArchiveChecks.ts"
+import * as CacheChecks from "./checks/CacheChecks.ts"
+import * as ChatChecks from "./checks/ChatChecks.ts"
 import * as DistributionChecks from "./checks/DistributionChecks.ts"
 import * as EndChecks from "./checks/EndChecks.ts"
 import * as ErrorChecks from "./checks/ErrorChecks.ts"
 import * as FutureChecks from "./checks/FutureChecks.ts"
 import * as GradientChecks from "./checks/GradientChecks.ts"
+import * as IdentityChecks from "./checks/IdentityChecks.ts"
+import * as InputChecks from "./checks/InputChecks.ts"
 import * as LimitChecks from "./checks/LimitChecks.ts"
 import * as ListingChecks from "./checks/ListingChecks.ts"
 import * as OptimizerChecks from "./checks/OptimizerChecks.ts"
 import * as OptionChecks from "./checks/OptionChecks.ts"
 import * as OrderChecks from "./checks/OrderChecks.ts"
 import * as OutputChecks from "./checks/OutputChecks.ts"
+import * as PageChecks from "./checks/PageChecks.ts"
 import * as PortChecks from "./checks/PortChecks.ts"
+import * as RangeChecks from "./checks/RangeChecks.ts"
+import * as RefusalChecks from "./checks/RefusalChecks.ts"
 import * as RepeatChecks from "./checks/RepeatChecks.ts"
 import * as RetentionChecks from "./checks/RetentionChecks.ts"
 import * as ScaleChecks from "./checks/ScaleChecks.ts"
@@ -32,8 +39,10 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
   [
     ...ServiceChecks.all,
     ...SessionChecks.all,
+    ...IdentityChecks.all,
     ...ListingChecks.all,
     ...SeedChecks.all,
+    ...RangeChecks.all,
     ...AdapterChecks.all,
     ...StopChecks.all,
     ...EndChecks.all(model),
@@ -43,14 +52,19 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...OptimizerChecks.all,
     ...OutputChecks.all,
     ...ScaleChecks.all,
+    ...InputChecks.all,
     ...GradientChecks.all,
     ...PortChecks.all(model),
     ...OrderChecks.all,
     ...RepeatChecks.all,
     ...FutureChecks.all,
     ...ErrorChecks.all,
+    ...RefusalChecks.all,
     ...LimitChecks.all,
     ...RetentionChecks.all,
     ...WeightChecks.all,
-    ...ArchiveChecks.all
+    ...CacheChecks.all,
+    ...ArchiveChecks.all,
+    ...PageChecks.all,
+    ...ChatChecks.all
   ].toSorted(byTheme)

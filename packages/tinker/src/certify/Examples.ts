@@ -139,6 +139,18 @@ const Sequences = Schema.Struct({
 /** The samples of a result; none where it is no result. */
 export const sequencesOf = (body: Reply["body"]) => Schema.is(Sequences)(body) ? body.sequences : []
 
+/** The log-probabilities `[T]` of a prompt's tokens but the first in the result of a sample. */
+export const promptLogprobsOf = ({ body: { prompt_logprobs } }: Reply) =>
+  Array.isArray(prompt_logprobs) ? Float32Array.from(prompt_logprobs.slice(1), Number) : new Float32Array()
+
+/** Asks for the log-probabilities of the examples alone. */
+export const scoring = {
+  prompt: prompt([...sequence]),
+  num_samples: 1,
+  prompt_logprobs: true,
+  sampling_params: { ...sampling, max_tokens: 1 }
+}
+
 /** The result of a pass. */
 export const outputOf = ({ body }: Reply) => Effect.map(decode(PassResult.Body)(body), PassResult.fromJson)
 

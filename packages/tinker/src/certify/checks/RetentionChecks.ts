@@ -9,6 +9,7 @@ import { RestClient } from "../../client/RestClient.ts"
 import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
+import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
@@ -29,24 +30,8 @@ const trainer = Effect.gen(function*() {
   return { tinker, rest: yield* RestClient, client: yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8 }) }
 })
 
-/** A model in wire format and its log-probabilities; requests are numbered from 1. */
-const numbered = Effect.gen(function*() {
-  const { post, result, session } = yield* RawRequests
-  const { model } = yield* session
-  const model_id = yield* model
-  let seq_id = 0
-  const send = (path: string, body: object) => Effect.suspend(() => post(path, { model_id, seq_id: ++seq_id, ...body }))
-  const learn = Effect.suspend(() => post("/forward_backward", Examples.pass(model_id, ++seq_id))).pipe(
-    Effect.andThen(Effect.suspend(() => post("/optim_step", Examples.step(model_id, ++seq_id)))),
-    Effect.flatMap(Blame.expectDone)
-  )
-  const logprobs = Effect.suspend(() => post("/forward", Examples.forward(model_id, ++seq_id))).pipe(
-    Effect.flatMap(result),
-    Effect.flatMap(Examples.logprobsOf)
-  )
-  const save = (overwrite: boolean) => send("/save_weights", { path: "certify-name", overwrite, type: "save_weights" })
-  return { learn, logprobs, save }
-})
+const save = (model: NumberedModel.NumberedModel, overwrite: boolean) =>
+  model.send("/save_weights", { path: "certify-name", overwrite, type: "save_weights" })
 
 const loadedFrom = Effect.fnUntraced(function*(path: string) {
   const tinker = yield* Tinker.Tinker
@@ -54,14 +39,14 @@ const loadedFrom = Effect.fnUntraced(function*(path: string) {
 })
 
 const savedTwice = Effect.fnUntraced(function*(overwrite: boolean) {
-  const { learn, logprobs, save } = yield* numbered
-  yield* learn
-  const first = yield* logprobs
-  const { body } = yield* Blame.expectDone(yield* save(false))
-  yield* learn
-  const second = yield* logprobs
+  const model = yield* NumberedModel.make
+  yield* model.learn()
+  const first = yield* model.logprobs
+  const { body } = yield* Blame.expectDone(yield* save(model, false))
+  yield* model.learn()
+  const second = yield* model.logprobs
   yield* Check.expect(Check.distance(first, second) > same, "a step that changes the model", "none")
-  const again = yield* save(overwrite)
+  const again = yield* save(model, overwrite)
   return { again, first, second, path: String(body["path"]) }
 })
 

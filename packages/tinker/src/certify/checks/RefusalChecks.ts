@@ -1,0 +1,114 @@
+/** What a refused request leaves behind: nothing. */
+import * as Effect from "effect/Effect"
+import { RestClient } from "../../client/RestClient.ts"
+import * as Blame from "../Blame.ts"
+import * as Check from "../Check.ts"
+import * as Examples from "../Examples.ts"
+import * as NumberedModel from "../NumberedModel.ts"
+import { RawRequests } from "../RawRequests.ts"
+
+/** Settings of Adam outside of their ranges. */
+const wrongSteps = [
+  { beta1: 1 },
+  { beta1: -0.1 },
+  { beta2: 1 },
+  { eps: -1e-8 },
+  { weight_decay: -0.1 },
+  { grad_clip_norm: -1 },
+  { learning_rate: -0.1 }
+]
+
+export const steps: Check.Check = {
+  theme: "limits",
+  name: "a step whose settings are outside of their ranges is refused, and is not taken",
+  why: "A setting that is clamped or dropped trains with another one than was asked for.",
+  run: Effect.gen(function*() {
+    const model = yield* NumberedModel.make
+    yield* model.learn()
+    const before = yield* model.logprobs
+    yield* model.ask("/forward_backward", {
+      forward_backward_input: { data: [Examples.datum()], loss_fn: "cross_entropy" }
+    })
+    for (const wrong of wrongSteps) {
+      const params = { adam_params: { ...Examples.adam, ...wrong }, type: "optim_step" }
+      yield* Blame.expectRefused(yield* model.send("/optim_step", params))
+    }
+    yield* Check.expectClose("logprobs after refused steps", yield* model.logprobs, before, 1e-3)
+  })
+}
+
+export const saves: Check.Check = {
+  theme: "checkpoints",
+  name: "a save that is refused leaves no checkpoint, and a load that is refused leaves the weights",
+  why: "A run that goes on from half a checkpoint, or from none, has lost its work without a sign of it.",
+  run: Effect.gen(function*() {
+    const rest = yield* RestClient
+    const model = yield* NumberedModel.make
+    yield* model.learn()
+    const before = yield* model.logprobs
+    const { body } = yield* model.ask("/save_weights", { path: "certify-good", overwrite: false, type: "save_weights" })
+    const wrongs = [{ path: "../certify" }, { path: "" }, { path: "certify-ttl", ttl_seconds: -1 }, {
+      path: "certify-ttl",
+      ttl_seconds: 0
+    }]
+    for (const wrong of wrongs) {
+      yield* Blame.expectRefused(
+        yield* model.send("/save_weights", { overwrite: false, type: "save_weights", ...wrong })
+      )
+      yield* Blame.expectRefused(
+        yield* model.send("/save_weights_for_sampler", { kind: "snapshot", type: "save_weights_for_sampler", ...wrong })
+      )
+    }
+    const path = String(body["path"]).replace("certify-good", "certify-missing")
+    yield* Blame.expectRefused(yield* model.send("/load_weights", { path, optimizer: true, type: "load_weights" }))
+    yield* Check.expectClose("logprobs after a refused load", yield* model.logprobs, before, 1e-3)
+    const { checkpoints } = yield* rest.listCheckpoints(model.id)
+    const paths = checkpoints.map((one) => one.path)
+    yield* Check.expect(paths.join() === body["path"], `the checkpoint ${body["path"]} alone`, paths.join(", "))
+  })
+}
+
+export const places: Check.Check = {
+  theme: "sessions",
+  name: "models and samplers that are refused are not among those of their session",
+  why: "What a refusal leaves behind takes memory that no client knows of.",
+  run: Effect.gen(function*() {
+    const { model: base_model, post, session } = yield* RawRequests
+    const rest = yield* RestClient
+    const { id: session_id, model, sampler } = yield* session
+    const [good, goodSampler] = [yield* model, yield* sampler]
+    for (const [at, lora] of [{ rank: 0 }, { rank: -8 }, { rank: 1_000_000 }].entries()) {
+      const create = { ...Examples.adapter(session_id, base_model, lora), model_seq_id: 20 + at }
+      yield* Blame.expectRefused(yield* post("/create_model", create))
+    }
+    const type = "create_sampling_session"
+    for (
+      const [at, source] of [{ base_model: "no-such-model" }, { model_path: "tinker://no-such-run/weights/a" }, {}]
+        .entries()
+    ) {
+      const create = { session_id, sampling_session_seq_id: 20 + at, type, ...source }
+      yield* Blame.expectRefused(yield* post("/create_sampling_session", create))
+    }
+    const { samplerIds, trainingRunIds } = yield* rest.getSession(session_id)
+    yield* Check.expect(trainingRunIds.join() === good, `the model ${good} alone`, trainingRunIds.join(", "))
+    yield* Check.expect(samplerIds.join() === goodSampler, `the sampler ${goodSampler} alone`, samplerIds.join(", "))
+  })
+}
+
+export const ended: Check.Check = {
+  theme: "sessions",
+  name: "a finished session takes its samplers with it, and its heartbeats are refused",
+  why: "Weights of samplers that no client can reach any more fill the server's memory.",
+  run: Effect.gen(function*() {
+    const { post, session } = yield* RawRequests
+    const { id: session_id, sampler } = yield* session
+    const id = yield* sampler
+    yield* Blame.expectDone(yield* post("/asample", Examples.sample(id, 1)))
+    const finish = yield* post(`/sessions/${session_id}/finish`, {})
+    if (finish.status === 404) return yield* Check.absent("sessions end by their silence alone")
+    yield* Blame.expectRefused(yield* post("/asample", Examples.sample(id, 2)))
+    yield* Blame.expectRefused(yield* post("/session_heartbeat", { session_id, type: "session_heartbeat" }))
+  })
+}
+
+export const all = [steps, saves, places, ended]
