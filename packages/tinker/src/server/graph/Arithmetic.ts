@@ -30,8 +30,6 @@ const plus = (sign: number): Operation => ({
 const divideOperation: Operation = {
   parameters: ["input", "other", "rounding_mode"],
   run: (args) => {
-    const [x, y] = [args.get("input"), args.get("other")]
-    if (typeof x === "number" && typeof y === "number") return x / y
     const output = divide(args.tensor("input"), args.tensor("other"))
     if (!args.has("rounding_mode")) return output
     const round = args.text("rounding_mode", "") === "floor" ? Math.floor : Math.trunc

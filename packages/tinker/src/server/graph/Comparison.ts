@@ -3,19 +3,25 @@ import { bitwise, compare, isTrue, logical } from "./Operators.ts"
 import type { Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"
 
+const above = compare((x, y) => x > y)
+const atLeast = compare((x, y) => x >= y)
+const below = compare((x, y) => x < y)
+const atMost = compare((x, y) => x <= y)
+const different = compare((x, y) => x !== y)
+
 /** Named as torch names them, both `torch.<name>` and the method of a tensor. */
 export const shared: Readonly<Record<string, Operation>> = {
-  gt: compare((x, y) => x > y),
-  greater: compare((x, y) => x > y),
-  ge: compare((x, y) => x >= y),
-  greater_equal: compare((x, y) => x >= y),
-  lt: compare((x, y) => x < y),
-  less: compare((x, y) => x < y),
-  le: compare((x, y) => x <= y),
-  less_equal: compare((x, y) => x <= y),
+  gt: above,
+  greater: above,
+  ge: atLeast,
+  greater_equal: atLeast,
+  lt: below,
+  less: below,
+  le: atMost,
+  less_equal: atMost,
   eq: compare((x, y) => x === y),
-  ne: compare((x, y) => x !== y),
-  not_equal: compare((x, y) => x !== y),
+  ne: different,
+  not_equal: different,
   isclose: {
     parameters: ["input", "other", "rtol", "atol"],
     run: (args) => {

@@ -65,6 +65,14 @@ const shapes: ReadonlyArray<Row> = [
   ["m.t()", [y("t", [m])], [6, 4], ({ m }, column = 0, row = 0) => m(row, column)],
   ["x.flatten(1)", [y("flatten", [x, 1])], [2, 12], ({ m }, i = 0, at = 0) => m(2 * i, at)],
   ["x.flatten(0, 1)", [y("flatten", [x, 0, 1])], [6, 4], ({ x }, at = 0, k = 0) => x(0, at, k)],
+  ["x.sum().flatten()", [method("all", "sum", [x]), y("flatten", [ref("all")])], [1], (all) => sum(every(all))],
+  ["x.sum().t()", [method("all", "sum", [x]), y("t", [ref("all")])], [], (all) => sum(every(all))],
+  [
+    "x[0, 0].mT",
+    [partOf(x, tuple(0, 0), "vector"), call("y", "getattr", [ref("vector"), "mT"])],
+    [4],
+    ({ x }, k = 0) => x(0, 0, k)
+  ],
   ["x.ravel()", [y("ravel", [x])], [24], ({ m }, at = 0) => m(0, at)],
   ["x.view(4, -1)", [y("view", [x, 4, -1])], [4, 6], ({ m }, row = 0, column = 0) => m(row, column)],
   ["x.view_as(m)", [y("view_as", [x, m])], [4, 6], ({ m }, row = 0, column = 0) => m(row, column)],

@@ -355,6 +355,16 @@ describe("losses of torch.nn.functional", () => {
     const graph = Traced.sumOfY(inputs, call("y", "torch.nn.functional.mse_loss", [ref("logprobs"), 0], kwargs))
     assert.closeTo(Result.getOrThrow(Traced.evaluate(graph, inputs)).loss, expected, 1e-15)
   })
+
+  it.each(["mean", "sum"])("have no dimension where their reduction is %s", (reduction) => {
+    const graph = Traced.sumOfY(
+      inputs,
+      call("loss", "torch.nn.functional.mse_loss", [ref("logprobs"), 0], { reduction }),
+      getattr(ref("loss"), "ndim", "rank"),
+      call("y", "operator.mul", [ref("loss"), ref("rank")])
+    )
+    assert.strictEqual(Result.getOrThrow(Traced.evaluate(graph, inputs)).loss, 0)
+  })
 })
 
 describe("functions of Python's math module", () => {
@@ -384,5 +394,93 @@ describe("functions of Python's math module", () => {
       call("y", "operator.mul", [ref("logprobs"), ref("number")])
     )
     assert.closeTo(Result.getOrThrow(Traced.evaluate(graph, inputs)).loss, expected, 1e-15)
+  })
+})
+
+/** The elements of `y`, each from a loss of its own. */
+const elementsOf = (logprobs: ReadonlyArray<number>, count: number, ...nodes: ReadonlyArray<LossGraph.Node>) =>
+  Array.from({ length: count }, (_, at) => {
+    const graph = Traced.sumOfY(
+      { logprobs },
+      ...nodes.map((node) => node.name === "y" ? { ...node, name: "result" } : node),
+      call("y", "operator.getitem", [ref("result"), at])
+    )
+    return Result.getOrThrow(Traced.evaluate(graph, { logprobs })).loss
+  })
+
+describe("functions of large numbers", () => {
+  const large = [-800, -30, 19.5, 20.5, 800]
+  const softplus = [0, Math.log1p(Math.exp(-30)), 19.5 + Math.log1p(Math.exp(-19.5)), 20.5, 800]
+  const sigmoid = large.map((x) => 1 / (1 + Math.exp(-x)))
+  it.each(
+    [
+      ["torch.sigmoid", sigmoid],
+      ["torch.nn.functional.softplus", softplus],
+      [
+        "torch.nn.functional.logsigmoid",
+        large.map((x) => x < 0 ? x - Math.log1p(Math.exp(x)) : -Math.log1p(Math.exp(-x)))
+      ],
+      ["torch.nn.functional.silu", large.map((x, at) => x * (sigmoid[at] ?? NaN))]
+    ] as const
+  )("%s does not overflow", (target, expected) => {
+    const found = elementsOf(large, 5, call("y", target, [ref("logprobs")]))
+    found.forEach((value, at) => closeTo(value, expected[at] ?? NaN, 1e-15, `of ${large[at]}`))
+  })
+
+  it("a.nan_to_num() gives the largest 32-bit numbers for infinities, or others that are asked for", () => {
+    const infinite = [
+      call("zeros", "torch.zeros_like", [ref("logprobs")]),
+      call("x", "torch.div", [ref("logprobs"), ref("zeros")])
+    ]
+    const values = [-1, 0, 1]
+    const largest = 3.4028234663852886e38
+    assert.deepStrictEqual(
+      elementsOf(values, 3, ...infinite, call("y", "torch.nan_to_num", [ref("x")])),
+      [-largest, 0, largest]
+    )
+    assert.deepStrictEqual(
+      elementsOf(values, 3, ...infinite, call("y", "torch.nan_to_num", [ref("x"), 5, 6, 7])),
+      [7, 5, 6]
+    )
+  })
+})
+
+describe("equal elements", () => {
+  const x = ref("logprobs")
+  const values = [2, 1, 2, 1]
+  const places = call("y", "operator.getitem", [ref("both"), 1])
+  it.each(
+    [
+      ["the first is the largest", method("both", "max", [x, 0], { keepdim: true }), [0]],
+      ["the first is the smallest", method("both", "min", [x, 0], { keepdim: true }), [1]],
+      ["the last so far is the largest so far", method("both", "cummax", [x, 0]), [0, 0, 2, 2]],
+      ["the last so far is the smallest so far", method("both", "cummin", [x, 0]), [0, 1, 1, 3]],
+      ["the first comes first in a sort", method("both", "sort", [x]), [1, 3, 0, 2]],
+      ["the first comes first in a falling sort", method("both", "sort", [x, 0, true]), [0, 2, 1, 3]],
+      ["the first is the second smallest", method("both", "kthvalue", [x, 1, 0, true]), [1]]
+    ] as const
+  )("%s", (_, both, expected) => {
+    assert.deepStrictEqual(elementsOf(values, expected.length, both, places), [...expected])
+  })
+
+  it("share the gradient of their maximum and their minimum", () => {
+    const gradientOf = (name: string) =>
+      Result.getOrThrow(
+        Traced.evaluate(Traced.sumOfY({ logprobs: values }, method("y", name, [x])), { logprobs: values })
+      )
+        .gradient
+    assert.deepStrictEqual([...gradientOf("amax")], [0.5, 0, 0.5, 0])
+    assert.deepStrictEqual([...gradientOf("min")], [0, 0.5, 0, 0.5])
+  })
+
+  it("NaN is both the largest and the smallest", () => {
+    for (const name of ["argmax", "argmin"]) {
+      const nodes = [
+        call("logs", "torch.log", [x]),
+        method("place", name, [ref("logs")]),
+        method("y", "unsqueeze", [ref("place"), 0])
+      ]
+      assert.deepStrictEqual(elementsOf([1, -1, 3], 1, ...nodes), [1])
+    }
   })
 })

@@ -260,6 +260,46 @@ const invalid: ReadonlyArray<readonly [title: string, source: LossGraph.LossGrap
     "output: the output is not (loss, metrics)"
   ],
   [
+    "metrics that are not a dict",
+    graph([logprobs, sum, output({ tuple: [{ ref: "sum_1" }, { ref: "sum_1" }] })]),
+    "output: the metrics are not a dict"
+  ],
+  [
+    "a metric that is a number",
+    graph([logprobs, sum, output({ tuple: [{ ref: "sum_1" }, { dict: { "custom/kl:sum": 1 } }] })]),
+    "output: metric custom/kl:sum is not a tensor"
+  ],
+  [
+    "a metric per token",
+    graph([logprobs, sum, output({ tuple: [{ ref: "sum_1" }, { dict: { "custom/kl:sum": { ref: "logprobs" } } }] })]),
+    "output: loss: metric custom/kl:sum is not a scalar tensor"
+  ],
+  [
+    "a metric that is not defined",
+    graph([logprobs, sum, output({ tuple: [{ ref: "sum_1" }, { dict: { "custom/kl:sum": { ref: "x" } } }] })]),
+    `output: reads "x", expected the name of an earlier node`
+  ],
+  [
+    "three outputs",
+    graph([logprobs, sum, output({ tuple: [{ ref: "sum_1" }, { dict: {} }, { ref: "sum_1" }] })]),
+    "output: the output is not (loss, metrics)"
+  ],
+  [
+    "two inputs of one name",
+    graph([logprobs], [{ name: "logprobs", rank: 1 }, { name: "a", rank: 1 }, { name: "a", rank: 1 }]),
+    "graph: two inputs have the same name"
+  ],
+  [
+    "a node after the output",
+    graph([logprobs, sum, result, sumOf("logprobs")]),
+    "sum_1: follows the output"
+  ],
+  [
+    "an input that follows an operation",
+    graph([logprobs, sum, placeholder("a"), result], [{ name: "logprobs", rank: 1 }, { name: "a", rank: 1 }]),
+    "a: an input that follows an operation"
+  ],
+  [
     "a metric without a reduction",
     graph([logprobs, sum, output({ tuple: [{ ref: "sum_1" }, { dict: { "custom/kl": { ref: "sum_1" } } }] })]),
     `output: metric "custom/kl", expected custom/<name>:sum`

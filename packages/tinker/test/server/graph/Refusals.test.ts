@@ -144,6 +144,10 @@ describe("An operation is computed at its limit:", () => {
     ["arguments that are not read", [y("torch.exp", [x], { out: null, requires_grad: false })]]
   ])("%s", (_, nodes) => assert.strictEqual(outcomeOf(nodes), "accepted"))
 
+  it("arguments that are nested 8 deep", () => {
+    assert.include(outcomeOf([y("torch.zeros", [nested(8)])]), "expected whole numbers")
+  })
+
   it("4,096 nodes, and no more", () => {
     const copies = (count: number) => Array.from({ length: count }, (_, at) => method(`copy${at}`, "clone", [x]))
     const one = [method("y", "clone", [x])]
