@@ -108,12 +108,21 @@ const decodeTurn = Json.decode(Turn)
 
 const turnOf = (body: unknown) => Effect.orElseSucceed(decodeTurn(body), () => undefined)
 
+/**
+ * Of a pass in JSON: a datum has about 25 names and 10 arrays and objects. V8 ends the process, not the thread, where a text becomes more
+ * than the thread's memory.
+ */
+const limits: Json.Limits = { nested: 500_000, values: 2 ** 24, names: 500_000 }
+
 const fromJson = (order: Order) =>
-  Effect.flatMap(Json.parse(Blocks.text(order.blocks)), (body) =>
-    requestOf(order.format)(body).pipe(
-      Effect.flatMap(({ request, unread }) => read(order, request, unread)),
-      Effect.catchTag("MalformedBody", (error) => Effect.map(turnOf(body), (turn) => malformed(error, turn)))
-    ))
+  Effect.flatMap(
+    Json.parse(new TextDecoder().decode(Blocks.join(order.blocks)), limits),
+    (body) =>
+      requestOf(order.format)(body).pipe(
+        Effect.flatMap(({ request, unread }) => read(order, request, unread)),
+        Effect.catchTag("MalformedBody", (error) => Effect.map(turnOf(body), (turn) => malformed(error, turn)))
+      )
+  )
 
 /** Reads a body. */
 export const compute = (order: Order): Effect.Effect<Reply> =>

@@ -52,6 +52,22 @@ describe("the thread for losses", () => {
       assert.include(yield* reason(compute("ann", order([1]))), "the thread that computes losses failed: broken")
     }))
 
+  it.effect("that crashes costs its own caller the order: a new thread answers those that wait", () =>
+    Effect.gen(function*() {
+      const file = program(
+        "if(order.data.length>0)throw new Error('broken');parentPort.postMessage({_tag:'Evaluated',evaluations:[]})"
+      )
+      const { compute } = yield* LossThread.make({ file })
+      const asked = [
+        reason(compute("ann", order([1]))),
+        Effect.as(compute("bob", order([])), "answered"),
+        Effect.as(compute("cid", order([])), "answered")
+      ]
+      const [own, ...others] = yield* Effect.all(asked, { concurrency: "unbounded" })
+      assert.include(own, "the thread that computes losses failed: broken")
+      assert.deepStrictEqual(others, ["answered", "answered"])
+    }))
+
   it.effect("answers each of two callers who ask at once", () =>
     Effect.gen(function*() {
       const file = program(

@@ -91,6 +91,24 @@ describe("the thread for passes", () => {
         }
       }))
 
+    it.effect("refuses a pass of more parts than a thread has memory for, before it makes anything of them", () =>
+      Effect.gen(function*() {
+        const thread = yield* PassThread.make
+        const names = asJson(Object.fromEntries(numbers(500_001, (at) => at).map((at) => [`name${at}`, 0])))
+        const lists = asJson({ model_id: numbers(500_001, () => 1).map(() => []) })
+        const ones = asJson(numbers(2 ** 24 + 2, () => 1))
+        for (
+          const [order, detail] of [
+            [names, "more than 500000 names within objects"],
+            [lists, "more than 500000 arrays and objects"],
+            [ones, "more than 16777216 values"]
+          ] as const
+        ) {
+          const read = yield* thread.read("ann", order)
+          assert.include(read._tag === "Malformed" ? read.detail : "", detail)
+        }
+      }))
+
     it.effect("trains with a large pass as with its datums in small passes", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
