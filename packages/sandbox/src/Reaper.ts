@@ -1,0 +1,87 @@
+/** Removes what processes that no longer exist left of their sandboxes: processes and folders. */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { readdirSync, readFileSync, rmSync, statSync } from "node:fs"
+import { join } from "node:path"
+import * as HostFolder from "./host/HostFolder.ts"
+
+/** What one pass removed. */
+export interface Reaped {
+  readonly hosts: number
+  readonly processes: number
+}
+
+const Host = Schema.fromJsonString(Schema.Struct({
+  id: Schema.String,
+  pid: Schema.Int,
+  started: Schema.String,
+  pidNamespace: Schema.String
+}))
+
+const decode = Schema.decodeUnknownResult(Host)
+
+/** After so many seconds without a heartbeat, a host whose processes cannot be seen from here counts as dead. */
+const patienceSeconds = 60
+
+const attempt = <A>(read: () => A, otherwise: A): A => {
+  try {
+    return read()
+  } catch {
+    return otherwise
+  }
+}
+
+const isAlive = (pid: number) => attempt(() => process.kill(pid, 0), false)
+
+const isDead = (folder: string, now: number): boolean => {
+  const file = join(folder, HostFolder.descriptionFile)
+  const seen = attempt(() => statSync(file).mtimeMs, attempt(() => statSync(folder).mtimeMs, now))
+  const isSilent = now - seen > 1000 * patienceSeconds
+  const host = decode(attempt(() => readFileSync(file, "utf8"), ""))
+  if (Result.isFailure(host)) return isSilent
+  const { pid, pidNamespace, started } = host.success
+  if (pidNamespace !== HostFolder.pidNamespace()) return isSilent
+  return !isAlive(pid) || HostFolder.startedOf(pid) !== started
+}
+
+/** Processes whose environment has the label of a host, on a system with `/proc`. */
+const processesOf = (id: string): ReadonlyArray<number> => {
+  const label = `${HostFolder.label}=${id}`
+  const pids = attempt(() => readdirSync("/proc"), []).filter((name) => /^\d+$/.test(name))
+  return pids
+    .filter((pid) => attempt(() => readFileSync(`/proc/${pid}/environ`, "utf8"), "").split("\0").includes(label))
+    .map(Number)
+}
+
+const end = (pid: number) => attempt(() => process.kill(pid, "SIGKILL"), false)
+
+/** A process that is killed may have started another one before, so that one look is not enough. */
+const looks = 20
+
+const endAll = (id: string): number => {
+  const ended = new Set<number>()
+  for (let look = 0; look < looks; look++) {
+    const found = processesOf(id).filter(end)
+    if (found.length === 0) break
+    for (const pid of found) ended.add(pid)
+  }
+  return ended.size
+}
+
+/**
+ * One pass over all hosts of this user. Providers make one when they start.
+ *
+ * @example
+ * const report = Effect.flatMap(Reaper.reap, ({ hosts }) => Console.log(`${hosts} dead processes had left sandboxes`))
+ */
+export const reap: Effect.Effect<Reaped> = Effect.clockWith((clock) =>
+  Effect.sync(() => {
+    const now = clock.currentTimeMillisUnsafe()
+    const root = HostFolder.root()
+    const dead = attempt(() => readdirSync(root), []).filter((id) => isDead(join(root, id), now))
+    const processes = dead.map(endAll).reduce((sum, count) => sum + count, 0)
+    for (const id of dead) rmSync(join(root, id), { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
+    return { hosts: dead.length, processes }
+  })
+)

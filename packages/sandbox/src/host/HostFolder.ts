@@ -1,0 +1,78 @@
+/**
+ * The folder of a process that holds sandboxes. Everything that its sandboxes keep on disk lies in it, and it tells the reaper whether
+ * the process is still there.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { randomUUID } from "node:crypto"
+import { lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync, utimesSync, writeFileSync } from "node:fs"
+import { hostname, tmpdir } from "node:os"
+import { join } from "node:path"
+import { Provision } from "../SandboxError.ts"
+
+/** What a host says of itself. */
+export interface Host {
+  readonly id: string
+  readonly pid: number
+  /** Time at which the process started, as its kernel counts it: a pid alone may be given to another process. */
+  readonly started: string
+  /** Where its pid means something: two containers may share a folder. */
+  readonly pidNamespace: string
+}
+
+export interface HostFolder {
+  readonly host: Host
+  readonly path: string
+}
+
+/** The variable by which the processes of a host's sandboxes are found. */
+export const label = "EFFECT_RL_SANDBOX"
+
+/** The folder of all hosts of this user. */
+export const root = (): string => join(tmpdir(), `effect-rl-sandbox-${process.getuid?.() ?? "user"}`)
+
+export const descriptionFile = "host.json"
+
+const beat = "5 seconds"
+
+const orEmpty = (read: () => string): string => {
+  try {
+    return read()
+  } catch {
+    return ""
+  }
+}
+
+/** The start time of a process: field 22 of its `stat`, which is counted after the name, since a name may contain anything. */
+export const startedOf = (pid: number): string =>
+  orEmpty(() => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[19] ?? "")
+
+export const pidNamespace = (): string => `${hostname()} ${orEmpty(() => readlinkSync("/proc/self/ns/pid"))}`
+
+const create = (): HostFolder => {
+  const id = randomUUID()
+  const path = join(root(), id)
+  const host: Host = { id, pid: process.pid, started: startedOf(process.pid), pidNamespace: pidNamespace() }
+  mkdirSync(root(), { recursive: true, mode: 0o711 })
+  const { mode, uid } = lstatSync(root())
+  if (uid !== (process.getuid?.() ?? uid) || (mode & 0o022) !== 0) throw new Error("others may write to it: remove it")
+  mkdirSync(path, { mode: 0o711 })
+  writeFileSync(join(path, descriptionFile), JSON.stringify(host), { mode: 0o600 })
+  return { host, path }
+}
+
+/** A folder that is removed when the scope closes; its description is touched every few seconds until then. */
+export const make: Effect.Effect<HostFolder, Provision, Scope.Scope> = Effect.gen(function*() {
+  const folder = yield* Effect.acquireRelease(
+    Effect.try({ try: create, catch: (cause) => new Provision({ detail: `a folder in ${root()}: ${String(cause)}` }) }),
+    ({ path }) => Effect.sync(() => rmSync(path, { recursive: true, force: true, maxRetries: 3 }))
+  )
+  const file = join(folder.path, descriptionFile)
+  const touch = Effect.flatMap(
+    Clock.currentTimeMillis,
+    (millis) => Effect.ignore(Effect.try(() => utimesSync(file, millis / 1000, millis / 1000)))
+  )
+  yield* Effect.forkScoped(Effect.forever(Effect.delay(touch, beat)))
+  return folder
+})

@@ -1,0 +1,150 @@
+/** A child process with bounded output and time, ended as soon as it exceeds a limit. */
+import * as Effect from "effect/Effect"
+import { type ChildProcess, spawn } from "node:child_process"
+import { constants } from "node:os"
+import type * as Limits from "../Limits.ts"
+import * as Outcome from "../Outcome.ts"
+import { Lost, Provision } from "../SandboxError.ts"
+import type { Stdio } from "./InheritedDescriptors.ts"
+
+/** Why the process was ended from here. */
+type Ending = "wall" | "stdout" | "stderr" | "disk" | "closed" | "setup"
+
+export interface Options {
+  readonly file: string
+  readonly args: ReadonlyArray<string>
+  readonly environment: Readonly<Record<string, string>>
+  readonly cwd?: string
+  /** The user and group that the process runs as; those of this process unless given. */
+  readonly user?: { readonly uid: number; readonly gid: number }
+  /** Starts a process group of its own, which `kill` can then address. */
+  readonly detached?: boolean
+  readonly stdin: Uint8Array
+  readonly limits: Limits.Resolved
+  /** What stands at each descriptor; the child writes a byte to the pipe at descriptor 3 when it is about to start the program. */
+  readonly stdio: Stdio
+  /** Ends the process and all that it started. */
+  readonly kill: (child: ChildProcess) => void
+  /** `program`: a signal that ends the process ended the program. `place`: the process only watches over the program. */
+  readonly signals: "program" | "place"
+  /** Called with a function that ends the process for the given reason, and the pid, once it is there. */
+  readonly onStart?: (stop: Stop) => void
+  /** Called as soon as the process has ended. */
+  readonly onEnd?: () => void
+}
+
+/** Ends a process because its sandbox closes, or because it wrote too much to files. */
+export type Stop = (why: "closed" | "disk") => void
+
+const setupMillis = 30_000
+/** The longest delay of a timer. */
+const longest = 2 ** 31 - 1
+
+const nameOf = (number: number) => Object.entries(constants.signals).find(([, value]) => value === number)?.[0]
+
+/** Bytes up to a limit; `add` says whether they still fit. */
+const collector = (limit: number) => {
+  const chunks: Array<Uint8Array> = []
+  let left = limit
+  return {
+    add: (chunk: Uint8Array): boolean => {
+      chunks.push(chunk.subarray(0, left))
+      const fits = chunk.byteLength <= left
+      left = Math.max(0, left - chunk.byteLength)
+      return fits
+    },
+    bytes: (): Uint8Array => new Uint8Array(Buffer.concat(chunks))
+  }
+}
+
+const stopped = (ending: Exclude<Ending, "setup">, ended: Outcome.Ended): Outcome.Outcome => {
+  if (ending === "wall") return Outcome.TimedOut({ ...ended, limit: "wall" })
+  if (ending === "closed") return Outcome.Killed(ended)
+  return Outcome.OutputLimit({ ...ended, of: ending })
+}
+
+const signalled = (signal: string, ended: Outcome.Ended): Outcome.Outcome =>
+  signal === "SIGXCPU" ? Outcome.TimedOut({ ...ended, limit: "cpu" }) : Outcome.Signalled({ ...ended, signal })
+
+/** A shell says that a signal ended its program by a code above 128. */
+const exited = (code: number, ended: Outcome.Ended): Outcome.Outcome => {
+  const signal = code > 128 ? nameOf(code - 128) : undefined
+  return signal === undefined ? Outcome.Exited({ ...ended, code }) : signalled(signal, ended)
+}
+
+/** Runs the process to its end. Fails where the program did not start, or where something else than a limit ended its place. */
+export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision | Lost> =>
+  Effect.callback<Outcome.Outcome, Provision | Lost>((resume) => {
+    const { limits } = options
+    const stdout = collector(limits.output)
+    const stderr = collector(limits.output)
+    let ending: Ending | undefined
+    let startedAt: number | undefined
+    let hasEnded = false
+    let onClosed = () => {}
+
+    const child = spawn(options.file, [...options.args], {
+      stdio: options.stdio,
+      env: { ...options.environment },
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      ...(options.detached === undefined ? {} : { detached: options.detached }),
+      ...options.user
+    })
+    const stop = (why: Ending) => {
+      if (ending !== undefined || hasEnded) return
+      ending = why
+      options.kill(child)
+    }
+    let timer = setTimeout(() => stop("setup"), setupMillis)
+    const settle = (result: Effect.Effect<Outcome.Outcome, Provision | Lost>) => {
+      if (hasEnded) return
+      hasEnded = true
+      clearTimeout(timer)
+      options.onEnd?.()
+      resume(result)
+      onClosed()
+    }
+
+    const [, , , ready] = child.stdio
+    ready?.on("data", () => {
+      if (startedAt !== undefined) return
+      startedAt = performance.now()
+      clearTimeout(timer)
+      timer = setTimeout(() => stop("wall"), Math.min(limits.wallMillis, longest))
+    })
+    child.stdout?.on("data", (chunk: Uint8Array) => stdout.add(chunk) || stop("stdout"))
+    child.stderr?.on("data", (chunk: Uint8Array) => stderr.add(chunk) || stop("stderr"))
+    for (const stream of child.stdio) stream?.on("error", () => {})
+    child.stdin?.end(options.stdin)
+
+    child.on("error", ({ message }) => settle(Effect.fail(new Provision({ detail: message }))))
+    child.on("close", (code, signal) => {
+      const ended = {
+        stdout: stdout.bytes(),
+        stderr: stderr.bytes(),
+        wallMillis: startedAt === undefined ? 0 : performance.now() - startedAt
+      }
+      if (ending === "closed") return settle(Effect.succeed(Outcome.Killed(ended)))
+      if (ending === "setup") {
+        return settle(Effect.fail(new Provision({ detail: `not ready within ${setupMillis} ms` })))
+      }
+      if (startedAt === undefined) {
+        const said = Outcome.text(ended.stderr).trim()
+        return settle(Effect.fail(new Provision({ detail: said === "" ? `${options.file} ended with ${code}` : said })))
+      }
+      if (ending !== undefined) return settle(Effect.succeed(stopped(ending, ended)))
+      if (signal === null) return settle(Effect.succeed(exited(code ?? 0, ended)))
+      settle(
+        options.signals === "program"
+          ? Effect.succeed(signalled(signal, ended))
+          : Effect.fail(new Lost({ detail: `${options.file} was ended by ${signal}` }))
+      )
+    })
+    options.onStart?.(stop)
+
+    return Effect.callback<void>((done) => {
+      onClosed = () => done(Effect.void)
+      if (hasEnded) return onClosed()
+      stop("closed")
+    })
+  })

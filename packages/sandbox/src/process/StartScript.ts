@@ -1,0 +1,49 @@
+/** The shell script that starts a program: it sets limits, says that it is ready, and becomes the program. */
+import type { Runtime } from "../Capabilities.ts"
+import type * as Limits from "../Limits.ts"
+
+export interface Options {
+  readonly limits: Limits.Resolved
+  readonly runtime: Runtime
+  /** Processes of the place itself, besides the program's. */
+  readonly others: number
+  /** Whether the number of processes is limited; the limit counts all processes of a user who is not confined. */
+  readonly limitsProcesses: boolean
+  /** A folder whose files are copied to the working folder first. */
+  readonly given?: string
+}
+
+const seconds = (millis: number) => Math.max(1, Math.ceil(millis / 1000))
+
+/** The address space of a process, or its data where the runtime reserves much more than it uses. */
+const memory = ({ limits, runtime }: Options) => {
+  const kibibytes = Math.floor(limits.memory / 1024)
+  return runtime === "node" ? `ulimit -d ${kibibytes}` : `ulimit -v ${kibibytes}`
+}
+
+/** A shell counts processes under one of two letters. */
+const processes = ({ limits, others }: Options) => {
+  const most = limits.processes + others
+  return `{ ulimit -u ${most} 2>/dev/null || ulimit -p ${most}; }`
+}
+
+/** Arguments for `sh`, before those of the program. A limit that cannot be set ends the script before it says that it is ready. */
+export const args = (options: Options): ReadonlyArray<string> => {
+  const { given, limits, limitsProcesses } = options
+  const cpu = seconds(limits.cpuMillis)
+  const steps = [
+    "set -e",
+    ...(given === undefined ? [] : [`cp -R ${given}/. .`]),
+    `ulimit -f ${Math.ceil(limits.disk / 512)}`,
+    "ulimit -c 0",
+    "ulimit -n 256",
+    `ulimit -S -t ${cpu}`,
+    `ulimit -H -t ${cpu + 1}`,
+    ...(limitsProcesses ? [processes(options)] : []),
+    memory(options),
+    "printf . >&3",
+    "exec 3>&-",
+    "exec \"$@\""
+  ]
+  return ["-c", steps.join("; "), "sh"]
+}

@@ -1,0 +1,176 @@
+import * as Effect from "effect/Effect"
+import type { Scope } from "effect/Scope"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Outcome from "../Outcome.ts"
+import * as Case from "./Case.ts"
+
+const secret = "the contents of a file outside of the sandbox"
+
+/** A file of this machine that anyone on it may read and write. */
+const outside = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "effect-rl-outside-"))),
+    (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+  ),
+  (folder) => {
+    const file = join(folder, "secret")
+    writeFileSync(file, secret, { mode: 0o666 })
+    return { folder, file }
+  }
+)
+
+/** A server on this machine that counts who connects. */
+const server: Effect.Effect<{ readonly port: number; readonly connections: () => number }, never, Scope> = Effect.gen(
+  function*() {
+    let connections = 0
+    const listening = createServer((socket) => {
+      connections++
+      socket.end()
+    })
+    const port = yield* Effect.callback<number>((resume) => {
+      listening.listen(0, "127.0.0.1", () => {
+        const address = listening.address()
+        resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
+      })
+    })
+    yield* Effect.addFinalizer(() => Effect.callback<void>((done) => void listening.close(() => done(Effect.void))))
+    return { port, connections: () => connections }
+  }
+)
+
+const confinedPython = (body: Case.Body) =>
+  Case.where((service) => Case.runsPython(service) && Case.isConfined(service), body)
+
+/** What a program reaches beyond its sandbox: nothing. */
+export const cases: ReadonlyArray<Case.Case> = [
+  Case.make(
+    "confinement: a program neither reads nor changes files of this machine",
+    confinedPython(Effect.gen(function*() {
+      const { file } = yield* outside
+      const place = yield* Case.open()
+      const outcome = yield* place.run({
+        python: `
+import sys
+path = sys.argv[1]
+for name in (path, '/proc/1/root' + path, '/proc/self/root' + path, '../../../../../../../..' + path, '/etc/shadow'):
+  for mode in ('r', 'w'):
+    try: print('opened', name, open(name, mode).read())
+    except BaseException: pass
+print('done')`
+      }, { args: [file] })
+      yield* Case.expectPrinted(outcome, "done")
+      yield* Case.expectEqual("the file outside", readFileSync(file, "utf8"), secret)
+    }))
+  ),
+  Case.make(
+    "confinement: a link that a program made leads nowhere",
+    confinedPython(Effect.gen(function*() {
+      const { file, folder } = yield* outside
+      const place = yield* Case.open({ role: "agent" })
+      yield* place.run({
+        python: `
+import os, sys
+for name, target in (('link', sys.argv[1]), ('folder', sys.argv[2]), ('up', '..'), ('all', '/')):
+  try: os.symlink(target, name)
+  except BaseException: pass
+try: os.link(sys.argv[1], 'hard')
+except BaseException: pass`
+      }, { args: [file, folder] })
+      for (const path of ["link", "folder/secret", `all${file}`, `up${file}`, "hard"]) {
+        const read = yield* Effect.catch(place.handle.read(path), () => Effect.undefined)
+        yield* Case.expect(read === undefined || Outcome.text(read) !== secret, `${path} not to be readable`, secret)
+        yield* Effect.ignore(place.handle.write(path, "changed"))
+        yield* Case.expectEqual("the file outside", readFileSync(file, "utf8"), secret)
+      }
+    }))
+  ),
+  Case.make(
+    "confinement: a program reaches no network",
+    confinedPython(Effect.gen(function*() {
+      const { connections, port } = yield* server
+      const place = yield* Case.open({ role: "agent" })
+      const outcome = yield* place.run({
+        python: `
+import sys
+try:
+  import socket
+  socket.create_connection(('127.0.0.1', int(sys.argv[1])), 2)
+  print('connected')
+except BaseException as error: print('refused')`
+      }, { args: [String(port)] })
+      yield* Case.expectPrinted(outcome, "refused")
+      yield* Case.expectEqual("connections", connections(), 0)
+    }))
+  ),
+  Case.make(
+    "confinement: a program sees no process but its own",
+    confinedPython(Effect.gen(function*() {
+      const place = yield* Case.open()
+      const outcome = yield* place.run({
+        python: `
+import os, sys
+host = sys.argv[1]
+for pid in (os.listdir('/proc') if os.path.exists('/proc') else []):
+  for name in ('environ', 'cmdline', 'maps'):
+    try:
+      text = open(f'/proc/{pid}/{name}', 'rb').read().decode(errors='replace')
+      if host in text: print('found', pid, name)
+    except BaseException: pass
+try:
+  os.kill(int(host), 0); print('can signal')
+except BaseException: pass
+print('done')`
+      }, { args: [String(process.pid)] })
+      yield* Case.expectOutcome(
+        outcome,
+        !Outcome.text(outcome.stdout).includes("can signal"),
+        "no signal to this process"
+      )
+      yield* Case.expectOutcome(
+        outcome,
+        !Outcome.text(outcome.stdout).includes("environ"),
+        "no environment of this process"
+      )
+    }))
+  ),
+  Case.make(
+    "confinement: a program has its three streams open and no other descriptor",
+    confinedPython(Effect.gen(function*() {
+      const place = yield* Case.open()
+      const outcome = yield* place.run({
+        python: `
+import os
+found = []
+for n in range(3, 1024):
+  try:
+    os.fstat(n)
+    target = os.readlink(f'/proc/self/fd/{n}') if os.path.exists('/proc/self/fd') else '/'
+    if target not in ('/dev/null', '/'): found.append(f'{n} {target}')
+  except OSError: pass
+print(found)`
+      })
+      yield* Case.expectPrinted(outcome, "[]")
+    }))
+  ),
+  Case.make(
+    "confinement: a program starts no program of this machine that it was not given",
+    confinedPython(Effect.gen(function*() {
+      const place = yield* Case.open()
+      const outcome = yield* place.run({
+        python: `
+import os
+for call in ('mount', 'bwrap', 'docker', 'sudo', 'nsenter', 'unshare'):
+  try:
+    code = os.system(call + {'mount': ' -t tmpfs none /mnt', 'unshare': ' -r true', 'sudo': ' -n true', 'docker': ' ps',
+      'nsenter': ' -t 1 -m true', 'bwrap': ' --ro-bind / / true'}[call] + ' >/dev/null 2>&1')
+    if code == 0: print('succeeded', call)
+  except BaseException: pass
+print('done')`
+      })
+      yield* Case.expectPrinted(outcome, "done")
+    }))
+  )
+]
