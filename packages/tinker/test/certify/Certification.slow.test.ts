@@ -30,7 +30,8 @@ describe("a certificate", () => {
         )
         assert.deepStrictEqual(told.map((line) => line.split(": ").slice(0, 3).join(": ")), [
           "absent: logprobs: prompt_alt_tokens_k draws tokens in the places of the prompt's as often as their log-probabilities say",
-          "absent: logprobs: without the capability they are Unsupported"
+          "absent: logprobs: without the capability they are Unsupported",
+          "absent: archive: a copy of weights into a project has a path, or is refused by name"
         ])
         assert.lengthOf(certificate.results, checks.length)
         assert.isTrue(Certificate.isGood(certificate))

@@ -2,8 +2,10 @@ import { Loss, Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { RestClient } from "../../client/RestClient.ts"
+import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
+import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
@@ -175,4 +177,102 @@ export const twoKinds: Check.Check = {
   })
 }
 
-export const all = [listed, downloaded, ownWeights, ownModules, deleted, published, twoKinds]
+/** What a copy of the checkpoint at `source_path` is answered with. */
+const copied = (source_path: string, destination: object) =>
+  Effect.flatMap(RawRequests, ({ post }) => post("/copy_weights", { source_path, ...destination }))
+
+export const copiedToSession: Check.Check = {
+  theme: "archive",
+  name: "a copy of weights into a session is a run of its own, and stays when the original is deleted",
+  why: "The best weights of a run are kept this way, and lost with the run where the copy is a name for them alone.",
+  run: Effect.gen(function*() {
+    const { session } = yield* RawRequests
+    const tinker = yield* Tinker.Tinker
+    const rest = yield* RestClient
+    const { id: session_id } = yield* session
+    const model = yield* NumberedModel.make
+    yield* model.learn()
+    const expected = yield* model.logprobs
+    const name = { path: "certify-copied", overwrite: false, type: "save_weights" }
+    const source = String((yield* model.ask("/save_weights", name)).body["path"])
+    const { body, status } = yield* copied(source, { session_id, model_seq_id: 7 })
+    const path = body["tinker_path"]
+    if (status !== 200 || typeof path !== "string") {
+      return yield* Check.absent(`weights are not copied into sessions: HTTP ${status} ${JSON.stringify(body)}`)
+    }
+    yield* Check.expect(path !== source && path.endsWith("/weights/certify-copied"), "a path of its own", path)
+    yield* rest.deleteCheckpoint(source)
+    const client = yield* tinker.createTrainingClientFromState(path)
+    yield* Check.expectClose("logprobs of the copy", yield* StateTwins.logprobsOf(client), expected, 0.05)
+    yield* rest.deleteCheckpoint(path)
+  })
+}
+
+export const copiedToProject: Check.Check = {
+  theme: "archive",
+  name: "a copy of weights into a project has a path, or is refused by name",
+  why: "The official SDK copies into projects alone; where there are none its users must read so.",
+  run: Effect.gen(function*() {
+    const { path, rest } = yield* saved("certify-project")
+    for (const more of [{}, { ttl_seconds: 3600 }]) {
+      const reply = yield* copied(path, { destination_project_id: "certify-no-such-project", ...more })
+      if (reply.status !== 200) {
+        yield* Blame.expectRefused(reply)
+        return yield* Check.absent(`weights are not copied into projects: ${JSON.stringify(reply.body).slice(0, 200)}`)
+      }
+      const copy = String(reply.body["tinker_path"])
+      yield* Check.expect(copy !== path && copy.startsWith("tinker://"), "a path of its own", copy)
+      yield* rest.deleteCheckpoint(copy)
+    }
+  })
+}
+
+export const sizes: Check.Check = {
+  theme: "archive",
+  name: "the size of a checkpoint is that of its files in bytes",
+  why: "Storage is paid for by this number, and retention chooses by it.",
+  run: Effect.gen(function*() {
+    const { path, rest, run } = yield* saved("certify-size")
+    const { checkpoints: [found] } = yield* rest.listCheckpoints(run)
+    const size = found?.sizeBytes
+    if (size === undefined || size === null) return yield* Check.absent("checkpoints are listed without their size")
+    const parts = yield* Stream.runCollect(rest.downloadCheckpoint(path))
+    const bytes = parts.reduce((total, part) => total + part.length, 0)
+    yield* Check.expect(size > bytes / 2 && size < 2 * bytes, `about ${bytes} bytes`, size)
+  })
+}
+
+export const publishedAlone: Check.Check = {
+  theme: "archive",
+  name: "a checkpoint that is published leaves the others of its run private",
+  why: "Weights that were not to be shared are public.",
+  run: Effect.gen(function*() {
+    const rest = yield* RestClient
+    const model = yield* NumberedModel.make
+    const save = (name: string) =>
+      Effect.map(
+        model.ask("/save_weights", { path: name, overwrite: false, type: "save_weights" }),
+        ({ body }) => String(body["path"])
+      )
+    const paths = [yield* save("certify-1"), yield* save("certify-2"), yield* save("certify-11")]
+    yield* rest.publishCheckpoint(paths[0] ?? "")
+    const { checkpoints } = yield* rest.listCheckpoints(model.id)
+    const open = checkpoints.filter((one) => one.public === true).map((one) => one.path).join(", ")
+    yield* Check.expect(open === paths[0], `${paths[0]} alone`, open)
+    yield* rest.unpublishCheckpoint(paths[0] ?? "")
+  })
+}
+
+export const all = [
+  listed,
+  downloaded,
+  ownWeights,
+  ownModules,
+  deleted,
+  published,
+  publishedAlone,
+  twoKinds,
+  sizes,
+  copiedToSession,
+  copiedToProject
+]

@@ -86,6 +86,22 @@ const atTemperature = Effect.fnUntraced(function*(
   ])
 })
 
+export const withTopP: Check.Check = {
+  theme: "sampling",
+  name: "a temperature holds where top_p and a seed are given as well",
+  why: "An option that is dropped where another is given leaves samples to another distribution.",
+  run: Effect.gen(function*() {
+    const { client, prompt } = yield* sampler
+    const pool = yield* Draws.first(client, prompt, some, { temperature: 1 })
+    const tokens = Draws.distinct(pool)
+    if (tokens.length < 2) return yield* sharp
+    const draws = yield* Draws.first(client, prompt, 2 * some, { temperature: 1.6, topP: 0.9999, seed: 5 })
+    yield* Draws.expectDistributions("tokens at temperature 1.6 and top_p 0.9999", [
+      Draws.counted(tokens, draws, tempered(1.6))
+    ])
+  })
+}
+
 const temperature = (value: number): Check.Check => ({
   theme: "sampling",
   name: `a temperature of ${value} draws tokens by their probabilities to the power ${Number((1 / value).toFixed(2))}`,
@@ -180,4 +196,4 @@ export const later: Check.Check = {
   })
 }
 
-export const all = [frequencies, temperature(0.5), temperature(2), topK, topP, later]
+export const all = [frequencies, temperature(0.5), temperature(0.8), temperature(2), withTopP, topK, topP, later]

@@ -129,6 +129,78 @@ export const temperature = refusesSample(
   Effect.succeed({ sampling_params: { ...Examples.sampling, temperature: -1 } })
 )
 
+const hides = "It is a mistake of the client, which an answer of any kind hides."
+
+export const wideTopP = refusesSample(
+  "a top_p above 1 is refused",
+  hides,
+  Effect.succeed({ sampling_params: { ...Examples.sampling, top_p: 1.5 } })
+)
+
+export const negativeTopP = refusesSample(
+  "a negative top_p is refused",
+  hides,
+  Effect.succeed({ sampling_params: { ...Examples.sampling, top_p: -0.5 } })
+)
+
+export const negativeSamples = refusesSample(
+  "a request for a negative number of samples is refused",
+  hides,
+  Effect.succeed({ num_samples: -1 })
+)
+
+export const emptyPrompt = refusesSample(
+  "an empty prompt is refused",
+  "There is nothing to continue; what is put in its place is another prompt.",
+  Effect.succeed({ prompt: { chunks: [] } })
+)
+
+export const negativeCandidates = refusesSample(
+  "a request for a negative number of candidates is refused",
+  hides,
+  Effect.succeed({ prompt_logprobs: true, topk_prompt_logprobs: -1 })
+)
+
+/** Tokens that `max_tokens` may leave to the end of the context. */
+const few = 3
+
+export const untilTheEnd: Check.Check = {
+  theme: "limits",
+  name: "without max_tokens a sample may take what is left of the context, and reads all of its prompt",
+  why: "A limit that nobody asked for cuts answers, and a long prompt that loses its head is answered all the same.",
+  run: Effect.gen(function*() {
+    const { post, session } = yield* RawRequests
+    const length = yield* contextLength
+    const { sampler } = yield* session
+    const id = yield* sampler
+    const { max_tokens: _, ...params } = Examples.sampling
+    const text = Array.from({ length: length - few }, (_, at) => at % 7 === 0 ? 3 : at % 11)
+    const ask = (sequence: number, prompt: ReadonlyArray<number>, more: object, sampling: object) =>
+      Effect.map(
+        Effect.flatMap(
+          post(
+            "/asample",
+            Examples.sample(id, sequence, {
+              num_samples: 1,
+              prompt: Examples.prompt(prompt),
+              sampling_params: { ...params, temperature: 0, stop: [], ...sampling },
+              ...more
+            })
+          ),
+          Blame.expectDone
+        ),
+        ({ body }) => ({ scores: Examples.promptLogprobsOf({ status: 200, body }), one: Examples.sequencesOf(body)[0] })
+      )
+    const { one } = yield* ask(1, text, {}, {})
+    yield* Check.expect(one?.tokens.length === few, `${few} tokens`, one?.tokens.length)
+    const scored = yield* ask(2, [...text, ...one?.tokens.slice(0, -1) ?? []], { prompt_logprobs: true }, {
+      max_tokens: 1
+    })
+    const expected = one?.logprobs.slice(0, -1) ?? []
+    yield* Check.expectClose("logprobs of the whole text", scored.scores.slice(1 - few), expected, 0.03)
+  })
+}
+
 export const passLength = refusesPass(
   "a datum longer than the context is refused",
   "Training data that are cut silently lose the tokens that earned the reward.",
@@ -237,5 +309,11 @@ export const all = [
   negativeTarget,
   negativeRate,
   noRank,
-  hugeRank
+  hugeRank,
+  wideTopP,
+  negativeTopP,
+  negativeSamples,
+  emptyPrompt,
+  negativeCandidates,
+  untilTheEnd
 ]

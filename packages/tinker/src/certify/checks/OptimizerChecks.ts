@@ -265,6 +265,23 @@ export const between: Check.Check = {
   })
 }
 
+export const resting = equals(
+  "a step with a learning rate of 0 moves nothing, and its gradient counts in the means of the next",
+  flat,
+  (learningRate) => [
+    [
+      "a step with learning rate 0, and one without a gradient",
+      [[1, { learningRate: 0, beta1: 0.9, ...flat }], [0, { learningRate: 2 * learningRate, beta1: 0.9, ...flat }]],
+      [[1, { learningRate: 2 * learningRate * glide(0.9), ...flat }]]
+    ],
+    [
+      "two steps with gradients, the first with learning rate 0,",
+      [[1, { learningRate: 0, ...plain, ...flat }], [1, { learningRate, ...plain, ...flat }]],
+      [[1, { learningRate, ...flat }]]
+    ]
+  ]
+)
+
 export const beta2 = equals(
   "beta2 decides how long a large gradient shortens steps",
   steep,
@@ -374,6 +391,32 @@ export const clipToNorm: Check.Check = {
   })
 }
 
+export const clipOfSum: Check.Check = {
+  theme: "optimizer",
+  name: "grad_norm and the clip are of the sum of all passes before a step",
+  why: "Large batches come in many passes: clipped one by one they weigh otherwise than together.",
+  run: Effect.gen(function*() {
+    const { before, change, path } = yield* twins
+    const tinker = yield* Tinker.Tinker
+    const stepped = (weights: ReadonlyArray<number>, adam: AdamParams.AdamParams) =>
+      Effect.scoped(Effect.gen(function*() {
+        const client = yield* tinker.createTrainingClientFromState(path)
+        for (const weight of weights) {
+          yield* client.forwardBackward([Examples.weighted(Examples.full(weight))], Loss.crossEntropy)
+        }
+        const { metrics } = yield* StateTwins.run(client.optimStep(adam))
+        const after = yield* StateTwins.logprobsOf(client)
+        return { changeT: after.map((value, t) => value - (before[t] ?? NaN)), norm: metrics["grad_norm"] }
+      }))
+    const learningRate = yield* rateOf(change, 4, flat)
+    const { norm: whole } = yield* stepped([1], { learningRate: 0, ...flat })
+    if (whole === undefined) return yield* Check.absent("optim_step does not report grad_norm")
+    const found = yield* stepped([3, -1, 2], { learningRate, gradClipNorm: whole, ...flat })
+    yield* Check.expectClose("grad_norm of passes of 3, −1 and 2", [found.norm ?? NaN], [4 * whole], 0.05 * whole)
+    yield* expectSame("the clipped step", found.changeT, yield* change([1, { learningRate, ...flat }]))
+  })
+}
+
 /** Decay by the learning rate times this is decay to nothing, where it is decoupled from the gradient. */
 const toNothing = { learningRate: 0.5, weightDecay: 2, ...plain, ...flat }
 
@@ -403,6 +446,7 @@ export const weightDecay: Check.Check = {
 export const all = [
   learningRate,
   beta1,
+  resting,
   beta2,
   eps,
   tinyEps,
@@ -414,5 +458,6 @@ export const all = [
   clip,
   wideClip,
   clipToNorm,
+  clipOfSum,
   weightDecay
 ]

@@ -151,6 +151,42 @@ export const ttl: Check.Check = {
   })
 }
 
+export const overwrittenTtl: Check.Check = {
+  theme: "checkpoints",
+  name: "a state that replaces another has its own lifetime and metadata",
+  why: "A rolling checkpoint that inherits the lifetime of the first is lost in the middle of a run.",
+  run: Effect.gen(function*() {
+    const rest = yield* RestClient
+    const model = yield* NumberedModel.make
+    const save = (more: object) =>
+      model.ask("/save_weights", { path: "certify-again", overwrite: true, type: "save_weights", ...more })
+    yield* save({ ttl_seconds: 7200, user_metadata: { round: "1" } })
+    const { body } = yield* save({ user_metadata: { round: "2" } })
+    const found = yield* listed(rest, model.id, String(body["path"]))
+    const { expiresAt, userMetadata } = found ?? {}
+    yield* Check.expect(expiresAt === undefined || expiresAt === null, "no expires_at", expiresAt)
+    const round = userMetadata?.["round"]
+    yield* Check.expect(round === undefined || round === "2", "the metadata of the second", round)
+    yield* save({ ttl_seconds: 10_800 })
+    yield* expectExpiry((yield* listed(rest, model.id, String(body["path"])))?.expiresAt, 3 * hour)
+    const { checkpoints } = yield* rest.listCheckpoints(model.id)
+    yield* Check.expect(checkpoints.length === 1, "1 checkpoint", checkpoints.length)
+  })
+}
+
+export const activity: Check.Check = {
+  theme: "archive",
+  name: "a run is listed with the time of its last request",
+  why: "Runs that have stopped are found by it, and the newest is looked for by it.",
+  run: Effect.gen(function*() {
+    const { client, rest } = yield* trainer
+    yield* learn(client)
+    const { lastRequestTime } = yield* rest.getTrainingRun(client.info.modelId)
+    const age = (yield* Clock.currentTimeMillis) - DateTime.toEpochMillis(lastRequestTime)
+    yield* Check.expect(Math.abs(age) < skewMillis, "a time of now", `${age / 1000} seconds ago`)
+  })
+}
+
 export const changedTtl: Check.Check = {
   theme: "checkpoints",
   name: "the lifetime of a checkpoint can be changed and taken away",
@@ -187,6 +223,11 @@ export const expired: Check.Check = {
     const shortened = yield* StateTwins.run(client.saveState("certify-shortened"))
     const kept = yield* StateTwins.run(client.saveState("certify-kept", { ttl: "1 hour" }))
     yield* rest.setCheckpointTtl(shortened.path, "1 second")
+    const prolonged = yield* StateTwins.run(client.saveState("certify-prolonged", { ttl: "1 second" }))
+    yield* rest.setCheckpointTtl(prolonged.path, "1 hour")
+    const freed = yield* StateTwins.run(client.saveWeightsForSampler("certify-freed", { ttl: "1 second" }))
+    yield* rest.setCheckpointTtl(freed.path)
+    const snapshot = yield* client.saveWeightsAndGetSamplingClient
     const gone = [path, weights.path, shortened.path]
     const left = Effect.map(
       rest.listCheckpoints(client.info.modelId),
@@ -206,6 +247,10 @@ export const expired: Check.Check = {
     )
     yield* Check.expect(Result.isFailure(sampled), "that its weights cannot be sampled from", "a sample")
     yield* loadedFrom(kept.path)
+    yield* loadedFrom(prolonged.path)
+    yield* Effect.scoped(tinker.createSamplingClient({ modelPath: freed.path }))
+    yield* snapshot.sample({ prompt: Examples.input, params: { maxTokens: 1 } })
+    yield* learn(client)
   })
 }
 
@@ -405,6 +450,7 @@ export const all = [
   ownNames,
   ofRuns,
   ttl,
+  overwrittenTtl,
   changedTtl,
   expired,
   unloadable,
@@ -414,5 +460,6 @@ export const all = [
   pages,
   newest,
   missing,
-  metadata
+  metadata,
+  activity
 ]
