@@ -8,7 +8,7 @@ import * as Stream from "effect/Stream"
 import type * as Credit from "../learn/Credit.ts"
 import { traitsOf } from "../learn/credit/FromRewards.ts"
 import type { RunError, RunReader } from "../records/RunStore.ts"
-import type * as GroupResult from "../rollout/GroupResult.ts"
+import * as GroupResult from "../rollout/GroupResult.ts"
 import type * as Recorded from "../story/Recorded.ts"
 import * as Rollouts from "../story/Rollouts.ts"
 import * as StoryReader from "../story/StoryReader.ts"
@@ -127,13 +127,16 @@ export const quarantine = <E, R>(credit: Credit.Credit<E, R>): Credit.Credit<E, 
   config: { credit: { name: credit.name, ...credit.config } },
   ...traitsOf(credit),
   assign: Effect.fnUntraced(function*(groups, memory, weights) {
-    const suspicions = new Map(groups.map((result) => [result, group(result)]))
-    const isClean = (result: GroupResult.GroupResult) => suspicions.get(result)?.length === 0
+    const suspicions = new Map(groups.map((result) => [GroupResult.idOf(result), group(result)]))
+    const isClean = (result: GroupResult.GroupResult) => suspicions.get(GroupResult.idOf(result))?.length === 0
     const assigned = yield* credit.assign(groups.filter(isClean), memory, weights)
-    const credits = new Map(assigned.groups.map((credited) => [credited.result, credited]))
+    const credits = new Map(assigned.groups.map((credited) => [GroupResult.idOf(credited.result), credited]))
     return {
       ...assigned,
-      groups: groups.map((result) => credits.get(result) ?? withheld(result, suspicions.get(result) ?? [])),
+      groups: groups.map((result) => {
+        const id = GroupResult.idOf(result)
+        return credits.get(id) ?? withheld(result, suspicions.get(id) ?? [])
+      }),
       metrics: { ...assigned.metrics, "audit/quarantined": groups.length - credits.size }
     }
   })

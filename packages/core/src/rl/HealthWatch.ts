@@ -55,7 +55,7 @@ export const resolve = Effect.fnUntraced(function*(
 const inWords = ({ least, most }: Health.Range) =>
   [...(least === undefined ? [] : [`from ${least}`]), ...(most === undefined ? [] : [`up to ${most}`])].join(" ")
 
-const verdict = (stopOn: ReadonlyArray<string>, iteration: number, metrics: Program.Report["metrics"]) => {
+const verdict = (stopOn: ReadonlyArray<string>, iteration: number, metrics: Readonly<Record<string, number>>) => {
   const concern = Health.concerns(metrics).find(({ sign }) => stopOn.includes(sign.metric))
   if (concern === undefined) return undefined
   const { sign: { advice = "", healthy = {}, metric }, value } = concern
@@ -73,9 +73,6 @@ export const watch = <Cursor, E, R>(
   if (stopOn.length === 0) return program
   const watched = (made: Program.Iteration<Cursor, E, R>): Program.Iteration<Cursor, E | Unhealthy, R> => ({
     ...made,
-    get cursor() {
-      return made.cursor
-    },
     report: (outputs, iteration) => {
       const report = made.report(outputs, iteration)
       const failure = verdict(stopOn, iteration, report.metrics)

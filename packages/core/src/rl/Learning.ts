@@ -10,7 +10,7 @@ import type { TrainingDatum } from "../learn/TrainingData.ts"
 import type { Json } from "../records/Json.ts"
 import type * as RunRecord from "../records/RunRecord.ts"
 import * as TurnIndices from "../records/TurnIndices.ts"
-import type { GroupResult } from "../rollout/GroupResult.ts"
+import * as GroupResult from "../rollout/GroupResult.ts"
 import * as Program from "../run/Program.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as CreditNeeds from "./CreditNeeds.ts"
@@ -20,7 +20,7 @@ import * as TrainedTokens from "./metrics/TrainedTokens.ts"
 import type * as RlOptions from "./RlOptions.ts"
 import * as Ages from "./schedule/Ages.ts"
 import * as Dispatcher from "./schedule/Dispatcher.ts"
-import * as TooManyDropped from "./TooManyDropped.ts"
+import { TooManyDropped } from "./TooManyDropped.ts"
 
 /** The datums of one optimizer step. */
 export type Substep = Arr.NonEmptyReadonlyArray<TrainingDatum>
@@ -70,16 +70,38 @@ export const adam = <E, R, CE, CR>(options: Options<E, R, CE, CR>, iteration: nu
   Adam.params(options.adam, rateOf(options, iteration))
 
 /** The results of those groups that have ended. */
-export const resultsOf = (groups: ReadonlyArray<{ readonly result?: GroupResult }>): ReadonlyArray<GroupResult> =>
-  groups.flatMap(({ result }) => result ?? [])
+export const resultsOf = (
+  groups: ReadonlyArray<{ readonly result?: GroupResult.GroupResult }>
+): ReadonlyArray<GroupResult.GroupResult> => groups.flatMap(({ result }) => result ?? [])
+
+/** The error of an iteration that lost more than a share of its members; undefined where it did not. */
+const tooManyDropped = (
+  results: ReadonlyArray<GroupResult.GroupResult>,
+  { iteration, maxDroppedShare }: Pick<TooManyDropped, "iteration" | "maxDroppedShare">
+): TooManyDropped | undefined => {
+  const lost = results.flatMap(GroupResult.lost)
+  const started = results.reduce((count, result) => count + GroupResult.sizeOf(result), 0)
+  if (lost.length === 0 || lost.length / started <= maxDroppedShare) return undefined
+  const reasons = [...new Set(lost.map(({ failure }) => failure))].map((reason) => {
+    const all = lost.filter(({ failure }) => failure === reason)
+    return { reason, count: all.length, example: all[0]?.message ?? "" }
+  })
+  return new TooManyDropped({
+    iteration,
+    dropped: lost.length,
+    started,
+    maxDroppedShare,
+    reasons: reasons.toSorted((left, right) => right.count - left.count)
+  })
+}
 
 /** Fails where more members were lost than allowed, and where the first iteration reports no metric that the credit compares. */
 export const checkResults = <E, R, CE, CR>(
   { credit, maxDroppedShare }: Options<E, R, CE, CR>,
   { aside, groups, iteration }: Pick<Sampled, "aside" | "groups" | "iteration">
-): Effect.Effect<void, TooManyDropped.TooManyDropped | InvalidOption> => {
+): Effect.Effect<void, TooManyDropped | InvalidOption> => {
   const results = [...resultsOf(groups), ...resultsOf(aside)]
-  const tooMany = TooManyDropped.among(results, { iteration, maxDroppedShare })
+  const tooMany = tooManyDropped(results, { iteration, maxDroppedShare })
   if (tooMany !== undefined) return Effect.fail(tooMany)
   if (iteration > 0) return Effect.void
   return Effect.andThen(CreditNeeds.checkMembers(credit, results), CreditNeeds.checkComponents(credit, results))
@@ -112,15 +134,17 @@ const trainedTokens = ({ inputs: { mask } }: TrainingDatum) =>
 /** The record of what each update trains on, and of how old its groups are where they need not be of the iteration. */
 export const credited = <E, R, CE, CR>(options: Options<E, R, CE, CR>, learned: Learned): Program.Note => {
   const { credits, iteration, replayed, updates } = learned
-  const entry: Omit<RunRecord.Credited, "at" | "segment" | "sequence" | "payload"> = {
+  const creditOf = ({ advantagesG, reason, result, verdict }: GroupCredit) => ({
+    key: result.key,
+    verdict,
+    ...(reason === undefined ? {} : { reason }),
+    advantages: Array.from(advantagesG)
+  })
+  const placed = (credit: GroupCredit) => ({ ...creditOf(credit), iteration: credit.result.iteration })
+  const entry: RunRecord.Entry = {
     _tag: "Credited",
     iteration,
-    groups: credits.map(({ advantagesG, reason, result, verdict }) => ({
-      key: result.key,
-      verdict,
-      ...(reason === undefined ? {} : { reason }),
-      advantages: Array.from(advantagesG)
-    })),
+    groups: Dispatcher.isPlain(options) ? credits.map(creditOf) : Ages.annotate(credits.map(placed), learned),
     datums: (replayed === undefined ? updates : joined(updates, replayed)).flatMap((data, update) =>
       data.map((datum) => ({
         group: datum.origin.group,
@@ -134,7 +158,7 @@ export const credited = <E, R, CE, CR>(options: Options<E, R, CE, CR>, learned: 
       }))
     )
   }
-  return { entry: Dispatcher.isPlain(options) ? entry : Ages.annotate(entry, learned) }
+  return { entry }
 }
 
 /** The numbers of an iteration. */
@@ -142,7 +166,7 @@ export const report = <E, R, CE, CR>(
   options: Options<E, R, CE, CR>,
   learned: Learned,
   outputs: ReadonlyArray<Program.UpdateOutput>
-): Program.Report => {
+): Omit<Program.Report<never>, "cursor"> => {
   const { aside, credits, groups, iteration, metrics, replayed, seconds, updates } = learned
   const data = updates.flat()
   const discarded = resultsOf(aside)
@@ -198,9 +222,8 @@ export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
     metrics,
     ...(earlier !== undefined && { replayed: earlier })
   }
-  const iteration: Pick<Program.Iteration<never, TinkerError>, "updates" | "report" | "measure"> = {
+  const iteration: Pick<Program.Iteration<never, TinkerError>, "updates" | "measure"> = {
     updates: Arr.map(passes, (pass) => Program.update([pass], adam(options, sampled.iteration))),
-    report: (outputs) => report(options, learned, outputs),
     measure: options.kl.postUpdate ? PostUpdate.measure(updates.flat()) : undefined
   }
   return { learned, iteration }

@@ -96,12 +96,16 @@ const update = Effect.fnUntraced(function*<E, R, CE, CR>(
   { dispatcher, memory, options, weights }: Running<E, R, CE, CR>,
   { position: groups, ...sampled }: Learning.Sampled & Dispatcher.Taken
 ): Effect.fn.Return<ReadonlyArray<Element<TinkerError, never>>, CE | Error, CR> {
-  const { iteration: own, learned } = yield* Learning.learn(options, weights, sampled, memory)
+  const { iteration, learned } = yield* Learning.learn(options, weights, sampled, memory)
   yield* dispatcher.remember(sampled.iteration, Learning.resultsOf(sampled.groups))
   const cursor = { iteration: sampled.iteration + 1, groups, credit: yield* Ref.get(memory) }
   return [
     Program.progress(...(yield* dispatcher.begun), Learning.credited(options, learned)),
-    { _tag: "Iteration", cursor, ...own }
+    {
+      _tag: "Iteration",
+      ...iteration,
+      report: (outputs) => ({ cursor, ...Learning.report(options, learned, outputs) })
+    }
   ]
 })
 
@@ -224,10 +228,8 @@ const inParts = (perStep: number) => <E, R, CE, CR>(running: Running<E, R, CE, C
         adam: Learning.adam(options, iteration),
         tokens: undefined
       })),
-      get cursor() {
-        return { iteration: iteration + 1, groups: position, credit: Ref.getUnsafe(memory) }
-      },
       report: (outputs) => ({
+        cursor: { iteration: iteration + 1, groups: position, credit: Ref.getUnsafe(memory) },
         ...Learning.report(options, learned, outputs),
         notes: [...notes, Learning.credited(options, learned)]
       })

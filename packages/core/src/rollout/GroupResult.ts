@@ -2,6 +2,7 @@
 import * as Option from "effect/Option"
 import type * as Trajectory from "../env/Trajectory.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
+import * as GroupId from "../records/GroupId.ts"
 import type { Score } from "../records/Score.ts"
 
 /** The kinds of failure of a member; see `FailurePolicy`. */
@@ -94,9 +95,16 @@ export type GroupResult = Completed | Partial | Skipped
 /** Members finished, and have rewards to compare. */
 export type Finished = Completed | Partial
 
+/** The group's name in its run, by which what is made of it is joined with it. */
+export const idOf = ({ iteration, key }: Pick<Group, "iteration" | "key">): string =>
+  GroupId.toString({ iteration, key })
+
 /** Members that finished, with their index. */
 export const survivors = (group: Group): ReadonlyArray<readonly [member: number, trajectory: Trajectory.Trajectory]> =>
   group.members.flatMap((member, index) => Option.isSome(member) ? [[index, member.value] as const] : [])
+
+/** Its members, lost ones included. */
+export const sizeOf = (result: GroupResult): number => isSkipped(result) ? result.size : result.members.length
 
 /** Why members are missing, one reason for each: dropped, or lost with their group. */
 export const lost = (result: GroupResult): ReadonlyArray<Skipped["reason"]> => {

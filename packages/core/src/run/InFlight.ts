@@ -180,12 +180,12 @@ export const settleDownTo = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
 /** Awaits an iteration's results, then records them. */
 const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
   { inFlight, program, run }: Running<Cursor, E, R, EE, ER>,
-  { at, iteration: { cursor, measure, report }, submission, usage: submitted }: InFlight<Cursor, E, R>,
+  { at, iteration: { measure, report }, submission, usage: submitted }: InFlight<Cursor, E, R>,
   others: ReadonlyArray<InFlight<Cursor, E, R>>
 ) {
   const outputs = yield* submission.settle
   const { position: { iteration, optimizerSteps, usage: before } } = yield* Ref.get(run.status)
-  const { failure, metrics, notes = [], payload, reward } = report(outputs, iteration)
+  const { cursor, failure, metrics, notes = [], payload, reward } = report(outputs, iteration)
   const [measured, measuring] = measure === undefined
     ? [{}, Usage.zero]
     : yield* Usage.measure(Effect.raceFirst(measure(run.weights("training")), Effect.as(run.halted, {})))

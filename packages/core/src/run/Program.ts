@@ -55,7 +55,9 @@ export interface Note {
 }
 
 /** What an iteration reports when its results have arrived. */
-export interface Report<out E = never> {
+export interface Report<out Cursor, out E = never> {
+  /** The program's state after the iteration. */
+  readonly cursor: Cursor
   readonly metrics: Readonly<Record<string, number>>
   readonly reward?: RunRecord.Reward
   /** The payload of the iteration's record, as JSON text. */
@@ -75,17 +77,15 @@ export interface Progress {
 /** Progress with these records. */
 export const progress = (...notes: ReadonlyArray<Note>): Progress => ({ _tag: "Progress", notes })
 
-/** The updates that one iteration submits, and the program's state after it. */
+/** The updates that one iteration submits, and what it reports of them. */
 export interface Iteration<out Cursor, out E = never, out R = never> {
   readonly _tag: "Iteration"
   /** Empty where there is nothing to learn from. */
   readonly updates: ReadonlyArray<Update<E, R>>
-  /** Read when the results of the iteration have arrived. */
-  readonly cursor: Cursor
   /** Called with one output for each update that took an optimizer step, in order, and the index of the iteration in the run. */
-  readonly report: (outputs: ReadonlyArray<UpdateOutput>, iteration: number) => Report<E>
+  readonly report: (outputs: ReadonlyArray<UpdateOutput>, iteration: number) => Report<Cursor, E>
   /** More metrics, measured with the weights after the iteration's updates; abandoned where the budget is exhausted. */
-  readonly measure?: ((weights: Weights) => Effect.Effect<Report["metrics"], E, R>) | undefined
+  readonly measure?: ((weights: Weights) => Effect.Effect<Report<Cursor>["metrics"], E, R>) | undefined
 }
 
 /**
@@ -104,8 +104,7 @@ export interface Iteration<out Cursor, out E = never, out R = never> {
  *     Stream.range(from, 99).pipe(Stream.map((index) => ({
  *       _tag: "Iteration",
  *       updates: [{ adam: { learningRate: 1e-4 }, tokens: 64, passes: Stream.make(Pass.make(data, Loss.importanceSampling)) }],
- *       cursor: index + 1,
- *       report: () => ({ metrics: {} })
+ *       report: () => ({ cursor: index + 1, metrics: {} })
  *     })))
  * }
  */

@@ -24,8 +24,8 @@ export const make = <E>(
   return {
     _tag: "Iteration",
     updates: passes.map((pass) => Program.update([pass], Adam.params(adam, rate))),
-    cursor: index + 1,
     report: (outputs) => ({
+      cursor: index + 1,
       metrics: {
         "progress/batch": index,
         "optim/lr": rate,

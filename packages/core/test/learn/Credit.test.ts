@@ -409,7 +409,7 @@ describe("Credit.distill", () => {
 })
 
 describe("Credit.byTag", () => {
-  const tagged = (...tags: ReadonlyArray<string>) => Samples.group([1, 0], { tags })
+  const tagged = (...tags: ReadonlyArray<string>) => Samples.group([1, 0], { key: tags.join(), tags })
   const credit = Credit.byTag({
     code: Credit.groupRelative(Advantage.leaveOneOut),
     math: Credit.groupRelative(Advantage.centered)
@@ -459,7 +459,7 @@ describe("Credit.byTag", () => {
       const error = yield* Effect.flip(credit.assign([tagged("law")], null, Weights.absent))
       assert.strictEqual(
         error.message,
-        `tags of "g" is law, expected one of the tags code, math, for which there is a credit`
+        `tags of "law" is law, expected one of the tags code, math, for which there is a credit`
       )
     }))
 })

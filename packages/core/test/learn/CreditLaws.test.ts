@@ -152,9 +152,9 @@ describe("Credit.roleRelative", () => {
 
   it("tells games apart by their tags", () => {
     const [assigned] = inTurn(credit, [[
-      Samples.group([1], { tags: ["nim"] }),
-      Samples.group([1], { tags: ["chess"] }),
-      Samples.group([1], { tags: ["nim"] })
+      Samples.group([1], { key: "first", tags: ["nim"] }),
+      Samples.group([1], { key: "second", tags: ["chess"] }),
+      Samples.group([1], { key: "third", tags: ["nim"] })
     ]])
     closeTo(advantages(assigned ?? assert.fail()), [[1], [1], [0.5]])
   })

@@ -17,8 +17,10 @@ const datum = (index: number) =>
 const iteration = (index: number): Program.Iteration<{ readonly next: number }> => ({
   _tag: "Iteration",
   updates: [Program.update([Pass.make([datum(index)], Loss.crossEntropy)], { learningRate: 0.1 })],
-  cursor: { next: index + 1 },
-  report: (outputs) => ({ metrics: { loss: outputs[0]?.passes[0]?.metrics["loss:sum"] ?? NaN } })
+  report: (outputs) => ({
+    cursor: { next: index + 1 },
+    metrics: { loss: outputs[0]?.passes[0]?.metrics["loss:sum"] ?? NaN }
+  })
 })
 
 const length = 6

@@ -208,11 +208,11 @@ const compared = (
   roleOf: Role
 ) => {
   const baselines: Record<string, number> = { ...before }
-  const advantages = new Map<GroupResult.Group, Float64Array>()
+  const advantages = new Map<string, Float64Array>()
   for (const group of results) {
     if (GroupResult.isSkipped(group)) continue
     advantages.set(
-      group,
+      GroupResult.idOf(group),
       group.rewardsG.map((reward, member) => {
         if (Number.isNaN(reward)) return 0
         const role = roleOf(group, member)
@@ -242,7 +242,10 @@ export const roleRelative = ({ decay = 0.95, roleOf = seat }: RoleOptions = {}):
     }))
     const before = Option.getOrElse(Schema.decodeUnknownOption(Baselines)(memory), () => ({}))
     const { advantages, baselines } = compared(results, before, decay, roleOf)
-    const estimator = Advantage.make("role", ({ group }) => advantages.get(group) ?? new Float64Array(0))
+    const estimator = Advantage.make(
+      "role",
+      ({ group }) => advantages.get(GroupResult.idOf(group)) ?? new Float64Array(0)
+    )
     return { groups: credited(results, "tokens", estimator).map(orConstant), metrics: {}, memory: baselines }
   })
 })
@@ -273,13 +276,12 @@ const baseline = (reward: number, rewards: Float64Array, others: ReadonlyArray<F
 }
 
 const shrunk = (results: ReadonlyArray<GroupResult.GroupResult>) => {
-  const groups = results.filter((result): result is GroupResult.Completed | GroupResult.Partial =>
-    !GroupResult.isSkipped(result)
-  )
-  const rewardsP = new Map<GroupResult.Group, Float64Array>(groups.map((group) => [group, finishedRewards(group)]))
+  const groups = results.filter((result) => !GroupResult.isSkipped(result))
+  const rewardsP = new Map(groups.map((group) => [GroupResult.idOf(group), finishedRewards(group)]))
   return Advantage.make("shrinkage", ({ group }) => {
     const rewards = finishedRewards(group)
-    const others = [...rewardsP].flatMap(([other, rewards]) => other === group || rewards.length === 0 ? [] : [rewards])
+    const id = GroupResult.idOf(group)
+    const others = [...rewardsP].flatMap(([other, rewards]) => other === id || rewards.length === 0 ? [] : [rewards])
     return group.rewardsG.map((reward) => Number.isNaN(reward) ? 0 : reward - baseline(reward, rewards, others))
   })
 }
@@ -359,12 +361,12 @@ const together = (
   results: ReadonlyArray<GroupResult.GroupResult>,
   assigned: ReadonlyArray<readonly [tag: string, assigned: Assigned]>
 ): Assigned => {
-  const byResult = new Map<GroupResult.GroupResult, GroupCredit>(
-    assigned.flatMap(([, { groups }]) => groups.map((group) => [group.result, group] as const))
+  const byId = new Map(
+    assigned.flatMap(([, { groups }]) => groups.map((group) => [GroupResult.idOf(group.result), group] as const))
   )
   const replayed = assigned.flatMap(([, { replayed = [] }]) => replayed)
   return {
-    groups: results.flatMap((result) => byResult.get(result) ?? []),
+    groups: results.flatMap((result) => byId.get(GroupResult.idOf(result)) ?? []),
     ...(replayed.length > 0 && { replayed }),
     metrics: Object.fromEntries(
       assigned.flatMap(([tag, { metrics }]) =>

@@ -29,14 +29,19 @@ export const shaped =
     name,
     config: { credit: identityOf(credit), ...config },
     ...traitsOf(credit),
-    assign: (results, memory, weights) =>
-      Effect.map(
+    assign: (results, memory, weights) => {
+      const byId = new Map(results.map((result) => [GroupResult.idOf(result), result]))
+      return Effect.map(
         credit.assign(results.map((result) => shape(result, change)), memory, weights),
         (assigned) => ({
           ...assigned,
-          groups: assigned.groups.map((group, index) => ({ ...group, result: results[index] ?? group.result }))
+          groups: assigned.groups.map((group) => ({
+            ...group,
+            result: byId.get(GroupResult.idOf(group.result)) ?? group.result
+          }))
         })
       )
+    }
   })
 
 export interface OverlongOptions {

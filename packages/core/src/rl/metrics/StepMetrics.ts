@@ -18,7 +18,6 @@ import * as Statistics from "../../records/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 import type { LogprobsOf, UpdateOutput } from "../../run/Program.ts"
 import type { IsClipped, Objective } from "../Objective.ts"
-import * as TooManyDropped from "../TooManyDropped.ts"
 
 /** Metrics of an iteration by name. */
 export type Numbers = Record<string, number>
@@ -172,7 +171,7 @@ export const rollouts = (results: ReadonlyArray<GroupResult.GroupResult>): Numbe
   const groups = results.filter((result) => !GroupResult.isSkipped(result))
   const skipped = results.filter(GroupResult.isSkipped)
   const all = environmentNumbers(groups)
-  const started = TooManyDropped.started(results)
+  const started = Statistics.sum(results.map(GroupResult.sizeOf))
   const lost = results.flatMap(GroupResult.lost)
   const verdicts = groups.map(verdictOf)
   const count = (verdict: Verdict) => verdicts.filter((other) => other === verdict).length

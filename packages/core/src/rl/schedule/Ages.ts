@@ -1,4 +1,5 @@
 /** The ages of the groups that an update trained on or set aside. */
+import * as GroupId from "../../records/GroupId.ts"
 import type * as RunRecord from "../../records/RunRecord.ts"
 import * as Statistics from "../../records/Statistics.ts"
 import type * as Dispatch from "./Dispatch.ts"
@@ -10,6 +11,8 @@ export interface Aged {
   readonly aside: ReadonlyArray<Dispatch.Aside>
 }
 
+type Credited = RunRecord.Credited["groups"][number]
+
 const staleness = (
   { began, ended }: { readonly began: number; readonly ended?: number | undefined },
   iteration: number
@@ -20,19 +23,19 @@ const staleness = (
 
 const age = ({ inFlight, inQueue }: RunRecord.Staleness) => inFlight + inQueue
 
-/** The record of an update with the ages of its groups, followed by the groups that were set aside. */
-export const annotate = <C extends Pick<RunRecord.Credited, "groups">>(
-  credited: C,
+/** The credit of an update's groups with their ages, followed by that of the groups that were set aside. */
+export const annotate = (
+  credits: ReadonlyArray<Credited & GroupId.GroupId>,
   { aside, groups, iteration }: Aged
-): C => ({
-  ...credited,
-  groups: [
-    ...credited.groups.map((credit, index) => {
-      const group = groups[index]
-      return group === undefined
-        ? credit
-        : { ...credit, iteration: group.batch, staleness: staleness(group, iteration) }
-    }),
+): ReadonlyArray<Credited> => {
+  const ages = new Map(
+    groups.map((group) => [
+      GroupId.toString({ iteration: group.batch, key: group.key }),
+      { staleness: staleness(group, iteration) }
+    ])
+  )
+  return [
+    ...credits.map((credit) => ({ ...credit, ...ages.get(GroupId.toString(credit)) })),
     ...aside.map(({ group, verdict }) => ({
       key: group.key,
       verdict,
@@ -41,7 +44,7 @@ export const annotate = <C extends Pick<RunRecord.Credited, "groups">>(
       staleness: staleness(group, iteration)
     }))
   ]
-})
+}
 
 const spread = (name: string, values: ReadonlyArray<number>): Readonly<Record<string, number>> =>
   values.length === 0 ? {} : {

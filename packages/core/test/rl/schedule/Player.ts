@@ -204,17 +204,15 @@ function* entries(
       }))
       yield { _tag: "Sampling", iteration, step: published, groups: begun.length, begun: told }
     }
-    const entry: Pick<RunRecord.Credited, "_tag" | "iteration" | "groups" | "datums"> = {
-      _tag: "Credited",
-      iteration,
-      groups: taken.groups.map((group) => ({
-        key: group.key,
-        verdict: isInformative(group) ? "informative" : "constant",
-        advantages: []
-      })),
-      datums: []
-    }
-    yield Ages.annotate(entry, aged)
+    const credits = taken.groups.map((
+      group
+    ): RunRecord.Credited["groups"][number] & { readonly iteration: number } => ({
+      key: group.key,
+      verdict: isInformative(group) ? "informative" : "constant",
+      advantages: [],
+      iteration: group.batch
+    }))
+    yield { _tag: "Credited", iteration, groups: Ages.annotate(credits, aged), datums: [] }
     yield* goOn(now + trainSeconds)
     const report = { learningRate: 1, passes: [], metrics: {}, seconds: 0 }
     const updates = taken.groups.some(isInformative) ? [report] : []
