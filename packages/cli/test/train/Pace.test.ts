@@ -36,14 +36,18 @@ const groups = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   records.filter(RunRecord.guards.GroupRolledOut).map(({ iteration, key, rewards }) => `${iteration} ${key} ${rewards}`)
     .toSorted()
 
+/** Fractions to nine digits: `Math.exp`, `Math.log` and `Math.pow` differ in the sixteenth between versions of V8. */
+const rounded = (_: string, value: unknown) =>
+  typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(9)) : value
+
 const digest = (records: ReadonlyArray<RunRecord.RunRecord>) =>
-  createHash("sha256").update(JSON.stringify([groups(records), numbers(records)])).digest("hex").slice(0, 16)
+  createHash("sha256").update(JSON.stringify([groups(records), numbers(records)], rounded)).digest("hex").slice(0, 16)
 
 describe("On the engine", () => {
-  it.live("synchronous and streaming training compute, to the digit, what they did", () =>
+  it.live("synchronous and streaming training compute what they did", () =>
     Effect.gen(function*() {
-      assert.strictEqual(digest(yield* train(Pace.synchronous)), "6684c7c54b6dfdfb")
-      assert.strictEqual(digest(yield* train(Pace.streaming({ minibatches: 2 }))), "d65bb0a80eb5ee40")
+      assert.strictEqual(digest(yield* train(Pace.synchronous)), "8780407ca2dc0b83")
+      assert.strictEqual(digest(yield* train(Pace.streaming({ minibatches: 2 }))), "80393f7d85cdb458")
     }).pipe(Effect.provide(engine)), 120_000)
 
   it.live(
@@ -55,8 +59,7 @@ describe("On the engine", () => {
         assert.deepStrictEqual(groups(found), groups(expected))
         assert.deepStrictEqual(numbers(found), numbers(expected))
         assert.isTrue(numbers(expected).some(({ optimizer }) => optimizer.length > 0))
-      }).pipe(Effect.provide(engine)),
-    120_000
+      }).pipe(Effect.provide(engine))
   )
 
   it.live("streaming minibatches have the gradients of synchronous training", () =>

@@ -74,8 +74,10 @@ describe("a strict server", () => {
             return path
           }).pipe(Effect.provide(Api.server({ strict: true })))
         )
-        assert.lengthOf(lines, 1)
-        assert.match(lines[0] ?? "", /^the hosted service may refuse this: model_path is ".*weights\/state"/)
+        // A slow machine logs more, such as a session that has become silent.
+        const warnings = lines.filter((line) => line.startsWith("the hosted service"))
+        assert.lengthOf(warnings, 1)
+        assert.match(warnings[0] ?? "", /^the hosted service may refuse this: model_path is ".*weights\/state"/)
       }))
   })
 
