@@ -67,6 +67,6 @@ describe("a model folder whose chat template is of no known family", () => {
         const updated = records.filter(RunRecord.guards.Updated)
         assert.deepStrictEqual(updated.map(({ updates }) => updates.length), [1, 1])
         assert.lengthOf(records.filter(RunRecord.guards.GroupRolledOut), 4)
-      }), 60_000)
+      }))
   })
 })

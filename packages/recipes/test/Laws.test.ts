@@ -9,7 +9,7 @@ const { model, tokenizer } = TestModel
 const keepsTheLaws = <E>(makeEnv: EnvLaws.MakeEnv<E, never>) => {
   const replies = ["1", "\\boxed{1}", "\\boxed{2} or \\boxed{", "I do not know."] as const
   for (const { check, name } of EnvLaws.envLaws(makeEnv, { tokenizer, vocabulary: tokenizer.vocabulary, replies })) {
-    it.effect(name, () => check, 60_000)
+    it.effect(name, () => check)
   }
 }
 

@@ -59,7 +59,7 @@ describe("effect-rl checkpoints", () => {
       assert.strictEqual(merged.out.at(-1), `written: ${folder}/merged`)
       const nameless = yield* run("merge", `${folder}/merged`, "--out", `${folder}/again`)
       assert.include(nameless.errors.at(-1), "--model is absent, expected the model that the adapter was trained on")
-    }), 60_000)
+    }))
 
   it.effect(
     "are named by their run in settings, and copied into the run that reads them",

@@ -118,7 +118,7 @@ describe("effect-rl eval", () => {
       const last = records(out).at(-1)
       assert.strictEqual(last?.["model"], "effect-rl/tiny-64")
       assert.include(String(last?.["checkpoint"]), "/sampler_weights/")
-    }), 60_000)
+    }))
 
   const likelihoods = [
     ["supervised", "held_out_examples", { nll: 0.0605, datums: 256 }],

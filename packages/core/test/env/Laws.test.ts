@@ -67,6 +67,6 @@ describe.each(variants)("with %s, a task with tools %s", (name, _, settings) => 
     })
   const options = { tokenizer, vocabulary: tokenizer.vocabulary, replies, seeds: [0], turns: 5 }
   for (const law of EnvLaws.envLaws(makeEnv, options)) {
-    it.effect(law.name, () => law.check, 30_000)
+    it.effect(law.name, () => law.check)
   }
 })

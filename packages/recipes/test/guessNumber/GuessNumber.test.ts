@@ -120,7 +120,7 @@ describe("laws", () => {
     seeds: [0],
     turns: 4
   } as const
-  for (const law of EnvLaws.envLaws(makeEnv, options)) it.effect(law.name, () => law.check, 30_000)
+  for (const law of EnvLaws.envLaws(makeEnv, options)) it.effect(law.name, () => law.check)
 })
 
 describe("the recipe guess-number", () => {

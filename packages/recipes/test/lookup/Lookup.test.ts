@@ -82,7 +82,7 @@ describe("laws", () => {
     seeds: [0],
     replies: ["412", call("Ada Bell"), call("Zoe"), "<tool_call>\nnothing\n</tool_call>"]
   } as const
-  for (const law of EnvLaws.envLaws(makeEnv, options)) it.effect(law.name, () => law.check, 30_000)
+  for (const law of EnvLaws.envLaws(makeEnv, options)) it.effect(law.name, () => law.check)
 })
 
 describe("the recipe lookup", () => {

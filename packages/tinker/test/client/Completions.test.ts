@@ -243,7 +243,6 @@ describe("samples of a service that lists finished ones", () => {
           assert.isAtMost(failed, mayFail, `seed ${seed}: a sample failed with another`)
           const interrupted = exits.filter(Option.isNone).length
           assert.isAtMost(cancelled.size, interrupted, `seed ${seed}: a sample was cancelled that was waited for`)
-        }), { discard: true }),
-    { timeout: 60_000 }
+        }), { discard: true })
   )
 })

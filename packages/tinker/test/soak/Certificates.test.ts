@@ -47,7 +47,7 @@ describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("certificates", () 
         if (check === undefined) return
         const { detail, outcome } = yield* Effect.provide(Attempt.outcome(check), Served.layer(faults))
         assert.strictEqual(outcome, "failed", detail)
-      }), 60_000)
+      }))
   }
 
   for (const { fault, foundBy, ...faults } of EffectMutants.engine) {

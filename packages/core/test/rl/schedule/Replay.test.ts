@@ -107,8 +107,7 @@ describe("A killed run repeats its recorded updates", () => {
           overrides: { run }
         })
         assert.include(credits(records).flat(), "2 stale")
-      }),
-    120_000
+      })
   )
 
   it.live("and tells of groups that were filtered while it trained", () =>
@@ -123,7 +122,7 @@ describe("A killed run repeats its recorded updates", () => {
         assert.strictEqual(credited.flat().filter((group) => group === "2 filtered").length, 1)
       })
       assert.include(credits(records)[1] ?? [], "2 filtered")
-    }), 120_000)
+    }))
 
   it.live("with an update of no group", () =>
     Effect.gen(function*() {
@@ -138,7 +137,7 @@ describe("A killed run repeats its recorded updates", () => {
         overrides: { run, rollout: { dynamic: { minInformative: 2, maxBatches: 1 } } }
       })
       assert.deepStrictEqual(credits(records).at(-1), ["4 filtered"])
-    }), 120_000)
+    }))
 
   it.live("and resumes with no more groups on their way than before", () =>
     Effect.gen(function*() {
@@ -163,7 +162,7 @@ describe("A killed run repeats its recorded updates", () => {
       assert.deepStrictEqual(filtered, [["0 filtered"], [], [], ["7 filtered"], ["10 filtered", "12 filtered"], [
         "14 filtered"
       ]])
-    }), 120_000)
+    }))
 
   it.live(
     "with the passes that it was streamed in, although its most batches were sampled",
@@ -197,7 +196,6 @@ describe("A killed run repeats its recorded updates", () => {
           }
         })
         assert.deepStrictEqual(credits(records)[0], ["0 informative", "1 filtered", "2 filtered", "3 filtered"])
-      }),
-    120_000
+      })
   )
 })
