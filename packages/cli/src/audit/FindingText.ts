@@ -20,7 +20,7 @@ export const lines = Effect.fnUntraced(function*(run: string, finding: Audit.Fin
     ? ""
     : `, group ${group.key}, member${members.length === 1 ? "" : "s"} ${members.join(", ")}`
   return [
-    Untrusted.show(`iteration ${iteration}${place}: ${check}: ${detail}`),
+    Untrusted.show(`iteration ${iteration + 1}${place}: ${check}: ${detail}`),
     ...links(yield* commandName, run, finding)
   ]
 })

@@ -68,7 +68,10 @@ const shown = 5
 export const divergence = (first: Divergence.Divergence | undefined, style: Style): ReadonlyArray<string> => {
   if (first === undefined) return [style.bold("no record differs")]
   const { differences, evaluator, iteration, key, record } = first
-  const place = [evaluator, `iteration ${iteration}`, key === undefined ? undefined : `group ${key}`]
+  const when = evaluator === undefined
+    ? `iteration ${iteration + 1}`
+    : `${evaluator} after ${Quantity.iterations(iteration)}`
+  const place = [when, key === undefined ? undefined : `group ${key}`]
   const where = place.filter((part) => part !== undefined).join(", ")
   return [
     `${style.bold("first difference")}  ${Untrusted.show(where)}: ${record}`,

@@ -56,7 +56,7 @@ const rowOf = ({ data, groups, iteration, recorded, reward }: Regrade.Regraded):
   const pairs = groups.map(({ advantagesG }, index) => [recorded[index] ?? [], Array.from(advantagesG)] as const)
   const informative = (which: 0 | 1) => pairs.filter((pair) => pair[which].length > 0).length
   return {
-    iteration,
+    iteration: iteration + 1,
     reward: reward.mean,
     informative: [informative(0), informative(1)],
     size: [meanSize(pairs.map(([one]) => one)), meanSize(pairs.map(([, other]) => other))],

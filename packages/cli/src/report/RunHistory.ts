@@ -25,7 +25,7 @@ export interface RunHistory {
 const reportOf = ({ index, updated }: Story.Iteration): ReadonlyArray<RewardCurve.Report> =>
   updated?.reward === undefined
     ? []
-    : [{ iteration: index, reward: updated.reward.mean, rewardStandardError: updated.reward.standardError }]
+    : [{ iteration: index + 1, reward: updated.reward.mean, rewardStandardError: updated.reward.standardError }]
 
 const measurementOf = ({ evaluated }: Story.Evaluation): ReadonlyArray<Measurement> => {
   if (evaluated?.score === undefined) return []

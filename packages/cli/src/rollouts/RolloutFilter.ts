@@ -6,7 +6,10 @@ import * as Option from "effect/Option"
 import * as RolloutId from "./RolloutId.ts"
 
 export const flags = {
-  iteration: Flag.Int("iteration").pipe(Flag.withDescription("Only rollouts of this iteration"), Flag.optional),
+  iteration: Flag.Int("iteration").pipe(
+    Flag.withDescription("Only rollouts of this iteration, counted from 1; of an evaluator, after so many iterations"),
+    Flag.optional
+  ),
   evaluator: Flag.String("evaluator").pipe(
     Flag.withMetavar("name"),
     Flag.withDescription("Rollouts of this evaluator in place of those that were trained on"),
@@ -25,6 +28,10 @@ export const flags = {
     Flag.withDefault(20)
   )
 }
+
+/** The iteration of a group as people count, from 1; of an evaluation, the iterations before it. */
+export const numberOf = ({ evaluator, iteration }: Pick<Recorded.Group, "evaluator" | "iteration">) =>
+  evaluator === undefined ? iteration + 1 : iteration
 
 export interface Filter {
   readonly iteration: Option.Option<number>
@@ -56,7 +63,7 @@ const holds = <A>(wanted: Option.Option<A>, test: (wanted: A) => boolean) =>
 
 const isWanted = (filter: Filter) => (record: Recorded.Group) =>
   (record.evaluator ?? "") === Option.getOrElse(filter.evaluator, () => "")
-  && holds(filter.iteration, (iteration) => record.iteration === iteration)
+  && holds(filter.iteration, (number) => numberOf(record) === number)
   && holds(filter.tag, (tag) => record.tags.includes(tag))
 
 const isIn = (filter: Filter) => ({ reward, stopReason }: Line) =>
@@ -67,10 +74,10 @@ const isIn = (filter: Filter) => ({ reward, stopReason }: Line) =>
 const linesOf = (story: Story.Story) => (record: Recorded.Group): ReadonlyArray<Line> =>
   record.members.flatMap((summary, member) => {
     if (summary === null) return []
-    const { evaluator = null, iteration, key, sequence } = record
+    const { evaluator = null, key, sequence } = record
     return [{
       id: RolloutId.format({ sequence, member }),
-      iteration,
+      iteration: numberOf(record),
       evaluator,
       group: key,
       member,

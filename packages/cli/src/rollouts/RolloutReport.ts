@@ -98,8 +98,11 @@ const noRollout = (run: RunStore.RunReader, id: RolloutId.RolloutId) =>
   })
 
 const head = (record: Recorded.Group, { member }: RolloutId.RolloutId) =>
-  `${Untrusted.show(record.key)}  member ${member}, ` +
-  `${record.evaluator === undefined ? "" : `${Untrusted.show(record.evaluator)} before `}iteration ${record.iteration}`
+  `${Untrusted.show(record.key)}  member ${member}, ${
+    record.evaluator === undefined
+      ? `iteration ${record.iteration + 1}`
+      : `${Untrusted.show(record.evaluator)} after ${Quantity.iterations(record.iteration)}`
+  }`
 
 /** Shows one rollout as a whole. */
 export const one = Effect.fnUntraced(function*(run: RunStore.RunReader, id: RolloutId.RolloutId) {
@@ -124,7 +127,7 @@ export const one = Effect.fnUntraced(function*(run: RunStore.RunReader, id: Roll
     type: "rollout",
     id: RolloutId.format(id),
     group: record.key,
-    iteration: record.iteration,
+    iteration: RolloutFilter.numberOf(record),
     reward,
     stopReason,
     messages: Conversation.toOpenAi(turns)

@@ -43,7 +43,7 @@ export const band = (histories: ReadonlyArray<Pick<RunHistory.RunHistory, "rewar
   const shared = Math.min(...histories.map(({ rewards }) => rewards.length))
   return Array.from({ length: shared }, (_, index) => {
     const reports = histories.flatMap(({ rewards }) => rewards.slice(index, index + 1))
-    return pointOf(reports[0]?.iteration ?? index, reports.map(({ reward }) => reward))
+    return pointOf(reports[0]?.iteration ?? index + 1, reports.map(({ reward }) => reward))
   })
 }
 
@@ -59,7 +59,7 @@ const chosen = (points: ReadonlyArray<Point>) => {
 const headings = ["iteration", "mean reward", "± between seeds", "least", "greatest"]
 
 const cells = ({ deviation, greatest, iteration, least, mean }: Point) => [
-  String(iteration + 1),
+  String(iteration),
   ...[mean, deviation, least, greatest].map((value) => Quantity.fixed(value, 3))
 ]
 
@@ -70,7 +70,7 @@ const curve = (points: ReadonlyArray<Point>) =>
     ? []
     : RewardCurve.text(
       points.map(({ deviation, iteration, mean }) => ({
-        iteration: iteration + 1,
+        iteration,
         reward: mean,
         rewardStandardError: deviation
       })),

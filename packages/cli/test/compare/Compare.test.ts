@@ -89,7 +89,7 @@ describe("effect-rl compare", () => {
       )
       assert.match(text, /problems +512 of both: \d+ better, \d+ worse, \d+ the same/)
       assert.match(text, /configured differently\n(?: {2}.*\n)* {2}seed +0 +1\n/)
-      assert.match(text, /first difference {2}.*iteration 0/)
+      assert.match(text, /first difference {2}.*iteration 1/)
     }))
 
   it.effect("gives no verdict where one run was trained further, unless both are taken at an equal point", () =>

@@ -61,7 +61,7 @@ describe("RunHistory", () => {
         updated(1, 0.25),
         evaluated(0, 0.4)
       ])
-      assert.deepStrictEqual(rewards.map(({ iteration, reward }) => [iteration, reward]), [[0, 0.1], [1, 0.25]])
+      assert.deepStrictEqual(rewards.map(({ iteration, reward }) => [iteration, reward]), [[1, 0.1], [2, 0.25]])
       assert.deepStrictEqual(measurements.map(({ iteration, value }) => [iteration, value]), [[0, 0.4]])
     }))
 })

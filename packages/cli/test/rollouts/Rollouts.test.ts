@@ -26,16 +26,16 @@ describe("effect-rl show --rollouts", () => {
       const { out } = yield* run("show", folder, "--rollouts", "--limit", "3")
       const start = out.findIndex((line) => line.startsWith("rollout"))
       assert.match(out[start] ?? "", /^rollout +iteration +group +member +reward +advantage +turns +tokens +ended$/)
-      assert.match(out[start + 3] ?? "", /^\d+\.3 +1 +\S+ +3 +[01]\.000 +-?0\.500 +1 +\d+ +completed$/)
+      assert.match(out[start + 3] ?? "", /^\d+\.3 +2 +\S+ +3 +[01]\.000 +-?0\.500 +1 +\d+ +completed$/)
       assert.strictEqual(out[start + 4], "the newest 3 of 16; --limit shows more")
     }))
 
   it.effect("lists the rollouts that pass all filters", () =>
     Effect.gen(function*() {
       const folder = yield* recorded
-      const filters = ["--iteration", "0", "--min-reward", "0.5", "--stop-reason", "completed"]
+      const filters = ["--iteration", "1", "--min-reward", "0.5", "--stop-reason", "completed"]
       const rollouts = json((yield* run("show", folder, "--rollouts", "--json", ...filters)).out)
-      assert.deepStrictEqual(rollouts.map(({ iteration, reward }) => [iteration, reward]), Array(4).fill([0, 1]))
+      assert.deepStrictEqual(rollouts.map(({ iteration, reward }) => [iteration, reward]), Array(4).fill([1, 1]))
     }))
 })
 
@@ -46,7 +46,7 @@ describe("effect-rl show --rollout", () => {
       const [first] = json((yield* run("show", folder, "--rollouts", "--json", "--limit", "1")).out).slice(-1)
       const { out } = yield* run("show", folder, "--rollout", String(first?.["id"]))
       const text = out.join("\n")
-      assert.match(text, /member 3, iteration 1\nreward [01]\.000, ended by completed\nreference \d+\n\nturn 0 /)
+      assert.match(text, /member 3, iteration 2\nreward [01]\.000, ended by completed\nreference \d+\n\nturn 0 /)
       assert.match(text, /user\n {2}What is \d+ \+ \d+\?.*\nresponse\n {2}\S/)
     }))
 
@@ -106,7 +106,7 @@ describe("effect-rl train --audit", () => {
       const large = short.map((arg) => arg === "4" ? "8" : arg)
       const { exit, out } = yield* run(...large, "--iterations", "1", "--log-path", folder, "--audit")
       assert.isTrue(Exit.isSuccess(exit))
-      assert.isTrue(out.some((line) => /^iteration 0, group .*: duplicates: /.test(line)))
+      assert.isTrue(out.some((line) => /^iteration 1, group .*: duplicates: /.test(line)))
       yield* run(...large, "--iterations", "1", "--log-path", plain)
       const payloads = (from: string) =>
         readFileSync(join(from, "payloads.jsonl"), "utf8").replaceAll(timed, "").split("\n").toSorted()

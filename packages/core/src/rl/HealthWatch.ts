@@ -31,7 +31,9 @@ export class Unhealthy extends Schema.TaggedError<Unhealthy>()("Unhealthy", {
   advice: Schema.String
 }) {
   override get message() {
-    return `iteration ${this.iteration}: ${this.metric} is ${this.value}, healthy is ${this.expected}. ${this.advice}`
+    return `iteration ${
+      this.iteration + 1
+    }: ${this.metric} is ${this.value}, healthy is ${this.expected}. ${this.advice}`
   }
 }
 

@@ -18,7 +18,9 @@ export class TooManyDropped extends Schema.TaggedError<TooManyDropped>()("TooMan
 }) {
   override get message() {
     const reasons = this.reasons.map(({ count, example, reason }) => `${count} ${reason} (${example})`)
-    return `iteration ${this.iteration}: ${this.dropped} of ${this.started} members were lost, more than a share of ` +
+    return `iteration ${
+      this.iteration + 1
+    }: ${this.dropped} of ${this.started} members were lost, more than a share of ` +
       `${this.maxDroppedShare}: ${reasons.join(", ")}; fix what fails, or raise maxDroppedShare`
   }
 }

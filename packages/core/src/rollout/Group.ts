@@ -195,7 +195,7 @@ const errorOf = ({ key }: { readonly key: string }, member: number, reason: Reas
 
 /** The iteration, the group and, unless it is the group as a whole, the member. */
 const nameOf = <E, R, PE, PR>({ builder, options }: Run<E, R, PE, PR>, member: number) => {
-  const group = `iteration ${options.iteration ?? 0}, group "${builder.key}"`
+  const group = `iteration ${(options.iteration ?? 0) + 1}, group "${builder.key}"`
   return member === Attempts.wholeGroup ? group : `${group}, member ${member}`
 }
 
@@ -258,7 +258,7 @@ const grade = <E, R, PE, PR>(
 /** A grader's failure that does not end the run is logged, once for each group. */
 const logUngraded = <E, R, PE, PR>(run: Run<E, R, PE, PR>, reason: Skipped["reason"]) =>
   reason.failure === "Ungraded" && run.dropped.length === 0
-    ? Effect.logWarning(`iteration ${run.options.iteration ?? 0}: left out: ${reason.message}`)
+    ? Effect.logWarning(`iteration ${(run.options.iteration ?? 0) + 1}: left out: ${reason.message}`)
     : Effect.void
 
 const forEachMember = <A, E, R>(size: number, f: (member: number) => Effect.Effect<A, E, R>) =>

@@ -137,7 +137,7 @@ const addCredited = <Gap extends null>(story: Story<Gap>, credited: Recorded.Cre
   const quarantined = groups.filter(({ verdict }) => verdict === "quarantined")
   const [first] = quarantined
   if (first === undefined) return
-  const text = `iteration ${update}: quarantined ${quarantined.length} of ${groups.length} groups, ${first.reason}`
+  const text = `iteration ${update + 1}: quarantined ${quarantined.length} of ${groups.length} groups, ${first.reason}`
   story.notices.push({ at, kind: "warning", text })
 }
 
@@ -147,7 +147,11 @@ const addOpened = <Gap>(story: Story<Gap>, opened: Recorded.Opened<Gap>) => {
   story.opened = opened
   delete story.end
   if (resumedFrom !== null) {
-    story.notices.push({ at, kind: "note", text: `resumed from ${resumedFrom} at iteration ${opened.iteration}` })
+    story.notices.push({
+      at,
+      kind: "note",
+      text: `resumed from ${resumedFrom} after ${opened.iteration} iteration${opened.iteration === 1 ? "" : "s"}`
+    })
   }
   for (const text of warnings) story.notices.push({ at, kind: "warning", text })
 }

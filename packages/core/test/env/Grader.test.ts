@@ -50,7 +50,7 @@ describe("a grader", () => {
       const { lines, result } = yield* roll({ check })
       const message = `group "2+2", member 1: the grader threw: Error: boom`
       assert.deepStrictEqual(dropped(result), [[1, "Ungraded", message]])
-      assert.deepStrictEqual(lines, [`iteration 7: left out: ${message}`])
+      assert.deepStrictEqual(lines, [`iteration 8: left out: ${message}`])
     }))
 
   it.effect("that dies costs its member", () =>
@@ -68,8 +68,8 @@ describe("a grader", () => {
         `group "2+2", member 0: not graded within 10m: raise graderTimeout, or bound what the grader waits for`
       assert.deepStrictEqual(dropped(result), [[0, "Ungraded", message]])
       assert.deepStrictEqual(lines, [
-        `waiting 30s for the reward of iteration 7, group "2+2", member 0`,
-        `iteration 7: left out: ${message}`
+        `waiting 30s for the reward of iteration 8, group "2+2", member 0`,
+        `iteration 8: left out: ${message}`
       ])
     }))
 
@@ -126,5 +126,5 @@ it.effect("an environment that throws aborts with the name of its member", () =>
       makeEnv: () => Effect.succeed({ initialObservation: Effect.die(new Error("boom")), step: () => Effect.never })
     }))
     const cause = yield* Effect.sandbox(Rollout.group({ ...builder, open }, policy, { iteration: 3 })).pipe(Effect.flip)
-    assert.include(String(cause), `iteration 3, group "2+2", member 0: Error: boom`)
+    assert.include(String(cause), `iteration 4, group "2+2", member 0: Error: boom`)
   }))

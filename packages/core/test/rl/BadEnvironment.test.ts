@@ -38,7 +38,7 @@ const misbehaviours: ReadonlyArray<Misbehaviour> = [
   {
     name: "throws",
     spoil: playing(() => Scripted.throwing),
-    says: `iteration 1, group "sum/3", member 1: TypeError: not a function`
+    says: `iteration 2, group "sum/3", member 1: TypeError: not a function`
   },
   {
     name: "cannot be acquired",

@@ -61,7 +61,7 @@ describe("an iteration", () => {
       assert.strictEqual(error._tag, "TooManyDropped")
       assert.strictEqual(
         error.message,
-        "iteration 1: 4 of 10 members were lost, more than a share of 0.2: " +
+        "iteration 2: 4 of 10 members were lost, more than a share of 0.2: " +
           "4 StepFailed (sandbox 0 broke); fix what fails, or raise maxDroppedShare"
       )
       assert.deepInclude((yield* Task.current(RunRecord.guards.Saved)).at(-1), { iteration: 1, optimizerSteps: 1 })

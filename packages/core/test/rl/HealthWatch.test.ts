@@ -35,7 +35,7 @@ describe("A run that stops on its health", () => {
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(run({ stopOn })))
       assert.instanceOf(error, HealthWatch.Unhealthy)
-      assert.include(error.message, "iteration 0: optim/effective_sample_size is 0.2")
+      assert.include(error.message, "iteration 1: optim/effective_sample_size is 0.2")
       assert.strictEqual(error instanceof HealthWatch.Unhealthy ? error.expected : "", "from 0.5")
       const records = yield* Task.records
       assert.lengthOf(updated(records), 1)

@@ -125,7 +125,7 @@ describe("groups of a task", () => {
   it.effect.each(
     [
       { how: "fails", says: "Broken in the worker: step broke" },
-      { how: "throws", says: `Error in the worker: iteration 0, group "throws", member 0: TypeError: not a function` }
+      { how: "throws", says: `Error in the worker: iteration 1, group "throws", member 0: TypeError: not a function` }
     ] as const
   )("say which error a worker met: $how", ({ how, says }) =>
     Effect.gen(function*() {

@@ -174,7 +174,7 @@ describe("each kind of failure has a consequence of its own", () => {
         PolicyFailed: "policy broke",
         HookFailed: "hook broke",
         TimedOut: `group "group", member 1: not finished within 1m`,
-        Died: `iteration 0, group "group", member 1: TypeError`
+        Died: `iteration 1, group "group", member 1: TypeError`
       }
       assert.include(String(exit), said[failure])
       assert.strictEqual(Exit.hasDies(exit), failure === "Died")

@@ -194,7 +194,7 @@ it.effect("a grader that cannot be interrupted keeps nobody waiting for longer t
     assert.deepStrictEqual(lines.toSorted(), [
       "Error: what could not be interrupted goes on by itself RolloutError: " +
       says(-1, "5s").replace(", member -1", ""),
-      `Warn: iteration 0: left out: group "group": not graded within 1m: raise graderTimeout, or bound what the grader waits for `,
-      `Warn: waiting 30s for the reward of iteration 0, group "group" `
+      `Warn: iteration 1: left out: group "group": not graded within 1m: raise graderTimeout, or bound what the grader waits for `,
+      `Warn: waiting 30s for the reward of iteration 1, group "group" `
     ])
   }))

@@ -66,7 +66,7 @@ describe("Story", () => {
       const story = yield* told([opened(-1), updated(0, 0.1), updated(1, 0.2), opened(1), updated(1, 0.9)])
       assert.deepStrictEqual(Story.iterations(story).map(({ updated }) => updated?.reward?.mean), [0.1, 0.9])
       assert.strictEqual(Story.done(story), 2)
-      assert.deepStrictEqual(story.notices.map(({ text }) => text), ["resumed from first at iteration 0"])
+      assert.deepStrictEqual(story.notices.map(({ text }) => text), ["resumed from first after 0 iterations"])
     }))
 
   it.effect("has each group of an evaluation once, where the evaluation was cut short and repeated", () =>
@@ -93,7 +93,7 @@ describe("Story", () => {
       assert.strictEqual(early && Story.credit(story, early)?.update, 1)
       assert.strictEqual(late && Story.credit(story, late)?.reason, "tampering: a text asks for a score")
       assert.deepStrictEqual(story.notices.map(({ text }) => text), [
-        "iteration 1: quarantined 1 of 2 groups, tampering: a text asks for a score"
+        "iteration 2: quarantined 1 of 2 groups, tampering: a text asks for a score"
       ])
     }))
 

@@ -125,7 +125,7 @@ const resultsOf = ({ groups, members }: Projection.Batch) => ({
 })
 
 const taskOf = ({ evaluator, iteration }: Projection.Batch) =>
-  evaluator === undefined ? `train iteration ${iteration}` : `${evaluator} before iteration ${iteration}`
+  evaluator === undefined ? `train iteration ${iteration + 1}` : `${evaluator} after ${iteration} iterations`
 
 const headerOf = (batch: Projection.Batch) => {
   const { members, model } = batch

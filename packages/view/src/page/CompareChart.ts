@@ -25,7 +25,7 @@ const pointOf = (iteration: number, value: number, error: number): Series.Point 
 const curveOf = (runs: ReadonlyArray<ComparedRun>): ReadonlyArray<Series.Point> => {
   const [only, ...others] = runs
   if (only !== undefined && others.length === 0) {
-    return only.points.map(({ iteration, mean, standardError }) => pointOf(iteration, mean, standardError))
+    return only.points.map(({ iteration, mean, standardError }) => pointOf(iteration + 1, mean, standardError))
   }
   const byIteration = new Map<number, Array<number>>()
   for (const { points } of runs) {
@@ -35,7 +35,7 @@ const curveOf = (runs: ReadonlyArray<ComparedRun>): ReadonlyArray<Series.Point> 
   }
   return [...byIteration].toSorted(([left], [right]) => left - right).map(([iteration, values]) => {
     const variance = values.length < 2 ? 0 : Statistics.variance(values)
-    return pointOf(iteration, Statistics.mean(values), Math.sqrt(variance / values.length))
+    return pointOf(iteration + 1, Statistics.mean(values), Math.sqrt(variance / values.length))
   })
 }
 

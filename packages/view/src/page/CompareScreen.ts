@@ -73,7 +73,7 @@ const fieldTable = (differences: ReadonlyArray<FieldDifference>, first: string, 
   )
 
 const placeOf = ({ evaluator, iteration, key, record }: NonNullable<ComparedRecords["divergence"]>) => {
-  const of = evaluator === null ? `iteration ${iteration}` : `${evaluator} before iteration ${iteration}`
+  const of = evaluator === null ? Text.iteration(iteration) : Text.measured(evaluator, iteration)
   return `${record} of ${of}${key === null ? "" : `, group ${key}`}`
 }
 

@@ -7,9 +7,9 @@ import * as Text from "./Text.ts"
 
 /** Levels from the list of runs to the one that is open. */
 const path = (
-  { at, evaluator, iteration, member, run }: Route.Route
+  { at, evaluator, iteration = 0, member, run }: Route.Route
 ): ReadonlyArray<readonly [Route.Level, string]> => {
-  const place = evaluator === undefined ? `iteration ${iteration}` : `${evaluator} before iteration ${iteration}`
+  const place = evaluator === undefined ? Text.iteration(iteration) : Text.measured(evaluator, iteration)
   const levels: ReadonlyArray<readonly [Route.Level, string]> = [
     ["runs", "runs"],
     ["run", Text.foreign(run ?? "")],

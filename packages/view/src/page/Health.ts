@@ -83,7 +83,7 @@ export const panelOf = (story: Story.Story<null>, route: Route.Route): Child => 
   const updated = Story.lastUpdated(story)
   if (updated === undefined) return panel("Health", empty("No iteration is done yet."))
   return panel(
-    `Health, iteration ${updated.iteration}`,
+    `Health, ${Text.iteration(updated.iteration)}`,
     table(["sign", "value", "verdict", "healthy", "meaning"], newest(story).map(row(updated.metrics, route)), "health"),
     allMetrics(updated.metrics, route)
   )

@@ -93,7 +93,7 @@ const placeOf = (story: Story.Story<null>, { evaluator, iteration = 0 }: Route) 
     return {
       groups: found.groups,
       metrics: found.evaluated?.metrics,
-      title: `${Text.foreign(evaluator)} before iteration ${iteration}`,
+      title: Text.measured(evaluator, iteration),
       summary: scoreText(found)
     }
   }
@@ -104,7 +104,7 @@ const placeOf = (story: Story.Story<null>, { evaluator, iteration = 0 }: Route) 
     : `reward ${Text.fixed(reward?.mean)} ± ${Text.fixed(reward?.standardError)}, ${
       Text.plural(updated.updates.length, "update")
     }`
-  return { groups, metrics: updated?.metrics, title: `Iteration ${iteration}`, summary }
+  return { groups, metrics: updated?.metrics, title: `Iteration ${iteration + 1}`, summary }
 }
 
 /** Iterations before and after, as the arrow keys walk them. */
@@ -126,7 +126,7 @@ const neighbours = (story: Story.Story<null>, route: Route): Child => {
 
 export const render = (data: Data): Screen => {
   const { route, story } = data
-  if (story === undefined) return waiting(`Iteration ${route.iteration}`, "Reading the records …")
+  if (story === undefined) return waiting(`Iteration ${(route.iteration ?? 0) + 1}`, "Reading the records …")
   const { groups, metrics, summary, title } = placeOf(story, route)
   const shown = groups.filter((group) => GroupFilter.isShown(group, story, route))
   return {

@@ -88,10 +88,10 @@ const compared = ({ others: [run, ...others] = [] }: Route.Route): Route.Route |
 /** Curves of a part of the run that is longer by this factor. */
 const zoomed = ({ comparison, route, story }: Data, factor: number): Route.Route | undefined => {
   if (route.at === "run" && story !== undefined) {
-    return Zoom.scaled(route, Story.iterations(story).at(-1)?.index ?? 0, factor)
+    return Zoom.scaled(route, (Story.iterations(story).at(-1)?.index ?? 0) + 1, factor)
   }
   if (route.at !== "compare" || comparison === undefined) return undefined
-  const last = Math.max(...comparison.runs.map(({ points }) => points.at(-1)?.iteration ?? 0))
+  const last = Math.max(...comparison.runs.map(({ points }) => (points.at(-1)?.iteration ?? 0) + 1))
   return Zoom.scaled(route, last, factor)
 }
 

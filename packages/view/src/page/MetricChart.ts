@@ -15,7 +15,7 @@ export const names = (story: Story<null>): ReadonlyArray<string> =>
 
 const pointOf = (metric: string) => ({ index, updated }: Iteration<null>): ReadonlyArray<Series.Point> => {
   const value = updated?.metrics[metric]
-  return value === undefined || value === null ? [] : [{ iteration: index, value, low: value, high: value }]
+  return value === undefined || value === null ? [] : [{ iteration: index + 1, value, low: value, high: value }]
 }
 
 export const draw = (story: Story<null>, route: Route, metric: string): Child => {
@@ -32,7 +32,7 @@ export const draw = (story: Story<null>, route: Route, metric: string): Child =>
       const near = Series.nearest(points, iteration)
       return near?.iteration === iteration ? Text.short(near.value) : "–"
     },
-    open: (iteration) => go({ ...route, at: "iteration", iteration, evaluator: undefined }),
+    open: (number) => go({ ...route, at: "iteration", iteration: number - 1, evaluator: undefined }),
     legend: [],
     route
   })

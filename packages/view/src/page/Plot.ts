@@ -1,5 +1,5 @@
 /**
- * Curves over the iterations of a run: pointing tells the values of an iteration, a click opens it, and dragging shows the part
+ * Curves over the iterations of a run, which are numbered from 1: pointing tells the values of an iteration, a click opens it, and dragging shows the part
  * of the run that was dragged over.
  */
 import { useMemo, useRef, useState } from "preact/hooks"
@@ -28,7 +28,7 @@ export interface Props {
   readonly least: ReadonlyArray<number>
   /** The text shown for an iteration. */
   readonly read: (iteration: number) => string
-  readonly open?: (iteration: number) => void
+  readonly open?: (number: number) => void
   readonly legend: ReadonlyArray<Child>
   readonly route: Route
 }
@@ -132,7 +132,7 @@ const View = (props: Props) => {
     }
   }
 
-  const told = pointed ?? nearestOf([...visible, marked], route.iteration ?? Number.MAX_SAFE_INTEGER)
+  const told = pointed ?? nearestOf([...visible, marked], (route.iteration ?? Number.MAX_SAFE_INTEGER) + 1)
   return h(
     "figure",
     {},
@@ -162,7 +162,11 @@ const View = (props: Props) => {
         return [svg("circle", { class: `reading ${curves[at]?.shade}`, cx: x(pointed), cy: y(near.value), r: 5 })]
       }))
     ),
-    h("p", { class: "told", role: "status" }, told === undefined ? "" : `iteration ${told}: ${read(told)}`),
+    h(
+      "p",
+      { class: "told", role: "status" },
+      told === undefined ? "" : `${told === 0 ? "before training" : `iteration ${told}`}: ${read(told)}`
+    ),
     h("figcaption", {}, ...legend, hidden === 0 ? undefined : h("span", {}, hiddenText(hidden)))
   )
 }

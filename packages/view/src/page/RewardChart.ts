@@ -17,11 +17,12 @@ import * as Series from "./Series.ts"
 import { svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 
+/** At the place of its number, counted from 1: an evaluation lies at the number of iterations before it. */
 export const rewardOf = ({ index, updated }: Iteration<null>): ReadonlyArray<Series.Point> => {
   const reward = updated?.reward
   if (reward === undefined || reward.mean === null) return []
   const error = reward.standardError ?? 0
-  return [{ iteration: index, value: reward.mean, low: reward.mean - error, high: reward.mean + error }]
+  return [{ iteration: index + 1, value: reward.mean, low: reward.mean - error, high: reward.mean + error }]
 }
 
 /** A score and a reward share the axis only where a right answer earns about 1. */
@@ -38,7 +39,7 @@ export const scoreOf = ({ evaluated, iteration }: Evaluation<null>): ReadonlyArr
 }
 
 const rewardDot = ({ iteration, value }: Series.Point, { x, y }: Series.Scales, route: Route.Route) => {
-  const isSelected = route.iteration === iteration
+  const isSelected = route.iteration === iteration - 1
   return svg("circle", {
     key: `reward ${iteration}`,
     class: isSelected ? "point selected" : "point",
@@ -76,7 +77,7 @@ const evaluationMark = (
       svg(
         "title",
         {},
-        `${evaluation.evaluator} before iteration ${iteration}: ${Text.fixed(value)} [${Text.fixed(low)}, ${
+        `${Text.measured(evaluation.evaluator, iteration)}: ${Text.fixed(value)} [${Text.fixed(low)}, ${
           Text.fixed(high)
         }]`
       )
@@ -109,7 +110,7 @@ export const draw = (story: Story<null>, route: Route.Route): Child => {
   if (points.length + marked.length === 0) return empty("No iteration is done yet.")
   const dots = (scales: Series.Scales, options: Series.Options) => {
     const visible = Series.inside(points, options)
-    return visible.filter(({ iteration }) => visible.length <= mostDots || iteration === route.iteration)
+    return visible.filter(({ iteration }) => visible.length <= mostDots || iteration - 1 === route.iteration)
       .map((point) => rewardDot(point, scales, route))
   }
   return Plot.draw({
@@ -124,7 +125,7 @@ export const draw = (story: Story<null>, route: Route.Route): Child => {
     ],
     least: [0, 1],
     read: reading(points, measured),
-    open: (iteration) => go({ ...route, at: "iteration", iteration, evaluator: undefined }),
+    open: (number) => go({ ...route, at: "iteration", iteration: number - 1, evaluator: undefined }),
     legend: [
       h("span", { class: "key key-reward" }, "mean reward ± standard error"),
       ...names.map((name) =>

@@ -26,7 +26,7 @@ const row = ({ groups, index, tally, updated }: Story.Iteration<null>, route: Ro
     "tr",
     choice,
     index === route.iteration,
-    numberCell(link(choice.open, String(index))),
+    numberCell(link(choice.open, String(index + 1))),
     numberCell(Text.fixed(reward?.mean)),
     numberCell(Text.fixed(reward?.standardError)),
     numberCell(String(groups.length)),
@@ -93,7 +93,7 @@ const evaluationTable = (story: Story.Story<null>, route: Route): Child => {
   return panel(
     "Evaluations",
     table(
-      ["evaluator", "before iteration", "correct", "95 % interval", "reward", "groups"],
+      ["evaluator", "after iterations", "correct", "95 % interval", "reward", "groups"],
       evaluations.slice(-mostEvaluations).map((evaluation) => evaluationRow(evaluation, route)),
       "evaluations"
     )

@@ -14,7 +14,7 @@ const choiceOf = (route: Route, { evaluator, iteration, member, sequence }: Hit)
 const row = (hit: Hit, route: Route) => {
   const { after, before, evaluator, iteration, key, match, member, name, turn } = hit
   const choice = choiceOf(route, hit)
-  const place = evaluator === null ? `iteration ${iteration}` : `${evaluator} before iteration ${iteration}`
+  const place = evaluator === null ? Text.iteration(iteration) : Text.measured(evaluator, iteration)
   return choosable(
     "tr",
     choice,

@@ -49,7 +49,7 @@ const column = ({ first, last, tally }: Column, x: number, width: number, route:
     top += height
     return svg("rect", { class: `fill-${verdict}`, x, y: size.top + top - height, width, height })
   })
-  const place = first === last ? `iteration ${first}` : `iterations ${first} to ${last}`
+  const place = first === last ? Text.iteration(first) : `iterations ${first + 1} to ${last + 1}`
   return svg(
     "g",
     {
@@ -75,7 +75,7 @@ const axes = (shown: ReadonlyArray<Column>, center: (index: number) => number) =
     svg(
       "text",
       { class: "tick", x: center(index), y: size.height - 30, "text-anchor": "middle" },
-      String(shown[index]?.first)
+      String((shown[index]?.first ?? 0) + 1)
     )
   ),
   svg("text", { class: "tick", x: size.left, y: size.height - 6 }, "iteration")
@@ -84,8 +84,8 @@ const axes = (shown: ReadonlyArray<Column>, center: (index: number) => number) =
 export const draw = (story: Story<null>, route: Route.Route): Child => {
   const all = iterations(story).filter(({ groups }) => groups.length > 0)
   if (all.length === 0) return empty("No group is rolled out yet.")
-  const { from, to } = Zoom.part(route, all.at(-1)?.index ?? 0)
-  const sampled = all.filter(({ index }) => index >= from && index <= to)
+  const { from, to } = Zoom.part(route, (all.at(-1)?.index ?? 0) + 1)
+  const sampled = all.filter(({ index }) => index + 1 >= from && index + 1 <= to)
   const shown = columnsOf(sampled)
   const slot = across / shown.length
   const gap = slot > 4 ? 2 : 0

@@ -45,6 +45,13 @@ export const dateTime = (at: number): string => new Date(at).toLocaleString()
 /** `1 group`, `2 groups`. */
 export const plural = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
 
+/** An iteration as people count, from 1; records count from 0. */
+export const iteration = (index: number): string => `iteration ${index + 1}`
+
+/** When an evaluator measured: after so many iterations. */
+export const measured = (evaluator: string, iterations: number): string =>
+  `${foreign(evaluator)} ${iterations === 0 ? "before training" : `after ${plural(iterations, "iteration")}`}`
+
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu
 
 const spell = (character: string) =>

@@ -35,7 +35,9 @@ const span = (lane: Timeline.LaneName, at: number, x: (at: number) => number, ro
     svg(
       "title",
       {},
-      `${evaluator === undefined ? lane : Text.foreign(evaluator)}, iteration ${iteration}: ${Text.duration(to - from)}`
+      `${evaluator === undefined ? `${lane}, ${Text.iteration(iteration)}` : Text.measured(evaluator, iteration)}: ${
+        Text.duration(to - from)
+      }`
     )
   )
 

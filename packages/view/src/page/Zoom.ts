@@ -1,7 +1,7 @@
 /** The part of a run that its curves show. */
 import type { Route } from "./Route.ts"
 
-/** From one iteration to another. */
+/** From one iteration to another, counted from 1; 0 is before training. */
 export interface Part {
   readonly from: number
   readonly to: number
@@ -29,7 +29,7 @@ export const scaled = (route: Route, last: number, factor: number): Route => {
   const { from, to } = part(route, last)
   const length = Math.max(2, Math.round((to - from) * factor))
   if (length >= last) return whole(route)
-  const middle = route.iteration ?? (from + to) / 2
+  const middle = route.iteration === undefined ? (from + to) / 2 : route.iteration + 1
   const begin = Math.max(0, Math.min(last - length, Math.round(middle - length / 2)))
   return { ...route, from: begin, to: begin + length }
 }

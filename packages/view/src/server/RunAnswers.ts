@@ -98,7 +98,7 @@ export const regrade = Effect.fnUntraced(
   function*({ iteration, rule, run }: OfRun & { readonly iteration: number; readonly rule: string }) {
     const regraded = yield* Regrading.run(yield* told(run), iteration, rule)
     return regraded === undefined
-      ? notFound(`iteration ${iteration} of ${run} has no groups`)
+      ? notFound(`iteration ${iteration + 1} of ${run} has no groups`)
       : HttpServerResponse.jsonUnsafe(regraded)
   }
 )

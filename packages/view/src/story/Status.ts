@@ -16,20 +16,20 @@ const doing = (story: Story.Story<null>, entry: Entry.Entry): string => {
     case "Opened":
       return "starting"
     case "Sampling":
-      return `sampling iteration ${entry.iteration}: 0 of ${entry.groups} groups`
+      return `sampling iteration ${entry.iteration + 1}: 0 of ${entry.groups} groups`
     case "GroupRolledOut": {
       const { evaluator, iteration: index } = entry
       if (evaluator !== undefined) {
         return `evaluating ${evaluator}: ${Story.evaluation(story, evaluator, index).groups.length} groups`
       }
-      return `sampling iteration ${index}: ${Story.iteration(story, index).groups.length} of ${story.asked} groups`
+      return `sampling iteration ${index + 1}: ${Story.iteration(story, index).groups.length} of ${story.asked} groups`
     }
     case "Credited":
-      return `training on iteration ${entry.iteration}`
+      return `training on iteration ${entry.iteration + 1}`
     case "Evaluating":
       return `evaluating ${entry.evaluator}`
     case "Updated":
-      return `going on after iteration ${entry.iteration}`
+      return `going on after iteration ${entry.iteration + 1}`
     case "Evaluated":
       return `going on after the evaluation ${entry.evaluator}`
     case "Saved":

@@ -30,7 +30,7 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
           )
           const panel = page.getByRole("region", { name: "first and second", exact: true })
           await eventually(async () => assert.match((await panel.textContent()) ?? "", /learning_rateabsent0\.001/))
-          await panel.getByText("GroupRolledOut of held_out before iteration 0, group held/1").waitFor()
+          await panel.getByText("GroupRolledOut of held_out before training, group held/1").waitFor()
           await page.getByRole("link", { name: "runs" }).click()
           await page.getByRole("heading", { name: "Runs" }).waitFor()
         })

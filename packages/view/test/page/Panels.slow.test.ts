@@ -38,12 +38,12 @@ describe.skipIf(isMissing)("the page of a run", () => {
           )
           await page.getByText("the disk is nearly full").waitFor()
           await eventually(async () =>
-            assert.match((await panel("Health, iteration 1").textContent()) ?? "", /optim\/entropy0\.005✗ look at it/)
+            assert.match((await panel("Health, iteration 2").textContent()) ?? "", /optim\/entropy0\.005✗ look at it/)
           )
           await eventually(async () =>
             assert.match((await page.locator(".tiles").textContent()) ?? "", /✗ look at 1entropy/)
           )
-          await panel("Health, iteration 1").getByText("All metrics").click()
+          await panel("Health, iteration 2").getByText("All metrics").click()
           await page.getByRole("table", { name: "all metrics" }).getByRole("row", { name: "optim/lr" })
             .getByText("Learning rate").waitFor()
           const failures = async () => (await panel("Failures by reason").textContent()) ?? ""
@@ -272,7 +272,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
         yield* visit(at(url, { at: "run", run }), async (page) => {
-          await page.getByText("iteration 1: quarantined 1 of 3 groups, tampering: a text asks for a score").waitFor()
+          await page.getByText("iteration 2: quarantined 1 of 3 groups, tampering: a text asks for a score").waitFor()
           await page.goto(at(url, { at: "iteration", run, iteration: 1 }))
           await page.getByRole("navigation", { name: "filter" }).getByLabel("training").selectOption("quarantined")
           await page.getByRole("link", { name: "1/good" }).click()

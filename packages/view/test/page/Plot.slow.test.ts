@@ -47,15 +47,15 @@ describe.skipIf(isMissing)("a curve", () => {
         const { visit } = yield* Browser
         yield* visit(at(url, { at: "run", run }), async (page) => {
           const told = page.locator("p.told")
-          await told.getByText("iteration 39: mean reward 0.780 ± 0.100").waitFor()
+          await told.getByText("iteration 40: mean reward 0.780 ± 0.100").waitFor()
           await point(page, 0.999)
           await told.getByText("iteration 39:").waitFor()
           await point(page, 0.08)
-          await told.getByText("iteration 0: mean reward 0.000 ± 0.100").waitFor()
+          await told.getByText("iteration 1: mean reward 0.000 ± 0.100").waitFor()
           await page.mouse.move(0, 0)
           await page.keyboard.press("j")
           await page.keyboard.press("j")
-          await told.getByText("iteration 1: mean reward 0.020 ± 0.100").waitFor()
+          await told.getByText("iteration 2: mean reward 0.020 ± 0.100").waitFor()
           const { x, y } = await place(page, 0.08)
           await page.mouse.click(x, y)
           await page.getByRole("heading", { name: "Iteration 0", level: 1 }).waitFor()
@@ -102,7 +102,7 @@ describe.skipIf(isMissing)("a curve", () => {
           await page.getByLabel("show").selectOption("optim/kl")
           await page.getByRole("region", { name: "optim/kl" }).waitFor()
           const told = page.locator("p.told")
-          await told.getByText("iteration 39: 0.00794").waitFor()
+          await told.getByText("iteration 40: 0.00794").waitFor()
           await page.getByLabel("log scale").check()
           await page.getByText("1 value is not above 0").waitFor()
           await eventually(async () =>

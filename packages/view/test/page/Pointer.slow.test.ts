@@ -15,7 +15,7 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
         yield* visit(place, async (page) => {
           const heading = (name: string) => page.getByRole("heading", { name, level: 1 }).waitFor()
           await page.locator("g.evaluation").click()
-          await heading("held_out before iteration 0")
+          await heading("held_out before training")
           await page.getByText("60.0 % correct, 95 % interval 50.0 % to 70.0 %").waitFor()
           await page.goto(place)
           await page.locator("svg.shares g.column").last().click()
@@ -28,7 +28,7 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
           await heading("Group 1/rough")
           await page.goto(place)
           await page.getByRole("table", { name: "evaluations" }).getByRole("link", { name: "held_out" }).click()
-          await heading("held_out before iteration 0")
+          await heading("held_out before training")
           await page.goto(place)
           await page.getByRole("table", { name: "health" }).getByRole("link", { name: "optim/entropy" }).click()
           await page.getByRole("region", { name: "optim/entropy", exact: true }).waitFor()

@@ -41,8 +41,8 @@ describe("Status", () => {
         Recorded.opened(-1),
         { _tag: "Sampling", iteration: 0, step: 0, groups: 4 }
       ])
-      assert.strictEqual(Status.of(story, 0), "sampling iteration 0: 0 of 4 groups")
-      assert.strictEqual(Status.of(story, 600_000), "sampling iteration 0: 0 of 4 groups; no record for 10 min")
-      assert.strictEqual(Status.of(story, 0, false), "killed while sampling iteration 0: 0 of 4 groups")
+      assert.strictEqual(Status.of(story, 0), "sampling iteration 1: 0 of 4 groups")
+      assert.strictEqual(Status.of(story, 600_000), "sampling iteration 1: 0 of 4 groups; no record for 10 min")
+      assert.strictEqual(Status.of(story, 0, false), "killed while sampling iteration 1: 0 of 4 groups")
     }))
 })
