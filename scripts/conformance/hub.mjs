@@ -22,8 +22,8 @@ if (problem !== undefined) {
   process.exit(0)
 }
 
-/** What cannot be read with these credentials, or by this library yet, and says so. */
-const isRefused = (error) => error._tag === "BenchmarkUnavailable" || error.reason?._tag === "Unauthorized"
+/** What cannot be read with these credentials, and says so. */
+const isRefused = (error) => error.reason?._tag === "Unauthorized"
 
 const counts = { works: 0, refused: 0, fails: 0 }
 const tell = (outcome, { name, what }, detail) => {

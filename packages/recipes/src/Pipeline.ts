@@ -29,6 +29,8 @@ export interface Pipeline<out E = never, out R = never> {
   readonly _tag: "Pipeline"
   readonly name: string
   readonly description: string
+  /** Whether one of its recipes runs code that a model wrote. */
+  readonly runsCode?: true
   /** `Setting`s, each with a default or optional, from which flags and configuration files follow. */
   readonly settings: Setting.Struct
   /** Decodes settings that flags or a file gave. */
@@ -56,6 +58,7 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
   { settings, stages, ...described }: {
     readonly name: string
     readonly description: string
+    readonly runsCode?: true
     readonly settings: S
     readonly stages: (settings: S["Type"]) => ReadonlyArray<Stage<E, R>>
   }

@@ -47,6 +47,8 @@ export interface Task<out E = never, out R = never> {
   readonly turns: number
   /** The answer to the problem in a prompt's text, for scripted policies. */
   readonly answerTo: (prompt: string) => Option.Option<string>
+  /** An answer that does nothing, in the form that the task asks for; the empty text unless given. */
+  readonly emptyAnswer?: string
 }
 
 export interface TaskOptions<E, R> {
@@ -56,10 +58,11 @@ export interface TaskOptions<E, R> {
   /** Default 1. */
   readonly turns?: number
   readonly answerTo?: Task["answerTo"]
+  readonly emptyAnswer?: string
 }
 
 /** The task of a reinforcement learning run. */
-export const task = Effect.fnUntraced(function*<E, R>({ answerTo, options, turns = 1 }: TaskOptions<E, R>) {
+export const task = Effect.fnUntraced(function*<E, R>({ answerTo, emptyAnswer, options, turns = 1 }: TaskOptions<E, R>) {
   const { run } = yield* RunOptions.resolve(options)
   const { maxTokens } = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling, "sampling")
   const task: Task<E | Rl.Error, R> = {
@@ -71,7 +74,8 @@ export const task = Effect.fnUntraced(function*<E, R>({ answerTo, options, turns
     maxTokens,
     settings: run,
     turns,
-    answerTo: answerTo ?? (() => Option.none())
+    answerTo: answerTo ?? (() => Option.none()),
+    ...(emptyAnswer !== undefined && { emptyAnswer })
   }
   return task
 })
@@ -109,6 +113,8 @@ export interface Recipe<out E = never, out R = never> {
   readonly onEngine?: OnEngine
   /** Settings that take made-up problems in place of downloaded ones; absent where nothing is downloaded. */
   readonly sample?: Readonly<Record<string, unknown>>
+  /** Whether it runs code that a model wrote: the command has a sandbox for such recipes alone. */
+  readonly runsCode?: true
   /** `Setting`s, each with a default or optional, from which flags and configuration files follow. */
   readonly settings: Setting.Struct
   /** Decodes settings that flags or a file gave. */
@@ -148,6 +154,7 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
     readonly description: string
     readonly onEngine?: OnEngine
     readonly sample?: Readonly<Record<string, unknown>>
+    readonly runsCode?: true
     readonly settings: S
     readonly build: (model: ChatModel.ChatModel, settings: S["Type"]) => Effect.Effect<Task<E, R>, BE, BR>
   }

@@ -5,12 +5,14 @@
  * const names = Recipes.all.map(({ name }) => name)
  */
 import type { Hub } from "@effect-rl/files"
+import type { Sandbox } from "@effect-rl/sandbox"
 import type { FileSystem } from "effect/FileSystem"
 import type { Path } from "effect/Path"
 import { dpo, preferenceModel, preferenceRl, rlhf } from "./arithmetic/PreferredSums.ts"
 import { arithmetic, plainArithmetic, smolLm2Sums } from "./arithmetic/SumRecipes.ts"
 import { distill, onPolicyDistill, supervised } from "./arithmetic/SupervisedSums.ts"
 import { calculator } from "./calculator/Calculator.ts"
+import { codeRl } from "./code/CodeRl.ts"
 import { format } from "./format/Format.ts"
 import { ticTacToe } from "./games/SelfPlayTicTacToe.ts"
 import { gsm8k } from "./gsm8k/Gsm8k.ts"
@@ -23,6 +25,7 @@ import type { Recipe } from "./Recipe.ts"
 export {
   arithmetic,
   calculator,
+  codeRl,
   distill,
   dpo,
   format,
@@ -40,8 +43,11 @@ export {
   ticTacToe
 }
 
+/** The services that recipes may ask for. */
+export type Services = Hub.Hub | FileSystem | Path | Sandbox.Sandbox
+
 /** Every recipe, in the order in which they are listed. */
-export const all: ReadonlyArray<Recipe<unknown, Hub.Hub | FileSystem | Path>> = [
+export const all: ReadonlyArray<Recipe<unknown, Services>> = [
   arithmetic,
   plainArithmetic,
   smolLm2Sums,
@@ -56,11 +62,12 @@ export const all: ReadonlyArray<Recipe<unknown, Hub.Hub | FileSystem | Path>> = 
   calculator,
   lookup,
   format,
-  ticTacToe
+  ticTacToe,
+  codeRl
 ]
 
 /** Every pipeline of recipes. */
-export const pipelines: ReadonlyArray<Pipeline<unknown, Hub.Hub | FileSystem | Path>> = [
+export const pipelines: ReadonlyArray<Pipeline<unknown, Services>> = [
   distill,
   rlhf
 ]

@@ -56,6 +56,25 @@ export * as LookupEnv from "./lookup/LookupEnv.ts"
 /** Trains a model to write a list in the format it is asked for. */
 export * as Format from "./format/Format.ts"
 
+/** The program in a response: the last block of code between fences. */
+export * as CodeBlock from "./code/CodeBlock.ts"
+/** A programming problem: the program in the last response is run against hidden tests. */
+export * as CodeEnv from "./code/CodeEnv.ts"
+/** Runs a program against hidden tests in a sandbox of its own. */
+export * as CodeGrader from "./code/CodeGrader.ts"
+/** The prompts of programming problems. */
+export * as CodePrompt from "./code/CodePrompt.ts"
+/** The source of programming problems: made-up ones, or a published dataset. */
+export * as CodeSource from "./code/CodeSource.ts"
+/** A programming problem, and the tests that decide whether a program solves it. */
+export * as CodeTask from "./code/CodeTask.ts"
+/** Small programs over lists and strings to write, each with hidden tests. */
+export * as ListPrograms from "./code/ListPrograms.ts"
+/** Whether a program printed what it should have. */
+export * as PrintedOutput from "./code/PrintedOutput.ts"
+/** Whether a function returned what it should have, by the rules of Python's equality. */
+export * as ReturnedValue from "./code/ReturnedValue.ts"
+
 /** Three in a row. */
 export * as TicTacToe from "./games/TicTacToe.ts"
 /** Players of tic-tac-toe that are not models. */
@@ -76,15 +95,19 @@ export * as Split from "./gsm8k/Split.ts"
 
 /** Datasets of conversations, and of two answers of which one is preferred. */
 export * as ChatSets from "./datasets/ChatSets.ts"
+/** Datasets of programming problems with tests. */
+export * as CodeSets from "./datasets/CodeSets.ts"
 /** The order that Hugging Face's `datasets` gives rows, for runs that have to train on and hold out the same rows as the cookbook's. */
 export * as DatasetsOrder from "./datasets/DatasetsOrder.ts"
 /** Training rows that do not repeat held-out ones. */
 export * as Decontamination from "./datasets/Decontamination.ts"
 /** Datasets of mathematical problems with their answers. */
 export * as MathSets from "./datasets/MathSets.ts"
+/** Tests of LiveCodeBench, which are published as compressed pickles. */
+export * as PackedTests from "./datasets/PackedTests.ts"
 /** Published datasets: where their rows are, the fields of a row, and the licence. */
 export * as Source from "./datasets/Source.ts"
-/** Datasets of instructions, searches, tool calls and programs. */
+/** Datasets of instructions, searches and tool calls. */
 export * as TaskSets from "./datasets/TaskSets.ts"
 
 /** Held-out evaluations as they are published: rows, prompts, graders and metrics. */

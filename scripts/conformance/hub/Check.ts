@@ -3,7 +3,8 @@ import { Message } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { ModelRegistry, Renderers, Tokenizer } from "@effect-rl/core/renderers"
 import { Hub, Repository } from "@effect-rl/files"
-import { Benchmarks, ChatSets, MathSets, Source, TaskSets } from "@effect-rl/recipes"
+import { Benchmarks, ChatSets, CodeSets, MathSets, Source, TaskSets } from "@effect-rl/recipes"
+import { Sandbox } from "@effect-rl/sandbox"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
 
 /** Rows that are read of each split. */
@@ -48,6 +49,9 @@ const mathSet = <Row>({ problem, source }: MathSets.MathSet<Row>) =>
 const preferences = <Row>({ comparison, source }: ChatSets.PreferenceSet<Row>) =>
   splitChecks(source, (row) => Option.getOrUndefined(comparison(row)))
 
+const codeTasks = <Row>({ source, task }: CodeSets.CodeSet<Row>) =>
+  splitChecks(source, (row) => Option.getOrUndefined(task(row, 0)))
+
 const chats = <Row>({ messages, source }: ChatSets.ChatSet<Row>) => splitChecks(source, messages)
 
 /** Every published dataset. */
@@ -67,14 +71,25 @@ export const datasets: ReadonlyArray<Check> = [
   splitChecks(TaskSets.ifeval, ({ prompt }) => prompt),
   splitChecks(TaskSets.searchQa, ({ question }) => question),
   splitChecks(TaskSets.toolUse, ({ query }) => query),
-  splitChecks(TaskSets.deepCoder, ({ problem }) => problem)
+  codeTasks(CodeSets.deepCoder),
+  codeTasks(CodeSets.deepCoderTest),
+  codeTasks(CodeSets.liveCodeBench),
+  codeTasks(CodeSets.mbpp),
+  codeTasks(CodeSets.humanEval),
+  codeTasks(CodeSets.humanEvalPlus)
 ].flat()
+
+/** Questions are read and no program is run. */
+const noSandbox = Sandbox.Sandbox.layerScripted({ run: () => Effect.die("runs a program") })
 
 /** Every benchmark. */
 export const benchmarks: ReadonlyArray<Check> = Benchmarks.all.map(({ load, name }) => ({
   name,
   what: "benchmark",
-  run: Effect.flatMap(load({ limit: rowsRead }), ({ length }) => Effect.as(used(length, 0), `${length} questions`))
+  run: Effect.flatMap(
+    Effect.provide(load({ limit: rowsRead }), noSandbox),
+    ({ length }) => Effect.as(used(length, 0), `${length} questions`)
+  )
 }))
 
 const texts = ["2 + 2 = 4", "naïve café, 東京 👩‍👩‍👧", "def f(x):\n\treturn x", "  spaces\r\n"]

@@ -4,6 +4,7 @@ import { Weights } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
+import * as RecipeSandbox from "../RecipeSandbox.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import * as EvalReport from "./EvalReport.ts"
@@ -51,5 +52,6 @@ const measure = Effect.fnUntraced(function*(subject: Subject.Subject, flags: Fla
 /** Measures and reports. */
 export const run = Effect.fn("EvalRun.run")(function*(flags: Flags) {
   const subject = yield* Subject.resolve(flags.model, flags.checkpoint, yield* Evaluators.usualModel(flags.name))
-  yield* Effect.provide(measure(subject, flags), SubjectFlags.backend(subject, flags))
+  const runsCode = yield* Evaluators.runsCode(flags.name)
+  yield* Effect.provide(measure(subject, flags), [SubjectFlags.backend(subject, flags), RecipeSandbox.layer(runsCode)])
 }, Effect.tapError(Output.recordError))

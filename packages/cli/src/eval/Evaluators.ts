@@ -2,6 +2,7 @@
 import { type ChatModel, InvalidOption } from "@effect-rl/core"
 import { Suggestion } from "@effect-rl/core/program"
 import { Benchmark, Benchmarks, Recipes } from "@effect-rl/recipes"
+import type { Sandbox } from "@effect-rl/sandbox"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -47,7 +48,7 @@ const counting = Effect.fnUntraced(function*(
 })
 
 const ofBenchmark = Effect.fnUntraced(function*(
-  benchmark: Benchmark.Benchmark,
+  benchmark: Benchmark.Benchmark<Sandbox.Sandbox>,
   model: ChatModel.ChatModel,
   { data, k, limit, ...sampling }: Options
 ) {
@@ -105,6 +106,13 @@ const recipeOf = Effect.fnUntraced(function*(name: string) {
 export const usualModel = Effect.fnUntraced(function*(name: string) {
   const recipe = yield* recipeOf(name)
   return recipe === undefined || recipe.onEngine !== undefined ? undefined : (yield* recipe.configure({})).model
+})
+
+/** Whether a name is that of a benchmark or of a recipe that runs code which a model wrote. */
+export const runsCode = Effect.fnUntraced(function*(name: string) {
+  const benchmark = Option.getOrUndefined(Benchmarks.byName(name))
+  const measured = benchmark ?? (yield* recipeOf(name))
+  return { ...(measured?.runsCode === true && { runsCode: true as const }) }
 })
 
 export const of = Effect.fnUntraced(function*(name: string, model: ChatModel.ChatModel, options: Options) {

@@ -6,6 +6,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ConversationFile from "../ConversationFile.ts"
+import * as RecipeSandbox from "../RecipeSandbox.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as OwnRecipe from "../train/OwnRecipe.ts"
@@ -43,7 +44,7 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recip
     ({ settings, ...flags }) =>
       recipe.configure({ ...recipe.sample, ...SettingFlags.given(settings) }).pipe(
         Effect.flatMap((configured) => PlayRun.run(recipe.name, configured, flags)),
-        Effect.provide([output, Hub.Hub.layer])
+        Effect.provide([output, Hub.Hub.layer, RecipeSandbox.layer(recipe)])
       )
   ).pipe(Command.withDescription(recipe.description))
 

@@ -1,6 +1,5 @@
 /** Recipes and pipelines of one's own, from a module that exports one as its default. */
-import type { Hub } from "@effect-rl/files"
-import type { Pipeline, Recipe } from "@effect-rl/recipes"
+import type { Pipeline, Recipe, Recipes } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -22,7 +21,7 @@ export class NoRecipe extends Schema.TaggedError<NoRecipe>()("NoRecipe", {
 export const isFile = (argument: string) => /[\\/]|\.[cm]?[jt]s$/.test(argument)
 
 /** The services that the CLI gives to recipes. */
-export type Services = Hub.Hub | FileSystem.FileSystem | Path.Path
+export type Services = Recipes.Services
 
 const isConfigurable = (value: unknown) =>
   Predicate.hasProperty(value, "configure")

@@ -5,6 +5,7 @@ import { type Pipeline, type Recipe, Recipes } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as RecipeSandbox from "../RecipeSandbox.ts"
 import * as OwnRecipe from "./OwnRecipe.ts"
 import * as PipelineRun from "./PipelineRun.ts"
 import * as PipelineSweep from "./PipelineSweep.ts"
@@ -31,7 +32,10 @@ const commandOf = <E>(
       const trained = Option.isSome(seeds)
         ? SeedSweep.run(recipe, given, flags, seeds.value)
         : TrainRun.run(recipe, given, flags)
-      return trained.pipe(Effect.provide(Hub.Hub.layer), Effect.provideService(RunOptions.Code, code))
+      return trained.pipe(
+        Effect.provide([Hub.Hub.layer, RecipeSandbox.layer(recipe)]),
+        Effect.provideService(RunOptions.Code, code)
+      )
     }
   ).pipe(Command.withDescription(recipe.description))
 
@@ -47,7 +51,10 @@ const commandOfPipeline = <E>(
       const trained = Option.isSome(seeds)
         ? PipelineSweep.run(pipeline, given, flags, seeds.value)
         : PipelineRun.run(pipeline, given, flags)
-      return trained.pipe(Effect.provide(Hub.Hub.layer), Effect.provideService(RunOptions.Code, code))
+      return trained.pipe(
+        Effect.provide([Hub.Hub.layer, RecipeSandbox.layer(pipeline)]),
+        Effect.provideService(RunOptions.Code, code)
+      )
     }
   ).pipe(Command.withDescription(pipeline.description))
 

@@ -12,6 +12,8 @@ export interface Verdict {
   /** The place that ran it, such as `bubblewrap` or `wasi`. */
   readonly provider: string
   readonly outcome: string
+  /** SHA-256 of the tests, in hexadecimal: verdicts with equal digests were given by the same tests. */
+  readonly digest?: string
   readonly tests?: ReadonlyArray<{ readonly name: string; readonly passed: boolean; readonly detail?: string }>
 }
 

@@ -13,7 +13,6 @@ import type { Hub, HubError, RowError } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import type * as Path from "effect/Path"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Source from "../datasets/Source.ts"
 
@@ -25,28 +24,20 @@ export interface Question {
   readonly isCorrect: (response: string) => boolean | Effect.Effect<boolean>
 }
 
-/** A benchmark that this library cannot run. */
-export class BenchmarkUnavailable extends Schema.TaggedError<BenchmarkUnavailable>()("BenchmarkUnavailable", {
-  benchmark: Schema.String,
-  detail: Schema.String
-}) {
-  override get message() {
-    return `benchmark "${this.benchmark}": ${this.detail}`
-  }
-}
-
 export interface LoadOptions extends Source.Options {
   /** The number of questions to load, from the first; default all. */
   readonly limit?: number
 }
 
-export interface Benchmark {
+export interface Benchmark<out R = never> {
   readonly name: string
   readonly description: string
+  /** Whether it runs code that a model wrote. */
+  readonly runsCode?: true
   readonly load: (options?: LoadOptions) => Effect.Effect<
     ReadonlyArray<Question>,
-    BenchmarkUnavailable | RowError.RowError | HubError.HubError,
-    Hub.Hub | FileSystem.FileSystem | Path.Path
+    RowError.RowError | HubError.HubError,
+    Hub.Hub | FileSystem.FileSystem | Path.Path | R
   >
 }
 
@@ -70,13 +61,6 @@ export const fromSource = <Row>(options: FromSourceOptions<Row>): Benchmark => (
       Stream.take(limit),
       Stream.runCollect
     )
-})
-
-/** A benchmark that is known and cannot be run yet. */
-export const unavailable = (name: string, description: string, detail: string): Benchmark => ({
-  name,
-  description,
-  load: () => Effect.fail(new BenchmarkUnavailable({ benchmark: name, detail }))
 })
 
 export interface EvaluatorOptions

@@ -5,8 +5,15 @@
  * const loaded = Option.map(Benchmarks.byName("aime2025"), ({ load }) => load({ limit: 10 }))
  */
 import { Seed } from "@effect-rl/core/environments"
+import { Sandbox } from "@effect-rl/sandbox"
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as CodeBlock from "../code/CodeBlock.ts"
+import * as CodeGrader from "../code/CodeGrader.ts"
+import type * as CodeTask from "../code/CodeTask.ts"
+import * as CodeSets from "../datasets/CodeSets.ts"
 import * as MathSets from "../datasets/MathSets.ts"
 import * as Source from "../datasets/Source.ts"
 import * as TaskSets from "../datasets/TaskSets.ts"
@@ -190,13 +197,53 @@ export const searchQa = Benchmark.fromSource({
   })
 })
 
-const needsSandbox = "runs programs that a model wrote, and this library has no sandbox for them yet"
+/** A benchmark whose answers are programs. Its questions have the sandbox in which they are judged. */
+const programs = <Row>(
+  name: string,
+  description: string,
+  { source, task }: CodeSets.CodeSet<Row>
+): Benchmark.Benchmark<Sandbox.Sandbox> => ({
+  name,
+  description,
+  runsCode: true,
+  load: Effect.fnUntraced(function*({ limit = Infinity, ...rest } = {}) {
+    const sandbox = yield* Sandbox.Sandbox
+    const isCorrect = ({ tests }: CodeTask.CodeTask) => (response: string) =>
+      CodeGrader.judge(tests, CodeBlock.firstPython(response)).pipe(
+        Effect.map(({ passed }) => passed),
+        Effect.provideService(Sandbox.Sandbox, sandbox),
+        Effect.orDie
+      )
+    return yield* Source.rows(source, "test", rest).pipe(
+      Stream.zipWithIndex,
+      Stream.map(([row, index]) => task(row, index)),
+      Stream.filter(Option.isSome),
+      Stream.map(({ value }): Benchmark.Question => ({
+        prompt: value.prompt,
+        reference: value.solution ?? "",
+        isCorrect: isCorrect(value)
+      })),
+      Stream.take(limit),
+      Stream.runCollect
+    )
+  })
+})
 
-export const mbpp = Benchmark.unavailable("mbpp", "Small Python programs with tests", needsSandbox)
-export const humaneval = Benchmark.unavailable("humaneval", "Python functions with tests", needsSandbox)
+export const mbpp = programs("mbpp", "257 small Python functions with assertions, the sanitized ones", CodeSets.mbpp)
+export const humaneval = programs("humaneval", "164 Python functions with tests", CodeSets.humanEval)
+export const humanevalplus = programs(
+  "humanevalplus",
+  "The functions of humaneval with many more tests",
+  CodeSets.humanEvalPlus
+)
+export const livecodebench = programs(
+  "livecodebench",
+  "Problems of programming contests with hidden tests",
+  CodeSets.liveCodeBench
+)
 
 /** All benchmarks. */
-export const all: ReadonlyArray<Benchmark.Benchmark> = [
+export const all: ReadonlyArray<Benchmark.Benchmark<Sandbox.Sandbox>> = [
   gsm8k,
   math500,
   aime2024,
@@ -206,9 +253,11 @@ export const all: ReadonlyArray<Benchmark.Benchmark> = [
   ifeval,
   searchQa,
   mbpp,
-  humaneval
+  humaneval,
+  humanevalplus,
+  livecodebench
 ]
 
 /** The benchmark of a name; none for an unknown name. */
-export const byName = (name: string): Option.Option<Benchmark.Benchmark> =>
+export const byName = (name: string): Option.Option<Benchmark.Benchmark<Sandbox.Sandbox>> =>
   Option.fromUndefinedOr(all.find((benchmark) => benchmark.name === name))

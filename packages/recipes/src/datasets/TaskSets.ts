@@ -1,5 +1,5 @@
 /**
- * Datasets of instructions, searches, tool calls and programs.
+ * Datasets of instructions, searches and tool calls.
  *
  * @example
  * const prompts = Source.rows(TaskSets.ifeval, "test").pipe(Stream.map(({ prompt }) => prompt))
@@ -54,14 +54,4 @@ export const toolUse = Source.make({
     tools: Schema.fromJsonString(Schema.Array(Tool)),
     answers: Schema.fromJsonString(Schema.Array(Call))
   })
-})
-
-/** Programming problems with tests; running them needs a sandbox, which this library does not have yet. */
-export const deepCoder = Source.make({
-  name: "deepcoder",
-  repository: "agentica-org/DeepCoder-Preview-Dataset",
-  configs: ["primeintellect", "taco", "lcbv5"],
-  splits: { train: "train" },
-  licence: "MIT",
-  row: Schema.Struct({ problem: Schema.String, tests: Schema.String })
 })

@@ -4,6 +4,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option } from "effect"
+import * as HostPython from "../code/HostPython.ts"
 import * as Vectors from "../fixtures/Vectors.ts"
 
 const noHub = Layer.succeed(
@@ -105,13 +106,20 @@ layer(files)("Benchmarks", (it) => {
       assert.include(error.message, "keywords:rhymes")
     }))
 
-  it.effect.each(["mbpp", "humaneval"])("refuses %s until there is a sandbox", (name) =>
+  it.effect.skipIf(!HostPython.isThere)("runs the first block of Python in a sandbox", () =>
     Effect.gen(function*() {
-      const benchmark = yield* Effect.fromOption(Benchmarks.byName(name))
-      const error = yield* Effect.flip(benchmark.load())
-      assert.strictEqual(error._tag, "BenchmarkUnavailable")
-      assert.include(error.message, "no sandbox")
-    }))
+      const row = {
+        task_id: 1,
+        prompt: "Double a number.",
+        code: "def double(n):\n  return 2 * n",
+        test_list: ["assert double(2) == 4"]
+      }
+      const [question] = yield* Benchmarks.mbpp.load({ folder: yield* folderOf([row]) })
+      if (question === undefined) return assert.fail("no question")
+      const [right, wrong] = [`\`\`\`python\n${row.code}\n\`\`\``, "```python\ndef double(n):\n  return n\n```"]
+      assert.isTrue(yield* verdict(question, `${right}\n${wrong}`))
+      assert.isFalse(yield* verdict(question, `${wrong}\n${right}`))
+    }).pipe(Effect.provide(HostPython.layer)))
 
   it.effect("does not know other names", () =>
     Effect.sync(() => assert.isTrue(Option.isNone(Benchmarks.byName("unheard")))))

@@ -1,6 +1,6 @@
 import { Message } from "@effect-rl/core"
 import { Hub, HubError } from "@effect-rl/files"
-import { ChatSets, Decontamination, MathSets, Source, TaskSets } from "@effect-rl/recipes"
+import { ChatSets, CodeSets, Decontamination, MathSets, Source, TaskSets } from "@effect-rl/recipes"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { assert, layer } from "@effect/vitest"
@@ -78,7 +78,7 @@ layer(files)("datasets", (it) => {
       assert.deepStrictEqual(yield* comparison(ChatSets.ultraFeedback, binarized), expected)
     }))
 
-  it.effect("read searches, tool calls and programs", () =>
+  it.effect("read searches and tool calls", () =>
     Effect.gen(function*() {
       const search = yield* firstRow(TaskSets.searchQa, { question: "q", golden_answers: ["a"], data_source: "nq" })
       assert.deepStrictEqual(search.golden_answers, ["a"])
@@ -86,7 +86,6 @@ layer(files)("datasets", (it) => {
       const answers = JSON.stringify([{ name: "f", arguments: { x: 1 } }])
       const call = yield* firstRow(TaskSets.toolUse, { query: "q", tools, answers })
       assert.deepStrictEqual(call.answers, [{ name: "f", arguments: { x: 1 } }])
-      assert.strictEqual((yield* firstRow(TaskSets.deepCoder, { problem: "q", tests: "[]" })).problem, "q")
     }))
 
   it.effect("name splits and files that are not there", () =>
@@ -115,7 +114,7 @@ layer(files)("datasets", (it) => {
           return isThere ? Effect.succeed(parquet) : Effect.fail(missing)
         }
       })
-      const source = Source.make({ ...TaskSets.deepCoder, configs: ["one"], row: Schema.Unknown })
+      const source = Source.make({ ...CodeSets.deepCoder.source, configs: ["one"], row: Schema.Unknown })
       const rows = yield* Stream.runCollect(Source.rows(source, "train")).pipe(Effect.provideService(Hub.Hub, hub))
       assert.strictEqual(rows.length, 10)
       assert.deepStrictEqual(

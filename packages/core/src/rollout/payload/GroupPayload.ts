@@ -79,6 +79,7 @@ const ScoreJson = Schema.Struct({
   verdict: Schema.optionalKey(Schema.Struct({
     provider: Schema.String,
     outcome: Schema.String,
+    digest: Schema.optionalKey(Schema.String),
     tests: Schema.optionalKey(Schema.Array(Schema.Struct({
       name: Schema.String,
       passed: Schema.Boolean,

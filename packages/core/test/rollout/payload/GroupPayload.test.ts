@@ -67,7 +67,12 @@ const trajectory = ({ stop, turns }: typeof Member.Type): Trajectory.Trajectory 
       success: turn.rewrites,
       answer: turn.text,
       parts: { [turn.text]: turn.number },
-      verdict: { provider: "wasi", outcome: turn.text, tests: [{ name: turn.text, passed: turn.rewrites }] }
+      verdict: {
+        provider: "wasi",
+        outcome: turn.text,
+        digest: turn.text,
+        tests: [{ name: turn.text, passed: turn.rewrites }]
+      }
     }
     const messages: ReadonlyArray<Message.Message> = [
       Message.user(turn.text),

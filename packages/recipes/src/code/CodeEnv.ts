@@ -1,0 +1,218 @@
+/** A programming problem: the program in the last response is run against hidden tests. */
+import { type ChatModel, EnvMetric, FunctionTool, Grader, Message, MessageEnv, Score, ToolEnv } from "@effect-rl/core"
+import { PythonJson } from "@effect-rl/core/renderers"
+import { Outcome, Sandbox, type SandboxError } from "@effect-rl/sandbox"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as CodeBlock from "./CodeBlock.ts"
+import * as CodeGrader from "./CodeGrader.ts"
+import type * as CodeTask from "./CodeTask.ts"
+
+/**
+ * What an episode is.
+ *
+ * - `single`: one response
+ * - `check`: the tool `check_solution` says whether a program passes the hidden tests, as upstream has it
+ * - `repair`: a program that fails an example is answered with how it failed, and may be repaired
+ * - `python`: the tool `run_python` runs programs in a sandbox of the model's own
+ */
+export const forms = ["single", "check", "repair", "python"] as const
+export type Form = (typeof forms)[number]
+
+export interface Options extends CodeGrader.Options {
+  readonly model: Pick<ChatModel.ChatModel, "renderer">
+  readonly task: CodeTask.CodeTask
+  /** Default `single`. */
+  readonly form?: Form
+  /** Default 1 of `single`, 2 of `check` and `repair`, 5 of `python`. */
+  readonly maxTurns?: number
+  /** Default 0.1. */
+  readonly formatCoef?: number
+}
+
+/** Responses of an episode unless given. */
+export const turns: Readonly<Record<Form, number>> = { single: 1, check: 2, repair: 2, python: 5 }
+
+/** A place or tests that failed leave the member ungraded: they say nothing about the program, and must not become a reward. */
+const ungraded = <A, E extends CodeGrader.Error, R>(judging: Effect.Effect<A, E, R>) =>
+  Effect.catch(judging, (error) => Effect.die(new Grader.GraderThrew({ detail: error.message, cause: error })))
+
+const judge = ({ task, ...options }: Options, tests: CodeTask.Tests, code: string) =>
+  ungraded(CodeGrader.judge(tests, code, options))
+
+const explain = ({ failure, ran }: CodeGrader.Judgement) =>
+  failure === undefined ? {} : { explanation: `test ${ran.at(-1)?.name}: ${failure}` }
+
+/** The reward of a response: correct + formatCoef·(format − 1), where the format is a block of code. */
+const reward = (
+  { formatCoef = 0.1 }: Options,
+  code: Option.Option<string>,
+  judged: CodeGrader.Judgement | undefined
+) => {
+  const format = Option.isSome(code)
+  const passed = judged?.passed === true
+  return {
+    reward: Number(passed) + formatCoef * (Number(format) - 1),
+    score: Score.correct(passed, {
+      ...(format && { answer: code.value }),
+      ...(judged === undefined ? { explanation: "there is no block of code" } : explain(judged)),
+      ...(judged !== undefined && { verdict: judged.verdict })
+    }),
+    metrics: { format: EnvMetric.rate(format) }
+  }
+}
+
+/** Grades the program in a message. */
+const grade = Effect.fnUntraced(function*(options: Options, message: Message.Message) {
+  const code = CodeBlock.last(Message.text(message))
+  const judged = Option.isSome(code) ? yield* judge(options, options.task.tests, code.value) : undefined
+  return reward(options, code, judged)
+})
+
+const gradeLast = (options: Options) => (messages: ReadonlyArray<Message.Message>) => {
+  const last = messages.findLast(({ role }) => role === "assistant")
+  return last === undefined
+    ? Effect.succeed({ reward: 0, score: Score.correct(false), metrics: { format: EnvMetric.rate(false) } })
+    : grade(options, last)
+}
+
+const Code = Schema.Struct({ code: Schema.String.annotate({ description: "Python code implementing the solution." }) })
+
+const json = (fields: Readonly<Record<string, PythonJson.Value>>) =>
+  PythonJson.stringify(new Map(Object.entries(fields)))
+
+/** Says which failure it was, and never what a hidden test is. */
+const checkSolution = (options: Options) =>
+  FunctionTool.make({
+    name: "check_solution",
+    description: "Execute the proposed solution against the task's test cases.",
+    parameters: Code,
+    handler: ({ code }) =>
+      Effect.map(CodeGrader.judge(options.task.tests, code, options), ({ failure, passed, ran }) =>
+        json({
+          passed,
+          details: new Map(failure === undefined ? [] : [["error_message", failure], ["test", ran.at(-1)?.name ?? ""]])
+        })),
+    isFatal: (error): error is CodeGrader.Error => error !== undefined
+  })
+
+/** Characters of each stream that a model is shown. */
+const shown = 2000
+
+const cut = (bytes: Uint8Array) => {
+  const text = Outcome.text(bytes)
+  return text.length <= shown ? text : `${text.slice(0, shown)}… (${text.length} characters)`
+}
+
+const runPython = (place: Sandbox.Handle) =>
+  FunctionTool.make({
+    name: "run_python",
+    description: "Run a Python program and see what it prints.",
+    parameters: Schema.Struct({
+      code: Schema.String.annotate({ description: "The program." }),
+      stdin: Schema.optionalKey(Schema.String.annotate({ description: "Standard input; empty unless given." }))
+    }),
+    handler: Effect.fnUntraced(function*({ code, stdin = "" }) {
+      yield* place.write("program.py", code)
+      const outcome = yield* place.exec({ argv: ["python3", "program.py"], stdin })
+      return json({
+        outcome: Outcome.is("Exited")(outcome) ? `exit code ${outcome.code}` : outcome._tag,
+        stdout: cut(outcome.stdout),
+        stderr: cut(outcome.stderr)
+      })
+    }),
+    isFatal: (error): error is SandboxError.SandboxError => error !== undefined
+  })
+
+/** The model's own place, which lasts as long as the episode. It has nothing of the task's tests. */
+const agentPlace = Effect.fnUntraced(function*({ memory, timeout = CodeGrader.defaultTimeout }: Options) {
+  const sandbox = yield* Sandbox.Sandbox
+  const wall = Duration.times(Duration.fromInputUnsafe(timeout), sandbox.capabilities.timeScale)
+  return yield* sandbox.open({
+    runtime: "python",
+    role: "agent",
+    limits: { wall, ...(memory !== undefined && { memory }) }
+  })
+})
+
+const failedExample = ({ failure, ran }: CodeGrader.Judgement, isShown: boolean) =>
+  "The program failed a test.\n" +
+  `${failure}${isShown ? `: ${ran.at(-1)?.detail ?? ""}` : ""}\n` +
+  "Repair it, and answer with the whole program in a ```python block."
+
+/** Responses until the program passes the examples; where there are none, until it passes the hidden tests, which are not shown. */
+const repair = (options: Options): MessageEnv.MessageEnv<never, Sandbox.Sandbox> => {
+  const { examples, prompt, tests } = options.task
+  const most = options.maxTurns ?? turns.repair
+  const judgeShown = (code: string) => judge(options, examples ?? tests, code)
+  let messages: ReadonlyArray<Message.Message> = [Message.user(prompt)]
+  let taken = 0
+  return {
+    initialMessages: Effect.sync(() => messages),
+    task: { question: prompt },
+    step: Effect.fnUntraced(function*(message): Effect.fn.Return<MessageEnv.Step, never, Sandbox.Sandbox> {
+      taken++
+      messages = [...messages, message]
+      const code = CodeBlock.last(Message.text(message))
+      const judged = Option.isSome(code) && taken < most ? yield* Grader.run(judgeShown(code.value)) : undefined
+      if (judged === undefined || judged.passed) {
+        const stopReason = taken < most ? "completed" : "max_turns"
+        return { _tag: "Done", stopReason, ...yield* Grader.run(grade(options, message)) }
+      }
+      messages = [...messages, Message.user(failedExample(judged, examples !== undefined))]
+      return { _tag: "Continue", reward: 0, messages, metrics: { repaired: EnvMetric.rate(true) } }
+    })
+  }
+}
+
+const withTools = <T extends FunctionTool.FunctionTool<CodeGrader.Error, Sandbox.Sandbox>>(
+  options: Options,
+  tools: ReadonlyArray<T>
+) =>
+  Effect.map(
+    ToolEnv.make<FunctionTool.FunctionTool<CodeGrader.Error, Sandbox.Sandbox>, never, Sandbox.Sandbox>({
+      model: options.model,
+      tools,
+      messages: [Message.user(options.task.prompt)],
+      maxTurns: options.maxTurns ?? turns[options.form ?? "single"],
+      grade: gradeLast(options)
+    }),
+    (env) => ({
+      ...env,
+      task: { question: options.task.prompt },
+      step: (action: Parameters<typeof env.step>[0]) =>
+        Effect.catchTag(env.step(action), ["SandboxError", "TestsUnusable"], (error) => ungraded(Effect.fail(error)))
+    })
+  )
+
+/**
+ * Reward = correct + 0.1·(format − 1): the program in the last block of the last response passes all hidden tests; there is a block. A
+ * response that is cut at its token limit, or that cannot be parsed, earns −0.1 and is not run. The score's verdict says which provider ran
+ * which tests. Where the sandbox fails, the member is `Ungraded`, and never rewarded.
+ *
+ * @example
+ * const env = CodeEnv.make({
+ *   model,
+ *   task: {
+ *     id: "sum",
+ *     prompt: CodePrompt.liveCodeBench("Print the sum of two numbers."),
+ *     tests: { _tag: "Stdin", cases: [{ input: "2 3", output: "5" }] }
+ *   }
+ * })
+ *
+ * @see tinker-cookbook `DeepcoderTool`, `DeepcoderReward`
+ */
+export const make = Effect.fnUntraced(function*(options: Options) {
+  switch (options.form ?? "single") {
+    case "single":
+      return yield* withTools(options, [])
+    case "check":
+      return yield* withTools(options, [checkSolution(options)])
+    case "python":
+      return yield* withTools(options, [runPython(yield* ungraded(agentPlace(options)))])
+    case "repair":
+      return yield* MessageEnv.toEnv(repair(options), { model: options.model, failedParseReward: -0.1 })
+  }
+})

@@ -1,0 +1,307 @@
+/**
+ * Runs a program against hidden tests in a sandbox of its own.
+ *
+ * The program never shares a process with an expected value: it gets the input of a case and nothing else, in a fresh process for each
+ * case, and what it printed or returned is compared here. Assertions run in another sandbox, in which the program's answers are data. So
+ * a program can forge its own answers alone, and has to forge the right ones.
+ */
+import { Score } from "@effect-rl/core"
+import { PythonJson } from "@effect-rl/core/renderers"
+import { Outcome, Sandbox, SandboxError, SandboxFiles } from "@effect-rl/sandbox"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as CodeTask from "./CodeTask.ts"
+import * as PrintedOutput from "./PrintedOutput.ts"
+import * as PythonPrograms from "./PythonPrograms.ts"
+import * as ReturnedValue from "./ReturnedValue.ts"
+
+/** Why a program failed a case; upstream's names where it has one. */
+export type Failure =
+  | "Wrong Answer"
+  | "Time Limit Exceeded"
+  | "Runtime Error"
+  | "Memory Limit Exceeded"
+  | "Output Limit Exceeded"
+
+/** One case that was run. */
+export interface Ran {
+  /** Counted from 1. */
+  readonly name: string
+  readonly failure?: Failure
+  /** What the case was, what came of it, and what was expected, cut short. */
+  readonly detail?: string
+}
+
+/** The judgement of a program. It ends at the first case that fails. */
+export interface Judgement {
+  readonly passed: boolean
+  readonly failure?: Failure
+  readonly ran: ReadonlyArray<Ran>
+  readonly verdict: Score.Verdict
+}
+
+/** The tests of a task cannot be run: a fault of the dataset, and not of the program. */
+export class TestsUnusable extends Schema.TaggedError<TestsUnusable>()("TestsUnusable", { detail: Schema.String }) {
+  override get message() {
+    return `the tests cannot be run: ${this.detail}`
+  }
+}
+
+export type Error = SandboxError.SandboxError | TestsUnusable
+
+export interface Options {
+  /** For each process, on a machine that runs Python at full speed; providers that run it slower get longer. Default 6 seconds. */
+  readonly timeout?: Duration.Input
+  /** Bytes of memory of each process; default 512 MiB. */
+  readonly memory?: number
+}
+
+export const defaultTimeout = Duration.seconds(6)
+
+const defaultMemory = 512 * 1024 * 1024
+
+/** Bytes of standard output and of standard error; the longest published outputs have a few million. */
+const mostOutput = 16 * 1024 * 1024
+
+/** At most this many rounds of calls, each of which answers those that the last one asked for. */
+const mostRounds = 64
+
+/** Fails a text where it is too long for a record. */
+const short = (text: string, length = 200) => text.length <= length ? text : `${text.slice(0, length)}…`
+
+/** A grader's sandbox with these files. */
+const open = Effect.fnUntraced(function*(contents: Readonly<Record<string, string>>, options: Options) {
+  const sandbox = yield* Sandbox.Sandbox
+  const { timeScale } = sandbox.capabilities
+  return yield* sandbox.open({
+    runtime: "python",
+    role: "grader",
+    files: SandboxFiles.make(contents),
+    limits: {
+      wall: Duration.times(Duration.fromInputUnsafe(options.timeout ?? defaultTimeout), timeScale),
+      memory: options.memory ?? defaultMemory,
+      output: mostOutput
+    }
+  })
+})
+
+/** The place ended before the program did, so that nothing is known about the program. */
+const killed = (provider: string) =>
+  new SandboxError.SandboxError({
+    provider,
+    operation: "exec",
+    reason: new SandboxError.Lost({ detail: "the program was killed from outside" })
+  })
+
+interface Failed {
+  readonly failure: Failure
+  readonly detail: string
+}
+
+const lastLine = (bytes: Uint8Array) => short(Outcome.text(bytes).trimEnd().split("\n").at(-1) ?? "")
+
+/** Standard output of a program that ended well. */
+const outputOf = (
+  outcome: Outcome.Outcome,
+  provider: string
+): Effect.Effect<string, Failed | SandboxError.SandboxError> =>
+  Outcome.match(outcome, {
+    Exited: ({ code, stderr, stdout }) =>
+      code === 0
+        ? Effect.succeed(Outcome.text(stdout))
+        : Effect.fail<Failed>({ failure: "Runtime Error", detail: lastLine(stderr) || `exit code ${code}` }),
+    Signalled: ({ signal }) => Effect.fail<Failed>({ failure: "Runtime Error", detail: signal }),
+    TimedOut: ({ limit }) => Effect.fail<Failed>({ failure: "Time Limit Exceeded", detail: `${limit} time` }),
+    OutOfMemory: () => Effect.fail<Failed>({ failure: "Memory Limit Exceeded", detail: "" }),
+    OutputLimit: ({ of }) => Effect.fail<Failed>({ failure: "Output Limit Exceeded", detail: of }),
+    Killed: () => Effect.fail(killed(provider))
+  })
+
+const runs = (place: Sandbox.Handle, script: string, stdin: string) =>
+  Effect.flatMap(
+    // Isolated: neither the environment nor the working directory changes what Python itself loads.
+    place.exec({ argv: ["python3", "-I", script], stdin }),
+    (outcome) => outputOf(outcome, place.provider)
+  )
+
+const nonceOf = Effect.map(
+  Effect.all([Random.nextInt, Random.nextInt, Random.nextInt]),
+  (words) => words.map((word) => Math.abs(word).toString(36)).join("")
+)
+
+const noReply: Failed = { failure: "Runtime Error", detail: "the program ended before the function returned" }
+
+/** The one line that begins with the nonce. */
+const replyIn = (output: string, nonce: string): Effect.Effect<PythonJson.Value, Failed> => {
+  const [line, ...others] = output.split("\n").filter((line) => line.startsWith(`${nonce} `))
+  if (line === undefined || others.length > 0) return Effect.fail(noReply)
+  return Result.match(PythonJson.parse(line.slice(nonce.length + 1)), {
+    onFailure: () => Effect.fail(noReply),
+    onSuccess: (value) => Effect.succeed(value)
+  })
+}
+
+/** Runs one of the programs that answer a request. */
+const ask = Effect.fnUntraced(function*(
+  place: Sandbox.Handle,
+  script: string,
+  request: Readonly<Record<string, PythonJson.Value>>
+) {
+  const nonce = yield* nonceOf
+  const text = PythonJson.stringify(new Map(Object.entries({ nonce, ...request })))
+  return yield* replyIn(yield* runs(place, script, `${text}\n`), nonce)
+})
+
+const isList = (value: PythonJson.Value | undefined): value is ReadonlyArray<PythonJson.Value> => Array.isArray(value)
+
+const field = (value: PythonJson.Value | undefined, name: string) => value instanceof Map ? value.get(name) : undefined
+
+const wrong = (input: string, found: string, expected: string): Failed => ({
+  failure: "Wrong Answer",
+  detail: `input ${JSON.stringify(short(input))}, output ${JSON.stringify(short(found))}, ` +
+    `expected ${JSON.stringify(short(expected))}`
+})
+
+const programCase = Effect.fnUntraced(function*(place: Sandbox.Handle, { input, output }: CodeTask.Case) {
+  const found = yield* runs(place, "run.py", input)
+  if (!PrintedOutput.matches(found, output)) return yield* Effect.fail(wrong(input, found, output))
+})
+
+const jsonLines = (input: string) => {
+  const values = Result.all(input.split("\n").map((line) => PythonJson.parse(line)))
+  return Result.match(values, {
+    onFailure: (detail) =>
+      Effect.fail(new TestsUnusable({ detail: `the input ${short(input)} is not JSON: ${detail}` })),
+    onSuccess: (values) => Effect.succeed(values)
+  })
+}
+
+const functionCase = Effect.fnUntraced(
+  function*(place: Sandbox.Handle, { input, output }: CodeTask.Case, functionName: string) {
+    const calls = [yield* jsonLines(input)]
+    const reply = yield* ask(place, "call.py", { function: functionName, form: "plain", calls })
+    const value = field(isList(reply) ? reply[0] : undefined, "value")
+    if (value === undefined) return yield* Effect.fail(noReply)
+    if (!ReturnedValue.matches(value, output)) {
+      return yield* Effect.fail(wrong(input, PythonJson.stringify(value), output))
+    }
+  }
+)
+
+/** The answers of the program to calls that the assertions make. */
+const answersTo = Effect.fnUntraced(
+  function*(place: Sandbox.Handle, calls: ReadonlyArray<PythonJson.Value>, functionName: string) {
+    const reply = yield* ask(place, "call.py", { function: functionName, form: "encoded", calls })
+    if (!isList(reply) || reply.length !== calls.length) return yield* Effect.fail(noReply)
+    return reply
+  }
+)
+
+/**
+ * Runs the assertions against a stand-in, has the program answer the calls that they make, and runs them again, until every call is
+ * answered.
+ */
+const assertsCase = Effect.fnUntraced(
+  function*(place: Sandbox.Handle, judge: Sandbox.Handle, { code, functionName, setup }: CodeTask.AssertTests) {
+    const answers: Array<PythonJson.Value> = []
+    for (let round = 0; round < mostRounds; round++) {
+      const said = yield* ask(judge, "judge.py", { function: functionName, code: `${setup}\n${code}`, answers })
+      const unanswered = field(said, "unanswered")
+      const detail = String(field(said, "detail"))
+      if (field(said, "unspeakable") === true) {
+        return yield* new TestsUnusable({ detail: `they pass ${functionName} values that are no data: ${detail}` })
+      }
+      if (!isList(unanswered) || unanswered.length === 0) {
+        if (field(said, "passed") === true) return
+        return yield* Effect.fail<Failed>({ failure: "Wrong Answer", detail })
+      }
+      const answered = yield* answersTo(place, unanswered, functionName)
+      answers.push(...unanswered.map((call, index) => [call, answered[index] ?? null]))
+    }
+    return yield* new TestsUnusable({ detail: `their calls depend on each other more than ${mostRounds} times` })
+  }
+)
+
+type Verdict = Pick<Judgement, "ran"> & { readonly provider: string }
+
+/** Runs cases one after the other, to the first that fails. */
+const untilFailure = Effect.fnUntraced(function*<A>(
+  cases: ReadonlyArray<A>,
+  run: (one: A) => Effect.Effect<void, Failed | Error>
+) {
+  const ran: Array<Ran> = []
+  for (const [index, one] of cases.entries()) {
+    const name = String(index + 1)
+    const failed = yield* run(one).pipe(
+      Effect.as(undefined),
+      Effect.catchIf((error) => "failure" in error, (failed) => Effect.succeed(failed))
+    )
+    if (failed !== undefined) return [...ran, { name, ...failed }]
+    ran.push({ name })
+  }
+  return ran
+})
+
+const runAll = Effect.fnUntraced(function*(tests: CodeTask.Tests, code: string, options: Options) {
+  switch (tests._tag) {
+    case "Stdin": {
+      const place = yield* open({ "solution.py": code, "run.py": PythonPrograms.runProgram }, options)
+      const ran = yield* untilFailure(tests.cases, (one) => programCase(place, one))
+      return { provider: place.provider, ran }
+    }
+    case "Function": {
+      const place = yield* open({ "solution.py": code, "call.py": PythonPrograms.callFunction }, options)
+      const ran = yield* untilFailure(tests.cases, (one) => functionCase(place, one, tests.functionName))
+      return { provider: place.provider, ran }
+    }
+    case "Asserts": {
+      const solution = `${tests.setup}\n${code}`
+      const place = yield* open({ "solution.py": solution, "call.py": PythonPrograms.callFunction }, options)
+      const judge = yield* open({ "judge.py": PythonPrograms.judgeAsserts }, options)
+      const ran = yield* untilFailure([tests], (tests) => assertsCase(place, judge, tests))
+      return { provider: place.provider, ran }
+    }
+  }
+})
+
+const judgementOf = (tests: CodeTask.Tests, { provider, ran }: Verdict): Judgement => {
+  const failure = ran.at(-1)?.failure
+  return {
+    passed: failure === undefined,
+    ...(failure !== undefined && { failure }),
+    ran,
+    verdict: {
+      provider,
+      outcome: failure ?? "passed",
+      digest: CodeTask.digest(tests),
+      tests: ran.map(({ detail, failure, name }) => ({
+        name,
+        passed: failure === undefined,
+        ...(failure !== undefined &&
+          { detail: detail === "" || detail === undefined ? failure : `${failure}: ${detail}` })
+      }))
+    }
+  }
+}
+
+/**
+ * Judges a program. A sandbox that fails is tried once more in a fresh one, and then is an error, never a judgement.
+ *
+ * @example
+ * const judged = CodeGrader.judge({ _tag: "Stdin", cases: [{ input: "2 3", output: "5" }] }, "print(sum(map(int, input().split())))")
+ * const reward = Effect.map(judged, ({ passed }) => Number(passed))
+ *
+ * @see tinker-cookbook `sandbox_check_correctness`
+ */
+export const judge = Effect.fn("CodeGrader.judge")(
+  function*(tests: CodeTask.Tests, code: string, options: Options = {}) {
+    if (!CodeTask.hasTests(tests)) return yield* new TestsUnusable({ detail: "there are none" })
+    const ran = yield* Effect.scoped(runAll(tests, code, options)).pipe(
+      Effect.retry({ times: 1, while: (error) => error._tag === "SandboxError" && error.isRetryable })
+    )
+    return judgementOf(tests, ran)
+  }
+)

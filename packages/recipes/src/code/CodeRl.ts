@@ -1,0 +1,143 @@
+/** Trains a model to write programs, which hidden tests judge in a sandbox. */
+import { type ChatModel, Evaluator, InvalidOption, RLDataset, Setting } from "@effect-rl/core"
+import { Sandbox, SandboxError } from "@effect-rl/sandbox"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Recipe from "../Recipe.ts"
+import * as TrainingSettings from "../TrainingSettings.ts"
+import * as CodeEnv from "./CodeEnv.ts"
+import * as CodeSource from "./CodeSource.ts"
+import type { CodeTask } from "./CodeTask.ts"
+
+const settings = Schema.Struct({
+  ...TrainingSettings.fields({
+    model: "Qwen/Qwen3-8B",
+    iterations: 190,
+    groupsPerBatch: 100,
+    groupSize: 4,
+    learningRate: 1e-5,
+    maxTokens: 4096,
+    evalEvery: 20
+  }),
+  problems: Setting.choice({
+    choices: CodeSource.names,
+    default: "deepcoder",
+    identity: true,
+    help: "Which problems: made-up programs, or a published dataset"
+  }),
+  data: Setting.text({
+    default: "",
+    unit: "folder",
+    help: "Folder with train and test as .jsonl, .parquet or .csv, in place of the hub"
+  }),
+  form: Setting.choice({
+    choices: CodeEnv.forms,
+    default: "check",
+    identity: true,
+    help: "single response, check of a solution by a tool, repair after a failed example, or a tool that runs python"
+  }),
+  testTimeout: Setting.duration({
+    default: "6 seconds",
+    identity: true,
+    help: "Longest time of one test; a provider that runs Python slower gives longer"
+  })
+})
+
+type Settings = typeof settings.Type
+
+const group = (model: ChatModel.ChatModel, { form, problems, testTimeout: timeout }: Settings, size: number) => (task: CodeTask) => ({
+  key: task.id,
+  size,
+  tags: [problems],
+  form,
+  open: Effect.succeed({ makeEnv: () => CodeEnv.make({ model, task, form, timeout }) })
+})
+
+const inFence = (program: string) => `\`\`\`python\n${program}\n\`\`\``
+
+/** The solution of the problem, as a model would say it. */
+const answerTo = (tasks: ReadonlyArray<CodeTask>) => (prompt: string) =>
+  Option.map(
+    Option.fromUndefinedOr(tasks.findLast((task) => prompt.includes(task.prompt))?.solution),
+    inFence
+  )
+
+/** The place for programs is asked for before the first of them is written. */
+const needsPython = Effect.gen(function*() {
+  const { capabilities, provider } = yield* Sandbox.Sandbox
+  if (capabilities.runtimes.includes("python")) return
+  const reason = new SandboxError.Unsupported({ capability: "runtime", detail: "it does not run Python" })
+  return yield* new SandboxError.SandboxError({ provider, operation: "probe", reason })
+})
+
+/** Some datasets are for evaluation alone. */
+const dataset = (model: ChatModel.ChatModel, settings: Settings, tasks: ReadonlyArray<CodeTask>) =>
+  tasks.length > 0
+    ? RLDataset.fromArray(tasks, {
+      groupsPerBatch: settings.groupsPerBatch,
+      epochs: Math.max(1, Math.ceil(settings.iterations / Math.ceil(tasks.length / settings.groupsPerBatch))),
+      shuffle: true,
+      group: group(model, settings, settings.groupSize)
+    })
+    : {
+      length: 1,
+      fingerprint: settings.problems,
+      batch: () =>
+        Effect.fail(
+          new InvalidOption.InvalidOption({
+            field: "problems",
+            found: settings.problems,
+            expected: "problems to train on, such as deepcoder, mbpp or programs: these are for evaluation alone"
+          })
+        )
+    }
+
+export const codeRl = Recipe.make({
+  name: "code_rl",
+  description: "Programs that hidden tests judge in a sandbox; evaluated on held-out problems",
+  runsCode: true,
+  sample: { problems: "programs" },
+  onEngine: {
+    says: "a short run on effect-rl/tiny-128 shows how the recipe works; this model does not write Python, and will not learn. " +
+      "Name a model that does with --model",
+    settings: {
+      model: "effect-rl/tiny-128",
+      form: "single",
+      iterations: 3,
+      groupsPerBatch: 2,
+      groupSize: 4,
+      maxTokens: 64,
+      evalEvery: 0
+    },
+    withSmolLm2: {
+      says: "a short run on SmolLM2 shows how the recipe works; it writes few right programs, and rewards will hardly move",
+      settings: { model: "smollm2", learningRate: 3e-4 }
+    }
+  },
+  settings,
+  build: Effect.fnUntraced(function*(model, settings) {
+    yield* needsPython
+    const { test, train } = yield* CodeSource.load(settings.problems, settings.data)
+    const options = TrainingSettings.options(model, settings)
+    return yield* Recipe.task({
+      turns: CodeEnv.turns[settings.form],
+      answerTo: answerTo([...train, ...test]),
+      emptyAnswer: inFence(""),
+      options: {
+        ...options,
+        dataset: dataset(model, settings, train),
+        run: {
+          ...options.run,
+          evaluators: [
+            Evaluator.testSet({
+              name: "held_out",
+              groups: test.map(group(model, settings, 1)),
+              maxTokens: settings.maxTokens
+            })
+          ]
+        }
+      }
+    })
+  })
+})

@@ -1,0 +1,54 @@
+/** Whether a program printed what it should have. */
+import * as PythonText from "@effect-rl/core/renderers/text/PythonText"
+import * as Option from "effect/Option"
+import * as PythonNumber from "../grading/PythonNumber.ts"
+
+/** Python's `splitlines()`. */
+const splitLines = (text: string): ReadonlyArray<string> => {
+  const lines = text.split(/\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/)
+  return lines.at(-1) === "" ? lines.slice(0, -1) : lines
+}
+
+const filled = (lines: ReadonlyArray<string>) => lines.filter((line) => line !== "")
+
+const isSame = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
+  left.length === right.length && left.every((line, index) => line === right[index])
+
+/** As NumPy's `allclose` has it: within 10⁻⁸ + 10⁻⁵·|expected|. */
+const isClose = (found: number, expected: number) =>
+  found === expected || Math.abs(found - expected) <= 1e-8 + 1e-5 * Math.abs(expected)
+
+const digits = /^\p{Nd}+$/u
+
+const isWhole = (left: string, right: string) => digits.test(left) && digits.test(right)
+
+/** Lines that each hold one number, and of which not all are whole. */
+const isNumbersClose = (found: ReadonlyArray<string>, expected: ReadonlyArray<string>) => {
+  const shorter = Math.min(found.length, expected.length)
+  if (found.slice(0, shorter).every((line, index) => isWhole(line, expected[index] ?? ""))) return false
+  const numbers = Option.all([Option.all(found.map(PythonNumber.parse)), Option.all(expected.map(PythonNumber.parse))])
+  return found.length === expected.length &&
+    Option.exists(numbers, ([found, expected]) => found.every((value, index) => isClose(value, expected[index] ?? NaN)))
+}
+
+/**
+ * Compares an output with the expected one: without white space around the whole and around each line, without empty lines, and as numbers
+ * where each line is one number and not all of them are whole.
+ *
+ * @example
+ * PrintedOutput.matches("1 \n2\n\n", "1\n2") // true
+ * PrintedOutput.matches("0.3333333", "0.33333334") // true
+ * PrintedOutput.matches("2 1", "1 2") // false
+ *
+ * @see tinker-cookbook `recipes/code_rl/lcb_utils.py`, which takes these rules from LiveCodeBench
+ */
+export const matches = (output: string, expected: string): boolean => {
+  const lines = splitLines(output)
+  const wanted = PythonText.strip(expected)
+  if (PythonText.strip(lines.join("\n")) === wanted) return true
+  if (PythonText.strip(lines.map(PythonText.strip).join("\n")) === wanted) return true
+  const expectedLines = filled(expected.split("\n")).map(PythonText.strip)
+  const filledLines = filled(lines)
+  return isSame(lines, expectedLines) || isSame(filledLines, expectedLines) ||
+    isNumbersClose(filledLines, expectedLines)
+}

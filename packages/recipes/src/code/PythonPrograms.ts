@@ -1,0 +1,283 @@
+/**
+ * The programs that run candidates, written in Python. Each reads one request as JSON from standard input, and ends its output with one
+ * line that begins with the request's `nonce`. The nonce tells that line from what the candidate prints; it is no defence, as the candidate
+ * shares the process. The defence is that no expected value is in that process.
+ */
+
+/** Names that candidates use without importing them, as in the published tests: these modules, in this order. */
+const prelude = String.raw`
+import ast
+import builtins
+import sys
+import types
+
+MODULES = (
+    "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json"
+).split()
+
+
+def missing(tree):
+    """Names that neither the program nor Python defines."""
+    stored, loaded = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            (loaded if isinstance(node.ctx, ast.Load) else stored).add(node.id)
+        elif isinstance(node, ast.alias):
+            stored.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, ast.arg):
+            stored.add(node.arg)
+        else:
+            stored.add(getattr(node, "name", None))
+    return "*" in stored or not loaded <= stored | set(dir(builtins)) | {"__name__", "__file__"}
+
+
+def load(source, name):
+    """A module's names, after the common imports where the program counts on them."""
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    scope = module.__dict__
+    tree = ast.parse(source)
+    if missing(tree):
+        for module in MODULES + ["builtins", "typing"]:
+            exec(f"from {module} import *", scope)
+        for module in MODULES:
+            exec(f"import {module}", scope)
+    return tree, scope
+
+
+def source():
+    with open("solution.py", encoding="utf-8") as file:
+        return file.read()
+
+
+sys.setrecursionlimit(600_000)
+`
+
+/** Values of Python as JSON; see `ReturnedValue.Returned`. */
+const values = String.raw`
+def encode(value):
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    kind = type(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, list):
+        return [encode(item) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [encode(item) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": [[encode(key), encode(item)] for key, item in value.items()]}
+    if isinstance(value, (set, frozenset)):
+        return {"set": sorted((encode(item) for item in value), key=repr)}
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
+    if isinstance(value, (bytes, bytearray)):
+        return {"bytes": list(value)}
+    if kind.__name__ == "deque":
+        return {"deque": [encode(item) for item in value]}
+    if hasattr(value, "__next__") or kind.__name__ in ("range", "dict_keys", "dict_values", "dict_items"):
+        return {"iterable": [encode(item) for _, item in zip(range(100_000), value)]}
+    return {"other": kind.__name__}
+
+
+def decode(value):
+    if isinstance(value, list):
+        return [decode(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    (kind, content), = value.items()
+    if kind == "tuple":
+        return tuple(decode(item) for item in content)
+    if kind == "dict":
+        return {decode(key): decode(item) for key, item in content}
+    if kind == "set":
+        return {decode(item) for item in content}
+    if kind == "complex":
+        return complex(*content)
+    if kind == "bytes":
+        return bytes(content)
+    if kind == "deque":
+        from collections import deque
+        return deque(decode(item) for item in content)
+    if kind == "iterable":
+        return iter([decode(item) for item in content])
+    return object()
+`
+
+const reply = String.raw`
+def reply(request, answer):
+    sys.stdout.flush()
+    sys.stdout.write("\n" + request["nonce"] + " " + json.dumps(answer) + "\n")
+    sys.stdout.flush()
+`
+
+/** Runs `solution.py` as a program: the candidate has standard input and output to itself. */
+export const runProgram = String.raw`${prelude}
+tree, scope = load(source(), "__main__")
+try:
+    exec(compile(tree, "solution.py", "exec"), scope)
+except SystemExit:
+    pass
+sys.stdout.flush()
+`
+
+/**
+ * Calls a function of `solution.py`, or a method of its class `Solution`, once for each list of arguments. Answers with what each call
+ * returned or raised.
+ */
+export const callFunction = String.raw`import json
+${prelude}
+${values}
+${reply}
+
+def function(request):
+    text = source()
+    tree, scope = load(text, "solution")
+    exec(compile(tree, "solution.py", "exec"), scope)
+    if "class Solution" in text and request["form"] == "plain":
+        return getattr(scope["Solution"](), request["function"])
+    return scope[request["function"]]
+
+
+def plain(arguments):
+    # JSON has no keys but texts: a single dictionary whose keys all are whole numbers is taken for one of numbers.
+    if len(arguments) == 1 and isinstance(arguments[0], dict):
+        try:
+            return [{int(key): value for key, value in arguments[0].items()}]
+        except ValueError:
+            pass
+    return arguments
+
+
+def call(called, request, arguments):
+    if request["form"] == "plain":
+        return {"value": encode(called(*plain(arguments)))}
+    try:
+        return {"value": encode(called(*decode(arguments[0]), **decode(arguments[1])))}
+    except Exception as error:
+        return {"raised": type(error).__name__}
+
+
+def main():
+    request = json.loads(sys.stdin.readline())
+    called = function(request)
+    reply(request, [call(called, request, arguments) for arguments in request["calls"]])
+
+
+main()
+`
+
+/**
+ * Runs assertions against a stand-in for the candidate's function, which answers from the request. Calls that the request does not answer
+ * are collected. The candidate's code is never in this process.
+ */
+export const judgeAsserts = String.raw`import json
+import sys
+import types
+${values}
+${reply}
+
+class Unanswered:
+    """Passes for any value until its call is answered."""
+
+    def _self(self, *others, **named):
+        return self
+
+    def _true(self, *others):
+        return True
+
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __contains__ = _true
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _self
+    __neg__ = __abs__ = __round__ = __getitem__ = __getattr__ = __call__ = _self
+
+    def __ne__(self, other):
+        return False
+
+    def __hash__(self):
+        return 0
+
+    def __len__(self):
+        return 0
+
+    def __iter__(self):
+        return iter(())
+
+    def __float__(self):
+        return 0.0
+
+    def __index__(self):
+        return 0
+
+
+class Raised(Exception):
+    pass
+
+
+class Unspeakable(BaseException):
+    """Arguments that are no data."""
+
+
+def stand_in(answers, unanswered):
+    def function(*arguments, **named):
+        call = [encode(arguments), encode(named)]
+        key = json.dumps(call)
+        if '"other"' in key and '{"other":' in key:
+            raise Unspeakable(key)
+        if key not in answers:
+            if call not in unanswered:
+                unanswered.append(call)
+            return Unanswered()
+        answer = answers[key]
+        if "raised" in answer:
+            error = getattr(__builtins__, answer["raised"], Raised)
+            is_error = isinstance(error, type) and issubclass(error, Exception)
+            raise (error if is_error else Raised)(answer["raised"])
+        return decode(answer["value"])
+    return function
+
+
+def numpy():
+    """The part of NumPy that published tests use, where it is not installed."""
+    def allclose(found, expected, rtol=1e-05, atol=1e-08):
+        if isinstance(found, (list, tuple)) or isinstance(expected, (list, tuple)):
+            return len(found) == len(expected) and all(allclose(a, b, rtol, atol) for a, b in zip(found, expected))
+        return found == expected or abs(found - expected) <= atol + rtol * abs(expected)
+
+    module = types.ModuleType("numpy")
+    module.ndarray = type("ndarray", (), {})
+    module.float32 = type("float32", (), {})
+    module.float64 = type("float64", (), {})
+    module.allclose = allclose
+    return module
+
+
+def passes(code, function, named):
+    scope = {"__name__": "tests", named: function, "candidate": function}
+    exec(compile(code, "tests.py", "exec"), scope)
+    if callable(scope.get("check")):
+        scope["check"](function)
+
+
+def main():
+    request = json.loads(sys.stdin.readline())
+    try:
+        import numpy as _
+    except ImportError:
+        sys.modules["numpy"] = numpy()
+    sys.setrecursionlimit(10_000)
+    answers = {json.dumps(call): answer for call, answer in request["answers"]}
+    unanswered = []
+    result = {"passed": True, "detail": ""}
+    try:
+        passes(request["code"], stand_in(answers, unanswered), request["function"])
+    except Unspeakable as error:
+        result = {"passed": False, "detail": str(error)[:300], "unspeakable": True}
+    except BaseException as error:
+        result = {"passed": False, "detail": f"{type(error).__name__}: {error}"[:300]}
+    reply(request, {**result, "unanswered": unanswered})
+
+
+main()
+`

@@ -1,0 +1,43 @@
+/** LiveCodeBench's private tests: JSON as a text in Python's pickle format, compressed by zlib, in base 64. */
+import * as Option from "effect/Option"
+import { inflateSync } from "node:zlib"
+
+/** The longest published tests have about 100 million characters. */
+const longest = 512 * 1024 * 1024
+
+const inflate = Option.liftThrowable((packed: string) =>
+  inflateSync(Buffer.from(packed, "base64"), { maxOutputLength: longest })
+)
+
+/** The pickle's operations before a text, with the length of their argument, and those of a text, with the length of its own length. */
+const skipped: Readonly<Record<number, number>> = { 0x80: 1, 0x95: 8 }
+const texts: Readonly<Record<number, number>> = { 0x8c: 1, 0x58: 4, 0x8d: 8 }
+
+/** The text that is pickled; no other value is read, and nothing is executed. */
+const pickledText = (bytes: Buffer): Option.Option<string> => {
+  let position = 0
+  while (position < bytes.length) {
+    const operation = bytes[position++] ?? 0
+    const width = texts[operation]
+    if (width !== undefined) {
+      if (position + width > bytes.length) return Option.none()
+      const length = bytes.readUIntLE(position, Math.min(width, 6))
+      const start = position + width
+      return start + length > bytes.length ? Option.none() : Option.some(bytes.toString("utf8", start, start + length))
+    }
+    const skip = skipped[operation]
+    if (skip === undefined) return Option.none()
+    position += skip
+  }
+  return Option.none()
+}
+
+/**
+ * The JSON in packed tests; none where the text is not packed.
+ *
+ * @example
+ * const packed = "eJxrYJmqyACh9iDRI8ZTm01JiAAWGwQc"
+ * const json = PackedTests.unpack(packed)
+ */
+export const unpack = (packed: string): Option.Option<string> =>
+  /^\s*[[{]/.test(packed) ? Option.none() : Option.flatMap(inflate(packed), pickledText)

@@ -1,0 +1,164 @@
+import { EnvMetric, Rollout } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
+import { Renderers } from "@effect-rl/core/renderers"
+import { CodeEnv, CodeTask } from "@effect-rl/recipes"
+import { Sandbox, SandboxError, Scripted } from "@effect-rl/sandbox"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import * as TestModel from "../TestModel.ts"
+
+const { tokenizer } = TestModel
+
+const task: CodeTask.CodeTask = {
+  id: "sum",
+  prompt: "Print the sum of two numbers.",
+  tests: { _tag: "Stdin", cases: [{ input: "2 3", output: "5" }, { input: "SECRET 1", output: "HIDDEN" }] },
+  examples: { _tag: "Stdin", cases: [{ input: "1 1", output: "2" }] }
+}
+
+/** Takes the text of a program for what it prints; a program named in upper case looks its answer up by the input. */
+const printing = Sandbox.Sandbox.layerScripted({
+  run: ({ command: { stdin }, files, spec: { role } }) =>
+    Effect.sync(() => {
+      const source = Buffer.from(files.get(role === "agent" ? "program.py" : "solution.py") ?? []).toString()
+      const answers: Readonly<Record<string, string>> = { "2 3": "5", "SECRET 1": "HIDDEN", "1 1": "2" }
+      return Scripted.printed(source === "RIGHT" ? answers[String(stdin)] ?? "" : source)
+    })
+})
+
+const block = (code: string) => `Here it is:\n\`\`\`python\n${code}\n\`\`\``
+
+const call = (name: string, parameters: object) =>
+  `<tool_call>\n${JSON.stringify({ name, arguments: parameters })}\n</tool_call>`
+
+const sampled = (text: string): Sampling.SampledTokens => {
+  const tokens = tokenizer.encode(`${text}<|im_end|>`)
+  return { tokens, logprobs: new Float32Array(tokens.length), stopReason: "stop" }
+}
+
+const play = (options: Partial<CodeEnv.Options>, ...texts: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const renderer = yield* Renderers.byName("qwen3_instruct", tokenizer)
+    const env = yield* CodeEnv.make({ model: { renderer }, task, ...options })
+    return yield* Rollout.episode(
+      env,
+      { act: ({ key }) => Effect.succeed(sampled(texts[key.turn] ?? "")) },
+      { iteration: 0, group: "sum", member: 0, attempt: 0 }
+    )
+  }).pipe(Effect.scoped, Effect.provide(printing))
+
+describe("a programming problem", () => {
+  it.effect("earns 1 for a program that passes, and records who judged it by which tests", () =>
+    Effect.gen(function*() {
+      const { stepReward, transitions } = yield* play({}, block("RIGHT"))
+      assert.strictEqual(stepReward, 1)
+      assert.deepStrictEqual(transitions[0]?.metrics, { format: EnvMetric.rate(true), correct: EnvMetric.rate(true) })
+      assert.deepStrictEqual(transitions[0]?.score, {
+        value: 1,
+        success: true,
+        answer: "RIGHT",
+        verdict: {
+          provider: "scripted",
+          outcome: "passed",
+          digest: CodeTask.digest(task.tests),
+          tests: [{ name: "1", passed: true }, { name: "2", passed: true }]
+        }
+      })
+    }))
+
+  it.effect.each([
+    { what: "a program that fails", text: block("5"), reward: 0, format: true },
+    { what: "no block of code", text: "RIGHT", reward: -0.1, format: false },
+    { what: "the last of two blocks", text: `${block("RIGHT")}\n${block("5")}`, reward: 0, format: true }
+  ])("earns $reward for $what", ({ format, reward, text }) =>
+    Effect.gen(function*() {
+      const { stepReward, transitions } = yield* play({}, text)
+      assert.closeTo(stepReward, reward, 1e-12)
+      assert.deepStrictEqual(transitions[0]?.metrics["format"], EnvMetric.rate(format))
+    }))
+
+  it.effect("says of a solution whether it passes, and nothing of the hidden tests", () =>
+    Effect.gen(function*() {
+      const { stepReward, transitions } = yield* play(
+        { form: "check" },
+        call("check_solution", { code: "5" }),
+        block("RIGHT")
+      )
+      assert.strictEqual(stepReward, 1)
+      const said = String(transitions[0]?.logs["tool_result_0"])
+      assert.strictEqual(
+        said,
+        "{\"passed\": false, \"details\": {\"error_message\": \"Wrong Answer\", \"test\": \"2\"}}"
+      )
+    }))
+
+  it.effect("shows how an example failed, and takes the repaired program", () =>
+    Effect.gen(function*() {
+      const { stepReward, stopReason, transitions } = yield* play({ form: "repair" }, block("5"), block("RIGHT"))
+      assert.strictEqual(stepReward, 1)
+      assert.deepStrictEqual(stopReason, Option.some("max_turns"))
+      const shown = tokenizer.decode(Int32Array.from(
+        transitions[1]?.observation.chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : Array.from(chunk.tokens)) ??
+          []
+      ))
+      assert.include(shown, `Wrong Answer: input "1 1", output "5", expected "2"`)
+      assert.notInclude(shown, "SECRET")
+      assert.notInclude(shown, "HIDDEN")
+    }))
+
+  it.effect("grades a program that passes the examples at once, by the hidden tests", () =>
+    Effect.gen(function*() {
+      const { stepReward, transitions } = yield* play({ form: "repair" }, block("2"), block("RIGHT"))
+      assert.strictEqual(stepReward, 0)
+      assert.strictEqual(transitions.length, 1)
+    }))
+
+  it.effect("runs programs in a place of the model's own", () =>
+    Effect.gen(function*() {
+      const { stepReward, transitions } = yield* play(
+        { form: "python" },
+        call("run_python", { code: "print(1)" }),
+        block("RIGHT")
+      )
+      assert.strictEqual(stepReward, 1)
+      const said = String(transitions[0]?.logs["tool_result_0"])
+      assert.strictEqual(said, "{\"outcome\": \"exit code 0\", \"stdout\": \"print(1)\", \"stderr\": \"\"}")
+    }))
+})
+
+describe("a sandbox that fails", () => {
+  const error = new SandboxError.SandboxError({
+    provider: "scripted",
+    operation: "exec",
+    reason: new SandboxError.Lost({ detail: "the power failed" })
+  })
+  const failing = Sandbox.Sandbox.layerScripted({ run: () => Effect.fail(error) })
+  const group = (form: CodeEnv.Form) => ({
+    key: "sum",
+    size: 2,
+    tags: [],
+    open: Effect.succeed({
+      makeEnv: () =>
+        Effect.flatMap(
+          Renderers.byName("qwen3_instruct", tokenizer),
+          (renderer) => CodeEnv.make({ model: { renderer }, task, form })
+        )
+    })
+  })
+
+  it.effect.each(
+    [
+      { form: "single", said: block("RIGHT") },
+      { form: "check", said: call("check_solution", { code: "RIGHT" }) },
+      { form: "repair", said: block("RIGHT") },
+      { form: "python", said: call("run_python", { code: "RIGHT" }) }
+    ] as const
+  )("leaves a member of the form $form ungraded, without a reward", ({ form, said }) =>
+    Effect.gen(function*() {
+      const result = yield* Rollout.group(group(form), { act: () => Effect.succeed(sampled(said)) })
+      assert.strictEqual(result._tag, "Skipped")
+      if (result._tag !== "Skipped") return
+      assert.strictEqual(result.reason.failure, "Ungraded")
+      assert.include(JSON.stringify(result.reason), "the power failed")
+    }).pipe(Effect.provide(failing)))
+})

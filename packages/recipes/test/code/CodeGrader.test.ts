@@ -1,0 +1,160 @@
+import { CodeGrader, CodeTask } from "@effect-rl/recipes"
+import { Outcome, Sandbox, SandboxError } from "@effect-rl/sandbox"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as HostPython from "./HostPython.ts"
+
+const sums: CodeTask.Tests = {
+  _tag: "Stdin",
+  cases: [{ input: "2 3\n", output: "5\n" }, { input: "-4 4\n", output: "0\n" }]
+}
+
+const reversed: CodeTask.Tests = {
+  _tag: "Function",
+  functionName: "solve",
+  cases: [{ input: "[1, 2, 3]\n2", output: "[3, 2]" }, { input: "[]\n5", output: "[]" }]
+}
+
+const asserts = (code: string, functionName = "f"): CodeTask.Tests => ({
+  _tag: "Asserts",
+  functionName,
+  setup: "",
+  code
+})
+
+const judge = (tests: CodeTask.Tests, code: string, options: CodeGrader.Options = {}) =>
+  CodeGrader.judge(tests, code, options).pipe(Effect.provide(HostPython.layer))
+
+const passes = (tests: CodeTask.Tests, code: string) => Effect.map(judge(tests, code), ({ passed }) => passed)
+
+describe.skipIf(!HostPython.isThere)("the judgement of a program", () => {
+  it.effect("passes one that prints what is expected in every case", () =>
+    Effect.gen(function*() {
+      const { passed, verdict } = yield* judge(sums, "print(sum(map(int, input().split())))")
+      assert.isTrue(passed)
+      assert.deepStrictEqual(verdict, {
+        provider: "scripted",
+        outcome: "passed",
+        digest: CodeTask.digest(sums),
+        tests: [{ name: "1", passed: true }, { name: "2", passed: true }]
+      })
+      assert.match(verdict.digest ?? "", /^[0-9a-f]{64}$/)
+    }))
+
+  it.effect("ends at the first case that fails, and says what was expected", () =>
+    Effect.gen(function*() {
+      const { passed, ran, verdict } = yield* judge(sums, "print(6)")
+      assert.isFalse(passed)
+      assert.strictEqual(verdict.outcome, "Wrong Answer")
+      const detail = String.raw`input "2 3\n", output "6\n", expected "5\n"`
+      assert.deepStrictEqual(ran, [{ name: "1", failure: "Wrong Answer", detail }])
+    }))
+
+  it.effect.each([
+    { does: "exits with a code", code: "import sys\nprint(sum(map(int, sys.stdin.read().split())))\nsys.exit(1)" },
+    { does: "guards its main part", code: "if __name__ == '__main__':\n    print(sum(map(int, input().split())))" },
+    { does: "counts on the common imports", code: "print(reduce(add, map(int, stdin.readline().split())))" },
+    { does: "opens standard input by its number", code: "print(sum(map(int, open(0).read().split())))" }
+  ])("passes a right program that $does", ({ code }) =>
+    Effect.gen(function*() {
+      assert.isTrue(yield* passes(sums, code))
+    }))
+
+  it.effect("says how a program failed", () =>
+    Effect.gen(function*() {
+      const failed = (code: string, options: CodeGrader.Options = {}) =>
+        Effect.map(judge(sums, code, options), ({ ran }) => ran)
+      const error = { name: "1", failure: "Runtime Error" } as const
+      assert.deepStrictEqual(yield* failed("1 / 0"), [{ ...error, detail: "ZeroDivisionError: division by zero" }])
+      assert.deepStrictEqual(yield* failed("def f(:"), [{ ...error, detail: "SyntaxError: invalid syntax" }])
+      assert.deepStrictEqual(yield* failed("while True: pass", { timeout: "500 millis" }), [
+        { name: "1", failure: "Time Limit Exceeded", detail: "wall time" }
+      ])
+    }))
+
+  it.effect.each([
+    "def solve(xs, k):\n    return xs[::-1][:k]",
+    "class Solution:\n    def solve(self, xs: List[int], k):\n        return tuple(reversed(xs))[:k]",
+    "def solve(xs, k):\n    print('noise')\n    return xs[::-1][:k]"
+  ])("passes a right function: %j", (code) =>
+    Effect.gen(function*() {
+      assert.isTrue(yield* passes(reversed, code))
+    }))
+
+  it.effect.each([
+    "def solve(xs, k):\n    return xs",
+    "def other(xs, k):\n    return xs[::-1][:k]",
+    "def solve(xs, k):\n    print('[3, 2]')",
+    "import os\ndef solve(xs, k):\n    os._exit(0)",
+    "def solve(xs, k):\n    return set(xs)"
+  ])("fails a wrong function: %j", (code) =>
+    Effect.gen(function*() {
+      assert.isFalse(yield* passes(reversed, code))
+    }))
+
+  it.effect("runs assertions on the answers of the program, without the program", () =>
+    Effect.gen(function*() {
+      const tests = asserts("assert f(2) == 4\nassert f(f(3)) == 81\nassert [f(i) for i in range(3)] == [0, 1, 4]")
+      assert.isTrue(yield* passes(tests, "def f(x):\n    return x * x"))
+      const { verdict } = yield* judge(tests, "def f(x):\n    return 2 * x")
+      assert.strictEqual(verdict.outcome, "Wrong Answer")
+      assert.strictEqual(verdict.tests?.[0]?.detail, "Wrong Answer: AssertionError: ")
+    }))
+
+  it.effect("runs the function check of HumanEval, with values that JSON does not have", () =>
+    Effect.gen(function*() {
+      const tests = asserts(
+        "import math\ndef check(candidate):\n" +
+          "    assert candidate((1, 2)) == {1, 2}\n    assert math.isclose(candidate(()) or 0.5, 0.5)\n" +
+          "    try:\n        candidate(None)\n        assert False\n    except TypeError:\n        pass\n"
+      )
+      assert.isTrue(yield* passes(tests, "def f(xs):\n    return set(xs)"))
+      assert.isFalse(yield* passes(tests, "def f(xs):\n    return list(xs or [])"))
+    }))
+
+  it.effect("compares floats of HumanEval+ whether or not NumPy is there", () =>
+    Effect.gen(function*() {
+      const tests = asserts(
+        "import numpy as np\ndef check(candidate):\n    for x, y in [(1.0, 0.5), (3.0, 1.5000001)]:\n" +
+          "        assert candidate(x) == y or np.allclose(candidate(x), y, rtol=1e-07, atol=1e-6)\n"
+      )
+      assert.isTrue(yield* passes(tests, "def f(x):\n    return x / 2"))
+      assert.isFalse(yield* passes(tests, "def f(x):\n    return x / 2.1"))
+    }))
+
+  it.effect("refuses tests that it cannot run", () =>
+    Effect.gen(function*() {
+      const refused = (tests: CodeTask.Tests) =>
+        Effect.map(Effect.flip(judge(tests, "def f(x):\n    return x")), ({ message }) => message)
+      assert.strictEqual(yield* refused({ _tag: "Stdin", cases: [] }), "the tests cannot be run: there are none")
+      assert.include(yield* refused(asserts("assert f(lambda: 1)")), "they pass f values that are no data")
+      const noJson: CodeTask.Tests = { _tag: "Function", functionName: "f", cases: [{ input: "{", output: "1" }] }
+      assert.include(yield* refused(noJson), "the input { is not JSON")
+    }))
+})
+
+describe("a sandbox that fails", () => {
+  const lost = new SandboxError.SandboxError({
+    provider: "scripted",
+    operation: "exec",
+    reason: new SandboxError.Lost({ detail: "the power failed" })
+  })
+
+  it.effect("is tried once more, and then is an error and no judgement", () => {
+    let runs = 0
+    const failing = Sandbox.Sandbox.layerScripted({ run: () => Effect.suspend(() => (runs++, Effect.fail(lost))) })
+    return Effect.gen(function*() {
+      assert.strictEqual(yield* Effect.flip(CodeGrader.judge(sums, "")), lost)
+      assert.strictEqual(runs, 2)
+    }).pipe(Effect.provide(failing))
+  })
+
+  it.effect("is not taken for a program that was killed", () => {
+    const ended = { stdout: new Uint8Array(0), stderr: new Uint8Array(0), wallMillis: 0 }
+    const killing = Sandbox.Sandbox.layerScripted({ run: () => Effect.succeed(Outcome.Killed(ended)) })
+    return Effect.gen(function*() {
+      const error = yield* Effect.flip(CodeGrader.judge(sums, ""))
+      assert.strictEqual(error.message, "scripted: exec: the sandbox was lost: the program was killed from outside")
+    }).pipe(Effect.provide(killing))
+  })
+})
