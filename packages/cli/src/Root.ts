@@ -133,6 +133,11 @@ const verbs = {
     "List, download, publish and delete checkpoints, of a run or on a service",
     () => import("./checkpoints/CheckpointsCommand.ts").then(({ checkpoints }) => Effect.succeed(checkpoints))
   ),
+  validate: verb(
+    "Check",
+    "Check a recipe's problems: the reference answer has to be right, and the empty one wrong",
+    (args) => import("./validate/ValidateCommand.ts").then(({ make }) => make(args))
+  ),
   doctor: verb(
     "Check",
     "Check that a backend, a model, its tokenizer and its renderer work together",

@@ -62,23 +62,25 @@ export interface TaskOptions<E, R> {
 }
 
 /** The task of a reinforcement learning run. */
-export const task = Effect.fnUntraced(function*<E, R>({ answerTo, emptyAnswer, options, turns = 1 }: TaskOptions<E, R>) {
-  const { run } = yield* RunOptions.resolve(options)
-  const { maxTokens } = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling, "sampling")
-  const task: Task<E | Rl.Error, R> = {
-    model: options.model,
-    run: Rl.run(options),
-    check: Rl.validate(options),
-    dataset: options.dataset,
-    evaluators: options.run?.evaluators ?? [],
-    maxTokens,
-    settings: run,
-    turns,
-    answerTo: answerTo ?? (() => Option.none()),
-    ...(emptyAnswer !== undefined && { emptyAnswer })
+export const task = Effect.fnUntraced(
+  function*<E, R>({ answerTo, emptyAnswer, options, turns = 1 }: TaskOptions<E, R>) {
+    const { run } = yield* RunOptions.resolve(options)
+    const { maxTokens } = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling, "sampling")
+    const task: Task<E | Rl.Error, R> = {
+      model: options.model,
+      run: Rl.run(options),
+      check: Rl.validate(options),
+      dataset: options.dataset,
+      evaluators: options.run?.evaluators ?? [],
+      maxTokens,
+      settings: run,
+      turns,
+      answerTo: answerTo ?? (() => Option.none()),
+      ...(emptyAnswer !== undefined && { emptyAnswer })
+    }
+    return task
   }
-  return task
-})
+)
 
 /** Includes the name of the model to train. */
 export interface BaseSettings {

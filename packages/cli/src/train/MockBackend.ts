@@ -26,6 +26,9 @@ const end = ([stop]: Sampling.Stop = []): ReadonlyArray<number> =>
 const say = (prompt: string, answer: string) =>
   tokenizer.encode(prompt.includes("\\boxed") ? `\\boxed{${answer}}` : answer)
 
+/** Which samples have the right answer: those with an even seed, or all. */
+export type Right = "half" | "all"
+
 /** Only the last four digits of a seed matter. */
 const seeds = 10_000
 
@@ -35,6 +38,7 @@ const seeds = 10_000
  */
 const respond = (
   answerTo: AnswerTo,
+  right: Right,
   { params, prompt }: Sampling.SampleRequest,
   index: number
 ): Sampling.SampledTokens => {
@@ -42,7 +46,7 @@ const respond = (
   const seed = (params.seed ?? 0) + index
   const said = Option.match(answerTo(question), {
     onNone: () => `${seed % seeds} is all that a script can say`,
-    onSome: (answer) => seed % 2 === 0 ? answer : "unknown"
+    onSome: (answer) => right === "all" || seed % 2 === 0 ? answer : "unknown"
   })
   const whole = [...say(question, said), ...end(params.stop)]
   const tokens = Int32Array.from(whole.slice(0, params.maxTokens))
@@ -53,12 +57,12 @@ const respond = (
   }
 }
 
-const script = (answerKey: Ref.Ref<AnswerTo>): Script.Script => ({
+const script = (answerKey: Ref.Ref<AnswerTo>, right: Right): Script.Script => ({
   models: Object.fromEntries(ModelRegistry.models.map(({ name }) => [name, { contextLength: 131_072 }])),
   tokenizer,
   sample: (request) =>
     Effect.map(Ref.get(answerKey), (answerTo) => ({
-      sequences: Array.from({ length: request.numSamples ?? 1 }, (_, index) => respond(answerTo, request, index))
+      sequences: Array.from({ length: request.numSamples ?? 1 }, (_, index) => respond(answerTo, right, request, index))
     }))
 })
 
@@ -76,9 +80,9 @@ const resumable = (model: string) =>
         )
     }))
 
-export const layer = (model: string) =>
+export const layer = (model: string, right: Right = "half") =>
   Layer.unwrap(Effect.map(AnswerKey, (answerKey) =>
     Layer.effect(Tinker.Tinker, resumable(model)).pipe(
-      Layer.provide(ScriptedTinker.layer(script(answerKey))),
+      Layer.provide(ScriptedTinker.layer(script(answerKey, right))),
       Layer.merge(TestTokenizer.layer(tokenizer))
     )))

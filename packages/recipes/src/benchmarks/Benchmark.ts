@@ -10,7 +10,7 @@ import {
 import type { RolloutError } from "@effect-rl/core/program"
 import type { Renderer } from "@effect-rl/core/renderers"
 import type { Hub, HubError, RowError } from "@effect-rl/files"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import type * as Path from "effect/Path"
 import * as Stream from "effect/Stream"

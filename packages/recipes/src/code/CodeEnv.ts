@@ -39,7 +39,7 @@ export const turns: Readonly<Record<Form, number>> = { single: 1, check: 2, repa
 const ungraded = <A, E extends CodeGrader.Error, R>(judging: Effect.Effect<A, E, R>) =>
   Effect.catch(judging, (error) => Effect.die(new Grader.GraderThrew({ detail: error.message, cause: error })))
 
-const judge = ({ task, ...options }: Options, tests: CodeTask.Tests, code: string) =>
+const judge = (options: Options, tests: CodeTask.Tests, code: string) =>
   ungraded(CodeGrader.judge(tests, code, options))
 
 const explain = ({ failure, ran }: CodeGrader.Judgement) =>

@@ -5,7 +5,7 @@
  * case, and what it printed or returned is compared here. Assertions run in another sandbox, in which the program's answers are data. So
  * a program can forge its own answers alone, and has to forge the right ones.
  */
-import { Score } from "@effect-rl/core"
+import type { Score } from "@effect-rl/core"
 import { PythonJson } from "@effect-rl/core/renderers"
 import { Outcome, Sandbox, SandboxError, SandboxFiles } from "@effect-rl/sandbox"
 import * as Duration from "effect/Duration"
@@ -69,7 +69,7 @@ const mostOutput = 16 * 1024 * 1024
 /** At most this many rounds of calls, each of which answers those that the last one asked for. */
 const mostRounds = 64
 
-/** Fails a text where it is too long for a record. */
+/** A text cut to a length that fits into a record. */
 const short = (text: string, length = 200) => text.length <= length ? text : `${text.slice(0, length)}…`
 
 /** A grader's sandbox with these files. */

@@ -46,7 +46,10 @@ const settings = Schema.Struct({
 
 type Settings = typeof settings.Type
 
-const group = (model: ChatModel.ChatModel, { form, problems, testTimeout: timeout }: Settings, size: number) => (task: CodeTask) => ({
+const group = (model: ChatModel.ChatModel, { form, problems, testTimeout: timeout }: Settings, size: number) =>
+(
+  task: CodeTask
+) => ({
   key: task.id,
   size,
   tags: [problems],
@@ -99,7 +102,8 @@ export const codeRl = Recipe.make({
   runsCode: true,
   sample: { problems: "programs" },
   onEngine: {
-    says: "a short run on effect-rl/tiny-128 shows how the recipe works; this model does not write Python, and will not learn. " +
+    says:
+      "a short run on effect-rl/tiny-128 shows how the recipe works; this model does not write Python, and will not learn. " +
       "Name a model that does with --model",
     settings: {
       model: "effect-rl/tiny-128",
@@ -111,7 +115,8 @@ export const codeRl = Recipe.make({
       evalEvery: 0
     },
     withSmolLm2: {
-      says: "a short run on SmolLM2 shows how the recipe works; it writes few right programs, and rewards will hardly move",
+      says:
+        "a short run on SmolLM2 shows how the recipe works; it writes few right programs, and rewards will hardly move",
       settings: { model: "smollm2", learningRate: 3e-4 }
     }
   },

@@ -3,9 +3,12 @@ import * as PythonText from "@effect-rl/core/renderers/text/PythonText"
 import * as Option from "effect/Option"
 import * as PythonNumber from "../grading/PythonNumber.ts"
 
+const lineEnds = "[\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029]"
+const lineEnd = new RegExp(`\\r\\n|${lineEnds}`)
+
 /** Python's `splitlines()`. */
 const splitLines = (text: string): ReadonlyArray<string> => {
-  const lines = text.split(/\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/)
+  const lines = text.split(lineEnd)
   return lines.at(-1) === "" ? lines.slice(0, -1) : lines
 }
 

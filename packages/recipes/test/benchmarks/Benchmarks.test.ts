@@ -11,7 +11,7 @@ const noHub = Layer.succeed(
   Hub.Hub,
   Hub.Hub.of({ commit: () => Effect.die("asks the hub"), file: () => Effect.die("asks the hub") })
 )
-const files = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, noHub)
+const files = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, noHub, HostPython.layer)
 
 /** A folder whose `test.jsonl` holds the rows. */
 const folderOf = Effect.fnUntraced(function*(rows: ReadonlyArray<unknown>) {
@@ -119,7 +119,7 @@ layer(files)("Benchmarks", (it) => {
       const [right, wrong] = [`\`\`\`python\n${row.code}\n\`\`\``, "```python\ndef double(n):\n  return n\n```"]
       assert.isTrue(yield* verdict(question, `${right}\n${wrong}`))
       assert.isFalse(yield* verdict(question, `${wrong}\n${right}`))
-    }).pipe(Effect.provide(HostPython.layer)))
+    }))
 
   it.effect("does not know other names", () =>
     Effect.sync(() => assert.isTrue(Option.isNone(Benchmarks.byName("unheard")))))

@@ -1,0 +1,67 @@
+/** `effect-rl validate <recipe>`: whether its problems tell right answers from none. */
+import { Hub } from "@effect-rl/files"
+import { type Recipe, Recipes, TrainingSettings } from "@effect-rl/recipes"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as RecipeSandbox from "../RecipeSandbox.ts"
+import { Output } from "../terminal/Output.ts"
+import { RunLog } from "../terminal/RunLog.ts"
+import * as RunLogger from "../terminal/RunLogger.ts"
+import * as OwnRecipe from "../train/OwnRecipe.ts"
+import * as SettingFlags from "../train/SettingFlags.ts"
+import * as ValidateRun from "./ValidateRun.ts"
+
+const flags = {
+  limit: Flag.Int("limit").pipe(
+    Flag.filter((value) => value >= 1, () => "a whole number from 1 on"),
+    Flag.withMetavar("number"),
+    Flag.withDescription("Only this many problems to train on, beside those that are held out (default: all)"),
+    Flag.optional
+  ),
+  json: Flag.Boolean("json").pipe(
+    Flag.withDescription("Write one JSON record per problem in place of text"),
+    Flag.withDefault(false)
+  )
+}
+
+/** The settings of the task itself, the model and the seed. */
+const own = (all: ReturnType<typeof SettingFlags.of>) =>
+  Object.fromEntries(
+    Object.entries(all).filter(([name]) => name === "model" || name === "seed" || !TrainingSettings.names.has(name))
+  )
+
+const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recipe.name) =>
+  Command.make(
+    name,
+    { settings: own(SettingFlags.of(recipe.settings)), ...flags },
+    ({ json, limit, settings }) =>
+      recipe.configure({ ...recipe.sample, ...SettingFlags.given(settings) }).pipe(
+        Effect.flatMap((configured) =>
+          ValidateRun.run(recipe.name, configured, Option.getOrElse(limit, () => Number.POSITIVE_INFINITY))
+        ),
+        Effect.provide([
+          Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer({ json }), RunLog.layerNone)),
+          Hub.Hub.layer,
+          RecipeSandbox.layer(recipe)
+        ])
+      )
+  ).pipe(Command.withDescription(recipe.description))
+
+/** A command for each recipe, and for the user's own module where the arguments name one. */
+export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
+  const file = OwnRecipe.named("validate", args)
+  const owned = file === undefined ? [] : [commandOf(yield* OwnRecipe.loadRecipe(file), file)]
+  return Command.make("validate").pipe(
+    Command.withSubcommands([...Recipes.all.map((recipe) => commandOf(recipe)), ...owned]),
+    Command.withExamples([
+      { command: "effect-rl validate code_rl", description: "The made-up programs, in a sandbox" },
+      {
+        command: "effect-rl validate ./my-recipe.ts --limit 20",
+        description: "Twenty problems of a recipe of one's own"
+      }
+    ])
+  )
+})

@@ -1,0 +1,124 @@
+/** One `validate` command: every problem of a recipe, answered by its reference and by nothing. */
+import { ChatModel, type EnvGroupBuilder, Evaluator, Tinker } from "@effect-rl/core"
+import { Weights } from "@effect-rl/core/backend"
+import { Trajectory } from "@effect-rl/core/environments"
+import { GroupResult } from "@effect-rl/core/program"
+import type { Recipe } from "@effect-rl/recipes"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { Output } from "../terminal/Output.ts"
+import * as Untrusted from "../terminal/Untrusted.ts"
+import * as AnswerKey from "../train/AnswerKey.ts"
+import * as MockBackend from "../train/MockBackend.ts"
+
+/** Problems that no reference answer solves, or that an empty answer does. */
+export class InvalidProblems extends Schema.TaggedError<InvalidProblems>()("InvalidProblems", {
+  recipe: Schema.String,
+  invalid: Schema.Int,
+  problems: Schema.Int
+}) {
+  override get message() {
+    return `${this.recipe}: ${this.invalid} of ${this.problems} problems do not tell a right answer from none`
+  }
+}
+
+/** A problem that was answered. */
+interface Answered {
+  readonly evaluation: string
+  readonly problem: number
+  readonly correct: boolean
+  readonly reward: number
+  readonly detail: string
+}
+
+/** Which answer is given: the reference, or one that does nothing. */
+type Given = "reference" | "empty"
+
+/** Lines about problems, of each evaluation at most. */
+const most = 20
+
+/** The problems to train on, each once. */
+const training = Effect.fnUntraced(
+  function*<E, R>({ dataset, maxTokens }: Recipe.Task<E, R>, seed: number, limit: number) {
+    const groups = new Map<string, EnvGroupBuilder.EnvGroupBuilder<E, R>>()
+    for (let index = 0; index < dataset.length && groups.size < limit; index++) {
+      const batch = (yield* dataset.batch(index, seed)).filter(({ coupled }) => coupled !== true)
+      const fresh = batch.filter(({ key }) => !groups.has(key))
+      if (fresh.length === 0) break
+      for (const group of fresh) groups.set(group.key, { ...group, size: 1 })
+    }
+    return Evaluator.testSet({ name: "training", groups: [...groups.values()].slice(0, limit), maxTokens })
+  }
+)
+
+const answeredIn = ({ groups, name }: Evaluator.Evaluation): ReadonlyArray<Answered> =>
+  groups.map((group, problem) => {
+    const [, trajectory] = GroupResult.isSkipped(group) ? [] : GroupResult.survivors(group)[0] ?? []
+    const detail = GroupResult.isSkipped(group) ? group.reason.message : ""
+    return {
+      evaluation: name,
+      problem,
+      correct: trajectory !== undefined && Trajectory.isCorrect(trajectory) === true,
+      reward: trajectory?.stepReward ?? NaN,
+      detail: trajectory?.transitions.at(-1)?.score?.explanation ?? detail
+    }
+  })
+
+/** Every problem of the recipe with one kind of answer. */
+const answer = Effect.fnUntraced(function*<E, R>(
+  { build, model: name, seed }: Recipe.Configured<E, R>,
+  given: Given,
+  limit: number
+) {
+  const model = yield* ChatModel.resolve(name)
+  const task = yield* build(model)
+  yield* AnswerKey.AnswerKey.set(given === "reference" ? task.answerTo : () => Option.some(task.emptyAnswer ?? ""))
+  const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: name }))
+  const weights = Weights.fromSamplingClient(client)
+  const evaluators = [yield* training(task, seed, limit), ...task.evaluators]
+  const answered: Array<Answered> = []
+  for (const evaluator of evaluators) answered.push(...answeredIn(yield* evaluator.evaluate(weights)))
+  return answered
+}, Effect.scoped)
+
+/** Whether a problem behaves as it has to. */
+const isValid = (given: Given) => ({ correct, reward }: Answered) =>
+  given === "reference" ? correct : !correct && reward <= 0
+
+const lines = (given: Given, answered: ReadonlyArray<Answered>) =>
+  [...new Set(answered.map(({ evaluation }) => evaluation))].flatMap((evaluation) => {
+    const all = answered.filter((one) => one.evaluation === evaluation)
+    const invalid = all.filter((one) => !isValid(given)(one))
+    const what = given === "reference" ? "right with the reference answer" : "right with an empty answer"
+    const right = all.filter(({ correct }) => correct).length
+    return [
+      `${Untrusted.show(evaluation)}: ${right} of ${all.length} problems ${what}`,
+      ...invalid.slice(0, most).map(({ detail, problem, reward }) =>
+        `  problem ${problem}: reward ${reward}${detail === "" ? "" : `, ${Untrusted.show(detail)}`}`
+      )
+    ]
+  })
+
+/** Answers every problem both ways, and fails where one of them does not behave as it has to. */
+export const run = Effect.fn("ValidateRun.run")(function*<E, R>(
+  recipe: string,
+  configured: Recipe.Configured<E, R>,
+  limit: number
+) {
+  const output = yield* Output
+  const backend = Layer.provideMerge(MockBackend.layer(configured.model, "all"), AnswerKey.AnswerKey.layer)
+  const invalid = new Set<string>()
+  let problems = 0
+  for (const given of ["reference", "empty"] as const) {
+    const answered = yield* Effect.provide(answer(configured, given, limit), backend)
+    problems = answered.length
+    for (const one of answered) {
+      if (!isValid(given)(one)) invalid.add(`${one.evaluation}/${one.problem}`)
+      yield* output.record({ type: "validated", given, ...one })
+    }
+    yield* output.lines(lines(given, answered))
+  }
+  if (invalid.size > 0) return yield* new InvalidProblems({ recipe, invalid: invalid.size, problems })
+}, Effect.tapError(Output.recordError))
