@@ -1,0 +1,18 @@
+/** The sandboxes of this machine that hold hostile code, and what it lacks for the others, in words. */
+import { Bubblewrap } from "@effect-rl/sandbox"
+import { Effect, Layer } from "effect"
+
+const layers = { bubblewrap: Bubblewrap.layer() }
+
+export const all = await Promise.all(
+  Object.entries(layers).map(async ([name, layer]) => ({
+    name,
+    layer,
+    lacks: await Effect.runPromise(
+      Layer.build(layer).pipe(
+        Effect.scoped,
+        Effect.match({ onFailure: ({ message }) => message, onSuccess: () => undefined })
+      )
+    )
+  }))
+)
