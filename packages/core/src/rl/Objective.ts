@@ -7,6 +7,7 @@
 import * as Arr from "effect/Array"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { CustomLoss } from "../backend/TrainingClient.ts"
 import type { Weights } from "../backend/Weights.ts"
@@ -36,14 +37,14 @@ const clipping = (loss: Loss.Loss<"PolicyTokens">): IsClipped | undefined => {
 type Data = NonEmptyReadonlyArray<TrainingDatum>
 
 /** A loss with the name and configuration that identify it in a run's records. */
-export interface Objective {
+export interface Objective<out E = never, out R = never> {
   readonly name: string
   readonly config: JsonObject
   /** The passes over the data of an iteration's updates, one for each, in order. The weights are those before the first update. */
   readonly passes: (
     parts: ReadonlyArray<Data>,
     weights: Weights
-  ) => Effect.Effect<ReadonlyArray<Pass.Pass>, TinkerError>
+  ) => Effect.Effect<ReadonlyArray<Pass.Pass>, TinkerError | E, R>
   /** Absent where the loss clips no ratio, or is not known to. */
   readonly isClipped?: IsClipped | undefined
 }
@@ -69,22 +70,36 @@ const expressed = <X extends LossExpression.Extras>(
     : named(expression.equivalent)
 
 /** The objective of a loss of the backend's or of an expression. */
-export const from = (
-  loss: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective
-): Objective => {
+export const from = <E, R>(
+  loss: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective<E, R>
+): Objective<E, R> => {
   if ("passes" in loss) return loss
   return "scope" in loss
     ? { ...expressed(loss), passes: each((data) => Pass.expression(data, loss)) }
     : { ...named(loss), passes: each((data) => Pass.make(data, loss)) }
 }
 
-/** An expression that reads more than the datum: `examples` gives the data of an update with their extras, in order. */
-export const reading = <X extends LossExpression.Extras>(
+/**
+ * An expression that reads more than the datum: `examples` gives the data of an update with their extras, in order. It may ask other
+ * models, or the weights as they are before the iteration's first update.
+ *
+ * @example
+ * const decoupled = Objective.reading(PolicyLoss.decoupled(), (data, weights) =>
+ *   Effect.map(weights.sampler, ({ step }) => Objective.interpolated(data, step)))
+ */
+export const reading = <X extends LossExpression.Extras, E, R>(
   expression: LossExpression.LossExpression<X>,
-  examples: (data: Data) => NonEmptyReadonlyArray<LossExpression.Example<X>>
-): Objective => ({
+  examples: (
+    data: Data,
+    weights: Weights
+  ) => Effect.Effect<NonEmptyReadonlyArray<LossExpression.Example<X>>, E, R | Scope.Scope>
+): Objective<E, Exclude<R, Scope.Scope>> => ({
   ...expressed(expression),
-  passes: each((data) => Pass.expression(examples(data), expression))
+  passes: (parts, weights) =>
+    Effect.scoped(Effect.forEach(
+      parts,
+      (data) => Effect.map(examples(data, weights), (read) => Pass.expression(read, expression))
+    ))
 })
 
 /**
@@ -121,7 +136,7 @@ export const observed = (data: Data) =>
  * @see `PolicyLoss.withObservations`
  */
 export const withObservations = (options: PolicyLoss.ObservationOptions = {}): Objective =>
-  reading(PolicyLoss.withObservations(options), observed)
+  reading(PolicyLoss.withObservations(options), (data) => Effect.sync(() => observed(data)))
 
 /** The data of an update with the extras of `PolicyLoss.decoupled`, given the optimizer steps before it. */
 export const interpolated = (data: Data, step: number) =>

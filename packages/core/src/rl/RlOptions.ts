@@ -113,14 +113,14 @@ export interface UpdateOptions<out CE, out CR> extends Schema.Codec.Encoded<type
   /** A constant rate or a schedule; default 1e-4. */
   readonly learningRate?: number | LearningRate.LearningRate
   /** A loss of the backend's, an expression, or an `Objective` for what needs more; default `Loss.importanceSampling`. */
-  readonly loss?: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective.Objective
+  readonly loss?: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective.Objective<CE, CR>
   /** Default `Credit.groupRelative(Advantage.centered)`. */
   readonly credit?: Credit.Credit<CE, CR>
 }
 
 /**
  * Each part is the options of the layer it is for. Errors and requirements come from the dataset's environments (E, R), the
- * evaluators (EE, ER), the hooks (HE, HR) and the credit (CE, CR).
+ * evaluators (EE, ER), the hooks (HE, HR), and the credit and the loss (CE, CR).
  *
  * @example
  * const run = Rl.run({
@@ -166,7 +166,7 @@ export interface Resolved<E, R, CE, CR> {
   readonly sampling: Policy.SamplingOptions
   readonly learningRate: LearningRate.LearningRate
   readonly adam: typeof Adam.AdamSettings.Type
-  readonly loss: Objective.Objective
+  readonly loss: Objective.Objective<CE, CR>
   readonly credit: Credit.Credit<CE, CR>
   readonly kl: typeof KlPenalty.KlSettings.Type
   readonly substeps: number

@@ -5,7 +5,7 @@ import type { TrainingData } from "@effect-rl/core/program"
 import * as Pass from "@effect-rl/core/run/Pass"
 import type { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Array, Effect, Stream } from "effect"
+import { Array, Context, Data, Effect, Stream } from "effect"
 import * as Task from "./Task.ts"
 
 type UpdateLoss = NonNullable<NonNullable<Rl.Options["update"]>["loss"]>
@@ -29,6 +29,17 @@ const identity = (records: ReadonlyArray<RunRecord.RunRecord>) => {
 
 const { exp, mul, neg, sub } = LossTerm
 
+/** REINFORCE with a penalty of its own on the distance from other log-probabilities. */
+const anchored = LossExpression.make(
+  "anchored",
+  { extras: { anchor: "token" } },
+  ({ advantages, anchor, logprobs }) => neg(mul(logprobs, sub(advantages, sub(logprobs, anchor))))
+)
+
+class Anchors extends Context.Service<Anchors, { readonly value: number }>()("test/Anchors") {}
+
+class NoAnchors extends Data.TaggedError("NoAnchors")<{}> {}
+
 const reinforce = (scale: number) =>
   LossExpression.make(
     "reinforce",
@@ -36,6 +47,36 @@ const reinforce = (scale: number) =>
     ({ advantages, logprobs, samplerLogprobs }, { scale }) =>
       neg(mul(scale, exp(sub(logprobs, samplerLogprobs)), advantages))
   )
+
+describe("Objective.reading", () => {
+  const constant = (data: Parameters<Objective.Objective["passes"]>[0][number], value: number) =>
+    Array.map(data, (datum) => ({
+      ...datum,
+      extras: { anchor: new Float32Array(datum.inputs.targetTokens.length).fill(value) }
+    }))
+
+  it.effect("reads what a service of the run gives, and the weights before the update", () =>
+    Effect.gen(function*() {
+      const steps: Array<number> = []
+      const loss = Objective.reading(anchored, (data, weights) =>
+        Effect.gen(function*() {
+          steps.push((yield* weights.sampler).step)
+          return constant(data, (yield* Anchors).value)
+        }))
+      const options = yield* Task.options({ epochs: 1 })
+      const records = yield* Stream.runCollect(Rl.run({ ...options, update: { learningRate: 1e-2, loss } }))
+      assert.deepStrictEqual(steps, [0, 1])
+      assert.deepStrictEqual(passes(records)[0], { datums: 8, loss: "anchored", route: "two-pass" })
+    }).pipe(Effect.provideService(Anchors, { value: -1 }), Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("fails the run with its own error", () =>
+    Effect.gen(function*() {
+      const loss = Objective.reading(anchored, () => Effect.fail(new NoAnchors()))
+      const options = yield* Task.options({ epochs: 1 })
+      const error = yield* Effect.flip(Stream.runDrain(Rl.run({ ...options, update: { loss } })))
+      assert.strictEqual(error._tag, "NoAnchors")
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
 
 describe("Rl.run with a loss", () => {
   it.effect("asks the backend by name for a loss that it has, also where that is given as an expression", () =>
