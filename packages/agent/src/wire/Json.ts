@@ -19,11 +19,6 @@ export type SequenceId = typeof SequenceId.Type
 /** Marks the digits of a large number while they are a string; no text from a client contains it. */
 const mark = `${randomUUID()}:`
 
-/** A string, which is left as it is, or a whole number of at least 16 digits. */
-const stringOrLarge = /"[^"\\]*(?:\\.[^"\\]*)*"|(?<=[[:,\s]|^)-?\d{16,}(?=[\s,\]}]|$)/g
-
-const marked = (text: string) => text.replace(stringOrLarge, (found) => found[0] === "\"" ? found : `"${mark}${found}"`)
-
 /** Reading a number of millions of digits takes minutes; a client's largest are seeds and ids of 64 bits. */
 const mostDigits = 40
 
@@ -96,6 +91,25 @@ const endOfString = (text: string, start: number) => {
 
 /** Digits of a number that may be beyond 2^53. */
 const digitsOfLarge = 16
+
+const large = /(?<=[[:,\s]|^)-?\d{16,}(?=[\s,\]}]|$)/g
+
+/** The text with its large numbers marked, and its strings as they are; what has no room for a large number is not taken apart. */
+const marked = (text: string) => {
+  const parts: Array<string> = []
+  let taken = 0
+  for (let from = 0;;) {
+    const quoteAt = text.indexOf("\"", from)
+    const end = quoteAt < 0 ? text.length : quoteAt
+    if (end - from >= digitsOfLarge) {
+      const between = text.slice(from, end)
+      parts.push(text.slice(taken, from), between.replace(large, (digits) => `"${mark}${digits}"`))
+      taken = end
+    }
+    if (quoteAt < 0) return parts.join("") + text.slice(taken)
+    from = endOfString(text, quoteAt) + 1
+  }
+}
 
 /** Whether the digits after this position are the beginning of a number, not of its fraction or exponent. */
 const beginsNumber = (text: string, before: number) => {

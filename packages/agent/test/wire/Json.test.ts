@@ -63,6 +63,13 @@ describe("JSON bodies", () => {
       assert.deepStrictEqual(calls.map((given) => given.length), [1, 1])
     }))
 
+  it.effect("with a large number may have strings of millions of escapes", () =>
+    Effect.gen(function*() {
+      const text = "\n\"".repeat(2_000_000)
+      const value = yield* Json.parse(`{"text":${JSON.stringify(text)},"seed":12345678901234567890}`)
+      assert.deepStrictEqual(value, { text, seed: 12345678901234567890n })
+    }))
+
   it.effect("have whole numbers of at most 40 digits: reading millions of them takes minutes", () =>
     Effect.gen(function*() {
       const longest = "9".repeat(40)
