@@ -276,6 +276,22 @@ describe("Credit.klPenalty", () => {
       }
     }))
 
+  it.effect("says nothing of forbidden tokens where there are none", () =>
+    Effect.gen(function*() {
+      const teacher = answering([-1])
+      for (
+        const credit of [
+          Credit.klPenalty({ reference: teacher, coefficient: 1 })(relative),
+          Credit.distill({ teacher })
+        ]
+      ) {
+        const { metrics } = yield* credit.assign([Samples.group([1, 0])], null, Weights.absent)
+        assert.lengthOf(Object.keys(metrics), 1)
+        assert.notProperty(metrics, "kl_forbidden")
+        assert.notProperty(metrics, "teacher_forbidden")
+      }
+    }))
+
   it.effect("refuses a coefficient that is negative or not a number", () =>
     Effect.gen(function*() {
       const client = yield* reference
@@ -441,6 +457,24 @@ describe("Credit.byTag", () => {
       const assigned = yield* credit.assign([tagged("math"), tagged("code")], null, Weights.absent)
       assert.deepStrictEqual(assigned.metrics, { "teacher_kl/code": 2, "teacher_kl/math": 1 })
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
+
+  it.effect("keeps what each credit trains on again, if anything", () =>
+    Effect.gen(function*() {
+      const once = Credit.groupRelative(Advantage.centered)
+      const [group] = (yield* once.assign([tagged("math")], null, Weights.absent)).groups
+      const replayed = group?.data ?? []
+      assert.lengthOf(replayed, 2)
+      const again: Credit.Credit = {
+        ...once,
+        assign: (results, memory, weights) =>
+          Effect.map(once.assign(results, memory, weights), (assigned) =>
+            results.length === 0 ? assigned : { ...assigned, replayed })
+      }
+      const replaying = Credit.byTag({ code: once, math: again })
+      const both = yield* replaying.assign([tagged("math"), tagged("code")], null, Weights.absent)
+      assert.deepStrictEqual(both.replayed, replayed)
+      assert.notProperty(yield* replaying.assign([tagged("code")], null, Weights.absent), "replayed")
+    }))
 
   it.effect("keeps what each credit remembers", () =>
     Effect.gen(function*() {

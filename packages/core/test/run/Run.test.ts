@@ -144,6 +144,24 @@ describe("Run.stream", () => {
       ])
     }).pipe(withBackend))
 
+  it.effect("settles what is ahead before it saves, and goes on ahead otherwise", () =>
+    Effect.gen(function*() {
+      const records = yield* Stream.runCollect(run(1, { saveEvery: 3 }))
+      const told = records.flatMap((record) =>
+        record._tag === "Updated" || record._tag === "Saved" ? [`${record._tag} ${record.iteration}`] : []
+      )
+      assert.deepStrictEqual(told, [
+        "Updated 0",
+        "Updated 1",
+        "Updated 2",
+        "Saved 3",
+        "Updated 3",
+        "Updated 4",
+        "Updated 5",
+        "Saved 6"
+      ])
+    }).pipe(withBackend))
+
   it.effect("learns the same with and without iterations ahead", () =>
     Effect.gen(function*() {
       const inOrder = losses(yield* Effect.provide(Stream.runCollect(run(0)), Task.layer(), { local: true }))

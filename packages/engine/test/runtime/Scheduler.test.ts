@@ -92,6 +92,27 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(drain(scheduler), [4, 5, 4, 1])
   })
 
+  it("begins a sample only when the prompts that have begun leave rows of the step to it", () => {
+    const scheduler = new Scheduler({ sequences: 8, positions: 100, prefillRows: 4, pageSize: 1 })
+    scheduler.add(order(1, [1, 2, 3, 4, 5, 6, 7, 8, 9], { maxTokens: 3 }))
+    scheduler.add(order(2, [10, 11, 12], { maxTokens: 3 }))
+    scheduler.add(order(3, [13, 14], { maxTokens: 3 }))
+    const runningS: Array<number> = []
+    const rowsS = drain(scheduler, () => runningS.push(scheduler.stats.running))
+    assert.deepStrictEqual(runningS.slice(0, 4), [1, 1, 2, 3])
+    assert.deepStrictEqual(rowsS.slice(0, 4), [4, 4, 1 + 3, 1 + 1 + 2])
+  })
+
+  it("computes the same prompt once while it is being computed, and those of other weights beside it", () => {
+    const scheduler = new Scheduler({ sequences: 8, positions: 100, prefillRows: 6, pageSize: 1 })
+    scheduler.add(order(1, [1, 2, 3], { maxTokens: 1 }))
+    scheduler.add(order(2, [1, 2, 3], { maxTokens: 1 }))
+    scheduler.add(order(3, [1, 2, 3], { maxTokens: 1, weights: 1 }))
+    const begunS: Array<ReadonlyArray<number>> = []
+    drain(scheduler, ({ spans }) => begunS.push(spans.map(({ sample }) => sample.order.id)))
+    assert.deepStrictEqual(begunS, [[1, 3], [2]])
+  })
+
   it("asks for logits where tokens are drawn, and at every prompt position of a scored prompt", () => {
     const wantedS = (scorePrompt: boolean) => {
       const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 16, pageSize: 1 })

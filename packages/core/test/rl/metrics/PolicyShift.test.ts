@@ -65,6 +65,16 @@ describe("StepMetrics.learning", () => {
     assert.notProperty(withRatios(ratios, advantages), "optim/clipped_share")
   })
 
+  it("counts no token as clipped whose ratio is on a bound", () => {
+    for (const loss of [Loss.ppo({ clipLow: 0.8, clipHigh: 1.25 }), Loss.cispo({ clipLow: 0.8, clipHigh: 1.25 })]) {
+      const { isClipped } = Objective.from(loss)
+      for (const advantage of [-1, 1]) {
+        for (const bound of [0.8, 1.25]) assert.strictEqual(isClipped?.(bound, advantage), false)
+      }
+      assert.deepStrictEqual([isClipped?.(0.79, -1), isClipped?.(1.26, 1)], [true, true])
+    }
+  })
+
   it("counts no token as clipped whose advantage is 0, or on the side that the loss does not cut", () => {
     const clipped = (ratio: number, advantage: number) =>
       withRatios([ratio], [advantage], Loss.ppo())["optim/clipped_share"]

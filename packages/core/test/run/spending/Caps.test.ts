@@ -1,6 +1,8 @@
 /** Limits on what a run spends, beside tokens and dollars. */
 import { RunRecord } from "@effect-rl/core"
 import { Usage } from "@effect-rl/core/backend"
+import * as Spent from "@effect-rl/core/records/Spent"
+import * as Caps from "@effect-rl/core/run/spending/Caps"
 import { Call, Fault } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
@@ -142,4 +144,32 @@ describe("A soft limit", () => {
         "25 % of max_dollars 4 are spent: the run ends before it might exceed that limit"
       ])
     }).pipe(Effect.provide(answersHalf)))
+})
+
+describe("Amounts", () => {
+  const spent = { prefilled: 1, sampled: 2, trained: 4, cached: 8, judgeCalls: 16, seconds: 90, dollars: 0.5 }
+  const amounts = { max_tokens_total: 7, max_dollars: 0.5, max_minutes: 1.5, max_judge_calls: 16 }
+
+  it("are the tokens, dollars, minutes and verdicts that were spent", () => {
+    assert.deepStrictEqual(Caps.amounts(spent), amounts)
+    assert.deepStrictEqual(Caps.amounts(Spent.zero), Caps.none)
+    assert.deepStrictEqual(Caps.amounts(Usage.zero), Caps.none)
+  })
+
+  it("are added and taken away one by one", () => {
+    const twice = { max_tokens_total: 14, max_dollars: 1, max_minutes: 3, max_judge_calls: 32 }
+    assert.deepStrictEqual(Caps.add(amounts, amounts), twice)
+    assert.deepStrictEqual(Caps.add(twice, amounts, -1), amounts)
+    assert.deepStrictEqual(Caps.add(amounts, amounts, -1), Caps.none)
+  })
+
+  it("exceed a limit that they are above, not one that they reach", () => {
+    const limits = Caps.limits({ maxTokensTotal: 7, maxDollars: 0.5, maxMinutes: 1.5, maxJudgeCalls: 16 })
+    assert.deepStrictEqual(limits, amounts)
+    assert.isUndefined(Caps.exceeded(amounts, limits))
+    for (const name of Caps.names) {
+      assert.strictEqual(Caps.exceeded({ ...amounts, [name]: amounts[name] + 0.1 }, limits), name)
+    }
+    assert.isUndefined(Caps.exceeded({ ...amounts, max_tokens_total: 1e12 }, Caps.limits({})))
+  })
 })

@@ -17,7 +17,18 @@ import { Call } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Task from "../../rl/Task.ts"
-import { another, answersHalf, judged, judgedBy, lastSpent, price, reason, table, withAnother } from "../Costs.ts"
+import {
+  another,
+  answersHalf,
+  judged,
+  judgedBy,
+  lastSpent,
+  price,
+  reason,
+  table,
+  warnings,
+  withAnother
+} from "../Costs.ts"
 
 describe("What is spent", () => {
   it.effect("includes calls of judges, and the tokens that they read and write", () =>
@@ -145,5 +156,8 @@ describe("A request without a metered client", () => {
         Effect.provide(answersHalf, { local: true })
       )
       assert.notProperty(lastSpent(unknown), "dollars")
+      assert.deepStrictEqual(warnings(unknown), [
+        "\"outside\" has no price for what it is asked: dollars are unknown from here on"
+      ])
     }))
 })
