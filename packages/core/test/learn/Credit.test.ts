@@ -458,6 +458,18 @@ describe("Credit.byTag", () => {
       assert.deepStrictEqual(assigned.metrics, { "teacher_kl/code": 2, "teacher_kl/math": 1 })
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
+  it("compares the groups of a batch where one of its credits does, as credits made of others do", () => {
+    const byGroup = Credit.groupRelative(Advantage.centered)
+    const byBatch = Credit.batchRelative()
+    const isByGroup = (...credits: ReadonlyArray<Credit.Credit>) => credits.map(({ isByGroup }) => isByGroup === true)
+    assert.deepStrictEqual(isByGroup(byGroup, byBatch), [true, false])
+    const overlong = Credit.overlong({ maxTokens: 8, buffer: 4 })
+    assert.strictEqual(overlong(byGroup).isByGroup, true)
+    assert.notProperty(overlong(byBatch), "isByGroup")
+    assert.strictEqual(Credit.byTag({ code: byGroup, math: byGroup }).isByGroup, true)
+    assert.notProperty(Credit.byTag({ code: byGroup, math: byBatch }), "isByGroup")
+  })
+
   it.effect("keeps what each credit trains on again, if anything", () =>
     Effect.gen(function*() {
       const once = Credit.groupRelative(Advantage.centered)
