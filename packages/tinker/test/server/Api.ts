@@ -2,7 +2,7 @@
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as ApiKeys from "@effect-rl/tinker/server/ApiKeys"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"
-import { Effect, FileSystem, Layer } from "effect"
+import { Effect, FileSystem, Layer, Logger } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import * as Sockets from "../Sockets.ts"
 
@@ -120,3 +120,13 @@ export const saveForSampler = (model_id: string, seq_id: number, more: Body = {}
 
 export const saved = (model_id: string, seq_id: number, path: string, more: Body = {}) =>
   Effect.flatMap(post("/save_weights", { model_id, seq_id, path, ...more }), result)
+
+const isOfTestClock = (line: string) => line.startsWith("A test is using time")
+
+/** The lines that are logged meanwhile, without the one that the test clock adds where a test takes more than a second of real time. */
+export const logged = Effect.fnUntraced(function*<A, E, R>(use: Effect.Effect<A, E, R>) {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ message }) => void lines.push(String(message)))
+  yield* Effect.provide(use, Logger.layer([logger]))
+  return lines.filter((line) => !isOfTestClock(line))
+})

@@ -4,7 +4,7 @@ import type { Sampling } from "@effect-rl/core/backend"
 import { Script } from "@effect-rl/core/testing"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
-import { Deferred, Effect, FileSystem, Logger, Ref } from "effect"
+import { Deferred, Effect, FileSystem, Ref } from "effect"
 import { HttpClientRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { zstdCompressSync } from "node:zlib"
@@ -22,14 +22,6 @@ const sample = (sampling_session_id: string, seq_id: number, more: Api.Body = {}
   })
 
 const detail = ({ body }: { readonly body: Api.Body }) => String(body["detail"])
-
-/** The lines that are logged meanwhile. */
-const logged = Effect.fnUntraced(function*<A, E, R>(use: Effect.Effect<A, E, R>) {
-  const lines: Array<string> = []
-  const logger = Logger.make(({ message }) => void lines.push(String(message)))
-  yield* Effect.provide(use, Logger.layer([logger]))
-  return lines
-})
 
 const statuses = (answers: ReadonlyArray<{ readonly status: number }>) => answers.map(({ status }) => status)
 
@@ -335,7 +327,7 @@ describe("a backend that has failed", () => {
         const isWell = yield* Ref.make(true)
         const failed = new TinkerError.Unavailable({ detail: "a compute thread crashed" })
         const health = Effect.flatMap(Ref.get(isWell), (isWell) => isWell ? Effect.void : Effect.fail(failed))
-        const lines = yield* logged(
+        const lines = yield* Api.logged(
           Effect.gen(function*() {
             assert.strictEqual((yield* Api.get("/healthz")).status, 200)
             yield* Ref.set(isWell, false)
@@ -356,7 +348,7 @@ describe("silent sessions", () => {
   layer(NodeServices.layer)((it) => {
     it.effect("end together, with one line in the log", () =>
       Effect.gen(function*() {
-        const lines = yield* logged(
+        const lines = yield* Api.logged(
           Effect.gen(function*() {
             const sessions = yield* Effect.forEach(Array.from({ length: 20 }), () => Api.session)
             yield* TestClock.adjust("6 minutes")
