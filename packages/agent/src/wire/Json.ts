@@ -111,6 +111,9 @@ const marked = (text: string) => {
   }
 }
 
+/** Each takes a microsecond, where a small one takes a hundredth of it; clients send a few, as seeds and ids. */
+const mostLarge = 10_000
+
 /** Whether the digits after this position are the beginning of a number, not of its fraction or exponent. */
 const beginsNumber = (text: string, before: number) => {
   const at = text[before] === "-" ? before - 1 : before
@@ -124,11 +127,13 @@ const scan = (text: string, { names, nested, values }: Limits) => {
   let colons = 0
   let level = 0
   let beforeDigits = -1
-  let hasLarge = false
+  let larges = 0
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
     if (code >= zero && code <= nine) {
-      if (index - beforeDigits === digitsOfLarge && beginsNumber(text, beforeDigits)) hasLarge = true
+      if (index - beforeDigits === digitsOfLarge && beginsNumber(text, beforeDigits) && ++larges > mostLarge) {
+        throw new RangeError(`more than ${mostLarge} whole numbers of ${digitsOfLarge} digits and more`)
+      }
       continue
     }
     if (code === quote) index = endOfString(text, index)
@@ -143,7 +148,7 @@ const scan = (text: string, { names, nested, values }: Limits) => {
     }
     beforeDigits = index
   }
-  return hasLarge
+  return larges > 0
 }
 
 /**

@@ -70,6 +70,14 @@ describe("JSON bodies", () => {
       assert.deepStrictEqual(value, { text, seed: 12345678901234567890n })
     }))
 
+  it.effect("have at most 10,000 numbers of 16 digits and more, counted before any is read", () =>
+    Effect.gen(function*() {
+      const all = (count: number) => `[${Array.from({ length: count }, () => "-1234567890123456").join(", ")}]`
+      assert.lengthOf((yield* Json.parse(all(10_000))) as ReadonlyArray<unknown>, 10_000)
+      const { message } = yield* Effect.flip(Json.parse(all(10_001)))
+      assert.include(message, "more than 10000 whole numbers of 16 digits and more")
+    }))
+
   it.effect("have whole numbers of at most 40 digits: reading millions of them takes minutes", () =>
     Effect.gen(function*() {
       const longest = "9".repeat(40)
