@@ -24,8 +24,6 @@ export * as Story from "./story/Story.ts"
 export * as StoryReader from "./story/StoryReader.ts"
 /** Records as readers have them: as they were written, or read from JSON. */
 export * as Recorded from "./story/Recorded.ts"
-/** Shares of an iteration's groups by what their rewards teach. */
-export * as GroupVerdict from "./story/GroupVerdict.ts"
 /** The name of a group in its run, by which readers join what is recorded of it. */
 export * as GroupId from "./records/GroupId.ts"
 /** The rollouts of a recorded run with their trajectories, and what updates made of them. */

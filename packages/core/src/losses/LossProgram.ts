@@ -13,6 +13,9 @@ import { Incomputable } from "./program/TokenProgram.ts"
 
 export type { Incomputable }
 
+/** Functions of each element alone, with their slopes, by their names in torch, and the two sides of `clamp`. */
+export { type Binary, bounds, functions, type Unary } from "./program/Pointwise.ts"
+
 /** A graph that can be computed. */
 export type Compiled = TokenProgram.TokenProgram
 

@@ -16,7 +16,6 @@ import * as ExampleIteration from "../supervised/ExampleIteration.ts"
 import * as DpoLoss from "./DpoLoss.ts"
 import * as DpoOptions from "./DpoOptions.ts"
 import * as Preferences from "./Preferences.ts"
-import * as Reference from "./Reference.ts"
 
 export type { DpoOptions as Options } from "./DpoOptions.ts"
 
@@ -56,7 +55,7 @@ const program = <E, R, EE, ER>(
   ahead: 1,
   iterations: (from) =>
     Stream.unwrap(
-      Effect.map(Reference.make(options), (reference) =>
+      Effect.map(DpoOptions.make(options), (reference) =>
         Stream.range(from, options.dataset.length - 1).pipe(
           Stream.mapEffect(Effect.fnUntraced(function*(index: number) {
             const pairs = yield* options.dataset.batch(index, resolved.seed)

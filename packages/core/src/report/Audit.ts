@@ -12,13 +12,11 @@ import * as GroupResult from "../rollout/GroupResult.ts"
 import type * as Recorded from "../story/Recorded.ts"
 import * as Rollouts from "../story/Rollouts.ts"
 import * as StoryReader from "../story/StoryReader.ts"
-import * as Episode from "./audit/Episode.ts"
 import * as GroupChecks from "./audit/GroupChecks.ts"
-import type { Suspicion } from "./audit/Suspicion.ts"
-import * as Tampering from "./audit/Tampering.ts"
+import type { Suspicion } from "./audit/GroupChecks.ts"
 import * as TrendChecks from "./audit/TrendChecks.ts"
 
-export type { Suspicion } from "./audit/Suspicion.ts"
+export type { Suspicion } from "./audit/GroupChecks.ts"
 
 /** A finding and its place. */
 export interface Finding {
@@ -32,11 +30,11 @@ export interface Finding {
   readonly members: ReadonlyArray<number>
 }
 
-const groupChecks = [GroupChecks.duplicates, GroupChecks.disagreements, GroupChecks.loops, Tampering.tampering]
+const groupChecks = [GroupChecks.duplicates, GroupChecks.disagreements, GroupChecks.loops, GroupChecks.tampering]
 
 /** The suspicions that the checks of groups have about the members of one group. */
 export const group = (result: GroupResult.GroupResult): ReadonlyArray<Suspicion> => {
-  const episodes = Episode.of(result)
+  const episodes = GroupChecks.episodes(result)
   return groupChecks.flatMap((check) => check(episodes))
 }
 
@@ -58,7 +56,7 @@ export const make = (
   run: Pick<RunReader, "payload">
 ): (record: Recorded.Recorded) => Effect.Effect<ReadonlyArray<Finding>> => {
   const checks = trendChecks.map((make) => make())
-  let episodes: Array<ReadonlyArray<Episode.Episode>> = []
+  let episodes: Array<ReadonlyArray<GroupChecks.Episode>> = []
   const ofGroup = Effect.fnUntraced(function*(record: Recorded.Group) {
     const { iteration, key, sequence } = record
     const read = yield* Effect.result(Rollouts.result(run, record))
@@ -67,7 +65,7 @@ export const make = (
   })
   const suspicionsOf = (result: GroupResult.GroupResult | undefined) => {
     if (result === undefined) return []
-    episodes.push(Episode.of(result))
+    episodes.push(GroupChecks.episodes(result))
     return group(result)
   }
   const ofIteration = ({ iteration }: Recorded.Updated): ReadonlyArray<Finding> => {

@@ -50,28 +50,3 @@ export const resolve = Effect.fnUntraced(function*(
   }))
   return { minInformative, maxBatches: maxBatches ?? defaultMaxBatches }
 })
-
-/** Whether groups without a signal take no place in an update. */
-export const isOn = ({ minInformative }: Resolved) => minInformative > 0
-
-/** Groups of a whole update, given the groups of a batch. */
-export const groupsOf = (settings: Resolved, batch: number) =>
-  isOn(settings) ? Math.min(settings.minInformative, settings.maxBatches * batch) : batch
-
-/** An update that collects its groups: the size of its batch, the groups collected so far, and those filtered so far. */
-export interface Gathering {
-  readonly batch: number
-  readonly there: number
-  readonly filtered: number
-}
-
-/** Groups that the update will have: once `maxBatches` batches have been sampled, only those collected so far. */
-export const places = (settings: Resolved, { batch, filtered, there }: Gathering) => {
-  const all = groupsOf(settings, batch)
-  const isSpent = isOn(settings) && filtered + there >= settings.maxBatches * batch
-  return isSpent ? Math.min(there, all) : all
-}
-
-/** Filtered groups that are not replaced, because `maxBatches` batches have been sampled. */
-export const unreplaced = (settings: Resolved, { batch, filtered }: Gathering) =>
-  isOn(settings) ? Math.max(0, filtered + groupsOf(settings, batch) - settings.maxBatches * batch) : 0

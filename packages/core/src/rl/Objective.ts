@@ -11,15 +11,45 @@ import type * as Scope from "effect/Scope"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { CustomLoss } from "../backend/TrainingClient.ts"
 import type { Weights } from "../backend/Weights.ts"
-import * as Observations from "../learn/Observations.ts"
-import * as SamplerSteps from "../learn/SamplerSteps.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
 import * as LossExpression from "../losses/LossExpression.ts"
 import * as PolicyLoss from "../losses/PolicyLoss.ts"
 import * as Datum from "../model/Datum.ts"
 import * as Loss from "../model/Loss.ts"
+import type * as ModelInput from "../model/ModelInput.ts"
 import type { JsonObject } from "../records/Json.ts"
 import * as Pass from "../run/Pass.ts"
+
+/**
+ * Optimizer steps behind the weights that sampled each target `[T]`; −1 where the policy did not write it. A token of the policy has a
+ * log-probability even where its turn is not trained on.
+ */
+const samplerSteps = ({ inputs: { logprobs, mask }, origin: { samplerStep } }: TrainingDatum): Int32Array =>
+  Int32Array.from(logprobs, (logprob, t) => logprob === 0 && mask[t] === 0 ? -1 : samplerStep)
+
+/** 1 at positions whose input is an image. */
+const images = ({ chunks, length }: ModelInput.ModelInput): Uint8Array => {
+  const isImage = new Uint8Array(length + 1)
+  let at = 0
+  for (const chunk of chunks) {
+    const size = chunk._tag === "Image" ? chunk.expectedTokens : chunk.tokens.length
+    if (chunk._tag === "Image") isImage.fill(1, at, at + size)
+    at += size
+  }
+  return isImage
+}
+
+/**
+ * 1 on the targets `[T]` that are observations: text after the first action that the policy did not write itself. A token of the policy
+ * has a log-probability even where its turn is not trained on.
+ */
+const observationMask = ({ inputs: { logprobs, mask }, modelInput }: TrainingDatum): Float32Array => {
+  const isImage = images(modelInput)
+  const first = logprobs.findIndex((logprob) => logprob !== 0)
+  return mask.map((trained, t) =>
+    first >= 0 && t > first && trained === 0 && logprobs[t] === 0 && isImage[t + 1] === 0 ? 1 : 0
+  )
+}
 
 /** Whether a loss uses its bound in place of a token's importance ratio. */
 export type IsClipped = (ratio: number, advantage: number) => boolean
@@ -127,7 +157,7 @@ export const custom = (
 
 /** The data of an update with the extras of `PolicyLoss.withObservations`. */
 export const observed = (data: Data) =>
-  PolicyLoss.countTokens(Arr.map(data, (datum) => [datum, Observations.mask(datum)]))
+  PolicyLoss.countTokens(Arr.map(data, (datum) => [datum, observationMask(datum)]))
 
 /**
  * RL on the action tokens and cross entropy on what tools and environments answered, each divided by the number of its tokens in
@@ -142,7 +172,7 @@ export const withObservations = (options: PolicyLoss.ObservationOptions = {}): O
 export const interpolated = (data: Data, step: number) =>
   Arr.map(data, (datum) => ({
     ...datum,
-    extras: { alpha: PolicyLoss.interpolation(SamplerSteps.of(datum), step) }
+    extras: { alpha: PolicyLoss.interpolation(samplerSteps(datum), step) }
   }))
 
 /**

@@ -7,14 +7,51 @@
  * const advantages = Story.batches(story).flatMap(({ groups }) => groups.map((group) => Story.advantages(story, group)))
  */
 import * as GroupId from "../records/GroupId.ts"
-import * as GroupVerdict from "./GroupVerdict.ts"
 import type * as Recorded from "./Recorded.ts"
+
+/** Groups with different rewards teach something; the members of others all did well, all did badly, or were lost. */
+export type Verdict = "informative" | "good" | "bad" | "skipped"
+
+export const verdicts: ReadonlyArray<Verdict> = ["informative", "good", "bad", "skipped"]
+
+/** What is known of a group; a dropped member has no reward. */
+interface Known {
+  readonly outcome: string
+  readonly rewards: ReadonlyArray<number | null>
+}
+
+const isNumber = (value: number | null): value is number => value !== null && !Number.isNaN(value)
+
+/**
+ * Equal rewards from 0.5 on are good, as the metrics `groups/all_good` and `groups/all_bad` count them.
+ *
+ * @example
+ * GroupVerdict.verdict({ outcome: "Completed", rewards: [1, 0, 1, 1] }) // "informative"
+ */
+export const verdict = ({ outcome, rewards }: Known): Verdict => {
+  const known = rewards.filter(isNumber)
+  const [first] = known
+  if (outcome === "Skipped" || first === undefined) return "skipped"
+  if (known.some((reward) => reward !== first)) return "informative"
+  return first >= 0.5 ? "good" : "bad"
+}
+
+/** Number of groups of each verdict. */
+export type Tally = Record<Verdict, number>
+
+export const noGroups = (): Tally => ({ informative: 0, good: 0, bad: 0, skipped: 0 })
+
+export const verdictsOf = (groups: ReadonlyArray<Known>): Tally => {
+  const found = noGroups()
+  for (const group of groups) found[verdict(group)]++
+  return found
+}
 
 export interface Iteration<Gap = never> {
   readonly index: number
   readonly groups: Array<Recorded.Group<Gap>>
   /** Its groups by what their rewards teach. */
-  readonly tally: GroupVerdict.Tally
+  readonly tally: Tally
   sampling?: Recorded.Sampling<Gap>
   credited?: Recorded.Credited<Gap>
   updated?: Recorded.Updated<Gap>
@@ -88,7 +125,7 @@ export const empty = <Gap = never>(): Story<Gap> => ({
 
 /** The iteration of the index; empty where nothing is recorded of it. */
 export const iteration = <Gap>(story: Story<Gap>, index: number): Iteration<Gap> =>
-  story.iterations.get(index) ?? { index, groups: [], tally: GroupVerdict.noGroups() }
+  story.iterations.get(index) ?? { index, groups: [], tally: noGroups() }
 
 const evaluationId = (evaluator: string, index: number) => `${index} ${evaluator}`
 
@@ -119,7 +156,7 @@ const addGroup = <Gap extends null>(story: Story<Gap>, group: Recorded.Group<Gap
   if (group.evaluator === undefined) {
     const place = growingIteration(story, group.iteration)
     place.groups.push(group)
-    place.tally[GroupVerdict.verdict(group)]++
+    place.tally[verdict(group)]++
   } else {
     growingEvaluation(story, group.evaluator, group.iteration).groups.push(group)
   }

@@ -1,5 +1,5 @@
 import { type RunRecord, RunStore } from "@effect-rl/core"
-import { GroupVerdict, Story, StoryReader } from "@effect-rl/core/records"
+import { Story, StoryReader } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 
@@ -154,9 +154,9 @@ describe("Story", () => {
 describe("GroupVerdict", () => {
   it("classifies groups by their rewards", () => {
     const group = (...rewards: ReadonlyArray<number | null>) => ({ outcome: "Completed" as const, rewards })
-    assert.strictEqual(GroupVerdict.verdict(group(1, 0)), "informative")
-    assert.strictEqual(GroupVerdict.verdict(group(1, null, 1)), "good")
-    assert.strictEqual(GroupVerdict.verdict(group(0, 0)), "bad")
-    assert.strictEqual(GroupVerdict.verdict(group(null)), "skipped")
+    assert.strictEqual(Story.verdict(group(1, 0)), "informative")
+    assert.strictEqual(Story.verdict(group(1, null, 1)), "good")
+    assert.strictEqual(Story.verdict(group(0, 0)), "bad")
+    assert.strictEqual(Story.verdict(group(null)), "skipped")
   })
 })

@@ -1,6 +1,6 @@
 /** Which groups of an iteration are shown. */
-import { tally, verdict, verdicts } from "@effect-rl/core/story/GroupVerdict"
 import * as Story from "@effect-rl/core/story/Story"
+import { verdict, verdicts, verdictsOf } from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h } from "./Dom.ts"
 import * as Route from "./Route.ts"
@@ -83,7 +83,7 @@ const limit = (label: string, value: number | undefined, next: (value: number | 
   )
 
 const verdictLinks = (groups: ReadonlyArray<Entry.Group>, route: Route.Route) => {
-  const found = tally(groups)
+  const found = verdictsOf(groups)
   return [
     link({ ...route, show: undefined, group: undefined }, `all ${groups.length}`, route.show === undefined),
     ...verdicts.filter((verdict) => found[verdict] > 0).map((verdict) =>

@@ -1,7 +1,7 @@
 /** The groups of one iteration or evaluation, with a dot for each member by its reward. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
-import { verdict } from "@effect-rl/core/story/GroupVerdict"
 import * as Story from "@effect-rl/core/story/Story"
+import { verdict } from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
 import { cell, type Child, columns, empty, h, numberCell, panel, table } from "./Dom.ts"
 import * as DotStrip from "./DotStrip.ts"

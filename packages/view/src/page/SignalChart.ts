@@ -1,6 +1,13 @@
 /** Shares of informative, all good, all bad and skipped groups, a column for each iteration or for some that follow each other. */
-import { noGroups, type Tally, type Verdict, verdicts } from "@effect-rl/core/story/GroupVerdict"
-import { type Iteration, iterations, type Story } from "@effect-rl/core/story/Story"
+import {
+  type Iteration,
+  iterations,
+  noGroups,
+  type Story,
+  type Tally,
+  type Verdict,
+  verdicts
+} from "@effect-rl/core/story/Story"
 import { type Child, empty, h } from "./Dom.ts"
 import * as MetricChart from "./MetricChart.ts"
 import type * as Route from "./Route.ts"

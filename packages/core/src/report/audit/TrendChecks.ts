@@ -1,6 +1,6 @@
 /** Checks of an iteration against those before it. */
 import * as Statistics from "../../records/Statistics.ts"
-import type { Episode } from "./Episode.ts"
+import type { Episode } from "./GroupChecks.ts"
 
 /** The finding of a check in an iteration. */
 export interface Trend {

@@ -16,7 +16,7 @@
  * The age of a group is the number of iterations between the weights with which it began and those that train on it.
  */
 import * as Schema from "effect/Schema"
-import * as DynamicSampling from "../DynamicSampling.ts"
+import type * as DynamicSampling from "../DynamicSampling.ts"
 
 /** A group's batch, and its position there. */
 export interface Place {
@@ -107,6 +107,31 @@ export const start: State = {
   settled: { batch: 0, position: 0, done: [] },
   ...nothingTaken
 }
+
+/** Whether groups without a signal take no place in an update. */
+export const isDynamic = ({ minInformative }: DynamicSampling.Resolved) => minInformative > 0
+
+/** Groups of a whole update, given the groups of a batch. */
+const groupsOf = (settings: DynamicSampling.Resolved, batch: number) =>
+  isDynamic(settings) ? Math.min(settings.minInformative, settings.maxBatches * batch) : batch
+
+/** An update that collects its groups: the size of its batch, the groups collected so far, and those filtered so far. */
+interface Gathering {
+  readonly batch: number
+  readonly there: number
+  readonly filtered: number
+}
+
+/** Groups that the update will have: once `maxBatches` batches have been sampled, only those collected so far. */
+const placesOf = (settings: DynamicSampling.Resolved, { batch, filtered, there }: Gathering) => {
+  const all = groupsOf(settings, batch)
+  const isSpent = isDynamic(settings) && filtered + there >= settings.maxBatches * batch
+  return isSpent ? Math.min(there, all) : all
+}
+
+/** Filtered groups that are not replaced, because `maxBatches` batches have been sampled. */
+const unreplaced = (settings: DynamicSampling.Resolved, { batch, filtered }: Gathering) =>
+  isDynamic(settings) ? Math.max(0, filtered + groupsOf(settings, batch) - settings.maxBatches * batch) : 0
 
 export interface Settings {
   /** Batches of the dataset. */
@@ -287,10 +312,9 @@ export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, 
   const sizeOf = ({ batches }: State, iteration: number) => batches.get(iteration)?.length ?? 0
 
   /** Groups of a whole update. */
-  const whole = (state: State, iteration = state.iteration) =>
-    DynamicSampling.groupsOf(dynamic, sizeOf(state, iteration))
+  const whole = (state: State, iteration = state.iteration) => groupsOf(dynamic, sizeOf(state, iteration))
 
-  const gathering = (state: State): DynamicSampling.Gathering => ({
+  const gathering = (state: State): Gathering => ({
     batch: sizeOf(state, state.iteration),
     filtered: state.filtered,
     there: state.waiting.length + state.taken
@@ -332,7 +356,7 @@ export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, 
   }
 
   const beginning = (state: State): Command | undefined => {
-    let room = -DynamicSampling.unreplaced(dynamic, gathering(state))
+    let room = -unreplaced(dynamic, gathering(state))
     for (let other = state.iteration; other < horizon(state.iteration); other++) room += whole(state, other)
     const most = Math.min(room - outstanding(state), concurrency - state.onTheirWay.size)
     return most > 0 ? upcoming(state, most) : undefined
@@ -346,7 +370,7 @@ export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, 
   const training = (state: State): Command | undefined => {
     const { aside, isComplete, iteration, onTheirWay, taken, waiting } = state
     if (isComplete) return undefined
-    const all = DynamicSampling.places(dynamic, gathering(state))
+    const all = placesOf(dynamic, gathering(state))
     const left = outstanding(state) < all ? upcoming(state, 1) : undefined
     if (left?._tag === "Load") return left
     const places = left === undefined ? Math.min(all, outstanding(state)) : all

@@ -27,7 +27,6 @@ import * as Rollout from "../../rollout/Rollout.ts"
 import type { RolloutError } from "../../rollout/RolloutError.ts"
 import type * as Program from "../../run/Program.ts"
 import { InvalidOption } from "../../settings/InvalidOption.ts"
-import * as DynamicSampling from "../DynamicSampling.ts"
 import type * as RlOptions from "../RlOptions.ts"
 import * as Dispatch from "./Dispatch.ts"
 import * as Replay from "./Replay.ts"
@@ -121,7 +120,7 @@ const settingsOf = <E, R, CE, CR>({ options, until }: Options<E, R, CE, CR>): Di
     until,
     lead: pace.maxStepsOffPolicy,
     onStale: pace.onStale,
-    isFiltering: pace.removeConstantRewardGroups || DynamicSampling.isOn(dynamic),
+    isFiltering: pace.removeConstantRewardGroups || Dispatch.isDynamic(dynamic),
     isStreaming: pace.minibatches !== undefined,
     dynamic,
     concurrency
@@ -130,7 +129,7 @@ const settingsOf = <E, R, CE, CR>({ options, until }: Options<E, R, CE, CR>): Di
 
 /** Whether every group is trained on in the iteration of its own batch, with the weights that sampled it. */
 export const isPlain = <E, R, CE, CR>({ dynamic, pace }: RlOptions.Resolved<E, R, CE, CR>) =>
-  pace.name === "synchronous" && !DynamicSampling.isOn(dynamic)
+  pace.name === "synchronous" && !Dispatch.isDynamic(dynamic)
 
 const isInformative = (result: GroupResult.GroupResult) =>
   !GroupResult.isSkipped(result) && Signal.isInformative(result)

@@ -1,4 +1,5 @@
 /** Functions of each element alone, with their slopes. */
+import * as LossProgram from "@effect-rl/core/losses/LossProgram"
 import { spend } from "./Cost.ts"
 import { binary, unary } from "./Pointwise.ts"
 import * as Tensor from "./Tensor.ts"
@@ -6,49 +7,48 @@ import * as Variable from "./Variable.ts"
 
 type Variable = Variable.Variable
 
-export const sigmoidOf = (x: number) => x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x))
+const { functions } = LossProgram
+
+export const sigmoidOf = functions.sigmoid.f
 
 /** log(1 + eˣ) that does not overflow. */
-export const softplusOf = (x: number) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
+export const softplusOf = (x: number) => -functions.logsigmoid.f(-x)
 
-export const add = binary((a, b) => a + b, [() => 1, () => 1])
+const ofOne = ({ f, slope }: LossProgram.Unary, kind?: "same") => unary(f, slope, kind)
 
-export const subtract = binary((a, b) => a - b, [() => 1, () => -1])
+const ofTwo = ({ f, slopes }: LossProgram.Binary, kind?: "float") => binary(f, slopes, kind)
 
-export const multiply = binary((a, b) => a * b, [(_, b) => b, (a) => a])
+export const add = ofTwo(functions.add)
 
-export const divide = binary((a, b) => a / b, [(_, b) => 1 / b, (_, b, output) => -output / b], "float")
+export const subtract = ofTwo(functions.sub)
 
-export const exp = unary(Math.exp, (_, output) => output)
+export const multiply = ofTwo(functions.mul)
 
-export const log = unary(Math.log, (a) => 1 / a)
+export const divide = ofTwo(functions.div, "float")
 
-export const sqrt = unary(Math.sqrt, (_, output) => 0.5 / output)
+export const exp = ofOne(functions.exp)
 
-export const negate = unary((a) => -a, () => -1, "same")
+export const log = ofOne(functions.log)
 
-export const square = unary((a) => a * a, (a) => 2 * a, "same")
+export const sqrt = ofOne(functions.sqrt)
 
-export const absolute = unary(Math.abs, Math.sign, "same")
+export const negate = ofOne(functions.neg, "same")
+
+export const square = ofOne(functions.square, "same")
+
+export const absolute = ofOne(functions.abs, "same")
 
 export const relu = unary((a) => Math.max(a, 0), (a) => a > 0 ? 1 : 0, "same")
 
 export const softplus = unary(softplusOf, sigmoidOf)
 
-export const logSigmoid = unary((a) => -softplusOf(-a), (a) => sigmoidOf(-a))
+export const logSigmoid = ofOne(functions.logsigmoid)
 
-export const sigmoid = unary(sigmoidOf, (_, output) => output * (1 - output))
+export const sigmoid = ofOne(functions.sigmoid)
 
-/** Equal elements share the gradient, as in torch. */
-const sharing = (isChosen: (x: number, y: number) => boolean) =>
-  [
-    (x: number, y: number) => x === y ? 0.5 : isChosen(x, y) ? 1 : 0,
-    (x: number, y: number) => x === y ? 0.5 : isChosen(x, y) ? 0 : 1
-  ] as const
+export const minimum = ofTwo(functions.minimum)
 
-export const minimum = binary(Math.min, sharing((a, b) => a < b))
-
-export const maximum = binary(Math.max, sharing((a, b) => a > b))
+export const maximum = ofTwo(functions.maximum)
 
 /** One of two values by a condition, without a gradient through the other. */
 export const where = (condition: Variable, x: Variable, y: Variable): Variable => {
@@ -63,13 +63,9 @@ export const where = (condition: Variable, x: Variable, y: Variable): Variable =
   return Variable.gather({ ...both, tensor: Tensor.make(kind, both.tensor.shape, both.tensor.data) }, shape, index)
 }
 
-const never = () => 0
+export const atLeast = ofTwo(LossProgram.bounds.min.number)
 
-/** `clamp` by a number below: an element on the bound has no gradient, as in torch 2.15. */
-export const atLeast = binary((a, b) => a < b ? b : a, [(a, b) => a > b ? 1 : 0, never])
-
-/** `clamp` by a number above: an element on the bound has no gradient, as in torch 2.15. */
-export const atMost = binary((a, b) => a > b ? b : a, [(a, b) => a < b ? 1 : 0, never])
+export const atMost = ofTwo(LossProgram.bounds.max.number)
 
 /** The two sides of `clamp`, whose bound is a number, or a tensor that shares the gradient of equal elements. */
 export const bounds = {
