@@ -33,12 +33,16 @@ const own = (all: ReturnType<typeof SettingFlags.of>) =>
     Object.entries(all).filter(([name]) => name === "model" || name === "seed" || !TrainingSettings.names.has(name))
   )
 
+/** Answers are sampled letter by letter here: more of them than the tokens of a model. */
+const longest = (recipe: Pick<Recipe.Recipe, "settings">) =>
+  Object.hasOwn(recipe.settings.fields, "maxTokens") ? { maxTokens: 8192 } : {}
+
 const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recipe.name) =>
   Command.make(
     name,
     { settings: own(SettingFlags.of(recipe.settings)), ...flags },
     ({ json, limit, settings }) =>
-      recipe.configure({ ...recipe.sample, ...SettingFlags.given(settings) }).pipe(
+      recipe.configure({ ...recipe.sample, ...longest(recipe), ...SettingFlags.given(settings) }).pipe(
         Effect.flatMap((configured) =>
           ValidateRun.run(recipe.name, configured, Option.getOrElse(limit, () => Number.POSITIVE_INFINITY))
         ),

@@ -39,6 +39,9 @@ type Given = "reference" | "empty"
 /** Lines about problems, of each evaluation at most. */
 const most = 20
 
+/** Problems at the same time, so that none waits for its grader longer than a grader may take. */
+const concurrency = 16
+
 /** The problems to train on, each once. */
 const training = Effect.fnUntraced(
   function*<E, R>({ dataset, maxTokens }: Recipe.Task<E, R>, seed: number, limit: number) {
@@ -49,7 +52,7 @@ const training = Effect.fnUntraced(
       if (fresh.length === 0) break
       for (const group of fresh) groups.set(group.key, { ...group, size: 1 })
     }
-    return Evaluator.testSet({ name: "training", groups: [...groups.values()].slice(0, limit), maxTokens })
+    return Evaluator.testSet({ name: "training", groups: [...groups.values()].slice(0, limit), maxTokens, concurrency })
   }
 )
 

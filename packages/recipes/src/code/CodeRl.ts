@@ -57,6 +57,9 @@ const group = (model: ChatModel.ChatModel, { form, problems, testTimeout: timeou
   open: Effect.succeed({ makeEnv: () => CodeEnv.make({ model, task, form, timeout }) })
 })
 
+/** Problems of an evaluation at the same time: their programs wait for the sandbox, and a grader must not wait for too long. */
+const evaluated = 64
+
 const inFence = (program: string) => `\`\`\`python\n${program}\n\`\`\``
 
 /** The solution of the problem, as a model would say it. */
@@ -138,7 +141,8 @@ export const codeRl = Recipe.make({
             Evaluator.testSet({
               name: "held_out",
               groups: test.map(group(model, settings, 1)),
-              maxTokens: settings.maxTokens
+              maxTokens: settings.maxTokens,
+              concurrency: evaluated
             })
           ]
         }

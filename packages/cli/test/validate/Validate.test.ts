@@ -1,0 +1,48 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import { relative } from "node:path"
+import * as CommandLine from "../CommandLine.ts"
+
+const run = (line: string) => CommandLine.run(...line.split(" "))
+
+const own = relative(process.cwd(), new URL("generous-recipe.ts", import.meta.url).pathname)
+
+describe("effect-rl validate", () => {
+  it.effect("answers every problem by its reference, and by nothing", () =>
+    Effect.gen(function*() {
+      const { errors, exit, out } = yield* run("validate calculator --limit 4")
+      assert.isTrue(Exit.isSuccess(exit), errors.join("\n"))
+      assert.deepStrictEqual(out, [
+        "training: 4 of 4 problems right with the reference answer",
+        "held_out: 256 of 256 problems right with the reference answer",
+        "training: 0 of 4 problems right with an empty answer",
+        "held_out: 0 of 256 problems right with an empty answer"
+      ])
+    }), 60_000)
+
+  it.effect("fails where an empty answer is right", () =>
+    Effect.gen(function*() {
+      const { errors, exit, out } = yield* run(`validate ./${own}`)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.deepStrictEqual(out, [
+        "training: 2 of 2 problems right with the reference answer",
+        "training: 2 of 2 problems right with an empty answer",
+        "  problem 0: reward 1",
+        "  problem 1: reward 1"
+      ])
+      assert.include(errors.join("\n"), "generous: 2 of 2 problems do not tell a right answer from none")
+    }), 60_000)
+
+  it.effect("writes a record for each problem and answer", () =>
+    Effect.gen(function*() {
+      const { out } = yield* run(`validate ./${own} --json`)
+      assert.deepInclude(JSON.parse(out[0] ?? ""), {
+        type: "validated",
+        given: "reference",
+        evaluation: "training",
+        problem: 0,
+        correct: true,
+        reward: 1
+      })
+    }), 60_000)
+})
