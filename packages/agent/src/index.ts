@@ -4,6 +4,8 @@ export * as Answerer from "./dialect/Answerer.ts"
 export * as Refusal from "./dialect/Refusal.ts"
 /** Conversations on their way to a sampler: prompt, and how to sample and read the reply. */
 export * as Conversation from "./dialect/Conversation.ts"
+/** An answerer over sampling clients of this process. */
+export * as Samplers from "./dialect/Samplers.ts"
 /** The routes of all dialects, for a server, a gateway or a `fetch` of this process. */
 export * as Dialects from "./dialect/Dialects.ts"
 /** Fields of a request that change no answer, and those whose effect cannot be given. */

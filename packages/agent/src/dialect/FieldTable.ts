@@ -157,3 +157,21 @@ export const rows: ReadonlyArray<Row> = [
   ...refused(responses, "no prompt is stored", { prompt: [] }),
   ...refused(responses, "no response is made in the background", { background: [false] })
 ]
+
+const meanings: Readonly<Record<Treatment, string>> = {
+  "no effect": "accepted, no effect",
+  given: "given",
+  checked: "refused, or checked",
+  "not given": "refused, or left out",
+  refused: "refused"
+}
+
+/** The table in Markdown, a line for each group of fields that have one reason. */
+export const markdown = (): string => {
+  const groups = new Map<string, Array<string>>()
+  for (const { because, kinds, path, treatment } of rows) {
+    const key = `${meanings[treatment]} | ${kinds.join(", ")} | ${because}`
+    groups.set(key, [...groups.get(key) ?? [], `\`${path}\``])
+  }
+  return [...groups].map(([key, paths]) => `| ${paths.join(", ")} | ${key} |`).join("\n")
+}

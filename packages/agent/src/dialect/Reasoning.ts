@@ -76,7 +76,7 @@ const familyOf = (name: string) =>
   families.find((family) => Object.values(family).flat().some((other) => other === name))
 
 /** The renderer of an effort; `undefined` where the family has no such mode. A model that does not reason needs none to be told not to. */
-const rendererOf = (name: string, effort: Effort): string | undefined => {
+export const rendererOf = (name: string, effort: Effort): string | undefined => {
   const family = familyOf(name)
   if (family === undefined) return effort === "off" ? name : undefined
   const { [effort]: wanted, off } = family

@@ -110,6 +110,10 @@ const flags = {
   strict: Flag.Boolean("strict").pipe(
     Flag.withDescription("Refuse what the hosted service refuses, so that what runs here runs there"),
     Flag.withDefault(false)
+  ),
+  lenient: Flag.Boolean("lenient").pipe(
+    Flag.withDescription("Answer chat clients without what no sampler here can give, with a warning in the answer"),
+    Flag.withDefault(false)
   )
 }
 
@@ -174,6 +178,7 @@ interface Options {
   readonly maxBody: number
   readonly compress: boolean
   readonly strict: boolean
+  readonly lenient: boolean
 }
 
 const given = <A, B extends object>(option: Option.Option<A>, make: (value: A) => B) =>
@@ -186,6 +191,7 @@ const serverOptions = (options: Options, folder: string, apiKeys: ReadonlyArray<
   maxBodySize: ByteSize.mebibytes(options.maxBody),
   compressPasses: options.compress,
   strict: options.strict,
+  lenient: options.lenient,
   ...given(options.samplesPerMinute, (samplesPerMinute) => ({ samplesPerMinute }))
 })
 

@@ -1,0 +1,51 @@
+/**
+ * An answerer over sampling clients of this process, each by the name under which agents ask for it.
+ *
+ * @example
+ * const answerer = Effect.gen(function*() {
+ *   const chatModel = yield* ChatModel.resolve("Qwen/Qwen3-8B")
+ *   const client = yield* Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: chatModel.name }))
+ *   return Samplers.answerer({ policy: { chatModel, client } })
+ * })
+ */
+import type { ChatModel } from "@effect-rl/core"
+import type { SamplingClient } from "@effect-rl/core/backend"
+import * as Effect from "effect/Effect"
+import { randomUUID } from "node:crypto"
+import type { Answerer } from "./Answerer.ts"
+import * as Conversation from "./Conversation.ts"
+import { fromTinkerError, notFound, type Refusal } from "./Refusal.ts"
+
+/** Weights with the tokenizer and renderer that go with them. */
+export interface Sampler {
+  readonly chatModel: ChatModel.ChatModel
+  readonly client: SamplingClient.SamplingClient
+}
+
+/** Answers with these samplers, by name; another name is refused. */
+export const answerer = (samplers: Readonly<Record<string, Sampler>>): Answerer => {
+  const find = (model: string): Effect.Effect<Sampler, Refusal> => {
+    const found = Object.hasOwn(samplers, model) ? samplers[model] : undefined
+    return found === undefined ? Effect.fail(notFound("model", model)) : Effect.succeed(found)
+  }
+  const source = (model: string): Effect.Effect<Conversation.Source, Refusal> =>
+    Effect.map(find(model), ({ chatModel, client }) => ({
+      id: randomUUID(),
+      chatModel,
+      sample: (request) => Effect.mapError(client.sample(request), fromTinkerError),
+      replied: () => Effect.void
+    }))
+  return {
+    models: Effect.succeed(
+      Object.entries(samplers).map(([id, { chatModel: { capabilities: { contextLength } } }]) => ({
+        id,
+        contextLength
+      }))
+    ),
+    chatModel: (model) => Effect.map(find(model), ({ chatModel }) => chatModel),
+    prompted: (model, asked, settings) =>
+      Effect.flatMap(source(model), (found) => Conversation.prompted(found, asked, settings)),
+    continued: (model, prompt, settings) =>
+      Effect.flatMap(source(model), (found) => Conversation.continued(found, prompt, settings))
+  }
+}

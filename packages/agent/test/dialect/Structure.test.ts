@@ -1,0 +1,99 @@
+/** Structures that are asked for and not enforced: refused by name, or checked and reported. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Service from "./Service.ts"
+
+const schema = { type: "object", properties: { answer: { type: "integer" } }, required: ["answer"] }
+
+/** How each dialect asks for an answer with a schema, and by which field it is refused. */
+const formats = {
+  chat: {
+    field: "response_format",
+    asked: { response_format: { type: "json_schema", json_schema: { name: "answer", schema, strict: true } } }
+  },
+  responses: {
+    field: "text.format",
+    asked: { text: { format: { type: "json_schema", name: "answer", schema } } }
+  },
+  messages: { field: "output_config.format", asked: { output_config: { format: { type: "json_schema", schema } } } }
+}
+
+/** How each dialect forces a call: of any tool, and of one. */
+const choices = {
+  chat: { any: "required", one: { type: "function", function: { name: "add" } } },
+  responses: { any: "required", one: { type: "function", name: "add" } },
+  messages: { any: { type: "any" }, one: { type: "tool", name: "add" } }
+}
+
+const calling = (name: string, given: string) =>
+  Service.saying(`<tool_call>\n{"name": "${name}", "arguments": ${given}}\n</tool_call><|im_end|>`)
+
+for (const [name, dialect] of Object.entries(Service.dialects)) {
+  const key = name as keyof typeof formats
+  const { asked, field } = formats[key]
+  const body = (more: object) => ({ ...dialect.conversation, ...more })
+  const tools = ["add", "mul"].map((tool) => dialect.tool(tool, schema))
+
+  describe(`structured output of ${name}`, () => {
+    it.effect("is refused by the name of its field", () =>
+      Effect.gen(function*() {
+        const { post } = yield* Service.make({ sample: Service.saying("{\"answer\": 4}<|im_end|>") })
+        const refused = [
+          [field, asked],
+          ["tool_choice", { tools, tool_choice: choices[key].any }],
+          ["tool_choice", { tools, tool_choice: choices[key].one }],
+          ["strict", { tools: [dialect.tool("add", schema, { strict: true })] }]
+        ] as const
+        for (const [named, more] of refused) {
+          const response = yield* post(dialect.path, body(more))
+          assert.strictEqual(response.status, 422)
+          assert.include(dialect.message(response.body), named)
+          assert.include(dialect.message(response.body), "no sampler here takes a grammar")
+        }
+      }))
+
+    it.effect("is not enforced for a lenient caller, who reads of an answer without it, whole and streamed", () =>
+      Effect.gen(function*() {
+        for (
+          const [said, problem] of [
+            ["{\"answer\": 4}", undefined],
+            ["4 of course", "the answer is not JSON"],
+            ["{\"answer\": \"four\"}", "[\"answer\"]"]
+          ] as const
+        ) {
+          const { notes, post } = yield* Service.make({ isLenient: true, sample: Service.saying(`${said}<|im_end|>`) })
+          const whole = dialect.warnings((yield* post(dialect.path, body(asked))).body)
+          const events = Service.events(yield* post(dialect.path, body({ ...asked, stream: true })))
+          assert.deepStrictEqual(dialect.streamedWarnings(events), whole)
+          assert.include(whole[0], `${field} has the type "json_schema", expected "text"`)
+          assert.lengthOf(whole, problem === undefined ? 1 : 2)
+          if (problem !== undefined) assert.include(whole[1], problem)
+          const broken = notes.filter(({ kind }) => kind === "not kept").map((note) => note.field)
+          assert.deepStrictEqual(broken, problem === undefined ? [] : [field, field])
+        }
+      }))
+
+    it.effect("is looked for in the calls of an answer", () =>
+      Effect.gen(function*() {
+        const warningsOf = Effect.fnUntraced(
+          function*(sample: typeof Service.saying extends (_: string) => infer A ? A : never, more: object) {
+            const { post } = yield* Service.make({ isLenient: true, sample })
+            return dialect.warnings((yield* post(dialect.path, body(more))).body).slice(1)
+          }
+        )
+        const any = { tools, tool_choice: choices[key].any }
+        const one = { tools, tool_choice: choices[key].one }
+        const strict = { tools: [dialect.tool("add", schema, { strict: true })] }
+        assert.deepStrictEqual(yield* warningsOf(calling("mul", "{}"), any), [])
+        assert.deepStrictEqual(yield* warningsOf(Service.saying("No.<|im_end|>"), any), [
+          "tool_choice: the answer calls no tool"
+        ])
+        assert.deepStrictEqual(yield* warningsOf(calling("mul", "{}"), one), [
+          "tool_choice: the answer calls mul, expected add"
+        ])
+        assert.deepStrictEqual(yield* warningsOf(calling("add", "{\"answer\": 4}"), strict), [])
+        const [broken = ""] = yield* warningsOf(calling("add", "{\"answer\": true}"), strict)
+        assert.match(broken, /strict of add: .*\["answer"\]/s)
+      }))
+  })
+}
