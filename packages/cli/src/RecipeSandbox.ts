@@ -1,5 +1,5 @@
 /** The sandbox of recipes that run code which a model wrote. */
-import { Bubblewrap, Sandbox, SandboxError } from "@effect-rl/sandbox"
+import { Sandbox, SandboxError } from "@effect-rl/sandbox"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
@@ -24,4 +24,4 @@ const none = Layer.succeed(
 )
 
 /** The sandbox of this machine, for a recipe that runs code; fails where there is none. */
-export const layer = ({ runsCode }: { readonly runsCode?: true }) => runsCode === true ? Bubblewrap.layer() : none
+export const layer = ({ runsCode }: { readonly runsCode?: true }) => runsCode === true ? Sandbox.Sandbox.layer : none

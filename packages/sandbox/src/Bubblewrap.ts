@@ -3,7 +3,6 @@
  * `/usr` alone, which it cannot change.
  */
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { closeSync, openSync, writeFileSync } from "node:fs"
@@ -20,7 +19,7 @@ import * as Running from "./process/Running.ts"
 import * as Seccomp from "./process/Seccomp.ts"
 import * as StartScript from "./process/StartScript.ts"
 import * as Reaper from "./Reaper.ts"
-import { type Command, type Handle, Sandbox } from "./Sandbox.ts"
+import type { Command, Handle, Sandbox } from "./Sandbox.ts"
 import { Denied, Provision, SandboxError, Unavailable } from "./SandboxError.ts"
 import { bytesOf } from "./SandboxFiles.ts"
 import * as SandboxSpec from "./SandboxSpec.ts"
@@ -130,7 +129,7 @@ const runOnce = (
   spec: SandboxSpec.Resolved,
   folder: string,
   command: Command,
-  onStart: (stop: () => void) => () => void
+  onStart: Running.OnStart
 ) =>
   Effect.suspend(() => {
     const filter = place.filter === undefined ? undefined : openSync(place.filter, "r")
@@ -187,11 +186,7 @@ const handleOf = (
   running: Running.Running
 ): Handle => {
   const run = (operation: SandboxError["operation"], command: Command, used = spec) =>
-    running.whileOpen(operation, (onStart) =>
-      Effect.mapError(
-        place.turns.withPermit(runOnce(place, used, folder, command, onStart)),
-        fail(operation)
-      ))
+    running.program(operation, place.turns, (onStart) => runOnce(place, used, folder, command, onStart))
   /** Reading is not bounded by the limits of programs. */
   const plain: SandboxSpec.Resolved = {
     ...spec,
@@ -290,16 +285,3 @@ export const make = Effect.fnUntraced(function*(
   yield* probe(open)
   return { provider, capabilities, open }
 })
-
-/**
- * Sandboxes of bubblewrap, which `bwrap` on the `PATH` sets up without a daemon and without rights. Fails as `Unavailable` where it is
- * missing or the kernel does not allow it.
- *
- * @example
- * const outcome = Effect.flatMap(Sandbox.Sandbox, (sandbox) => sandbox.open({ runtime: "shell", role: "agent" })).pipe(
- *   Effect.flatMap((place) => place.exec({ argv: ["sh", "-c", "ls /"] })),
- *   Effect.scoped,
- *   Effect.provide(Bubblewrap.layer())
- * )
- */
-export const layer = (options: Options = {}): Layer.Layer<Sandbox, SandboxError> => Layer.effect(Sandbox, make(options))

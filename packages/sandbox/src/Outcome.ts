@@ -7,7 +7,7 @@ export interface Ended {
   readonly stdout: Uint8Array
   /** At most as many bytes as the limit on output. */
   readonly stderr: Uint8Array
-  /** Time that the program ran, in milliseconds; the wait for its turn and the start of its runtime are not part of it. */
+  /** Time that the program ran, in milliseconds; the wait for its turn is not part of it. */
   readonly wallMillis: number
 }
 

@@ -59,7 +59,8 @@ const end = (pid: number) => attempt(() => process.kill(pid, "SIGKILL"), false)
 /** A process that is killed may have started another one before, so that one look is not enough. */
 const looks = 20
 
-const endAll = (id: string): number => {
+/** Ends all processes of a host, and says how many there were. */
+export const endAll = (id: string): number => {
   const ended = new Set<number>()
   for (let look = 0; look < looks; look++) {
     const found = processesOf(id).filter(end)

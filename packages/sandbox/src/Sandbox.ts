@@ -3,11 +3,15 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import * as Bubblewrap from "./Bubblewrap.ts"
 import type { Capabilities } from "./Capabilities.ts"
+import * as LocalProvider from "./LocalProvider.ts"
 import type { Outcome } from "./Outcome.ts"
 import type { SandboxError } from "./SandboxError.ts"
 import type * as SandboxSpec from "./SandboxSpec.ts"
 import * as Scripted from "./Scripted.ts"
+import * as UnsafeHost from "./UnsafeHost.ts"
+import * as Wasi from "./Wasi.ts"
 
 /** A program and its arguments; the first word is looked up as a shell would do. */
 export interface Command {
@@ -53,9 +57,30 @@ export class Sandbox extends Context.Service<Sandbox, {
   /** The name of the provider, such as `bubblewrap`. */
   readonly provider: string
   readonly capabilities: Capabilities
-  /** Waits for its turn where the provider holds as many sandboxes as it may. */
+  /** Opens a sandbox; programs in it wait for their turn where the provider runs as many as it may. */
   readonly open: (spec: SandboxSpec.SandboxSpec) => Effect.Effect<Handle, SandboxError, Scope.Scope>
 }>()("@effect-rl/sandbox/Sandbox") {
+  /**
+   * The safest provider that holds on this machine: bubblewrap, else WASI, each of which has to run a program first. Fails as `Unavailable`,
+   * with what to install, where neither does; code never runs on the machine itself instead.
+   */
+  static readonly layer: Layer.Layer<Sandbox, SandboxError> = Layer.effect(Sandbox, LocalProvider.make)
+
+  /** Sandboxes of bubblewrap. Fails as `Unavailable` where it is missing or the kernel does not allow it. */
+  static readonly layerBubblewrap = (options?: Bubblewrap.Options): Layer.Layer<Sandbox, SandboxError> =>
+    Layer.effect(Sandbox, Bubblewrap.make(options))
+
+  /**
+   * Sandboxes of WebAssembly, for Python alone: its standard library without threads, sockets, processes and numpy. Fails as `Unavailable`
+   * where the packages are not installed.
+   */
+  static readonly layerWasi = (options?: Wasi.Options): Layer.Layer<Sandbox, SandboxError> =>
+    Layer.effect(Sandbox, Wasi.make(options))
+
+  /** No sandbox at all: programs run on this machine with the rights of this process. */
+  static readonly layerUnsafeHost = (options?: UnsafeHost.Options): Layer.Layer<Sandbox, SandboxError> =>
+    Layer.effect(Sandbox, UnsafeHost.make(options))
+
   /** A sandbox for tests: a function stands for every program, and no process is started. */
   static readonly layerScripted = (script: Scripted.Script): Layer.Layer<Sandbox> =>
     Layer.sync(Sandbox, () => Sandbox.of(Scripted.make(script)))

@@ -31,7 +31,7 @@ export interface SandboxSpec {
   readonly role: Role
   /** None unless given. */
   readonly files?: SandboxFiles
-  /** Variables besides those that the provider sets for every program (`PATH`, `HOME`, `TMPDIR`, `LANG`). */
+  /** Variables besides those that the provider sets for every program (such as `PATH`, `HOME`, `TMPDIR`, `LANG`). */
   readonly environment?: Readonly<Record<string, string>>
   /** Addresses, as `host:port`, that programs may reach; none unless given. */
   readonly network?: ReadonlyArray<string>

@@ -18,3 +18,9 @@ export * as Scripted from "./Scripted.ts"
 export * as Bubblewrap from "./Bubblewrap.ts"
 /** Removes what processes that no longer exist left of their sandboxes. */
 export * as Reaper from "./Reaper.ts"
+/** Sandboxes of WebAssembly, for Python on every system that Node runs on. */
+export * as Wasi from "./Wasi.ts"
+/** No sandbox at all: programs as plain processes of this machine. */
+export * as UnsafeHost from "./UnsafeHost.ts"
+/** The providers that are tried in order on this machine, and what each of them lacks. */
+export * as LocalProvider from "./LocalProvider.ts"

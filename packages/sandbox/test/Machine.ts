@@ -1,10 +1,18 @@
 /** What this machine lacks for a provider, in words; undefined where it has everything. */
-import { Bubblewrap } from "@effect-rl/sandbox"
+import { Sandbox, type SandboxError } from "@effect-rl/sandbox"
 import { Effect, Layer } from "effect"
+import { spawnSync } from "node:child_process"
 
-export const lacksBubblewrap: string | undefined = await Effect.runPromise(
-  Layer.build(Bubblewrap.layer()).pipe(
-    Effect.scoped,
-    Effect.match({ onFailure: ({ message }) => message, onSuccess: () => undefined })
+const lacks = (layer: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>): Promise<string | undefined> =>
+  Effect.runPromise(
+    Layer.build(layer).pipe(
+      Effect.scoped,
+      Effect.match({ onFailure: ({ message }) => message, onSuccess: () => undefined })
+    )
   )
-)
+
+export const lacksBubblewrap = await lacks(Sandbox.Sandbox.layerBubblewrap())
+
+export const lacksWasi = await lacks(Sandbox.Sandbox.layerWasi({ concurrency: 1 }))
+
+export const lacksPython = spawnSync("python3", ["--version"]).status === 0 ? undefined : "no python3"

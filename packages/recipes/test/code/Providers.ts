@@ -1,8 +1,8 @@
 /** The sandboxes of this machine that hold hostile code, and what it lacks for the others, in words. */
-import { Bubblewrap } from "@effect-rl/sandbox"
+import { Sandbox } from "@effect-rl/sandbox"
 import { Effect, Layer } from "effect"
 
-const layers = { bubblewrap: Bubblewrap.layer() }
+const layers = { bubblewrap: Sandbox.Sandbox.layerBubblewrap() }
 
 export const all = await Promise.all(
   Object.entries(layers).map(async ([name, layer]) => ({

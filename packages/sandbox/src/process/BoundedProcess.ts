@@ -29,6 +29,8 @@ export interface Options {
   readonly signals: "program" | "place"
   /** Called with a function that ends the process for the given reason, and the pid, once it is there. */
   readonly onStart?: (stop: Stop) => void
+  /** Called when the process has exited, while what it started may still hold its outputs open. */
+  readonly onExit?: (child: ChildProcess) => void
   /** Called as soon as the process has ended. */
   readonly onEnd?: () => void
 }
@@ -118,6 +120,7 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
     child.stdin?.end(options.stdin)
 
     child.on("error", ({ message }) => settle(Effect.fail(new Provision({ detail: message }))))
+    child.on("exit", () => options.onExit?.(child))
     child.on("close", (code, signal) => {
       const ended = {
         stdout: stdout.bytes(),

