@@ -1,4 +1,5 @@
-/** `effect-rl doctor`: whether a backend, a model, its tokenizer and its renderer work together. */
+/** `effect-rl doctor`: whether a backend, a model, its tokenizer and its renderer work together, and where code of a model can run. */
+import { LocalProvider } from "@effect-rl/sandbox"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -47,6 +48,7 @@ const examine = Effect.fnUntraced(function*(flags: SubjectFlags.Flags) {
   }
   const failed = started.value
   if (failed !== undefined) return yield* new NotWell({ check: failed.check })
+  yield* tell(Examination.sandboxes(yield* LocalProvider.examine))
   const address = Option.match(flags.baseUrl, { onNone: () => "", onSome: (url) => ` --base-url ${url}` })
   yield* output.lines([
     `ready: ${yield* commandName} train arithmetic --backend ${flags.backend}${address} --model ${subject.model}`

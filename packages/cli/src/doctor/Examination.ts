@@ -1,6 +1,7 @@
 /** The checks of `doctor`, in order. */
 import { ChatModel, Message, Tinker } from "@effect-rl/core"
 import { Capabilities, type ModelInput, type SamplingClient, SeedProbe } from "@effect-rl/core/backend"
+import type { LocalProvider } from "@effect-rl/sandbox"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -31,6 +32,13 @@ const words: Readonly<Record<Capabilities.Seeds, string>> = {
   duplicates: "seeds that all samples of a request share",
   request: "seeds of requests",
   sample: "seeds of samples"
+}
+
+/** The providers of sandboxes that hold on this machine, and what the others lack. */
+export const sandboxes = (findings: ReadonlyArray<LocalProvider.Finding>): Result => {
+  const detail = findings.map(({ lacks, provider }) => `${provider}: ${lacks ?? "holds"}`).join("; ")
+  const holds = findings.some(({ lacks }) => lacks === undefined)
+  return { check: "sandbox", ...(holds ? works(detail) : differs(`code of a model cannot run here: ${detail}`)) }
 }
 
 const promises = ({ contextLength, lossReduction, seeds }: Capabilities.Capabilities) =>

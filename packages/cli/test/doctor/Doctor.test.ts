@@ -18,7 +18,8 @@ describe("effect-rl doctor", () => {
         "weights",
         "sampling",
         "seeds",
-        "logprobs"
+        "logprobs",
+        "sandbox"
       ])
       assert.match(out.at(-1) ?? "", /^ready: .*effect-rl (-- )?train/)
     }))
