@@ -1,4 +1,9 @@
-/** The port between the dialects of chat clients and the weights that answer. */
+/**
+ * The port between the dialects of chat clients and the weights that answer.
+ *
+ * @example
+ * const names = ({ models }: Answerer.Answerer) => Effect.map(models, (all) => all.map(({ id }) => id))
+ */
 import type { ChatModel, Message } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import type { Renderer, ResponseStream, ToolSpec } from "@effect-rl/core/renderers"

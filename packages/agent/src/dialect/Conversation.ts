@@ -1,4 +1,10 @@
-/** Conversations on their way to a sampler: prompt, and how to sample and read the reply. */
+/**
+ * Conversations on their way to a sampler: prompt, and how to sample and read the reply.
+ *
+ * @example
+ * const asked: Answerer.Asked = { messages: [Message.user("What is 2 + 2?")], tools: [] }
+ * const prompted = (source: Conversation.Source) => Conversation.prompted(source, asked, { stops: [] })
+ */
 import type { ChatModel } from "@effect-rl/core"
 import { ModelInput, type Sampling } from "@effect-rl/core/backend"
 import { Renderer, Renderers } from "@effect-rl/core/renderers"

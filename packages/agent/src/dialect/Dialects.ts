@@ -1,4 +1,9 @@
-/** The routes of all dialects, for a server, a gateway or a `fetch` of this process. */
+/**
+ * The routes of all dialects, for a server, a gateway or a `fetch` of this process.
+ *
+ * @example
+ * const paths = (serve: Dialects.Serve<never>) => Dialects.routes(serve).map(({ path }) => path)
+ */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"

@@ -1,4 +1,9 @@
-/** The fields of requests by what becomes of them: the table of the guide. Fields that every sampler can follow are in the requests' schemas. */
+/**
+ * The fields of requests by what becomes of them: the table of the guide. Fields that every sampler can follow are in the requests' schemas.
+ *
+ * @example
+ * const ignored = FieldTable.rows.filter(({ treatment }) => treatment === "no effect").map(({ path }) => path)
+ */
 
 /** The requests of a dialect. */
 export type Kind = "chat completions" | "completions" | "responses" | "messages"

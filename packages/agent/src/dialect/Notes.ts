@@ -1,4 +1,9 @@
-/** What becomes of the fields of one request that change no answer, and of those whose effect cannot be given. */
+/**
+ * What becomes of the fields of one request that change no answer, and of those whose effect cannot be given.
+ *
+ * @example
+ * const policy: Notes.Policy = { isLenient: true, noted: ({ detail }) => Effect.logWarning(detail) }
+ */
 import type { Message } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import { invalid, type Refusal } from "./Refusal.ts"

@@ -4,7 +4,7 @@
  * @example
  * const answerer = Effect.gen(function*() {
  *   const chatModel = yield* ChatModel.resolve("Qwen/Qwen3-8B")
- *   const client = yield* Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: chatModel.name }))
+ *   const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: chatModel.name }))
  *   return Samplers.answerer({ policy: { chatModel, client } })
  * })
  */

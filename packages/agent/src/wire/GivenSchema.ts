@@ -1,4 +1,9 @@
-/** JSON Schemas from outside, of tools and of answers, against which values are checked within limits. */
+/**
+ * JSON Schemas from outside, of tools and of answers, against which values are checked within limits.
+ *
+ * @example
+ * const problem = GivenSchema.problem({ type: "object", required: ["answer"] })({ answer: 4 })
+ */
 import * as Exit from "effect/Exit"
 import * as JsonSchema from "effect/JsonSchema"
 import * as Result from "effect/Result"

@@ -1,4 +1,9 @@
-/** JSON text in which whole numbers too large for a double keep every digit. */
+/**
+ * JSON text in which whole numbers too large for a double keep every digit.
+ *
+ * @example
+ * const parsed = Json.parse("{\"seq_id\": 999999999000000001}")
+ */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
