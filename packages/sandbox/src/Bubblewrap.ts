@@ -37,6 +37,13 @@ export const capabilities: Capabilities = {
   timeScale: 1
 }
 
+/**
+ * Options of `Sandbox.layerBubblewrap`.
+ *
+ * @example
+ * const options: Bubblewrap.Options = { concurrency: 2 }
+ * const provided = Sandbox.Sandbox.layerBubblewrap(options)
+ */
 export interface Options {
   /** Programs that run at the same time; as many as there are processors unless given. */
   readonly concurrency?: number

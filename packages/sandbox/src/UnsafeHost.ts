@@ -34,6 +34,13 @@ export const capabilities: Capabilities = {
   timeScale: 1
 }
 
+/**
+ * Options of `Sandbox.layerUnsafeHost`.
+ *
+ * @example
+ * const options: UnsafeHost.Options = { concurrency: 2 }
+ * const provided = Sandbox.Sandbox.layerUnsafeHost(options)
+ */
 export interface Options {
   /** Programs that run at the same time; as many as there are processors unless given. */
   readonly concurrency?: number

@@ -32,6 +32,13 @@ export const capabilities: Capabilities = {
   timeScale: 10
 }
 
+/**
+ * Options of `Sandbox.layerWasi`.
+ *
+ * @example
+ * const options: Wasi.Options = { concurrency: 2 }
+ * const provided = Sandbox.Sandbox.layerWasi(options)
+ */
 export interface Options {
   /** Programs that run at the same time, each in a process of its own; as many as there are processors unless given. */
   readonly concurrency?: number
