@@ -60,10 +60,11 @@ export const make = Effect.fnUntraced(function*<Order, Reply>(options: Options) 
     const resourceLimits = { maxOldGenerationSizeMb: heapMebibytes, maxYoungGenerationSizeMb: youngMebibytes }
     const worker = new Worker(file, { execArgv, resourceLimits })
     worker.unref()
-    worker.on("error", () => {})
-    worker.once("exit", () => {
+    const forget = () => {
       if (running === worker) running = undefined
-    })
+    }
+    // A thread that failed takes orders until it has ended, and answers none.
+    worker.on("error", forget).once("exit", forget)
     return running = worker
   }
 
