@@ -44,7 +44,7 @@ const rooms = {
     "testing"
   ],
   engine: ["numerics", "model", "checkpoint", "runtime"],
-  agent: ["wire", "dialect"],
+  agent: ["wire", "dialect", "episode", "gateway"],
   tinker: ["wire", "client", "certify", "server", "cassette"],
   view: ["story", "page", "server"],
   export: ["run", "sink", "projection"]

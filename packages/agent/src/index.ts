@@ -1,3 +1,5 @@
+/** An agent as an environment: a program that talks to a model by its own means, whose requests become turns. */
+export * as AgentEnv from "./episode/AgentEnv.ts"
 /** Those who answer agents' requests: weights by name, and replies to conversations. */
 export * as Answerer from "./dialect/Answerer.ts"
 /** A request that is refused, in words and numbers from which each dialect makes its own error. */

@@ -6,6 +6,8 @@ export * as Trajectory from "./env/Trajectory.ts"
 export * as Branch from "./env/Branch.ts"
 /** The messages that a turn adds to the conversation of the turns before it. */
 export * as Shown from "./env/Shown.ts"
+/** The prompt of a later turn, which keeps everything that was sampled before, token for token. */
+export * as Continuation from "./env/message/Continuation.ts"
 /** Why an episode ended. */
 export * as StopReason from "./env/StopReason.ts"
 /** One prompt, one response. */

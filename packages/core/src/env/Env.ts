@@ -14,6 +14,8 @@ import type { StopReason } from "./StopReason.ts"
 /** Tokens an environment can judge. Only `SampledTokens` can be trained on. */
 export interface Action {
   readonly tokens: Int32Array
+  /** The log-probability of each token under the weights that sampled it. */
+  readonly logprobs?: Float32Array
   /** Why the sampler stopped; "stop" unless given. */
   readonly stopReason?: Sampling.SampleStopReason
   /** Tool calls the episode may still make, where they are limited. */
@@ -25,6 +27,8 @@ export interface Prompt {
   readonly _tag: "Prompt"
   readonly input: ModelInput.ModelInput
   readonly stop: Sampling.Stop
+  /** A tighter limit of the tokens that this turn may sample. */
+  readonly maxTokens?: number
   /** The conversation that it renders, for records and readers. */
   readonly messages?: ReadonlyArray<Message.Message>
   /** Given where it does not begin with the last prompt and its response: training then goes on with another sequence, or starts one. */

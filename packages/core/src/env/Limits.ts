@@ -50,7 +50,8 @@ export const unlimited: Limits = {}
 /** Checks of all limits; a prefix begins their names, such as `limits.`. */
 export const checks = Setting.checks(LimitSettings)
 
-const smaller = (left: number | undefined, right: number | undefined) =>
+/** The smaller of two limits, where undefined limits nothing. */
+export const smaller = (left: number | undefined, right: number | undefined) =>
   left === undefined || right === undefined ? left ?? right : Math.min(left, right)
 
 const shorter = (left: Duration.Input | undefined, right: Duration.Input | undefined) =>

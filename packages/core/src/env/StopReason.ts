@@ -16,7 +16,8 @@ export const StopReason = Schema.Literals([
   "max_tool_calls",
   "context_overflow",
   "parse_error",
-  "rollout_timeout"
+  "rollout_timeout",
+  "idle_timeout"
 ])
 export type StopReason = typeof StopReason.Type
 

@@ -195,7 +195,10 @@ const play = Effect.fnUntraced(function*<E, R, PE, PR>(
       const reason = yield* consulted(episode, exhausted)
       if (Option.isSome(reason)) return { reason: reason.value, graded: false }
     }
-    const maxTokens = Limits.turnTokens(limits, observation.input.length, progress.sampledTokens)
+    const maxTokens = Limits.smaller(
+      Limits.turnTokens(limits, observation.input.length, progress.sampledTokens),
+      observation.maxTokens
+    )
     const began = clock.currentTimeMillisUnsafe()
     const action = yield* sampled(episode, {
       prompt: observation.input,

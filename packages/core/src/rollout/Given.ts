@@ -53,9 +53,15 @@ const wrongBranch = (key: Key.MemberKey, field: string, { branch }: Env.Prompt, 
     ? undefined
     : violation(key, `${field}.branch.after`, branch.after, `a turn before it, from -1 to ${turns - 1}`)
 
+const wrongMaxTokens = (key: Key.MemberKey, field: string, { maxTokens }: Env.Prompt) =>
+  maxTokens === undefined || (Number.isSafeInteger(maxTokens) && maxTokens >= 1)
+    ? undefined
+    : violation(key, `${field}.maxTokens`, maxTokens, "a whole number from 1 on")
+
 /** A prompt that is shown after so many turns. */
 export const wrongPrompt = (key: Key.MemberKey, field: string, given: Env.Prompt, turns: number) =>
-  wrongTag(key, field, given, "Prompt") ?? noTokens(key, field, given) ?? wrongBranch(key, field, given, turns)
+  wrongTag(key, field, given, "Prompt") ?? noTokens(key, field, given) ?? wrongMaxTokens(key, field, given)
+    ?? wrongBranch(key, field, given, turns)
 
 export const wrongInitial = (key: Key.MemberKey, given: Env.Prompt | Env.Overflow) =>
   wrongTag(key, "initialObservation", given, "Prompt", "Overflow")

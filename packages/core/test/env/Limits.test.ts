@@ -86,7 +86,7 @@ it("five stop reasons are limits, in order", () => {
   ])
 })
 
-it("there are nine stop reasons", () => {
+it("there are ten stop reasons", () => {
   assert.deepStrictEqual(StopReason.StopReason.literals, [
     "completed",
     "tool_stopped",
@@ -96,6 +96,7 @@ it("there are nine stop reasons", () => {
     "max_tool_calls",
     "context_overflow",
     "parse_error",
-    "rollout_timeout"
+    "rollout_timeout",
+    "idle_timeout"
   ])
 })

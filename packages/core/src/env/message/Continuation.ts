@@ -1,9 +1,18 @@
-/** The prompt of a later turn, which keeps everything that was sampled before, token for token. */
+/**
+ * The prompt of a later turn, which keeps everything that was sampled before, token for token.
+ *
+ * @example
+ * const next = Effect.gen(function*() {
+ *   const parsed = yield* model.renderer.parse(response)
+ *   const turn: Continuation.Turn = { messages, input, response, parsed }
+ *   return yield* Continuation.next(model.renderer, turn, [...messages, parsed.message, Message.user("And twice that?")])
+ * })
+ */
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import type * as Message from "../../chat/Message.ts"
-import type { Parsed, Renderer, RendererError } from "../../chat/Renderer.ts"
+import type { GenerationOptions, Parsed, Renderer, RendererError } from "../../chat/Renderer.ts"
 import * as ModelInput from "../../model/ModelInput.ts"
 import * as Branch from "../Branch.ts"
 
@@ -56,9 +65,10 @@ const afterResponse = Effect.fnUntraced(function*(renderer: Renderer, turn: Turn
 export const next = Effect.fnUntraced(function*(
   renderer: Renderer,
   turn: Turn,
-  conversation: ReadonlyArray<Message.Message>
+  conversation: ReadonlyArray<Message.Message>,
+  options?: GenerationOptions
 ): Effect.fn.Return<Continued, RendererError> {
-  const rendered = yield* renderer.generationPrompt(conversation)
+  const rendered = yield* renderer.generationPrompt(conversation, options)
   const before = ModelInput.append(turn.input, turn.response)
   if (ModelInput.after(rendered, before) !== undefined) return { input: rendered }
   if (!appends(turn, conversation)) return { input: rendered, branch: Branch.anew("edit") }

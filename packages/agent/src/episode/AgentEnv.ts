@@ -1,0 +1,319 @@
+/**
+ * An agent as an environment: a program that talks to a model by its own means, whose requests become turns.
+ *
+ * The agent runs beside the episode. Its first request is the first observation; each action answers the request that was shown and waits
+ * for the next one, or for the agent's verdict. Requests that are under way at the same time are answered one after the other.
+ */
+import { type Env, EnvMetric, type Limits, type Score } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core/backend"
+import { Renderer } from "@effect-rl/core/renderers"
+import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type { Prompted } from "../dialect/Answerer.ts"
+import * as CallNames from "../dialect/CallNames.ts"
+import * as Continued from "../dialect/Continued.ts"
+import * as Conversation from "../dialect/Conversation.ts"
+import { invalid, Refusal } from "../dialect/Refusal.ts"
+import * as Reply from "../dialect/Reply.ts"
+import * as CapturedAnswers from "./CapturedAnswers.ts"
+import * as EpisodeTree from "./EpisodeTree.ts"
+import * as Mailbox from "./Mailbox.ts"
+import * as Place from "./Place.ts"
+
+/** The agent's promise was rejected, or its function threw. */
+export class AgentFailed extends Schema.TaggedError<AgentFailed>()("AgentFailed", { detail: Schema.String }) {
+  override get message() {
+    return `the agent failed: ${this.detail}`
+  }
+}
+
+/** The way of an agent to its model, and the end of its episode. */
+export interface Session extends Pick<Place.Place, "fetch" | "baseUrl" | "anthropicBaseUrl" | "apiKey" | "session"> {
+  /** The same as variables: `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY`. */
+  readonly env: Readonly<Record<string, string>>
+  /** Aborted when the episode is over, however it ends. */
+  readonly signal: AbortSignal
+}
+
+/** What an agent earned. */
+export type Verdict = number | Score.Score
+
+export interface Options<out E = never, out R = never> extends CapturedAnswers.Options {
+  /** Runs the agent once, and judges what it did. A failure fails the member; it is never a reward. */
+  readonly run: (session: Session) => Effect.Effect<Verdict, E, R> | PromiseLike<Verdict>
+  /** Limits of the episode. At a limit it ends without a verdict; requests that come later are answered 410. */
+  readonly limits?: Limits.Limits
+  /** Longest time that the agent may neither ask nor end; the episode then ends with `idle_timeout`. Unlimited unless given. */
+  readonly idleTimeout?: Duration.Input
+  /** The question and the expected answer, for readers of transcripts. */
+  readonly task?: Env.Task
+}
+
+/** A question that is shown to the policy. */
+interface Shown {
+  readonly question: Mailbox.Question
+  readonly placed: EpisodeTree.Placed
+  readonly prompted: Prompted
+}
+
+interface Playing<E, R> {
+  readonly options: Options<E, R>
+  readonly tree: EpisodeTree.EpisodeTree
+  readonly mailbox: Mailbox.Mailbox
+  readonly verdict: Deferred.Deferred<Verdict, E | AgentFailed>
+  readonly asides: Array<CapturedAnswers.Aside>
+  readonly uniqueId: () => string
+  shown: Shown | undefined
+}
+
+/** What comes next: a prompt, or the end. */
+type Next = Env.Prompt | Env.Done
+
+/** The question's place in the tree, and how its response is sampled and read. */
+const place = Effect.fnUntraced(
+  function*<E, R>({ options, tree, uniqueId }: Playing<E, R>, question: Mailbox.Question) {
+    const { arrived, asked } = question
+    const settings = { ...question.settings, seed: null, choices: null }
+    const source = { id: uniqueId(), chatModel: options.model, sample: () => Effect.fail(over) }
+    const prompted = yield* Conversation.prompted(source, asked, settings)
+    const { renderer } = prompted.chatModel
+    const { before, prefill } = yield* Continued.divide(asked.messages)
+    const messages = yield* Renderer.withTools(renderer, asked.tools, before)
+    const placed = yield* tree.place({ renderer, messages, prefill, arrived })
+    const request = yield* Conversation.request(prompted.chatModel, placed.input, renderer.stop, settings)
+    const shown: Shown = {
+      question,
+      placed,
+      prompted: {
+        ...prompted,
+        request: { ...request, params: { ...request.params, seed: 0 } },
+        read: () => renderer.stream(placed.messages),
+        callNames: CallNames.make(placed.messages, request, source.id)
+      }
+    }
+    return shown
+  },
+  Effect.catchTag("RendererError", ({ message }) => Effect.fail(invalid(`messages: ${message}`)))
+)
+
+const promptOf = ({ placed, prompted: { chatModel: { renderer }, request } }: Shown): Env.Prompt => ({
+  _tag: "Prompt",
+  input: placed.input,
+  stop: renderer.stop,
+  maxTokens: request.params.maxTokens,
+  messages: placed.messages,
+  ...(placed.branch !== undefined && { branch: placed.branch })
+})
+
+/** The prompt of a question; undefined where the question is refused, and its client told why. */
+const show = Effect.fnUntraced(function*<E, R>(self: Playing<E, R>, question: Mailbox.Question) {
+  const shown = yield* Effect.result(place(self, question))
+  if (shown._tag === "Failure") {
+    yield* self.mailbox.refuse(question, shown.failure)
+    return undefined
+  }
+  self.shown = shown.success
+  yield* Deferred.succeed(question.prompted, shown.success.prompted)
+  return promptOf(shown.success)
+})
+
+const done = (verdict: Verdict): Env.Done =>
+  typeof verdict === "number"
+    ? { _tag: "Done", reward: verdict, stopReason: "completed" }
+    : { _tag: "Done", reward: verdict.value, score: verdict, stopReason: "completed" }
+
+const idle: Env.Done = { _tag: "Done", reward: 0, stopReason: "idle_timeout" }
+
+/** The next question or the verdict, whichever comes first; a verdict is the end, whatever else is asked. */
+const awaited = <E, R>({ mailbox, options, verdict }: Playing<E, R>) => {
+  const ended = Effect.map(Deferred.await(verdict), done)
+  if (Deferred.isDoneUnsafe(verdict)) return ended
+  const either = Effect.raceFirst(ended, mailbox.take)
+  return options.idleTimeout === undefined
+    ? either
+    : Effect.timeoutOrElse(either, { duration: options.idleTimeout, orElse: () => Effect.succeed(idle) })
+}
+
+const next = Effect.fnUntraced(function*<E, R>(self: Playing<E, R>): Effect.fn.Return<Next, E | AgentFailed> {
+  while (true) {
+    const found = yield* awaited(self)
+    if ("_tag" in found) return found
+    const prompt = yield* show(self, found)
+    if (prompt !== undefined) return prompt
+  }
+})
+
+/** What the agent is told that was sampled. */
+const told = (prompted: Prompted, { logprobs, stopReason, tokens }: Sampling.SampledTokens) =>
+  Reply.whole({
+    ...prompted,
+    request: { ...prompted.request, numSamples: 1 },
+    sample: ({ prompt }) =>
+      Effect.succeed({
+        sequences: [
+          prompt.length > prompted.request.prompt.length
+            ? { tokens: new Int32Array(0), logprobs: new Float32Array(0), stopReason: "length" }
+            : { tokens, logprobs, stopReason }
+        ]
+      })
+  })
+
+/** The texts of a turn beside its conversation: options that were left to the run, and answers of weights that are not trained. */
+const logsOf = (overridden: ReadonlyArray<string>, asides: ReadonlyArray<CapturedAnswers.Aside>) => ({
+  ...(overridden.length > 0 && { left_to_the_run: overridden.join(", ") }),
+  ...Object.fromEntries(asides.map(({ model, text }, index) => [`answered_by_${model}_${index}`, text]))
+})
+
+const reportOf = <E, R>(
+  { asides }: Playing<E, R>,
+  { settings }: Mailbox.Question,
+  parsed: Renderer.Parsed,
+  isHeard: boolean
+): Env.Reported => {
+  const failure = Renderer.failure(parsed)
+  const seen = asides.splice(0)
+  return {
+    reward: 0,
+    toolCalls: parsed.message.toolCalls?.length ?? 0,
+    logs: {
+      ...logsOf(CapturedAnswers.biased(settings), seen),
+      ...(failure !== undefined && { parse_error: failure.detail })
+    },
+    metrics: {
+      ...(failure !== undefined && { parse_error: EnvMetric.rate(true) }),
+      ...(seen.length > 0 && { answered_by_others: EnvMetric.sum(seen.length) })
+    },
+    ...(!isHeard && { trainable: false })
+  }
+}
+
+/** A reply that ended at a text of the client's has no end of its own, after which the conversation could go on. */
+const parsedOf = ({ parsed, stop }: Reply.Ended): Renderer.Parsed =>
+  stop === undefined ? parsed : { ...parsed, termination: "eos" }
+
+const unknownLogprobs = ({ tokens }: Env.Action) => new Float32Array(tokens.length).fill(NaN)
+
+const unshown = Effect.die(new Error("no request of the agent is shown"))
+
+const step = Effect.fnUntraced(function*<E, R>(
+  self: Playing<E, R>,
+  action: Env.Action
+): Effect.fn.Return<Env.Step, E | AgentFailed> {
+  const { mailbox, shown, tree, verdict } = self
+  if (shown === undefined) return yield* unshown
+  self.shown = undefined
+  const { placed, prompted, question } = shown
+  const { logprobs = unknownLogprobs(action), stopReason = "stop", tokens } = action
+  const sampled = { tokens, logprobs, stopReason }
+  const isHeard = question.isHeard() && !Deferred.isDoneUnsafe(verdict)
+  const [reply] = yield* Effect.orDie(told(prompted, sampled))
+  if (reply === undefined) return yield* unshown
+  const parsed = parsedOf(reply.ended)
+  tree.add(placed, { response: tokens, parsed })
+  const reported = reportOf(self, question, parsed, isHeard)
+  yield* mailbox.answer(question, sampled)
+  const found = yield* next(self)
+  return found._tag === "Done" ? { ...reported, ...found } : { ...reported, _tag: "Continue", observation: found }
+})
+
+const over = new Refusal({ status: 410, detail: "the episode of this session is over" })
+
+const textOf = (cause: unknown) => cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
+
+const agentFailed = (cause: unknown) => new AgentFailed({ detail: textOf(cause) })
+
+const started = <E, R>({ run }: Options<E, R>, session: Session): Effect.Effect<Verdict, E | AgentFailed, R> =>
+  Effect.flatMap(
+    Effect.try({ try: () => run(session), catch: agentFailed }),
+    (running): Effect.Effect<Verdict, E | AgentFailed, R> =>
+      Effect.isEffect(running) ? running : Effect.tryPromise({ try: () => running, catch: agentFailed })
+  )
+
+/** An environment whose agent reaches its model at a place of this kind. */
+export const at = <E, R>(open: Place.Open) =>
+  Effect.fnUntraced(function*(
+    options: Options<E, R>
+  ): Effect.fn.Return<Env.Env<E | AgentFailed>, never, R | Scope.Scope> {
+    const scope = yield* Effect.scope
+    const context = yield* Effect.context<R>()
+    const tree = EpisodeTree.make()
+    const mailbox = yield* Mailbox.make(tree.turns)
+    const verdict = Deferred.makeUnsafe<Verdict, E | AgentFailed>()
+    let named = 0
+    const self: Playing<E, R> = {
+      options,
+      tree,
+      mailbox,
+      verdict,
+      asides: [],
+      uniqueId: () => `${place.session}${named++}`,
+      shown: undefined
+    }
+    const episode: CapturedAnswers.Episode = {
+      mailbox,
+      options,
+      uniqueId: self.uniqueId,
+      answeredAside: (aside) => void self.asides.push(aside)
+    }
+    const place = yield* open((sent) => Effect.succeed(CapturedAnswers.make(episode, sent)))
+    const controller = new AbortController()
+    const session: Session = { ...place, env: Place.variables(place), signal: controller.signal }
+    let agent: Fiber.Fiber<unknown, unknown> | undefined
+    let first: Env.Prompt | Env.Overflow | undefined
+    const begin = Effect.gen(function*() {
+      const running = Effect.provideContext(started(options, session), context)
+      agent = yield* Effect.forkIn(Effect.onExit(running, (exit) => Deferred.done(verdict, exit)), scope)
+      const found = yield* next(self)
+      first = found._tag === "Prompt" ? found : silent(found)
+      return first
+    })
+    const leave = Effect.gen(function*() {
+      controller.abort()
+      yield* mailbox.close(over)
+      if (agent !== undefined) yield* Fiber.interrupt(agent)
+    })
+    yield* Effect.addFinalizer(() => leave)
+    const { limits, task } = options
+    return {
+      initialObservation: Effect.suspend(() => first === undefined ? begin : Effect.succeed(first)),
+      step: (action) => step(self, action),
+      leave,
+      ...(limits !== undefined && { limits }),
+      ...(task !== undefined && { task })
+    }
+  })
+
+/** An agent that asked nothing has no turn that could be trained. */
+const silent = ({ reward, stopReason = "completed" }: Env.Done): Env.Overflow => ({
+  _tag: "Overflow",
+  reward,
+  stopReason,
+  logs: { agent: "it ended without a request" }
+})
+
+/**
+ * An agent of this process, which is given a `fetch`.
+ *
+ * @example
+ * const group = EnvGroupBuilder.make({
+ *   key: "sum 4",
+ *   size: 8,
+ *   makeEnv: () =>
+ *     AgentEnv.make({
+ *       model,
+ *       run: async ({ apiKey, baseUrl, fetch, signal }) => {
+ *         const client = new OpenAI({ apiKey, baseURL: baseUrl, fetch })
+ *         const messages = [{ role: "user", content: "What is 2 + 2?" }]
+ *         const { choices } = await client.chat.completions.create({ model: model.name, messages }, { signal })
+ *         return choices[0].message.content === "4" ? 1 : 0
+ *       }
+ *     })
+ * })
+ */
+export const make: <E = never, R = never>(
+  options: Options<E, R>
+) => Effect.Effect<Env.Env<E | AgentFailed>, never, R | Scope.Scope> = at(Place.inProcess)

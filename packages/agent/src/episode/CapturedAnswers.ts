@@ -1,0 +1,160 @@
+/** The answerer of one episode's agent: what it asks becomes the turns of an environment. */
+import type { ChatModel } from "@effect-rl/core"
+import type { Sampling, SamplingClient } from "@effect-rl/core/backend"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import { createHash } from "node:crypto"
+import type { Answerer, Asked, Prompted, Settings } from "../dialect/Answerer.ts"
+import * as Conversation from "../dialect/Conversation.ts"
+import { fromTinkerError, invalid, notFound, type Refusal } from "../dialect/Refusal.ts"
+import type { Mailbox, Question } from "./Mailbox.ts"
+import * as Spoken from "./Spoken.ts"
+
+/** Weights that answer requests by another model's name. They are not trained. */
+export interface Frozen {
+  readonly model: ChatModel.ChatModel
+  readonly client: SamplingClient.SamplingClient
+}
+
+/** Options of sampling that the run decides. */
+export type Overridden = "override" | "refuse"
+
+/** What the requests of an episode may ask for. */
+export interface Options {
+  /** The model that is trained. */
+  readonly model: ChatModel.ChatModel
+  /** Further names by which the agent may ask for it, such as one that is written into its code. */
+  readonly names?: ReadonlyArray<string>
+  /** Weights by other names. */
+  readonly frozen?: Readonly<Record<string, Frozen>>
+  /**
+   * What becomes of `temperature`, `top_p` and `top_k` in requests, which would change what is sampled: they are left to the run, and the turn
+   * says so in its logs, or such requests are refused. Default "override".
+   */
+  readonly sampling?: Overridden
+}
+
+/** Facts about a request besides its body. */
+export interface Sent {
+  /** Whether its client says that it was sent before. */
+  readonly isRepeated: boolean
+  /** The name under which its client repeats it. */
+  readonly idempotencyKey: string | undefined
+}
+
+/** An answer of weights that are not trained. */
+export interface Aside {
+  readonly model: string
+  readonly text: string
+}
+
+/** The part of an episode that its requests reach. */
+export interface Episode {
+  readonly mailbox: Mailbox
+  readonly options: Options
+  /** A name for a prompt that no other has. */
+  readonly uniqueId: () => string
+  readonly answeredAside: (aside: Aside) => void
+}
+
+/** The options of sampling that would make what is sampled another thing than what is trained. */
+export const biased = ({ temperature, topK, topP }: Settings): ReadonlyArray<string> => [
+  ...(typeof temperature === "number" && temperature !== 1 ? [`temperature ${temperature}`] : []),
+  ...(typeof topP === "number" && topP < 1 ? [`top_p ${topP}`] : []),
+  ...(typeof topK === "number" && topK > 0 ? [`top_k ${topK}`] : [])
+]
+
+const refuseBiased = ({ sampling }: Options, settings: Settings) => {
+  const found = biased(settings)
+  return sampling === "refuse" && found.length > 0
+    ? Effect.fail(invalid(`${found.join(" and ")}: expected none, because the run decides how its policy samples`))
+    : Effect.void
+}
+
+const keyOf = (model: string, { messages, tools }: Asked, settings: Settings) =>
+  createHash("sha256").update(
+    JSON.stringify([model, Spoken.of(messages).map(({ digest }) => digest), tools, settings])
+  ).digest("base64url")
+
+const nothing: Sampling.SampledTokens = {
+  tokens: new Int32Array(0),
+  logprobs: new Float32Array(0),
+  stopReason: "length"
+}
+
+/**
+ * The responses as a dialect samples them: all at once, or one by one, each whole in its first piece. `prompt` has as many tokens as what was
+ * asked first, and its seed counts from 0.
+ */
+const served = (questions: ReadonlyArray<Question>, promptTokens: number): Prompted["sample"] => (request) => {
+  const { numSamples = 1, params: { seed = 0 }, prompt } = request
+  if (prompt.length > promptTokens) return Effect.succeed({ sequences: [nothing] })
+  const asked = numSamples > 1 ? questions : questions.slice(seed, seed + 1)
+  return Effect.map(Effect.forEach(asked, ({ sampled }) => Deferred.await(sampled)), (sequences) => ({ sequences }))
+}
+
+const captured = Effect.fnUntraced(function*(
+  { mailbox, options }: Episode,
+  sent: Sent,
+  [model, asked, settings]: Parameters<Answerer["prompted"]>
+) {
+  yield* refuseBiased(options, settings)
+  const key = sent.idempotencyKey ?? keyOf(model, asked, settings)
+  const isRepeated = sent.isRepeated || sent.idempotencyKey !== undefined
+  const questions = yield* mailbox.ask({ asked, settings, key, isRepeated })
+  const [first] = questions
+  if (first === undefined) return yield* invalid(`n is ${settings.choices}, expected at least 1`)
+  const prompted = yield* Deferred.await(first.prompted)
+  const { request } = prompted
+  return {
+    ...prompted,
+    request: { ...request, numSamples: questions.length },
+    sample: served(questions, request.prompt.length)
+  }
+})
+
+/** Weights that are not trained, which sample as they are asked. */
+const aside = ({ answeredAside, uniqueId }: Episode, name: string, { client, model }: Frozen): Conversation.Source => ({
+  id: uniqueId(),
+  chatModel: model,
+  sample: (request) =>
+    client.sample(request).pipe(
+      Effect.mapError(fromTinkerError),
+      Effect.tap(({ sequences }) =>
+        Effect.sync(() => {
+          for (const { tokens } of sequences) answeredAside({ model: name, text: model.tokenizer.decode(tokens) })
+        })
+      )
+    )
+})
+
+const infoOf = (id: string, { capabilities: { contextLength } }: ChatModel.ChatModel) => ({ id, contextLength })
+
+/** Answers one request of the episode's agent. */
+export const make = (episode: Episode, sent: Sent): Answerer => {
+  const { frozen = {}, model, names = [] } = episode.options
+  const own = [model.name, ...names]
+  const other = (name: string) => Object.hasOwn(frozen, name) ? frozen[name] : undefined
+  const chatModel = (name: string): Effect.Effect<ChatModel.ChatModel, Refusal> => {
+    const found = own.includes(name) ? model : other(name)?.model
+    return found === undefined ? Effect.fail(notFound("model", name)) : Effect.succeed(found)
+  }
+  return {
+    models: Effect.succeed([
+      ...own.map((name) => infoOf(name, model)),
+      ...Object.entries(frozen).map(([name, { model }]) => infoOf(name, model))
+    ]),
+    chatModel,
+    prompted: (name, asked, settings) => {
+      if (own.includes(name)) return captured(episode, sent, [name, asked, settings])
+      const weights = other(name)
+      return weights === undefined
+        ? Effect.fail(notFound("model", name))
+        : Conversation.prompted(aside(episode, name, weights), asked, settings)
+    },
+    continued: () =>
+      Effect.fail(
+        invalid("an agent's episode is made of conversations: send /chat/completions, /responses or /messages")
+      )
+  }
+}

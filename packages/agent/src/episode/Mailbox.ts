@@ -1,0 +1,156 @@
+/**
+ * The requests of one episode's agent, from their arrival to their answer.
+ *
+ * What always holds:
+ *
+ * - Questions are taken in the order in which they arrived, each at most once, and none after the mailbox is closed.
+ * - A question that is taken is answered or refused; closing refuses all that are open, and all that come later.
+ * - A request that repeats another one adds no question: its client gets the answer of the first.
+ * - A question whose clients have all hung up before it is taken is never taken, and forgotten.
+ */
+import type { Sampling } from "@effect-rl/core/backend"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+import type { Asked, Prompted, Settings } from "../dialect/Answerer.ts"
+import { Refusal } from "../dialect/Refusal.ts"
+
+/** What a client asks. */
+export interface Request {
+  readonly asked: Asked
+  readonly settings: Settings
+  /** Equal for requests that ask the same. */
+  readonly key: string
+  /** Whether its client says that it was sent before. */
+  readonly isRepeated: boolean
+}
+
+/** A request for one response. */
+export interface Question extends Pick<Request, "asked" | "settings"> {
+  /** The number of turns that were over when it arrived. */
+  readonly arrived: number
+  /** The prompt, from the moment that it is this question's turn. */
+  readonly prompted: Deferred.Deferred<Prompted, Refusal>
+  readonly sampled: Deferred.Deferred<Sampling.SampledTokens, Refusal>
+  /** Whether a client waits for the answer, or has got it. */
+  readonly isHeard: () => boolean
+}
+
+export interface Mailbox {
+  /** The questions of a request, one for each response that it asks for. Closing the scope hangs up. */
+  readonly ask: (request: Request) => Effect.Effect<ReadonlyArray<Question>, Refusal, Scope.Scope>
+  /** The next question. */
+  readonly take: Effect.Effect<Question>
+  /** Tells the clients of a question what was sampled for it. */
+  readonly answer: (question: Question, sampled: Sampling.SampledTokens) => Effect.Effect<void>
+  /** Refuses the question. */
+  readonly refuse: (question: Question, refusal: Refusal) => Effect.Effect<void>
+  /** Refuses everything that is open or comes later. */
+  readonly close: (refusal: Refusal) => Effect.Effect<void>
+}
+
+/** The questions of equal requests. */
+interface Thread {
+  readonly questions: ReadonlyArray<Question>
+  clients: number
+  isTold: boolean
+}
+
+/** More open questions than any agent has that waits for its answers. */
+const mostOpen = 256
+
+const tooMany = new Refusal({
+  status: 429,
+  detail: `${mostOpen} requests of this episode wait for their turn, expected fewer`,
+  headers: { "retry-after": "1" }
+})
+
+/** An empty mailbox; `turns` tells how many turns are over. */
+export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.Return<Mailbox> {
+  const arrived = yield* Queue.unbounded<readonly [Thread, Question]>()
+  const threads = new Map<string, Thread>()
+  const open = new Set<Question>()
+  let closed: Refusal | undefined
+
+  const refuse = (question: Question, refusal: Refusal) => {
+    open.delete(question)
+    return Effect.andThen(Deferred.fail(question.prompted, refusal), Deferred.fail(question.sampled, refusal))
+  }
+
+  const questionOf = (request: Request, thread: () => Thread): Question => ({
+    asked: request.asked,
+    settings: request.settings,
+    arrived: turns(),
+    prompted: Deferred.makeUnsafe(),
+    sampled: Deferred.makeUnsafe(),
+    isHeard: () => thread().clients > 0 || thread().isTold
+  })
+
+  const begin = (request: Request): Thread => {
+    const count = request.settings.choices ?? 1
+    const thread: Thread = {
+      questions: Array.from({ length: count }, () => questionOf(request, () => thread)),
+      clients: 0,
+      isTold: false
+    }
+    threads.set(request.key, thread)
+    for (const question of thread.questions) {
+      open.add(question)
+      Queue.offerUnsafe(arrived, [thread, question])
+    }
+    return thread
+  }
+
+  /** The thread of an equal request that is sent again, or whose client hung up before it was answered. */
+  const repeated = ({ isRepeated, key }: Request) => {
+    const thread = threads.get(key)
+    return thread !== undefined && (isRepeated || (thread.clients === 0 && !thread.isTold)) ? thread : undefined
+  }
+
+  const hangUp = (thread: Thread, exit: Exit.Exit<unknown, unknown>) =>
+    Effect.sync(() => {
+      thread.clients--
+      if (Exit.isSuccess(exit) && thread.questions.every(({ sampled }) => Deferred.isDoneUnsafe(sampled))) {
+        thread.isTold = true
+      }
+    })
+
+  const enter = (request: Request) =>
+    Effect.suspend(() => {
+      if (closed !== undefined) return Effect.fail(closed)
+      const known = repeated(request)
+      if (known === undefined && open.size + (request.settings.choices ?? 1) > mostOpen) return Effect.fail(tooMany)
+      const thread = known ?? begin(request)
+      thread.clients++
+      return Effect.succeed(thread)
+    })
+
+  const forget = (thread: Thread) => {
+    for (const question of thread.questions) open.delete(question)
+    for (const [key, other] of threads) if (other === thread) threads.delete(key)
+  }
+
+  const take: Effect.Effect<Question> = Effect.flatMap(Queue.take(arrived), ([thread, question]) => {
+    if (closed !== undefined) return Effect.never
+    if (thread.clients > 0) return Effect.succeed(question)
+    forget(thread)
+    return take
+  })
+
+  return {
+    ask: (request) => Effect.map(Effect.acquireRelease(enter(request), hangUp), ({ questions }) => questions),
+    take,
+    answer: (question, sampled) => {
+      open.delete(question)
+      return Deferred.succeed(question.sampled, sampled)
+    },
+    refuse,
+    close: (refusal) =>
+      Effect.suspend(() => {
+        closed ??= refusal
+        return Effect.forEach([...open], (question) => refuse(question, refusal), { discard: true })
+      })
+  }
+})

@@ -1,0 +1,72 @@
+/** The place at which an agent reaches its model: a `fetch` of this process, or an address for others. */
+import * as Effect from "effect/Effect"
+import * as HttpEffect from "effect/http/HttpEffect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import type * as Scope from "effect/Scope"
+import type { Answerer } from "../dialect/Answerer.ts"
+import * as Dialects from "../dialect/Dialects.ts"
+import type { Incoming } from "../dialect/Incoming.ts"
+import type { Refusal } from "../dialect/Refusal.ts"
+import type { Sent } from "./CapturedAnswers.ts"
+import * as RequestBody from "./RequestBody.ts"
+
+/** Where and how clients reach the model. */
+export interface Place {
+  /** Sends requests to the addresses below, and other requests nowhere. */
+  readonly fetch: typeof globalThis.fetch
+  /** The address for clients of OpenAI. */
+  readonly baseUrl: string
+  /** The address for clients of Anthropic, which add `/v1` themselves. */
+  readonly anthropicBaseUrl: string
+  /** A key that clients may send; the address alone is enough. */
+  readonly apiKey: string
+  /** The name of this episode's session. */
+  readonly session: string
+}
+
+/** Answers the requests of one session. */
+export type Answers = (sent: Sent) => Effect.Effect<Answerer, Refusal>
+
+/** Makes a place whose requests are answered until the scope closes. */
+export type Open = (answers: Answers) => Effect.Effect<Place, never, Scope.Scope>
+
+/** The variables from which clients of OpenAI and Anthropic read where to go. */
+export const variables = ({ anthropicBaseUrl, apiKey, baseUrl }: Place): Readonly<Record<string, string>> => ({
+  OPENAI_BASE_URL: baseUrl,
+  OPENAI_API_KEY: apiKey,
+  ANTHROPIC_BASE_URL: anthropicBaseUrl,
+  ANTHROPIC_API_KEY: apiKey
+})
+
+/** Clients of OpenAI and Anthropic count their retries; others name the request that they repeat. */
+export const sent = ({ headers }: HttpServerRequest.HttpServerRequest): Sent => ({
+  isRepeated: Number(headers["x-stainless-retry-count"] ?? 0) > 0,
+  idempotencyKey: headers["idempotency-key"]
+})
+
+/** The request of a client, for the dialects. */
+export const incoming = (answers: Answers): Effect.Effect<Incoming, Refusal, HttpServerRequest.HttpServerRequest> =>
+  Effect.map(
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => answers(sent(request))),
+    (answerer) => ({ answerer, body: RequestBody.text })
+  )
+
+/** No address of any network: requests to it never leave the process. */
+const host = "http://agent.invalid"
+
+const webHandler = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>
+
+/** A `fetch` of this process. */
+export const inProcess: Open = Effect.fnUntraced(function*(answers) {
+  const routes = HttpRouter.addAll(Dialects.routes(incoming(answers)), { prefix: "/v1" })
+  const handled = yield* HttpRouter.toHttpEffect(routes)
+  const handler = webHandler(yield* Effect.context<never>())(handled)
+  return {
+    fetch: (input, init) => handler(new Request(input, init)),
+    baseUrl: `${host}/v1`,
+    anthropicBaseUrl: host,
+    apiKey: "in-process",
+    session: "in-process"
+  }
+})

@@ -1,0 +1,25 @@
+/** The text of a request's body, within a limit. */
+import * as ByteSize from "effect/ByteSize"
+import * as Effect from "effect/Effect"
+import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import { Refusal } from "../dialect/Refusal.ts"
+
+/** Conversations with pictures are the largest bodies. */
+const most = ByteSize.mebibytes(32)
+
+const refused = new Refusal({
+  status: 413,
+  detail: `the body was cut off, or is too large, expected at most ${ByteSize.toNumberUnsafe(most)} bytes`
+})
+
+export const text: Effect.Effect<string, Refusal, HttpServerRequest.HttpServerRequest> = Effect.flatMap(
+  HttpServerRequest.HttpServerRequest,
+  (request) =>
+    Number(request.headers["content-length"] ?? 0) > ByteSize.toNumberUnsafe(most)
+      ? Effect.fail(refused)
+      : request.text.pipe(
+        Effect.provideService(HttpIncomingMessage.MaxBodySize, most),
+        Effect.mapError(() => refused)
+      )
+)

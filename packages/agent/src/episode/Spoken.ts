@@ -1,0 +1,104 @@
+/** What the messages of a conversation say, apart from what clients change when they send messages again. */
+import { Message } from "@effect-rl/core"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { createHash } from "node:crypto"
+
+/** A message, or adjacent messages of the assistant: some clients send text and calls apart. */
+export interface Spoken {
+  readonly role: string
+  /**
+   * Equal for messages that say the same. It leaves out reasoning, ids of calls and names of tools, the order and spacing of arguments, the
+   * space around a text, and in what the assistant says the amount of space within it.
+   */
+  readonly digest: string
+  /** The number of messages of the conversation up to its end. */
+  readonly end: number
+}
+
+const parseJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
+
+const sorted = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!Predicate.isObject(value)) return value
+  return Object.entries(value).toSorted(([left], [right]) => left < right ? -1 : 1).map((
+    [key, one]
+  ) => [key, sorted(one)])
+}
+
+/** Arguments without an object come back from some clients as an object with their text. */
+const argumentsOf = (text: string): unknown => {
+  const value = Option.getOrUndefined(parseJson(text.trim() === "" ? "{}" : text))
+  return sorted(Predicate.isObject(value) && !Array.isArray(value) ? value : { arguments: text })
+}
+
+const withoutReasoning = (text: string) => text.replaceAll(/<think>[^]*?<\/think>/g, "")
+
+const textOf = (message: Message.Message) =>
+  message.role === "assistant"
+    ? withoutReasoning(Message.text(message)).replaceAll(/\s+/g, " ").trim()
+    : Message.text(message).trim()
+
+const hash = (content: string | Uint8Array) => createHash("sha256").update(content).digest("base64url")
+
+const imagesOf = (message: Message.Message) =>
+  Message.parts(message).flatMap((part) => part.type === "image" ? [hash(part.data)] : [])
+
+/** The calls of a conversation so far, by their position in it. */
+interface Calls {
+  readonly byId: Map<string, number>
+  count: number
+  answered: number
+}
+
+/** The position of the call that a tool's message answers: by its id, or else the next one. */
+const answered = (calls: Calls, { role, toolCallId }: Message.Message) => {
+  if (role !== "tool") return undefined
+  const next = calls.answered++
+  return toolCallId === undefined ? next : calls.byId.get(toolCallId) ?? next
+}
+
+const called = (calls: Calls, { toolCalls = [] }: Message.Message) => {
+  calls.answered = calls.count
+  return toolCalls.map(({ function: { arguments: given, name }, id }) => {
+    if (id !== undefined) calls.byId.set(id, calls.count)
+    calls.count++
+    return [name, argumentsOf(given)]
+  })
+}
+
+const nameOf = ({ name, role }: Message.Message) => role === "tool" ? undefined : name
+
+/** What a conversation says, in order. */
+export const of = (conversation: ReadonlyArray<Message.Message>): ReadonlyArray<Spoken> => {
+  const calls: Calls = { byId: new Map(), count: 0, answered: 0 }
+  const spoken: Array<Spoken> = []
+  for (let end = 0; end < conversation.length;) {
+    const { role } = conversation[end] ?? Message.user("")
+    const from = end++
+    while (role === "assistant" && conversation[end]?.role === "assistant") end++
+    const messages = conversation.slice(from, end)
+    const text = messages.map(textOf).filter((text) => text !== "").join(" ")
+    const said = messages.flatMap((message) => message.role === "assistant" ? called(calls, message) : [])
+    const answers = messages.map((message) => answered(calls, message))
+    const content = [role, messages.map(nameOf), text, messages.flatMap(imagesOf), said, answers]
+    spoken.push({ role, digest: hash(JSON.stringify(role === "assistant" ? [role, text, said] : content)), end })
+  }
+  return spoken
+}
+
+/** The conversation with the ids of calls by which another one, which says the same at its beginning, names them. */
+export const named = (
+  conversation: ReadonlyArray<Message.Message>,
+  like: ReadonlyArray<Message.Message>
+): ReadonlyArray<Message.Message> => {
+  const idsOf = (messages: ReadonlyArray<Message.Message>) =>
+    messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id }) => id))
+  const own = idsOf(like)
+  const names = new Map(idsOf(conversation).map((id, index) => [id, own[index]]))
+  return conversation.map((message) => {
+    const id = names.get(message.toolCallId)
+    return id === undefined || message.toolCallId === undefined ? message : { ...message, toolCallId: id }
+  })
+}

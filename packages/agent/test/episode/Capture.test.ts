@@ -1,0 +1,101 @@
+/** What agents sampled is what is trained: compared with the sampler's own log, not with what the capture keeps. */
+import { AgentEnv } from "@effect-rl/agent"
+import { Rollout } from "@effect-rl/core"
+import { ModelInput } from "@effect-rl/core/backend"
+import type { Trajectory } from "@effect-rl/core/environments"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Ledger from "./Ledger.ts"
+import * as RandomAgent from "./RandomAgent.ts"
+import * as Talk from "./Talk.ts"
+
+const sessions = process.env["EFFECT_RL_SOAK"] === undefined ? 200 : 10_000
+
+const played = Effect.fnUntraced(function*(seed: number, habits: RandomAgent.Habits, renderer: string) {
+  const did = { givenUp: 0 }
+  const { log, policy } = RandomAgent.sampler(seed, renderer === "qwen3")
+  const model = yield* Talk.modelOf(renderer)
+  const env = yield* AgentEnv.make({ model, run: RandomAgent.make(seed, habits, did) })
+  const { transitions } = yield* Rollout.episode(env, policy, Talk.key)
+  return { did, log, transitions }
+}, Effect.scoped)
+
+const trainable = (transitions: ReadonlyArray<Trajectory.Transition>) =>
+  transitions.flatMap(({ trainable }, index) => trainable ? [index] : [])
+
+/** A capture that keeps texts, and makes tokens of them afterwards. */
+const retokenising = (transitions: ReadonlyArray<Trajectory.Transition>) =>
+  transitions.map((turn) => {
+    const tokens = Talk.tokenizer.encode(Talk.tokenizer.decode(turn.action.tokens))
+    const logprobs = Float32Array.from(tokens, (_, t) => turn.action.logprobs[t] ?? -1)
+    const observation = ModelInput.fromTokens(
+      Talk.tokenizer.encode(Talk.tokenizer.decode(Ledger.tokensOf(turn.observation)))
+    )
+    return { ...turn, observation, action: { ...turn.action, tokens, logprobs } }
+  })
+
+/** A capture that makes a turn of every answer that it sends, also of one that it sends again. */
+const doubleCounting = (transitions: ReadonlyArray<Trajectory.Transition>) =>
+  transitions.flatMap((turn) => [turn, turn])
+
+describe("what agents sampled is what is trained", () => {
+  it.live(
+    `in ${sessions} sessions of random agents: each token once, where it was sampled, and none of a prompt`,
+    () =>
+      Effect.gen(function*() {
+        const reasons = new Map<string, number>()
+        let turns = 0
+        for (let seed = 0; seed < sessions; seed++) {
+          const { did, log, transitions } = yield* played(seed, "all", seed % 2 === 0 ? "qwen3_instruct" : "qwen3")
+          const data = Ledger.trained(transitions)
+          assert.deepStrictEqual(Ledger.problems(data, log, trainable(transitions)), [], `seed ${seed}`)
+          assert.isAtMost(transitions.length - trainable(transitions).length, did.givenUp, `seed ${seed}`)
+          assert.lengthOf(log, transitions.length)
+          turns += transitions.length
+          for (const { branch } of transitions) {
+            if (branch !== undefined) reasons.set(branch.reason, (reasons.get(branch.reason) ?? 0) + 1)
+          }
+        }
+        assert.isAbove(turns, 3 * sessions)
+        assert.includeMembers([...reasons.keys()], [
+          "renderer",
+          "response",
+          "edit",
+          "compaction",
+          "subagent",
+          "parallel",
+          "retry"
+        ])
+      }),
+    600_000
+  )
+
+  it.live(
+    "in one sequence, where the agent only goes on, however it writes what was said",
+    () =>
+      Effect.gen(function*() {
+        for (let seed = 0; seed < 100; seed++) {
+          const { log, transitions } = yield* played(seed, "none", "qwen3_instruct")
+          const data = Ledger.trained(transitions)
+          assert.deepStrictEqual(Ledger.problems(data, log, trainable(transitions)), [], `seed ${seed}`)
+          assert.deepStrictEqual(transitions.flatMap(({ branch }) => branch ?? []), [], `seed ${seed}`)
+          assert.lengthOf(data, 1, `seed ${seed}`)
+        }
+      }),
+    60_000
+  )
+
+  it.live("and a capture that retokenises or counts a turn twice does not pass", () =>
+    Effect.gen(function*() {
+      let [retokenised, doubled] = [0, 0]
+      for (let seed = 0; seed < 20; seed++) {
+        const { log, transitions } = yield* played(seed, "all", "qwen3_instruct")
+        const wrong = (planted: ReadonlyArray<Trajectory.Transition>) =>
+          Ledger.problems(Ledger.trained(planted), log, trainable(transitions)).length > 0
+        retokenised += Number(wrong(retokenising(transitions)))
+        doubled += Number(wrong(doubleCounting(transitions)))
+      }
+      assert.isAtLeast(retokenised, 8)
+      assert.strictEqual(doubled, 20)
+    }), 60_000)
+})
