@@ -1,5 +1,9 @@
 /** An agent as an environment: a program that talks to a model by its own means, whose requests become turns. */
 export * as AgentEnv from "./episode/AgentEnv.ts"
+/** Addresses for agents in other processes and languages: each episode has one of its own, which nobody can guess. */
+export * as AgentGateway from "./gateway/AgentGateway.ts"
+/** Starts agents that are programs of their own. */
+export * as Launcher from "./gateway/Launcher.ts"
 /** Those who answer agents' requests: weights by name, and replies to conversations. */
 export * as Answerer from "./dialect/Answerer.ts"
 /** A request that is refused, in words and numbers from which each dialect makes its own error. */

@@ -4,7 +4,7 @@
  * The agent runs beside the episode. Its first request is the first observation; each action answers the request that was shown and waits
  * for the next one, or for the agent's verdict. Requests that are under way at the same time are answered one after the other.
  */
-import { type Env, EnvMetric, type Limits, type Score } from "@effect-rl/core"
+import { type Env, EnvMetric, type Limits, Message, type Score } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import { Renderer } from "@effect-rl/core/renderers"
 import * as Deferred from "effect/Deferred"
@@ -17,7 +17,8 @@ import type { Prompted } from "../dialect/Answerer.ts"
 import * as CallNames from "../dialect/CallNames.ts"
 import * as Continued from "../dialect/Continued.ts"
 import * as Conversation from "../dialect/Conversation.ts"
-import { invalid, Refusal } from "../dialect/Refusal.ts"
+import * as Notes from "../dialect/Notes.ts"
+import { ended, invalid } from "../dialect/Refusal.ts"
 import * as Reply from "../dialect/Reply.ts"
 import * as CapturedAnswers from "./CapturedAnswers.ts"
 import * as EpisodeTree from "./EpisodeTree.ts"
@@ -66,6 +67,9 @@ interface Playing<E, R> {
   readonly mailbox: Mailbox.Mailbox
   readonly verdict: Deferred.Deferred<Verdict, E | AgentFailed>
   readonly asides: Array<CapturedAnswers.Aside>
+  /** Notes that no turn has in its logs yet, and the fields that any turn has. */
+  readonly notes: Array<Notes.Note>
+  readonly noted: Set<string>
   readonly uniqueId: () => string
   shown: Shown | undefined
 }
@@ -78,7 +82,12 @@ const place = Effect.fnUntraced(
   function*<E, R>({ options, tree, uniqueId }: Playing<E, R>, question: Mailbox.Question) {
     const { arrived, asked } = question
     const settings = { ...question.settings, seed: null, choices: null }
-    const source = { id: uniqueId(), chatModel: options.model, sample: () => Effect.fail(over) }
+    const source = {
+      id: uniqueId(),
+      chatModel: options.model,
+      sample: () => Effect.fail(over),
+      replied: () => Effect.void
+    }
     const prompted = yield* Conversation.prompted(source, asked, settings)
     const { renderer } = prompted.chatModel
     const { before, prefill } = yield* Continued.divide(asked.messages)
@@ -147,6 +156,8 @@ const next = Effect.fnUntraced(function*<E, R>(self: Playing<E, R>): Effect.fn.R
   }
 })
 
+const unnoted = Notes.make({ isLenient: true, noted: () => Effect.void })
+
 /** What the agent is told that was sampled. */
 const told = (prompted: Prompted, { logprobs, stopReason, tokens }: Sampling.SampledTokens) =>
   Reply.whole({
@@ -160,16 +171,21 @@ const told = (prompted: Prompted, { logprobs, stopReason, tokens }: Sampling.Sam
             : { tokens, logprobs, stopReason }
         ]
       })
-  })
+  }, unnoted)
 
-/** The texts of a turn beside its conversation: options that were left to the run, and answers of weights that are not trained. */
-const logsOf = (overridden: ReadonlyArray<string>, asides: ReadonlyArray<CapturedAnswers.Aside>) => ({
+/** The texts of a turn beside its conversation: notes on its request, and answers of weights that are not trained. */
+const logsOf = (
+  overridden: ReadonlyArray<string>,
+  notes: ReadonlyArray<Notes.Note>,
+  asides: ReadonlyArray<CapturedAnswers.Aside>
+) => ({
   ...(overridden.length > 0 && { left_to_the_run: overridden.join(", ") }),
+  ...Object.fromEntries(notes.map(({ detail, field, kind }) => [`${kind}: ${field}`, detail])),
   ...Object.fromEntries(asides.map(({ model, text }, index) => [`answered_by_${model}_${index}`, text]))
 })
 
 const reportOf = <E, R>(
-  { asides }: Playing<E, R>,
+  { asides, notes }: Playing<E, R>,
   { settings }: Mailbox.Question,
   parsed: Renderer.Parsed,
   isHeard: boolean
@@ -180,7 +196,7 @@ const reportOf = <E, R>(
     reward: 0,
     toolCalls: parsed.message.toolCalls?.length ?? 0,
     logs: {
-      ...logsOf(CapturedAnswers.biased(settings), seen),
+      ...logsOf(CapturedAnswers.biased(settings), notes.splice(0), seen),
       ...(failure !== undefined && { parse_error: failure.detail })
     },
     metrics: {
@@ -191,11 +207,17 @@ const reportOf = <E, R>(
   }
 }
 
-/** A reply that ended at a text of the client's has no end of its own, after which the conversation could go on. */
-const parsedOf = ({ parsed, stop }: Reply.Ended): Renderer.Parsed =>
-  stop === undefined ? parsed : { ...parsed, termination: "eos" }
+/** A reply of which the agent is told a part alone has no end, after which the conversation could go on. */
+const parsedOf = ({ parsed, sampled, stop }: Reply.Ended, tokens: Int32Array): Renderer.Parsed =>
+  stop === undefined && sampled === tokens.length ? parsed : { ...parsed, termination: "eos" }
 
 const unknownLogprobs = ({ tokens }: Env.Action) => new Float32Array(tokens.length).fill(NaN)
+
+/** A response that the renderer cannot read is kept as it was sampled; its client is told why it gets no other. */
+const unreadable = ({ chatModel: { tokenizer } }: Prompted, tokens: Int32Array): Renderer.Parsed => ({
+  message: Message.assistant(tokenizer.decode(tokens)),
+  termination: "malformed"
+})
 
 const unshown = Effect.die(new Error("no request of the agent is shown"))
 
@@ -210,9 +232,8 @@ const step = Effect.fnUntraced(function*<E, R>(
   const { logprobs = unknownLogprobs(action), stopReason = "stop", tokens } = action
   const sampled = { tokens, logprobs, stopReason }
   const isHeard = question.isHeard() && !Deferred.isDoneUnsafe(verdict)
-  const [reply] = yield* Effect.orDie(told(prompted, sampled))
-  if (reply === undefined) return yield* unshown
-  const parsed = parsedOf(reply.ended)
+  const [reply] = yield* Effect.orElseSucceed(told(prompted, sampled), () => [])
+  const parsed = reply === undefined ? unreadable(prompted, tokens) : parsedOf(reply.ended, tokens)
   tree.add(placed, { response: tokens, parsed })
   const reported = reportOf(self, question, parsed, isHeard)
   yield* mailbox.answer(question, sampled)
@@ -220,7 +241,7 @@ const step = Effect.fnUntraced(function*<E, R>(
   return found._tag === "Done" ? { ...reported, ...found } : { ...reported, _tag: "Continue", observation: found }
 })
 
-const over = new Refusal({ status: 410, detail: "the episode of this session is over" })
+const over = ended("the episode of this session is over")
 
 const textOf = (cause: unknown) => cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
 
@@ -232,6 +253,13 @@ const started = <E, R>({ run }: Options<E, R>, session: Session): Effect.Effect<
     (running): Effect.Effect<Verdict, E | AgentFailed, R> =>
       Effect.isEffect(running) ? running : Effect.tryPromise({ try: () => running, catch: agentFailed })
   )
+
+/** Keeps the first note on each field. */
+const keep = <E, R>({ noted, notes }: Playing<E, R>, note: Notes.Note) => {
+  const name = `${note.kind}: ${note.field}`
+  if (!noted.has(name)) notes.push(note)
+  noted.add(name)
+}
 
 /** An environment whose agent reaches its model at a place of this kind. */
 export const at = <E, R>(open: Place.Open) =>
@@ -250,6 +278,8 @@ export const at = <E, R>(open: Place.Open) =>
       mailbox,
       verdict,
       asides: [],
+      notes: [],
+      noted: new Set(),
       uniqueId: () => `${place.session}${named++}`,
       shown: undefined
     }
@@ -257,9 +287,13 @@ export const at = <E, R>(open: Place.Open) =>
       mailbox,
       options,
       uniqueId: self.uniqueId,
-      answeredAside: (aside) => void self.asides.push(aside)
+      answeredAside: (aside) => void self.asides.push(aside),
+      noted: (note) => Effect.sync(() => keep(self, note))
     }
-    const place = yield* open((sent) => Effect.succeed(CapturedAnswers.make(episode, sent)))
+    let isOver = false
+    const place = yield* open((sent) =>
+      Effect.suspend(() => isOver ? Effect.fail(over) : Effect.succeed(CapturedAnswers.make(episode, sent)))
+    )
     const controller = new AbortController()
     const session: Session = { ...place, env: Place.variables(place), signal: controller.signal }
     let agent: Fiber.Fiber<unknown, unknown> | undefined
@@ -272,6 +306,7 @@ export const at = <E, R>(open: Place.Open) =>
       return first
     })
     const leave = Effect.gen(function*() {
+      isOver = true
       controller.abort()
       yield* mailbox.close(over)
       if (agent !== undefined) yield* Fiber.interrupt(agent)

@@ -6,6 +6,8 @@ import * as Effect from "effect/Effect"
 import { createHash } from "node:crypto"
 import type { Answerer, Asked, Prompted, Settings } from "../dialect/Answerer.ts"
 import * as Conversation from "../dialect/Conversation.ts"
+import type { Incoming } from "../dialect/Incoming.ts"
+import type * as Notes from "../dialect/Notes.ts"
 import { fromTinkerError, invalid, notFound, type Refusal } from "../dialect/Refusal.ts"
 import type { Mailbox, Question } from "./Mailbox.ts"
 import * as Spoken from "./Spoken.ts"
@@ -32,6 +34,11 @@ export interface Options {
    * says so in its logs, or such requests are refused. Default "override".
    */
   readonly sampling?: Overridden
+  /**
+   * Whether fields that ask for what cannot be given, such as a penalty, are left out with a warning in the answer and in the logs of the turn.
+   * If not, such requests are refused. Default true.
+   */
+  readonly lenient?: boolean
 }
 
 /** Facts about a request besides its body. */
@@ -55,6 +62,7 @@ export interface Episode {
   /** A name for a prompt that no other has. */
   readonly uniqueId: () => string
   readonly answeredAside: (aside: Aside) => void
+  readonly noted: (note: Notes.Note) => Effect.Effect<void>
 }
 
 /** The options of sampling that would make what is sampled another thing than what is trained. */
@@ -125,13 +133,23 @@ const aside = ({ answeredAside, uniqueId }: Episode, name: string, { client, mod
           for (const { tokens } of sequences) answeredAside({ model: name, text: model.tokenizer.decode(tokens) })
         })
       )
-    )
+    ),
+  replied: () => Effect.void
 })
 
 const infoOf = (id: string, { capabilities: { contextLength } }: ChatModel.ChatModel) => ({ id, contextLength })
 
+/** Whoever answers one request of the episode's agent, and how its fields are treated. */
+export type Answering = Omit<Incoming, "body">
+
 /** Answers one request of the episode's agent. */
-export const make = (episode: Episode, sent: Sent): Answerer => {
+export const make = (episode: Episode, sent: Sent): Answering => ({
+  answerer: answererOf(episode, sent),
+  isLenient: episode.options.lenient ?? true,
+  noted: episode.noted
+})
+
+const answererOf = (episode: Episode, sent: Sent): Answerer => {
   const { frozen = {}, model, names = [] } = episode.options
   const own = [model.name, ...names]
   const other = (name: string) => Object.hasOwn(frozen, name) ? frozen[name] : undefined

@@ -4,11 +4,10 @@ import * as HttpEffect from "effect/http/HttpEffect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as Scope from "effect/Scope"
-import type { Answerer } from "../dialect/Answerer.ts"
 import * as Dialects from "../dialect/Dialects.ts"
 import type { Incoming } from "../dialect/Incoming.ts"
 import type { Refusal } from "../dialect/Refusal.ts"
-import type { Sent } from "./CapturedAnswers.ts"
+import type { Answering, Sent } from "./CapturedAnswers.ts"
 import * as RequestBody from "./RequestBody.ts"
 
 /** Where and how clients reach the model. */
@@ -26,7 +25,7 @@ export interface Place {
 }
 
 /** Answers the requests of one session. */
-export type Answers = (sent: Sent) => Effect.Effect<Answerer, Refusal>
+export type Answers = (sent: Sent) => Effect.Effect<Answering, Refusal>
 
 /** Makes a place whose requests are answered until the scope closes. */
 export type Open = (answers: Answers) => Effect.Effect<Place, never, Scope.Scope>
@@ -49,7 +48,7 @@ export const sent = ({ headers }: HttpServerRequest.HttpServerRequest): Sent => 
 export const incoming = (answers: Answers): Effect.Effect<Incoming, Refusal, HttpServerRequest.HttpServerRequest> =>
   Effect.map(
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => answers(sent(request))),
-    (answerer) => ({ answerer, body: RequestBody.text })
+    (answering) => ({ ...answering, body: RequestBody.text })
   )
 
 /** No address of any network: requests to it never leave the process. */

@@ -1,39 +1,325 @@
 import { AgentEnv } from "@effect-rl/agent"
-import { Rollout } from "@effect-rl/core"
+import { EnvGroupBuilder, FailurePolicy, type Policy, Rollout, Score } from "@effect-rl/core"
+import { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Deferred, Effect, Fiber, Option, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import * as Ledger from "./Ledger.ts"
 import * as Talk from "./Talk.ts"
+
+type Texts = ReadonlyArray<string | ReadonlyArray<string>>
+
+const playing = Effect.fnUntraced(function*<E>(policy: Policy.Policy, options: Omit<AgentEnv.Options<E>, "model">) {
+  const model = yield* Talk.modelOf("qwen3_instruct")
+  const env = yield* AgentEnv.make<E>({ model, ...options })
+  return yield* Rollout.episode(env, policy, Talk.key)
+}, Effect.scoped)
 
 const played = Effect.fnUntraced(function*(
   run: AgentEnv.Options["run"],
-  texts: ReadonlyArray<string | ReadonlyArray<string>>,
+  texts: Texts = [],
   options: Partial<AgentEnv.Options> = {}
 ) {
-  const model = yield* Talk.modelOf("qwen3_instruct")
   const { log, policy } = Talk.saying(...texts)
-  const env = yield* AgentEnv.make({ model, run, ...options })
-  const trajectory = yield* Rollout.episode(env, policy, Talk.key)
-  return { trajectory, log }
-}, Effect.scoped)
+  const trajectory = yield* playing(policy, { run, ...options })
+  return { trajectory, turns: trajectory.transitions, log }
+})
 
-describe("AgentEnv", () => {
-  it.live("makes a turn of each request, and a reward of the verdict", () =>
+const text = (tokens: ArrayLike<number>) => Talk.tokenizer.decode(tokens)
+
+describe("an agent's episode", () => {
+  it.live("has a turn for each request, which begins with what was read and sampled before, and the verdict as its reward", () =>
     Effect.gen(function*() {
-      const { log, trajectory } = yield* played(async (session) => {
+      const { log, trajectory, turns } = yield* played(async (session) => {
         const first = await Talk.ask(session, [Talk.user("one")])
         const second = await Talk.ask(session, [Talk.user("one"), first.message, Talk.user("two")])
         return second.message.content === "ab again" ? 0.75 : 0
       }, [["a", "b"], "ab again"])
       assert.strictEqual(trajectory.stepReward, 0.75)
       assert.deepStrictEqual(trajectory.stopReason, Option.some("completed"))
-      assert.deepStrictEqual(trajectory.transitions.map(({ action }) => action), log.map(({ sampled }) => sampled))
-      assert.deepStrictEqual(trajectory.transitions.map(({ branch }) => branch), [undefined, undefined])
-      const [first, second] = trajectory.transitions
-      const begun = [
-        ...first!.observation.chunks.flatMap((c) => c._tag === "Image" ? [] : [...c.tokens]),
-        ...first!.action.tokens
-      ]
-      const all = second!.observation.chunks.flatMap((c) => c._tag === "Image" ? [] : [...c.tokens])
-      assert.deepStrictEqual(all.slice(0, begun.length), begun)
+      assert.deepStrictEqual(turns.map(({ action }) => action), log.map(({ sampled }) => sampled))
+      assert.deepStrictEqual(turns.map(({ branch }) => branch), [undefined, undefined])
+      const [first, second] = turns.map(({ action, observation }) => ({
+        prompt: Ledger.tokensOf(observation),
+        tokens: [...action.tokens]
+      }))
+      const before = [...first?.prompt ?? [], ...first?.tokens ?? []]
+      assert.deepStrictEqual(second?.prompt.slice(0, before.length), before)
+      assert.lengthOf(Ledger.trained(turns), 1)
+    }))
+
+  it.live("has the score of a judged agent, and the messages of each turn", () =>
+    Effect.gen(function*() {
+      const { turns } = yield* played(async (session) => {
+        await Talk.ask(session, [Talk.user("one")])
+        return Score.correct(true, { answer: "1" })
+      })
+      assert.deepStrictEqual(turns.map(({ score, shown }) => ({ score, shown })), [
+        { score: { value: 1, success: true, answer: "1" }, shown: { messages: [{ role: "user", content: "one" }] } }
+      ])
+    }))
+
+  it.live("without a request is worth its verdict, and has no turn", () =>
+    Effect.gen(function*() {
+      const { trajectory } = yield* played(() => Effect.succeed(0.5))
+      assert.deepInclude(trajectory, { stepReward: 0.5, transitions: [], stopReason: Option.some("completed") })
+    }))
+
+  it.live("streams a response as it was sampled, with calls of tools", () =>
+    Effect.gen(function*() {
+      const call = `<tool_call>\n{"name": "look", "arguments": {"at": "ab"}}\n</tool_call>`
+      let events: ReadonlyArray<string> = []
+      yield* played(async ({ baseUrl, fetch }) => {
+        const tools = [{ type: "function", function: { name: "look", parameters: {} } }]
+        const response = await fetch(`${baseUrl}/chat/completions`, {
+          method: "POST",
+          body: JSON.stringify({ model: Talk.name, stream: true, messages: [Talk.user("one")], tools })
+        })
+        events = (await response.text()).split("\n\n")
+        return 0
+      }, [`so${call}`])
+      const body = events.join()
+      assert.include(body, `"content":"so"`)
+      assert.include(body, `"name":"look"`)
+      assert.strictEqual(events.at(-2), "data: [DONE]")
+    }))
+
+  it.live("caps a turn at the client's own limit, and leaves how it is sampled to the run", () =>
+    Effect.gen(function*() {
+      const { log, turns } = yield* played(async (session) => {
+        const { finish } = await Talk.ask(session, [Talk.user("one")], { max_tokens: 2, temperature: 0.1, top_p: 0.5 })
+        return finish === "length" ? 1 : 0
+      }, ["a long answer"])
+      assert.strictEqual(log[0]?.sampled.tokens.length, 2)
+      assert.deepStrictEqual(turns.map(({ logs }) => logs["left_to_the_run"]), ["temperature 0.1, top_p 0.5"])
+      assert.strictEqual(turns[0]?.reward, 1)
+    }))
+
+  it.live("refuses options of sampling where the run says so, and other models' names", () =>
+    Effect.gen(function*() {
+      const answers: Array<Talk.Answer> = []
+      const { turns } = yield* played(
+        async (session) => {
+          answers.push(await Talk.ask(session, [Talk.user("one")], { temperature: 0 }))
+          answers.push(await Talk.ask(session, [Talk.user("one")], { model: "gpt-5" }))
+          answers.push(await Talk.ask(session, [Talk.user("one")], { model: "mine" }))
+          return 0
+        },
+        [],
+        { sampling: "refuse", names: ["mine"] }
+      )
+      assert.deepStrictEqual(answers.map(({ status }) => status), [422, 404, 200])
+      assert.lengthOf(turns, 1)
+    }))
+
+  it.live("lists fields without effect in its logs once", () =>
+    Effect.gen(function*() {
+      const { turns } = yield* played(async (session) => {
+        await Talk.ask(session, [Talk.user("one")], { user: "me" })
+        await Talk.ask(session, [Talk.user("two")], { user: "me", presence_penalty: 1 })
+        return 0
+      })
+      assert.deepStrictEqual(turns.map(({ logs }) => Object.keys(logs)), [
+        ["no effect: user"],
+        ["not given: presence_penalty"]
+      ])
+    }))
+})
+
+describe("requests that repeat others", () => {
+  it.live("with a header that says so are answered with the stored answer, and are no turn", () =>
+    Effect.gen(function*() {
+      const { turns } = yield* played(async (session) => {
+        const messages = [Talk.user("one")]
+        const answers = await Promise.all([
+          Talk.ask(session, messages),
+          Talk.ask(session, messages, { headers: { "x-stainless-retry-count": "1" } })
+        ])
+        answers.push(await Talk.ask(session, messages, { headers: { "x-stainless-retry-count": "2" } }))
+        return new Set(answers.map(({ message }) => message.content)).size
+      }, ["first", "second"])
+      assert.lengthOf(turns, 1)
+      assert.strictEqual(turns[0]?.reward, 1)
+    }))
+
+  it.live("without such a header are turns of their own, as a retry or in parallel", () =>
+    Effect.gen(function*() {
+      const { turns } = yield* played(async (session) => {
+        const messages = [Talk.user("one")]
+        const ask = () => Talk.ask(session, messages)
+        const answers = [await ask(), ...await Promise.all([ask(), ask()])]
+        return new Set(answers.map(({ message }) => message.content)).size
+      }, ["first", "second", "third"])
+      assert.strictEqual(turns.at(-1)?.reward, 3)
+      assert.deepStrictEqual(turns.map(({ branch }) => branch?.reason), [undefined, "retry", "retry"])
+      assert.lengthOf(Ledger.trained(turns), 3)
+    }))
+
+  it.live("after their first client hung up take its place", () =>
+    Effect.gen(function*() {
+      const sampling = Deferred.makeUnsafe<void>()
+      const { log, policy } = Talk.saying("first", "second")
+      const slow: Policy.Policy = { act: (request) => Effect.andThen(Deferred.await(sampling), policy.act(request)) }
+      const { transitions } = yield* playing(slow, {
+        run: async (session) => {
+          const controller = new AbortController()
+          const lost = Talk.ask({ ...session, signal: controller.signal }, [Talk.user("one")]).catch(() => undefined)
+          await new Promise((resolve) => setTimeout(resolve, 5))
+          controller.abort()
+          await lost
+          const again = Talk.ask(session, [Talk.user("one")])
+          await new Promise((resolve) => setTimeout(resolve, 5))
+          Deferred.doneUnsafe(sampling, Effect.void)
+          return (await again).message.content === "first" ? 1 : 0
+        }
+      })
+      assert.lengthOf(log, 1)
+      assert.deepStrictEqual(transitions.map(({ reward, trainable }) => ({ reward, trainable })), [
+        { reward: 1, trainable: true }
+      ])
+    }))
+
+  it.live("do not come where a client hung up while its response was sampled: its turn is not trained on", () =>
+    Effect.gen(function*() {
+      const sampling = Deferred.makeUnsafe<void>()
+      const { policy } = Talk.saying("first", "second")
+      const slow: Policy.Policy = { act: (request) => Effect.andThen(Deferred.await(sampling), policy.act(request)) }
+      const { transitions } = yield* playing(slow, {
+        run: async (session) => {
+          const controller = new AbortController()
+          const lost = Talk.ask({ ...session, signal: controller.signal }, [Talk.user("one")]).catch(() => undefined)
+          await new Promise((resolve) => setTimeout(resolve, 5))
+          controller.abort()
+          await lost
+          Deferred.doneUnsafe(sampling, Effect.void)
+          await Talk.ask(session, [Talk.user("two")])
+          return 1
+        }
+      })
+      assert.deepStrictEqual(transitions.map(({ trainable }) => trainable), [false, true])
+      assert.lengthOf(Ledger.trained(transitions), 2)
+    }))
+})
+
+class Broke extends Schema.TaggedError<Broke>()("Broke", { what: Schema.String }) {}
+
+const groupOf = Effect.fnUntraced(function*<E>(run: AgentEnv.Options<E>["run"]) {
+  const model = yield* Talk.modelOf("qwen3_instruct")
+  const builder = EnvGroupBuilder.make({ key: "agents", size: 1, makeEnv: () => AgentEnv.make<E>({ model, run }) })
+  const onFailure = FailurePolicy.retryOnFailure({ maxRetries: 0 })
+  return yield* Rollout.group(builder, Talk.saying().policy, { onFailure })
+})
+
+describe("an agent that fails", () => {
+  const skipped = (result: GroupResult.GroupResult) =>
+    GroupResult.isSkipped(result) && "failure" in result.reason ? result.reason : undefined
+
+  it.live("fails its member, by a rejection", () =>
+    Effect.gen(function*() {
+      const result = yield* groupOf(async (session) => {
+        await Talk.ask(session, [Talk.user("one")])
+        throw new Error("no more money")
+      })
+      assert.deepInclude(skipped(result), { failure: "StepFailed" })
+      assert.include(JSON.stringify(skipped(result)), "the agent failed: Error: no more money")
+    }))
+
+  it.live("fails its member, by a typed error before its first request", () =>
+    Effect.gen(function*() {
+      const result = yield* groupOf(() => Effect.fail(new Broke({ what: "tool" })))
+      assert.deepInclude(skipped(result), { failure: "StepFailed" })
+    }))
+})
+
+describe("time", () => {
+  it.effect("an agent that neither asks nor ends is idle, and the episode ends", () =>
+    Effect.gen(function*() {
+      const signal = Deferred.makeUnsafe<AbortSignal>()
+      const fiber = yield* Effect.forkChild(played(
+        (session) => Effect.andThen(Deferred.succeed(signal, session.signal), Effect.never),
+        [],
+        { idleTimeout: "1 minute" }
+      ))
+      yield* TestClock.adjust("59 seconds")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      const { trajectory } = yield* Fiber.join(fiber)
+      assert.deepInclude(trajectory, { stepReward: 0, transitions: [], stopReason: Option.some("idle_timeout") })
+      assert.isTrue((yield* Deferred.await(signal)).aborted)
+    }))
+
+  it.effect("an agent that sleeps for longer than the episode may take is interrupted", () =>
+    Effect.gen(function*() {
+      let isInterrupted = false
+      const sleeps = Effect.onInterrupt(Effect.as(Effect.sleep("1 day"), 1), () =>
+        Effect.sync(() => {
+          isInterrupted = true
+        }))
+      const fiber = yield* Effect.forkChild(played(() => sleeps, [], { limits: { rolloutTimeout: "1 hour" } }))
+      yield* TestClock.adjust("1 hour")
+      const { trajectory } = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(trajectory.stopReason, Option.some("rollout_timeout"))
+      assert.isTrue(isInterrupted)
+    }))
+
+  it.live("at its limit of turns an episode ends without a verdict, and the next request is told so", () =>
+    Effect.gen(function*() {
+      const last = Deferred.makeUnsafe<Talk.Answer>()
+      const { trajectory } = yield* played(
+        async (given) => {
+          const session = { ...given, signal: new AbortController().signal }
+          const answer = await Talk.ask(session, [Talk.user("one")])
+          const next = [Talk.user("one"), answer.message, Talk.user("two")]
+          Deferred.doneUnsafe(last, Effect.succeed(await Talk.ask(session, next)))
+          return 1
+        },
+        [],
+        { limits: { maxTurns: 1 } }
+      )
+      assert.deepInclude(trajectory, { stepReward: 0, stopReason: Option.some("max_turns") })
+      assert.deepInclude(yield* Deferred.await(last), { status: 410, error: "the episode of this session is over" })
+    }))
+
+  it.live("requests after the verdict are told that the episode is over", () =>
+    Effect.gen(function*() {
+      let kept: AgentEnv.Session | undefined
+      yield* played((session) => {
+        kept = session
+        return Promise.resolve(1)
+      })
+      if (kept === undefined) return assert.fail("it did not run")
+      const session = { ...kept, signal: new AbortController().signal }
+      const late = yield* Effect.promise(() => Talk.ask(session, [Talk.user("one")]))
+      assert.strictEqual(late.status, 410)
+    }))
+
+  it.live("fifty requests at once are fifty turns, one after the other", () =>
+    Effect.gen(function*() {
+      const { turns } = yield* played(async (session) => {
+        const asked = Array.from({ length: 50 }, (_, index) => Talk.ask(session, [Talk.user(`request ${index}`)]))
+        return (await Promise.all(asked)).filter(({ status }) => status === 200).length
+      })
+      assert.strictEqual(turns.length, 50)
+      assert.strictEqual(turns.at(-1)?.reward, 50)
+    }))
+})
+
+describe("weights by other names", () => {
+  it.live("answer beside the episode, are not trained, and are in the logs", () =>
+    Effect.gen(function*() {
+      const model = yield* Talk.modelOf("qwen3_instruct")
+      const frozen = { judge: { model, client: Talk.client("well done") } }
+      const { turns } = yield* played(
+        async (session) => {
+          const judged = await Talk.ask(session, [Talk.user("judge this")], { model: "judge" })
+          await Talk.ask(session, [Talk.user("one")])
+          return judged.message.content === "well done" ? 1 : 0
+        },
+        ["mine"],
+        { frozen }
+      )
+      assert.deepStrictEqual(turns.map(({ action, logs, reward }) => [text(action.tokens), reward, logs]), [
+        [`mine${Talk.end}`, 1, { answered_by_judge_0: `well done${Talk.end}` }]
+      ])
     }))
 })

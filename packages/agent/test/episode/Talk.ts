@@ -1,10 +1,10 @@
 /** A model whose policy says what a test scripts, and agents that talk to it by chat completions. */
 import type { AgentEnv } from "@effect-rl/agent"
 import { type ChatModel, type Policy } from "@effect-rl/core"
-import type { Sampling } from "@effect-rl/core/backend"
+import type { Sampling, SamplingClient } from "@effect-rl/core/backend"
 import { Renderers } from "@effect-rl/core/renderers"
 import { Script, TestTokenizer } from "@effect-rl/core/testing"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 
 export const tokenizer = TestTokenizer.words(["ab", " ab", "abab"])
 export const end = "<|im_end|>"
@@ -48,16 +48,23 @@ export const saying = (...texts: ReadonlyArray<string | ReadonlyArray<string>>) 
   return { policy, log }
 }
 
-export interface Message {
-  readonly role: string
-  readonly content?: string | null
-  readonly tool_calls?: ReadonlyArray<{
-    readonly id: string
-    readonly type: "function"
-    readonly function: { readonly name: string; readonly arguments: string }
-  }>
-  readonly tool_call_id?: string
-}
+const Message = Schema.Struct({
+  role: Schema.String,
+  content: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  reasoning_content: Schema.optionalKey(Schema.String),
+  tool_calls: Schema.optionalKey(Schema.Array(Schema.Struct({
+    id: Schema.String,
+    type: Schema.Literal("function"),
+    function: Schema.Struct({ name: Schema.String, arguments: Schema.String })
+  }))),
+  tool_call_id: Schema.optionalKey(Schema.String)
+})
+export type Message = typeof Message.Type
+
+const decodeBody = Schema.decodeUnknownSync(Schema.Struct({
+  choices: Schema.optionalKey(Schema.Array(Schema.Struct({ message: Message, finish_reason: Schema.String }))),
+  error: Schema.optionalKey(Schema.Struct({ message: Schema.String }))
+}))
 
 export interface Answer {
   readonly status: number
@@ -83,14 +90,25 @@ export const ask = async (
     body: JSON.stringify({ model: name, messages, ...fields }),
     signal
   })
-  const body = await response.json()
-  const [choice] = body.choices ?? []
+  const { choices = [], error } = decodeBody(await response.json())
+  const [choice] = choices
   return {
     status: response.status,
-    message: choice?.message,
-    finish: choice?.finish_reason,
-    error: body.error?.message
+    message: choice?.message ?? { role: "assistant" },
+    finish: choice?.finish_reason ?? "",
+    error: error?.message
   }
 }
 
 export const user = (content: string): Message => ({ role: "user", content })
+
+/** Weights that always say the same. */
+export const client = (said: string): SamplingClient.SamplingClient => ({
+  modelPath: "frozen",
+  sample: () => {
+    const tokens = tokenizer.encode(`${said}${end}`)
+    const logprobs = new Float32Array(tokens.length).fill(-1)
+    return Effect.succeed({ sequences: [{ tokens, logprobs, stopReason: "stop" }] })
+  },
+  computeLogprobs: () => Effect.die("not asked")
+})

@@ -1,0 +1,76 @@
+/** Addresses for agents in other processes and languages: each episode has one of its own, which nobody can guess. */
+import type { Env } from "@effect-rl/core"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServer from "effect/http/HttpServer"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Dialects from "../dialect/Dialects.ts"
+import * as AgentEnv from "../episode/AgentEnv.ts"
+import * as Place from "../episode/Place.ts"
+import * as Sessions from "./Sessions.ts"
+
+/** The session that the address names, after which clients of OpenAI have `/v1`. */
+const byPath = Effect.map(HttpRouter.params, ({ session }) => session)
+
+const bearer = /^Bearer (.+)$/i
+
+/** The session whose name is sent as a key. */
+const byKey = Effect.map(
+  HttpServerRequest.HttpServerRequest,
+  ({ headers }) => bearer.exec(headers["authorization"] ?? "")?.[1] ?? headers["x-api-key"]
+)
+
+const routes = ({ find }: Sessions.Sessions) =>
+  Layer.mergeAll(
+    HttpRouter.addAll(
+      Dialects.routes(Effect.flatMap(Effect.flatMap(byPath, find), Place.incoming)),
+      { prefix: "/s/:session/v1" }
+    ),
+    HttpRouter.addAll(Dialects.routes(Effect.flatMap(Effect.flatMap(byKey, find), Place.incoming)), { prefix: "/v1" })
+  )
+
+const open = (sessions: Sessions.Sessions, address: string): Place.Open =>
+  Effect.fnUntraced(function*(answers) {
+    const session = yield* sessions.open(answers)
+    const base = `${address}/s/${session}`
+    return { fetch: globalThis.fetch, baseUrl: `${base}/v1`, anthropicBaseUrl: base, apiKey: session, session }
+  })
+
+/**
+ * An HTTP server whose sessions answer agents. The name of a session is in the path of its address, and is accepted as a key
+ * (`Authorization: Bearer`, `x-api-key`) where a program cannot be given another address than the server's own.
+ */
+export class AgentGateway extends Context.Service<AgentGateway, { readonly open: Place.Open }>()(
+  "@effect-rl/agent/AgentGateway"
+) {
+  /** Serves on the given server, which should listen on a loopback address. */
+  static readonly layer: Layer.Layer<AgentGateway, never, HttpServer.HttpServer> = Layer.unwrap(
+    Effect.map(HttpServer.HttpServer, ({ address }) => {
+      const sessions = Sessions.make()
+      return Layer.merge(
+        Layer.succeed(AgentGateway, AgentGateway.of({ open: open(sessions, HttpServer.formatAddress(address)) })),
+        HttpRouter.serve(routes(sessions), { disableListenLog: true, disableLogger: true })
+      )
+    })
+  )
+}
+
+/**
+ * An agent that reaches its model over HTTP, such as a program that `run` starts with the session's variables.
+ *
+ * @example
+ * const env = AgentGateway.env({
+ *   model,
+ *   run: ({ env }) => Effect.map(
+ *     Launcher.Launcher.use(({ run }) => run({ argv: ["python3", "agent.py"], env })),
+ *     ({ stdout }) => stdout.trim() === "42" ? 1 : 0
+ *   )
+ * })
+ */
+export const env = <E = never, R = never>(
+  options: AgentEnv.Options<E, R>
+): Effect.Effect<Env.Env<E | AgentEnv.AgentFailed>, never, AgentGateway | R | Scope.Scope> =>
+  Effect.flatMap(AgentGateway, ({ open }) => AgentEnv.at<E, R>(open)(options))

@@ -1,0 +1,58 @@
+/**
+ * The sessions of a gateway, each of which one program may use while its episode lasts.
+ *
+ * What always holds:
+ *
+ * - A session's name is a secret of 192 random bits: whoever has it may ask in this session, and in no other.
+ * - A session that is over is never opened again. Its name is remembered for a while, so that late requests are told so.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { randomBytes } from "node:crypto"
+import { ended, Refusal } from "../dialect/Refusal.ts"
+import type { Answers } from "../episode/Place.ts"
+
+export interface Sessions {
+  /** Opens a session until the scope closes, and gives its name. */
+  readonly open: (answers: Answers) => Effect.Effect<string, never, Scope.Scope>
+  /** The answers of a session by its name. */
+  readonly find: (name: string | undefined) => Effect.Effect<Answers, Refusal>
+}
+
+/** Names of sessions that are over and remembered. */
+const mostOver = 100_000
+
+const unnamed = new Refusal({ status: 401, detail: "no session is named, expected its address or its key" })
+const unknown = new Refusal({ status: 404, detail: "no such session" })
+const over = ended("this session is over")
+
+export const make = (): Sessions => {
+  const open = new Map<string, Answers>()
+  const past = new Set<string>()
+  const end = (name: string) => {
+    open.delete(name)
+    past.add(name)
+    for (const oldest of past) {
+      if (past.size <= mostOver) break
+      past.delete(oldest)
+    }
+  }
+  return {
+    open: (answers) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const name = randomBytes(24).toString("base64url")
+          open.set(name, answers)
+          return name
+        }),
+        (name) => Effect.sync(() => end(name))
+      ),
+    find: (name) =>
+      Effect.suspend(() => {
+        if (name === undefined || name === "") return Effect.fail(unnamed)
+        const answers = open.get(name)
+        if (answers !== undefined) return Effect.succeed(answers)
+        return Effect.fail(past.has(name) ? over : unknown)
+      })
+  }
+}

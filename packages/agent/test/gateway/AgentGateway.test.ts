@@ -1,0 +1,142 @@
+import { type AgentEnv, AgentGateway, Launcher } from "@effect-rl/agent"
+import { Rollout } from "@effect-rl/core"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { createServer } from "node:http"
+import * as Talk from "../episode/Talk.ts"
+
+const server = NodeHttpServer.layer(() => createServer(), { host: "127.0.0.1", port: 0 })
+
+const services = Layer.merge(
+  AgentGateway.AgentGateway.layer.pipe(Layer.provide(server)),
+  Launcher.Launcher.unsafeHost.pipe(Layer.provide(NodeServices.layer))
+)
+
+const played = Effect.fnUntraced(function*<E = never, R = never>(
+  run: AgentEnv.Options<E, R>["run"],
+  ...texts: ReadonlyArray<string>
+) {
+  const model = yield* Talk.modelOf("qwen3_instruct")
+  const env = yield* AgentGateway.env<E, R>({ model, run })
+  return yield* Rollout.episode(env, Talk.saying(...texts).policy, Talk.key)
+}, Effect.scoped)
+
+const post = (url: string, headers: Readonly<Record<string, string>>, body: object | string) =>
+  fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body)
+  })
+
+const question = { model: Talk.name, max_tokens: 50, messages: [Talk.user("one")] }
+
+/** The root of the gateway's address. */
+const rootOf = ({ baseUrl, session }: AgentEnv.Session) => baseUrl.replace(`/s/${session}/v1`, "")
+
+describe("a gateway", () => {
+  layer(services)((it) => {
+    it.effect("answers at the session's address, and where the session is sent as a key", () =>
+      Effect.gen(function*() {
+        const { stepReward, transitions } = yield* played(
+          async (session) => {
+            const root = rootOf(session)
+            const answers = [
+              await Talk.ask(session, [Talk.user("one")]),
+              await Talk.ask({ ...session, baseUrl: `${root}/v1` }, [Talk.user("two")], {
+                headers: { authorization: `Bearer ${session.apiKey}` }
+              })
+            ]
+            const key = { "x-api-key": session.apiKey, "anthropic-version": "2023-06-01" }
+            const messages = await post(`${root}/v1/messages`, key, question)
+            const anthropic = await post(`${session.anthropicBaseUrl}/v1/messages`, {}, question)
+            return [...answers, messages, anthropic].filter(({ status }) => status === 200).length
+          },
+          "a",
+          "b",
+          "c",
+          "d"
+        )
+        assert.strictEqual(stepReward, 4)
+        assert.lengthOf(transitions, 4)
+      }))
+
+    it.effect("lets nobody in without a session, with another's path, or after its end", () =>
+      Effect.gen(function*() {
+        let past: AgentEnv.Session | undefined
+        const { stepReward } = yield* played((session) => {
+          past = session
+          return Promise.resolve(1)
+        })
+        assert.strictEqual(stepReward, 1)
+        yield* played(async (session) => {
+          if (past === undefined) throw new Error("no session is over")
+          const root = rootOf(session)
+          const paths = [
+            "/s/guess/v1",
+            `/s/${past.session}/v1`,
+            `/s/${session.session.slice(1)}/v1`,
+            `/s/${past.session}/../${session.session.slice(0, 5)}/v1`,
+            `/s/__proto__/v1`,
+            "/v1"
+          ]
+          const found = await Promise.all(paths.map((path) => post(`${root}${path}/chat/completions`, {}, question)))
+          assert.deepStrictEqual(found.map(({ status }) => status), [404, 410, 404, 404, 404, 401])
+          return 0
+        })
+      }))
+
+    it.effect("refuses bodies that are too large, and bodies that are no JSON", () =>
+      played(async ({ baseUrl }) => {
+        const large = await post(`${baseUrl}/chat/completions`, {}, "x".repeat(33 * 2 ** 20)).catch(() => undefined)
+        assert.include([413, undefined], large?.status)
+        const wrong = await post(`${baseUrl}/chat/completions`, {}, "{")
+        assert.strictEqual(wrong.status, 422)
+        return 0
+      }))
+
+    it.effect("keeps two sessions apart that run at the same time", () =>
+      Effect.gen(function*() {
+        const agent = (name: string) => async (session: AgentEnv.Session) => {
+          const first = await Talk.ask(session, [Talk.user(name)])
+          await Talk.ask(session, [Talk.user(name), first.message, Talk.user("and?")])
+          return first.message.content === name ? 1 : 0
+        }
+        const both = yield* Effect.all([played(agent("left"), "left"), played(agent("right"), "right")], {
+          concurrency: 2
+        })
+        assert.deepStrictEqual(both.map(({ stepReward, transitions }) => [stepReward, transitions.length]), [
+          [1, 2],
+          [1, 2]
+        ])
+      }))
+
+    const script = `
+      const { OPENAI_API_KEY: key, OPENAI_BASE_URL: url } = process.env
+      const response = await fetch(url + "/chat/completions", {
+        method: "POST",
+        headers: { authorization: "Bearer " + key, "content-type": "application/json" },
+        body: JSON.stringify({ model: "${Talk.name}", messages: [{ role: "user", content: process.argv[1] }] })
+      })
+      console.log((await response.json()).choices[0].message.content)
+      process.exit(3)
+    `
+
+    it.effect("has a program as its agent, whose output is judged and whose exit code is not", () =>
+      Effect.gen(function*() {
+        const { stepReward, transitions } = yield* played(
+          Effect.fnUntraced(function*({ env }) {
+            const { run } = yield* Launcher.Launcher
+            const argv = [process.execPath, "--input-type=module", "-e", script, "what; echo $HOME?"] as const
+            const { exitCode, stdout } = yield* run({ argv, env })
+            assert.strictEqual(exitCode, 3)
+            return stdout.trim() === "42" ? 1 : 0
+          }),
+          "42"
+        )
+        assert.strictEqual(stepReward, 1)
+        assert.deepStrictEqual(transitions[0]?.shown?.messages, [{ role: "user", content: "what; echo $HOME?" }])
+      }))
+  })
+})
