@@ -1,5 +1,5 @@
-// An agent that exists already, a loop over the `openai` client with a calculator as its tool, is trained as it is: its requests are the
-// turns of an episode, and what is said of its answer is the reward.
+// An agent that exists already, a loop over the `openai` client, is trained as it is: its requests are the turns of an episode, and
+// whether its answer is right is the reward.
 import { AgentEnv } from "@effect-rl/agent"
 import { ChatModel, EnvGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
@@ -8,21 +8,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Stream } from "effect"
 import OpenAI from "openai"
-import { calculate, tools } from "./calculator.ts"
-
-/** It knows nothing of training. */
-const agent = async (client: OpenAI, model: string, question: string) => {
-  const messages: Array<OpenAI.ChatCompletionMessageParam> = [{ role: "user", content: question }]
-  for (let turn = 0; turn < 3; turn++) {
-    const { choices: [choice] } = await client.chat.completions.create({ model, messages, tools })
-    if (choice === undefined || (choice.message.tool_calls ?? []).length === 0) return choice?.message.content
-    messages.push(choice.message)
-    for (const call of choice.message.tool_calls ?? []) {
-      messages.push({ role: "tool", tool_call_id: call.id, content: calculate(call) })
-    }
-  }
-  return undefined
-}
+import * as OpenAiAgent from "../agents/openai.ts"
 
 export const program = Effect.gen(function*() {
   const model = yield* ChatModel.resolve("effect-rl/tiny-128")
@@ -31,7 +17,7 @@ export const program = Effect.gen(function*() {
       model,
       run: async ({ apiKey, baseUrl, fetch }) => {
         const client = new OpenAI({ apiKey, baseURL: baseUrl, fetch })
-        return (await agent(client, model.name, CalculatorEnv.question(expression)))?.trim() === answer ? 1 : 0
+        return await OpenAiAgent.answer(client, model.name, CalculatorEnv.question(expression)) === answer ? 1 : 0
       }
     })
   const dataset = RLDataset.fromArray(Calculation.batch(0, 240, "short", 1), {

@@ -75,6 +75,11 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
     const nll = found(lines, /^Step \d \| NLL: ([\d.]+) \| learning rate: \d\.\de-\d$/)
     assert.strictEqual(nll.length, 10)
     assert.isBelow(nll.at(-1) ?? NaN, (nll.at(0) ?? NaN) / 2)
+  },
+  "15-agent.ts": (lines) => {
+    const rewards = found(lines, /^iteration \d+: reward ([\d.]+)$/)
+    assert.strictEqual(rewards.length, 20)
+    assert.isAbove(mean(rewards.slice(-4)), mean(rewards.slice(0, 4)) + 0.2)
   }
 }
 
