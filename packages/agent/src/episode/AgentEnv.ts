@@ -334,19 +334,13 @@ const silent = ({ reward, stopReason = "completed" }: Env.Done): Env.Overflow =>
  * An agent of this process, which is given a `fetch`.
  *
  * @example
- * const group = EnvGroupBuilder.make({
- *   key: "sum 4",
- *   size: 8,
- *   makeEnv: () =>
- *     AgentEnv.make({
- *       model,
- *       run: async ({ apiKey, baseUrl, fetch, signal }) => {
- *         const client = new OpenAI({ apiKey, baseURL: baseUrl, fetch })
- *         const messages = [{ role: "user", content: "What is 2 + 2?" }]
- *         const { choices } = await client.chat.completions.create({ model: model.name, messages }, { signal })
- *         return choices[0].message.content === "4" ? 1 : 0
- *       }
- *     })
+ * const env = AgentEnv.make({
+ *   model,
+ *   run: async ({ baseUrl, fetch, signal }) => {
+ *     const body = JSON.stringify({ model: model.name, messages: [{ role: "user", content: "What is 2 + 2?" }] })
+ *     const response = await fetch(`${baseUrl}/chat/completions`, { method: "POST", body, signal })
+ *     return (await response.text()).includes("4") ? 1 : 0
+ *   }
  * })
  */
 export const make: <E = never, R = never>(

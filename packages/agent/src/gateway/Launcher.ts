@@ -50,7 +50,12 @@ const beginning = <E>(bytes: Stream.Stream<Uint8Array, E>) =>
 
 const unsafeHost = "unsafe host"
 
-/** Places in which agents run. */
+/**
+ * Places in which agents run.
+ *
+ * @example
+ * const ended = Launcher.Launcher.use(({ run }) => run({ argv: ["node", "--version"], env: {} }))
+ */
 export class Launcher extends Context.Service<Launcher, {
   readonly name: string
   /** Runs the program to its end. Interrupting it ends the program and everything that it started. */

@@ -3,6 +3,9 @@
  *
  * @example
  * const next = Effect.gen(function*() {
+ *   const messages = [Message.user("What is 2 + 2?")]
+ *   const input = yield* model.renderer.generationPrompt(messages)
+ *   const response = model.tokenizer.encode("4<|im_end|>")
  *   const parsed = yield* model.renderer.parse(response)
  *   const turn: Continuation.Turn = { messages, input, response, parsed }
  *   return yield* Continuation.next(model.renderer, turn, [...messages, parsed.message, Message.user("And twice that?")])
