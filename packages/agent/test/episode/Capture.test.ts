@@ -59,7 +59,6 @@ describe("what agents sampled is what is trained", () => {
         assert.isAbove(turns, 3 * sessions)
         assert.includeMembers([...reasons.keys()], [
           "renderer",
-          "response",
           "edit",
           "compaction",
           "subagent",
