@@ -17,7 +17,8 @@ export const program = Effect.gen(function*() {
       model,
       run: async ({ apiKey, baseUrl, fetch }) => {
         const client = new OpenAI({ apiKey, baseURL: baseUrl, fetch })
-        return await OpenAiAgent.answer(client, model.name, CalculatorEnv.question(expression)) === answer ? 1 : 0
+        const said = await OpenAiAgent.answer(client, model.name, CalculatorEnv.question(expression))
+        return said?.match(/-?\d+/g)?.at(-1) === answer ? 1 : 0
       }
     })
   const dataset = RLDataset.fromArray(Calculation.batch(0, 240, "short", 1), {
