@@ -11,7 +11,7 @@ import OpenAI from "openai"
 import * as OpenAiAgent from "../agents/openai.ts"
 
 export const program = Effect.gen(function*() {
-  const model = yield* ChatModel.resolve("effect-rl/tiny-128")
+  const model = yield* ChatModel.resolve("effect-rl/tiny-tasks")
   const member = ({ answer, expression }: Calculation.Calculation) =>
     AgentEnv.make({
       model,
@@ -21,11 +21,11 @@ export const program = Effect.gen(function*() {
         return said?.match(/-?\d+/g)?.at(-1) === answer ? 1 : 0
       }
     })
-  const dataset = RLDataset.fromArray(Calculation.batch(0, 240, "short", 1), {
-    groupsPerBatch: 12,
+  const dataset = RLDataset.fromArray(Calculation.batch(0, 320, "short", 1), {
+    groupsPerBatch: 16,
     group: (task) => EnvGroupBuilder.make({ key: task.expression, size: 8, makeEnv: () => member(task) })
   })
-  return yield* Rl.run({ model, dataset, sampling: { maxTokens: 64 }, update: { learningRate: 1e-3 } }).pipe(
+  return yield* Rl.run({ model, dataset, sampling: { maxTokens: 48 }, update: { learningRate: 1e-3 } }).pipe(
     Stream.filter(RunRecord.guards.Updated),
     Stream.tap(({ iteration, reward }) => Console.log(`iteration ${iteration}: reward ${reward?.mean.toFixed(2)}`)),
     Stream.runCollect
