@@ -26,7 +26,7 @@ const isNumber = (value: number | null): value is number => value !== null && !N
  * Equal rewards from 0.5 on are good, as the metrics `groups/all_good` and `groups/all_bad` count them.
  *
  * @example
- * GroupVerdict.verdict({ outcome: "Completed", rewards: [1, 0, 1, 1] }) // "informative"
+ * Story.verdict({ outcome: "Completed", rewards: [1, 0, 1, 1] }) // "informative"
  */
 export const verdict = ({ outcome, rewards }: Known): Verdict => {
   const known = rewards.filter(isNumber)
