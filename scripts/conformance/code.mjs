@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import { execFileSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { CodeBlock, CodeGrader, ListPrograms } from "../../packages/recipes/src/index.ts"
-import { Bubblewrap } from "../../packages/sandbox/src/index.ts"
+import { Sandbox } from "../../packages/sandbox/src/index.ts"
 import * as Environment from "./environment.mjs"
 
 const version = "0.6.1"
@@ -150,7 +150,7 @@ const theirs = execFileSync(python, ["scripts/conformance/code_graders.py"], {
 
 const ours = await Effect.runPromise(
   Effect.forEach(pairs, ({ code, tests }) => CodeGrader.judge(tests, code), { concurrency: 4 }).pipe(
-    Effect.provide(Bubblewrap.layer())
+    Effect.provide(Sandbox.Sandbox.layerBubblewrap())
   )
 )
 

@@ -36,8 +36,7 @@ const pickledText = (bytes: Buffer): Option.Option<string> => {
  * The JSON in packed tests; none where the text is not packed.
  *
  * @example
- * const packed = "eJxrYJmqyACh9iDRI8ZTm01JiAAWGwQc"
- * const json = PackedTests.unpack(packed)
+ * const json = PackedTests.unpack("eJxrYJnKxgABPUzRsVP0ABkLAyg=") // Option.some("[]")
  */
 export const unpack = (packed: string): Option.Option<string> =>
   /^\s*[[{]/.test(packed) ? Option.none() : Option.flatMap(inflate(packed), pickledText)
