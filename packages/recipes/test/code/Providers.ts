@@ -2,7 +2,7 @@
 import { Sandbox } from "@effect-rl/sandbox"
 import { Effect, Layer } from "effect"
 
-const layers = { bubblewrap: Sandbox.Sandbox.layerBubblewrap() }
+const layers = { bubblewrap: Sandbox.Sandbox.layerBubblewrap(), wasi: Sandbox.Sandbox.layerWasi() }
 
 export const all = await Promise.all(
   Object.entries(layers).map(async ([name, layer]) => ({
