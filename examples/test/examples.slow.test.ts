@@ -76,6 +76,21 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
     assert.strictEqual(nll.length, 10)
     assert.isBelow(nll.at(-1) ?? NaN, (nll.at(0) ?? NaN) / 2)
   },
+  "12-own-backend.ts": (lines) => {
+    const rewards = lines.at(-1)?.split(" ").map(Number) ?? []
+    assert.strictEqual(rewards.length, 30)
+    assert.isAbove(rewards.at(-1) ?? NaN, 0.9)
+  },
+  "13-replay.ts": (lines) => {
+    const rewards = lines.at(-1)?.split(" ").map(Number) ?? []
+    assert.strictEqual(rewards.length, 20)
+    assert.isAbove(rewards.at(-1) ?? NaN, 0.8)
+  },
+  "14-gigpo.ts": (lines) => {
+    const rewards = found(lines, /^(-?\d\.\d{3})$/)
+    assert.strictEqual(rewards.length, 10)
+    assert.isAbove(mean(rewards.slice(-3)), mean(rewards.slice(0, 3)) + 0.1)
+  },
   "15-agent.ts": (lines) => {
     const rewards = found(lines, /^iteration \d+: reward ([\d.]+)$/)
     assert.strictEqual(rewards.length, 20)
