@@ -12,6 +12,7 @@ import * as EngineServer from "../certify/EngineServer.ts"
 import * as SealedFaults from "../certify/SealedFaults.ts"
 import * as SecondFaults from "../certify/SecondFaults.ts"
 import * as Served from "../certify/Served.ts"
+import * as ThirdSealedFaults from "../certify/ThirdSealedFaults.ts"
 import * as UnforeseenFaults from "../certify/UnforeseenFaults.ts"
 import * as WireMutants from "../certify/WireMutants.ts"
 
@@ -61,7 +62,13 @@ describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("certificates", () 
       }).pipe(Effect.provide(EngineServer.layerOf(faults))), 60_000)
   }
 
-  for (const fault of [...UnforeseenFaults.faults, ...SealedFaults.faults, ...SecondFaults.faults]) {
+  const unforeseen = [
+    ...UnforeseenFaults.faults,
+    ...SealedFaults.faults,
+    ...SecondFaults.faults,
+    ...ThirdSealedFaults.faults
+  ]
+  for (const fault of unforeseen) {
     it.live(`are refused to a server with an unforeseen fault: ${fault.sentence}`, () =>
       Effect.gen(function*() {
         const { address } = yield* HttpServer.HttpServer
