@@ -141,8 +141,6 @@ describe("effect-rl eval", () => {
 
   it.effect.each(
     [
-      [["mbpp"], "benchmark \"mbpp\": runs programs that a model wrote, and this library has no sandbox for them yet"],
-      [["humaneval"], "this library has no sandbox for them yet"],
       [["gsm9k"], "\"gsm9k\" is neither a benchmark nor a recipe; did you mean \"gsm8k\"?"],
       [["arithmetic", "--limit", "3"], "--limit is 3, expected no value: the recipe \"arithmetic\" says how many"],
       [["gsm8k", "--data", "/nowhere"], "/nowhere: has no file test.jsonl, test.parquet or test.csv"]
