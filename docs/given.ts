@@ -157,13 +157,14 @@ export const data: NonEmptyReadonlyArray<Datum.Datum<"PolicyTokens">> = [
     mask: new Float32Array(prompt.length).fill(1)
   })
 ]
-export const weightedData: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">> = [
-  Datum.weightedTokens(prompt, {
-    targetTokens: new Int32Array(prompt.length),
-    weights: new Float32Array(prompt.length).fill(1)
-  })
-]
-export const logprobs: ReadonlyArray<Float32Array> = [new Float32Array(prompt.length).fill(-0.5)]
+const weightedDatum = Datum.weightedTokens(prompt, {
+  targetTokens: new Int32Array(prompt.length),
+  weights: new Float32Array(prompt.length).fill(1)
+})
+/** Also a pair: the chosen response and, next to it, the rejected one. */
+export const weightedData: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">> = [weightedDatum, weightedDatum]
+const logprobsOfOne = new Float32Array(prompt.length).fill(-0.5)
+export const logprobs: ReadonlyArray<Float32Array> = [logprobsOfOne, logprobsOfOne]
 export const graphData: NonEmptyReadonlyArray<TrainingClient.GraphDatum> = [
   { modelInput: prompt, targetTokens: new Int32Array(prompt.length), inputs: {} }
 ]
