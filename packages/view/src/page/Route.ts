@@ -13,6 +13,7 @@ export interface Route {
   readonly others?: ReadonlyArray<string> | undefined
   /** The evaluator whose groups are shown in place of the training groups. */
   readonly evaluator?: string | undefined
+  /** As records count, from 0; with an evaluator, the iterations that were done before its measurement. Addresses count from 1. */
   readonly iteration?: number | undefined
   /** Sequence number of the group's record. */
   readonly group?: number | undefined
@@ -65,6 +66,14 @@ const whole = (text: string | null) => {
   return value !== undefined && Number.isInteger(value) ? value : undefined
 }
 
+/** How an address counts the iteration: from 1, as people do. What an evaluator measured is already numbered by the iterations done before it. */
+const first = (evaluator: string | null | undefined) => (evaluator === null || evaluator === undefined ? 1 : 0)
+
+const iterationOf = (fields: URLSearchParams) => {
+  const index = (whole(fields.get("iteration")) ?? NaN) - first(fields.get("evaluator"))
+  return index >= 0 ? index : undefined
+}
+
 export const parse = (hash: string): Route => {
   const fields = new URLSearchParams(hash.replace(/^#/, ""))
   const text = (name: string) => fields.get(name) ?? undefined
@@ -74,7 +83,7 @@ export const parse = (hash: string): Route => {
     run: text("run"),
     others: others.length === 0 ? undefined : others,
     evaluator: text("evaluator"),
-    iteration: whole(fields.get("iteration")),
+    iteration: iterationOf(fields),
     group: whole(fields.get("group")),
     member: whole(fields.get("member")),
     turn: whole(fields.get("turn")),
@@ -103,7 +112,9 @@ export const parse = (hash: string): Route => {
 
 export const format = (route: Route): string => {
   const fields = new URLSearchParams()
-  for (const [name, value] of Object.entries(route)) {
+  const { evaluator, iteration } = route
+  const counted = { ...route, iteration: iteration === undefined ? undefined : iteration + first(evaluator) }
+  for (const [name, value] of Object.entries(counted)) {
     if (Array.isArray(value)) { for (const one of value) fields.append(name, String(one)) }
     else if (value !== undefined) fields.set(name, String(value))
   }

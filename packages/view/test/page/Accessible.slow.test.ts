@@ -30,12 +30,12 @@ describe.skipIf(isMissing)("every level of the page", () => {
       Effect.gen(function*() {
         const { folder, run, url } = yield* Served.start
         yield* Effect.provide(Recorded.write(`${folder}/second`, { identity: { seed: 1 } }), NodeServices.layer)
-        const place = { run, iteration: 0, group: Recorded.first.rough, member: 1 }
+        const place = { run, iteration: 1, group: Recorded.first.rough, member: 1 }
         const levels: ReadonlyArray<readonly [heading: string, fields: Readonly<Record<string, string | number>>]> = [
           ["Runs", { at: "runs" }],
           ["first", { at: "run", run }],
-          ["Iteration 0", { at: "iteration", ...place, rule: "max_rl" }],
-          ["held_out before", { at: "iteration", ...place, evaluator: "held_out" }],
+          ["Iteration 1", { at: "iteration", ...place, rule: "max_rl" }],
+          ["held_out before", { at: "iteration", ...place, iteration: 0, evaluator: "held_out" }],
           ["Group 0/rough", { at: "group", ...place, tokens: "true" }],
           ["Member 1", { at: "member", ...place }],
           ["Member 1", { at: "member", ...place, tokens: "true", turn: 0, token: 1, colour: "advantage" }],
@@ -100,7 +100,7 @@ describe.skipIf(isMissing)("a page for something that does not exist or cannot b
         }, { accepted: refused })
 
         yield* fs.writeFileString(`${run}/payloads.jsonl`, "")
-        yield* visit(at(url, { at: "group", run, iteration: 0, group: Recorded.first.mixed }), async (page) => {
+        yield* visit(at(url, { at: "group", run, iteration: 1, group: Recorded.first.mixed }), async (page) => {
           await page.getByRole("alert").getByText("has no payload at bytes").waitFor()
         }, { accepted: refused })
       }).pipe(Effect.provide(NodeServices.layer)))

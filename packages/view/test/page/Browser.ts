@@ -13,7 +13,7 @@ const executablePath = [process.env["CHROMIUM_PATH"] ?? "", ...onPath].find((fil
 export const isMissing = executablePath === undefined
 
 /** Against hangs alone. */
-const timeout = 300_000
+const timeout = 60_000
 
 /** Waits until the assertions hold: the page shows what an action did a moment after it. */
 export const eventually = (assertions: () => void | Promise<void>) => vi.waitFor(assertions, { timeout, interval: 20 })

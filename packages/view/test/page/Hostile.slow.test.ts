@@ -86,7 +86,7 @@ describe.skipIf(isMissing)("text that a model wrote", () => {
         yield* record.pipe(Effect.provide(RunDirectory.layer(run)))
         const url = yield* Served.serve(folder)
         const { visit } = yield* Browser
-        const group = { run, iteration: 0, group: 3 }
+        const group = { run, iteration: 1, group: 3 }
         const places = [{ at: "runs" }, { at: "run", run }, { at: "iteration", ...group }, { at: "group", ...group }]
         for (const place of places) {
           yield* visit(at(url, place), async (page) => {

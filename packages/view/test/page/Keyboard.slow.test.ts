@@ -16,7 +16,7 @@ describe.skipIf(isMissing)("the page, by keyboard", () => {
           await page.keyboard.press("j")
           await page.keyboard.press("j")
           await page.keyboard.press("Enter")
-          await page.getByRole("heading", { name: "Iteration 1" }).waitFor()
+          await page.getByRole("heading", { name: "Iteration 2" }).waitFor()
           await eventually(async () => assert.strictEqual(await page.locator("svg.dots circle").count(), 6))
 
           await page.keyboard.press("j")
@@ -37,11 +37,12 @@ describe.skipIf(isMissing)("the page, by keyboard", () => {
           assert.notInclude(await page.title(), "taken")
 
           const address = await page.evaluate<string>("location.href")
+          assert.include(address, "&iteration=2&")
           await page.reload()
           await page.getByRole("heading", { name: "Member 1" }).waitFor()
           await eventually(async () => assert.strictEqual(await page.evaluate("location.href"), address))
 
-          for (const level of ["Group 1/mixed", "Iteration 1"]) {
+          for (const level of ["Group 1/mixed", "Iteration 2"]) {
             await page.keyboard.press("Escape")
             await page.getByRole("heading", { name: level }).waitFor()
           }
@@ -54,7 +55,7 @@ describe.skipIf(isMissing)("the page, by keyboard", () => {
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
-        const member = at(url, { at: "member", run, iteration: 0, group: Recorded.first.rough, member: 1 })
+        const member = at(url, { at: "member", run, iteration: 1, group: Recorded.first.rough, member: 1 })
         yield* visit(member, async (page) => {
           await page.getByText("⑂").waitFor()
           await page.keyboard.press("t")
@@ -74,9 +75,9 @@ describe.skipIf(isMissing)("the page, by keyboard", () => {
           await page.keyboard.press("g")
           await page.getByRole("heading", { name: "Group 0/rough" }).waitFor()
           await page.keyboard.press("n")
-          await page.getByRole("heading", { name: "Iteration 1" }).waitFor()
+          await page.getByRole("heading", { name: "Iteration 2" }).waitFor()
           await page.keyboard.press("p")
-          await page.getByRole("heading", { name: "Iteration 0" }).waitFor()
+          await page.getByRole("heading", { name: "Iteration 1" }).waitFor()
         })
       }))
 

@@ -51,7 +51,7 @@ describe.skipIf(isMissing)("the page of a live run", () => {
           await page.getByText("sampling iteration 1: 0 of 400 groups", { exact: true }).waitFor()
           await append(0, 1)
           await page.getByText("sampling iteration 1: 1 of 400 groups", { exact: true }).waitFor()
-          await page.goto(at(url, { at: "iteration", run, iteration: 0 }))
+          await page.goto(at(url, { at: "iteration", run, iteration: 1 }))
           await page.getByLabel("tokens from").fill("3")
           await append(1, 398)
           await page.locator("html[data-records='401']").waitFor()

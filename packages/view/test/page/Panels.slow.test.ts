@@ -100,7 +100,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
-        yield* visit(at(url, { at: "iteration", run, iteration: 0 }), async (page) => {
+        yield* visit(at(url, { at: "iteration", run, iteration: 1 }), async (page) => {
           const shown = (expected: ReadonlyArray<string>) =>
             eventually(async () =>
               assert.deepStrictEqual(
@@ -141,7 +141,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
-        yield* visit(at(url, { at: "iteration", run, iteration: 0 }), async (page) => {
+        yield* visit(at(url, { at: "iteration", run, iteration: 1 }), async (page) => {
           await page.getByLabel("advantages by").selectOption("leave_one_out")
           await page.getByText("2 of 3 groups would be trained on, 2 were; the advantages of 2 would change.").waitFor()
           await page.getByText("+1 -1").first().waitFor()
@@ -152,7 +152,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
-        const place = { at: "member", run, iteration: 0, group: Recorded.first.mixed, member: 1, tokens: "true" }
+        const place = { at: "member", run, iteration: 1, group: Recorded.first.mixed, member: 1, tokens: "true" }
         yield* visit(at(url, place), async (page) => {
           const tokens = page.locator(".token-view .token")
           await tokens.first().waitFor()
@@ -166,7 +166,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
           await page.getByLabel("colour by").selectOption("gap")
           await page.getByText("did not record the trainer's log-probabilities").first().waitFor()
 
-          await page.goto(at(url, { ...place, iteration: 1, group: Recorded.second.mixed, colour: "gap" }))
+          await page.goto(at(url, { ...place, iteration: 2, group: Recorded.second.mixed, colour: "gap" }))
           await page.locator(".token-view .token.shade-4").waitFor()
           await page.goto(at(url, place))
 
@@ -191,7 +191,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         yield* Recorded.writeSaid(run, "qwen3", [...TestTokenizer.characters.encode(text)])
         const { visit } = yield* Browser
         const url = yield* Served.serve(folder, undefined, TestTokenizer.layer())
-        yield* visit(at(url, { at: "member", run, iteration: 0, group: 1, member: 0 }), async (page) => {
+        yield* visit(at(url, { at: "member", run, iteration: 1, group: 1, member: 0 }), async (page) => {
           const turn = page.getByRole("region", { name: "Turn 0" })
           await turn.getByText("thinking", { exact: true }).waitFor()
           await eventually(async () =>
@@ -233,7 +233,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
-        const place = { at: "group", run, iteration: 0, group: Recorded.first.rough, tokens: "true" }
+        const place = { at: "group", run, iteration: 1, group: Recorded.first.rough, tokens: "true" }
         yield* visit(at(url, place), async (page) => {
           await page.locator("article.member .departs").waitFor()
           await eventually(async () =>
@@ -249,7 +249,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
-        const place = { at: "member", run, iteration: 0, group: Recorded.first.rough, member: 1 }
+        const place = { at: "member", run, iteration: 1, group: Recorded.first.rough, member: 1 }
         yield* visit(at(url, place), async (page) => {
           await page.getByText("policy 400 ms · environment 1.2 s").waitFor()
           const lanes = page.getByRole("region", { name: "Time" })
@@ -273,7 +273,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         const { visit } = yield* Browser
         yield* visit(at(url, { at: "run", run }), async (page) => {
           await page.getByText("iteration 2: quarantined 1 of 3 groups, tampering: a text asks for a score").waitFor()
-          await page.goto(at(url, { at: "iteration", run, iteration: 1 }))
+          await page.goto(at(url, { at: "iteration", run, iteration: 2 }))
           await page.getByRole("navigation", { name: "filter" }).getByLabel("training").selectOption("quarantined")
           await page.getByRole("link", { name: "1/good" }).click()
           await page.getByRole("region", { name: "Quarantined" }).getByText("tampering: a text asks for a score")
@@ -285,7 +285,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
-        const place = { at: "member", run, iteration: 0, group: Recorded.first.rough, member: 1 }
+        const place = { at: "member", run, iteration: 1, group: Recorded.first.rough, member: 1 }
         yield* visit(at(url, place), async (page) => {
           await eventually(async () =>
             assert.match((await page.getByRole("region", { name: "Grading" }).textContent()) ?? "", /judge_score2\.5/)

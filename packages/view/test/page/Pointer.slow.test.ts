@@ -19,10 +19,10 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
           await page.getByText("60.0 % correct, 95 % interval 50.0 % to 70.0 %").waitFor()
           await page.goto(place)
           await page.locator("svg.shares g.column").last().click()
-          await heading("Iteration 1")
+          await heading("Iteration 2")
           await page.goto(place)
           await page.locator("svg.timeline rect.span-training").first().dispatchEvent("click")
-          await heading("Iteration 0")
+          await heading("Iteration 1")
           await page.goto(place)
           await page.getByRole("table", { name: "failures by reason" }).getByRole("link").first().click()
           await heading("Group 1/rough")
@@ -47,7 +47,7 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
             assert.match(await textOf("first"), /endedcompletedtest\/words2 \/ 30\.87560\.0 %60–/)
           )
           await eventually(async () =>
-            assert.match(await textOf("killed"), /killedkilled while going on after iteration 1test\/words2 \/ 3/)
+            assert.match(await textOf("killed"), /killedkilled while going on after iteration 2test\/words2 \/ 3/)
           )
         })
       }))
@@ -56,7 +56,7 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
-        const place = { at: "member", run, iteration: 0, group: Recorded.first.mixed, member: 1, tokens: "true" }
+        const place = { at: "member", run, iteration: 1, group: Recorded.first.mixed, member: 1, tokens: "true" }
         yield* visit(at(url, place), async (page) => {
           const microscope = page.getByRole("group", { name: "token microscope of turn 0" })
           await page.locator(".token-view .token").first().hover()
@@ -79,7 +79,7 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
-        const group = { run, iteration: 0, group: Recorded.first.mixed }
+        const group = { run, iteration: 1, group: Recorded.first.mixed }
         yield* visit(at(url, { at: "runs" }), async (page) => {
           await page.route(/\/api\/(transcript|compare)/, () => {})
           await page.goto(at(url, { at: "group", ...group }))
