@@ -112,7 +112,11 @@ const refused: ReadonlyArray<readonly [flags: string, message: string]> = [
   ["--credit gdpo --reward-parts correct", "--reward-parts is correct, expected metrics with their weights"],
   ["--max-batches 4", "--max-batches is 4, expected left out, or --min-informative above 0 as well"],
   ["--max-steps-off-policy 3", "--max-steps-off-policy is 3, expected no value: the pace synchronous does not have"],
-  ["--kl-reference sums", "--kl-reference is sums, expected left out where there is no KL penalty"]
+  [
+    "--kl-reference tinker://run/sampler_weights/final",
+    "--kl-reference is tinker://run/sampler_weights/final, expected left out where there is no KL penalty"
+  ],
+  ["--kl-reference sums", "--kl-reference sums: neither the folder of a run, such as runs/arithmetic-0"]
 ]
 
 describe("train refuses", () => {
