@@ -6,6 +6,8 @@ import * as AdapterChecks from "./checks/AdapterChecks.ts"
 import * as ArchiveChecks from "./checks/ArchiveChecks.ts"
 import * as CacheChecks from "./checks/CacheChecks.ts"
 import * as ChatChecks from "./checks/ChatChecks.ts"
+import * as ChatFieldChecks from "./checks/ChatFieldChecks.ts"
+import * as DialectChecks from "./checks/DialectChecks.ts"
 import * as DistributionChecks from "./checks/DistributionChecks.ts"
 import * as EndChecks from "./checks/EndChecks.ts"
 import * as ErrorChecks from "./checks/ErrorChecks.ts"
@@ -66,5 +68,7 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...CacheChecks.all,
     ...ArchiveChecks.all,
     ...PageChecks.all,
-    ...ChatChecks.all
+    ...ChatChecks.all,
+    ...DialectChecks.all,
+    ...ChatFieldChecks.all
   ].toSorted(byTheme)

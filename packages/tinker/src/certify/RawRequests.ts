@@ -39,6 +39,8 @@ export class RawRequests extends Context.Service<RawRequests, {
   readonly get: (path: string) => Sent
   readonly post: (path: string, body: object, headers?: Readonly<Record<string, string>>) => Sent
   readonly postText: (path: string, text: string) => Sent
+  /** The answer to JSON as it came, such as a stream of events. */
+  readonly exchange: (path: string, body: object) => Effect.Effect<Answer.Answer, WireError>
   /** The result behind a promise, asked for until it is there; a refused request is its own result. */
   readonly result: (promise: Reply) => Sent
   /** The same result as protobuf, once it is there. */
@@ -129,6 +131,7 @@ const make = ({ connection }: Service["Service"], model: string): RawRequests["S
     post,
     postText: (path, text) => send(HttpClientRequest.bodyText(HttpClientRequest.post(path), text, "application/json")),
     result,
+    exchange: (path, body) => connection.exchange(Connection.post(path, body), held),
     resultBytes,
     session
   }

@@ -1,6 +1,11 @@
 /** Listings, page by page. */
+import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { RestClient } from "../../client/RestClient.ts"
+import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"
+import * as Examples from "../Examples.ts"
 import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests, type Reply } from "../RawRequests.ts"
 
@@ -8,6 +13,9 @@ import { RawRequests, type Reply } from "../RawRequests.ts"
 const pages = [[2, 2], [1, 2], [1, 3], [3, 1], [2, 1], [0, 2]] as const
 
 const whole = 4
+
+/** Clocks may differ by this much. */
+const skewMillis = 10 * 60_000
 
 type Body = Reply["body"]
 
@@ -127,6 +135,135 @@ export const newestFirst: Check.Check = {
   })
 }
 
+/** More than servers put on a page of their own accord. */
+const many = 23
+
+/** Every page of a list, each at the offset that the cursor before it leads to; the first page has the usual limit. */
+const walked = Effect.fnUntraced(function*({ ids, path }: Pick<Listing, "ids" | "path">, limit: number, most: number) {
+  const { get } = yield* RawRequests
+  const found: Array<unknown> = []
+  let offset = 0
+  for (let page = 0; page < most; page++) {
+    const { body } = yield* get(`${path}?limit=${limit}&offset=${offset}`)
+    const items = ids(body)
+    found.push(...items)
+    const cursor = body["cursor"]
+    const [at, size] = [fieldOf(cursor, "offset"), fieldOf(cursor, "limit")]
+    if (items.length === 0 || typeof at !== "number" || typeof size !== "number") break
+    offset = at + size
+  }
+  return found
+})
+
+export const longPages: Check.Check = {
+  theme: "archive",
+  name: "pages of many checkpoints lead from one to the next by their cursors, without a gap",
+  why: "A page that ends earlier than its cursor says hides checkpoints from everything that reads lists.",
+  run: Effect.gen(function*() {
+    const { get } = yield* RawRequests
+    const model = yield* NumberedModel.make
+    const paths = yield* Effect.forEach(Arr.range(1, many), (at) =>
+      Effect.map(
+        model.ask("/save_weights_for_sampler", {
+          path: `certify-many-${at}`,
+          kind: "snapshot",
+          type: "save_weights_for_sampler"
+        }),
+        ({ body }) => String(body["path"])
+      ))
+    const own = yield* get(`/training_runs/${model.id}/checkpoints`)
+    if (own.status === 404 || own.status === 405) return yield* Check.absent("the server does not list checkpoints")
+    const ids = (body: Body) => listOf(body, "checkpoints").map((one) => fieldOf(one, "tinker_path"))
+    yield* Check.expect(ids(own.body).length === many, `${many} checkpoints of the run`, ids(own.body).length)
+    const isOwn = (path: unknown) => paths.some((one) => one === path)
+    for (const limit of [many - 1, 12, 5]) {
+      // Other clients may add items between two pages, which come again on the next.
+      const found = yield* walked({ path: "/checkpoints", ids }, limit, Math.ceil(many / limit) + 8)
+      const seen = new Set(found.filter(isOwn))
+      yield* Check.expect(seen.size === many, `all ${many} checkpoints in pages of ${limit}`, seen.size)
+    }
+    const { body } = yield* get("/checkpoints?limit=100000")
+    const total = fieldOf(body["cursor"], "total_count")
+    const limit = fieldOf(body["cursor"], "limit")
+    if (typeof total !== "number" || typeof limit !== "number") return
+    const whole = Math.min(limit, total)
+    yield* Check.expect(Math.abs(ids(body).length - whole) <= 1, `${whole} checkpoints on one page`, ids(body).length)
+  })
+}
+
+/** As long as the longest list that earlier checks leave behind. */
+const wholeLists = (path: string, name: string, id: string): Check.Check => ({
+  theme: "archive",
+  name: `${name} are listed once each, on as many pages as their number says`,
+  why: "A client that goes through a list page by page misses items, or counts them twice.",
+  run: Effect.gen(function*() {
+    const { get, session } = yield* RawRequests
+    yield* Effect.flatMap(session, ({ model }) => model)
+    const ids = (body: Body) => listOf(body, name).map((one) => fieldOf(one, id))
+    const first = yield* get(`${path}?limit=2`)
+    if (first.status === 404 || first.status === 405) return yield* Check.absent(`the server does not list ${path}`)
+    const compared = Effect.gen(function*() {
+      const total = Number(fieldOf((yield* get(`${path}?limit=2`)).body["cursor"], "total_count"))
+      const found = yield* walked({ path, ids }, 7, 12)
+      const distinct = new Set(found).size
+      return { isRight: distinct === found.length && found.length === Math.min(total, 7 * 12), found, distinct, total }
+    })
+    const { distinct, found, isRight, total } = yield* Effect.repeat(compared, {
+      until: ({ isRight }) => isRight,
+      times: 3
+    })
+    yield* Check.expect(isRight, `${total} in all, or 84 on 12 pages`, `${found.length}, ${distinct} of them different`)
+  })
+})
+
+const runsOnce = wholeLists("/training_runs", "training_runs", "training_run_id")
+
+/** In an order that is neither that of letters nor of numbers, and not its reverse. */
+const names = ["step-9", "step-10", "final", "step-2", "a"]
+
+export const lastSaved: Check.Check = {
+  theme: "archive",
+  name:
+    "a run names the checkpoint of each kind that was saved last, whatever it is called, and the one before once it is deleted",
+  why: "A run that was killed goes on from the state that its run names.",
+  run: Effect.gen(function*() {
+    const { get } = yield* RawRequests
+    const rest = yield* RestClient
+    const model = yield* NumberedModel.make
+    const save = (path: string) => model.ask("/save_weights", { path, overwrite: false, type: "save_weights" })
+    const expectLast = Effect.fnUntraced(function*(kind: string, name: string) {
+      const { body } = yield* get(`/training_runs/${model.id}`)
+      const field = kind === "weights" ? "last_checkpoint" : "last_sampler_checkpoint"
+      const found = fieldOf(body[field], "checkpoint_id")
+      if (found === undefined && name === names[0]) return yield* Check.absent(`runs do not name their ${field}`)
+      yield* Check.expect(found === `${kind}/${name}`, `${field} ${kind}/${name}`, found)
+    })
+    let path = ""
+    for (const name of names) {
+      path = String((yield* save(name)).body["path"])
+      yield* expectLast("weights", name)
+    }
+    for (const name of names.toReversed()) {
+      yield* model.ask("/save_weights_for_sampler", { path: name, kind: "snapshot", type: "save_weights_for_sampler" })
+      yield* expectLast("sampler_weights", name)
+    }
+    yield* expectLast("weights", "a")
+    const { body } = yield* get(`/training_runs/${model.id}/checkpoints`)
+    const listed = listOf(body, "checkpoints").map((one) => fieldOf(one, "checkpoint_id"))
+    const expected = [
+      ...names.map((name) => `sampler_weights/${name}`),
+      ...names.toReversed().map((name) => `weights/${name}`)
+    ]
+    yield* Check.expect(
+      listed.toSorted().join() === expected.toSorted().join(),
+      `the checkpoints ${expected.join(", ")}`,
+      listed.join(", ")
+    )
+    yield* rest.deleteCheckpoint(path)
+    yield* expectLast("weights", "step-2")
+  })
+}
+
 /** The parts of a session's description in an answer to a search. */
 const idsIn = (body: Body) => listOf(body, "sessions").map((one) => fieldOf(one, "session_id"))
 
@@ -171,4 +308,79 @@ export const searched: Check.Check = {
   })
 }
 
-export const all = [sessions, runs, checkpoints, newestFirst, searched]
+export const described: Check.Check = {
+  theme: "sessions",
+  name: "a search says of a session when it began, its name, how it ended and how many checkpoints it has",
+  why: "Programs that clean up choose by these fields.",
+  run: Effect.gen(function*() {
+    const { model: base_model, post, session } = yield* RawRequests
+    const { id: mark } = yield* session
+    const display_name = `certify ${mark.slice(0, 8)} name`
+    const user_metadata = { certify: mark }
+    const made = yield* post("/create_session", { ...Examples.session, user_metadata, display_name })
+    const session_id = String(made.body["session_id"])
+    const model = yield* Effect.flatMap(
+      post("/create_model", Examples.adapter(session_id, base_model)),
+      Blame.expectDone
+    )
+    const numbered = yield* NumberedModel.of(String(model.body["model_id"]))
+    for (const path of ["certify-1", "certify-2"]) {
+      yield* numbered.ask("/save_weights", { path, overwrite: false, type: "save_weights" })
+    }
+    const search = (query: object) =>
+      Effect.map(post("/sessions/search", { limit: 10, ...query }), (reply) => ({
+        reply,
+        found: listOf(reply.body, "sessions").filter((one) => fieldOf(one, "session_id") === session_id)
+      }))
+    const { found: [one], reply } = yield* search({ user_metadata })
+    const finish = (body: object) => post(`/sessions/${session_id}/finish`, body)
+    if (reply.status === 404 || reply.status === 405) {
+      yield* finish({})
+      return yield* Check.absent("sessions are not searched")
+    }
+    const age = (yield* Clock.currentTimeMillis) - Date.parse(String(fieldOf(one, "created_at")))
+    yield* Check.expect(Math.abs(age) < skewMillis, "created_at of now", fieldOf(one, "created_at"))
+    yield* Check.expect(fieldOf(one, "checkpoints_count") === 2, "2 checkpoints", fieldOf(one, "checkpoints_count"))
+    yield* Check.expect(
+      fieldOf(one, "display_name") === display_name,
+      display_name,
+      fieldOf(one, "display_name")
+    )
+    yield* Check.expect(
+      fieldOf(fieldOf(one, "status"), "type") !== "client_finished",
+      "a session that goes on",
+      "an end"
+    )
+    const ended = yield* finish({ reason: { type: "errored" }, detail: "certify" })
+    if (ended.status === 404) return "sessions end by their silence alone"
+    const statuses = (...reasons: ReadonlyArray<string>) => ({
+      user_metadata,
+      statuses: [{ type: "client_finished", reasons }]
+    })
+    const count = (query: object) => Effect.map(search(query), ({ found }) => found.length)
+    for (
+      const [what, query, expected] of [
+        ["that ended in an error", statuses("errored"), 1],
+        ["that ended well", statuses("success"), 0],
+        ["that ended in one of two ways", statuses("success", "errored"), 1],
+        ["that are active", { user_metadata, statuses: [{ type: "active" }] }, 0],
+        ["of this name", { user_metadata, display_name }, 1],
+        ["of another name", { user_metadata, display_name: "certify-no-such-name" }, 0],
+        ["of other metadata", { user_metadata: { certify: `${mark}-other` } }, 0],
+        ["of its and other metadata", { user_metadata: { ...user_metadata, other: "1" } }, 0]
+      ] as const
+    ) yield* Check.expect((yield* count(query)) === expected, `${expected} sessions ${what}`, yield* count(query))
+  })
+}
+
+export const all = [
+  sessions,
+  runs,
+  checkpoints,
+  longPages,
+  runsOnce,
+  newestFirst,
+  lastSaved,
+  searched,
+  described
+]
