@@ -5,17 +5,25 @@ import { ModelInput } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type * as Dialect from "./Dialect.ts"
 import * as Ledger from "./Ledger.ts"
 import * as RandomAgent from "./RandomAgent.ts"
 import * as Talk from "./Talk.ts"
 
-const sessions = process.env["EFFECT_RL_SOAK"] === undefined ? 200 : 10_000
+const sessions = process.env["EFFECT_RL_SOAK"] === undefined ? 120 : 10_000
 
-const played = Effect.fnUntraced(function*(seed: number, habits: RandomAgent.Habits, renderer: string) {
+const dialects: ReadonlyArray<Dialect.Name> = ["chat", "responses", "anthropic"]
+
+const renderers = ["qwen3_instruct", "qwen3"]
+
+/** Each session of six has another dialect or renderer. */
+const played = Effect.fnUntraced(function*(seed: number, habits: RandomAgent.Habits) {
+  const dialect = dialects[seed % dialects.length] ?? "chat"
+  const renderer = renderers[seed % renderers.length] ?? ""
   const did = { givenUp: 0 }
   const { log, policy } = RandomAgent.sampler(seed, renderer === "qwen3")
   const model = yield* Talk.modelOf(renderer)
-  const env = yield* AgentEnv.make({ model, run: RandomAgent.make(seed, habits, did) })
+  const env = yield* AgentEnv.make({ model, run: RandomAgent.make({ seed, habits, dialect, did }) })
   const { transitions } = yield* Rollout.episode(env, policy, Talk.key)
   return { did, log, transitions }
 }, Effect.scoped)
@@ -46,7 +54,7 @@ describe("what agents sampled is what is trained", () => {
         const reasons = new Map<string, number>()
         let turns = 0
         for (let seed = 0; seed < sessions; seed++) {
-          const { did, log, transitions } = yield* played(seed, "all", seed % 2 === 0 ? "qwen3_instruct" : "qwen3")
+          const { did, log, transitions } = yield* played(seed, "all")
           const data = Ledger.trained(transitions)
           assert.deepStrictEqual(Ledger.problems(data, log, trainable(transitions)), [], `seed ${seed}`)
           assert.isAtMost(transitions.length - trainable(transitions).length, did.givenUp, `seed ${seed}`)
@@ -73,8 +81,9 @@ describe("what agents sampled is what is trained", () => {
     "in one sequence, where the agent only goes on, however it writes what was said",
     () =>
       Effect.gen(function*() {
-        for (let seed = 0; seed < 100; seed++) {
-          const { log, transitions } = yield* played(seed, "none", "qwen3_instruct")
+        // Seeds of the renderer that keeps every response as it was sampled.
+        for (let seed = 0; seed < 120; seed += renderers.length) {
+          const { log, transitions } = yield* played(seed, "none")
           const data = Ledger.trained(transitions)
           assert.deepStrictEqual(Ledger.problems(data, log, trainable(transitions)), [], `seed ${seed}`)
           assert.deepStrictEqual(transitions.flatMap(({ branch }) => branch ?? []), [], `seed ${seed}`)
@@ -88,7 +97,7 @@ describe("what agents sampled is what is trained", () => {
     Effect.gen(function*() {
       let [retokenised, doubled] = [0, 0]
       for (let seed = 0; seed < 20; seed++) {
-        const { log, transitions } = yield* played(seed, "all", "qwen3_instruct")
+        const { log, transitions } = yield* played(seed, "all")
         const wrong = (planted: ReadonlyArray<Trajectory.Transition>) =>
           Ledger.problems(Ledger.trained(planted), log, trainable(transitions)).length > 0
         retokenised += Number(wrong(retokenising(transitions)))

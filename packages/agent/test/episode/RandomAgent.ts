@@ -3,6 +3,7 @@ import type { AgentEnv } from "@effect-rl/agent"
 import type { Policy } from "@effect-rl/core"
 import { Draw } from "@effect-rl/core/testing"
 import { Effect } from "effect"
+import type * as Dialect from "./Dialect.ts"
 import * as Ledger from "./Ledger.ts"
 import * as Talk from "./Talk.ts"
 
@@ -120,12 +121,21 @@ const fresh = (draw: Draw.Draw, habits: Habits): Conversation =>
     ? [{ role: "system", content: `You are helper ${draw.integer(0, 3)}.` }, Talk.user("help")]
     : [system, Talk.user(`task ${draw.integer(0, 9)}`)]
 
-/** An agent that makes about `steps` requests. */
-export const make = (seed: number, habits: Habits, did: Did) => async (session: AgentEnv.Session): Promise<number> => {
+/** How one agent behaves. */
+export interface Options {
+  readonly seed: number
+  readonly habits: Habits
+  readonly dialect: Dialect.Name
+  readonly did: Did
+}
+
+/** An agent that makes up to ten requests, and more where it asks several at once. */
+export const make = ({ dialect, did, habits, seed }: Options) => async (session: AgentEnv.Session): Promise<number> => {
   const draw = Draw.make(seed, "agent")
   const own = draw.chance(0.5) ? { tools } : {}
   const fields = (more: object = {}) => ({
     ...own,
+    dialect,
     ...(draw.chance(0.2) && { max_tokens: draw.integer(1, 6) }),
     ...(draw.chance(0.2) && { temperature: 0.2 }),
     ...more
@@ -185,7 +195,7 @@ export const make = (seed: number, habits: Habits, did: Did) => async (session: 
         break
       }
       case "several": {
-        await Talk.ask(session, reserialised(draw, next), fields({ n: draw.integer(2, 3) }))
+        await Talk.ask(session, reserialised(draw, next), fields(dialect === "chat" ? { n: draw.integer(2, 3) } : {}))
         break
       }
       case "give up": {

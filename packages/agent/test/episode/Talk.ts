@@ -1,10 +1,11 @@
-/** A model whose policy says what a test scripts, and agents that talk to it by chat completions. */
+/** A model whose policy says what a test scripts, and agents that talk to it in any dialect. */
 import type { AgentEnv } from "@effect-rl/agent"
 import { type ChatModel, type Policy } from "@effect-rl/core"
 import type { Sampling, SamplingClient } from "@effect-rl/core/backend"
 import { Renderers } from "@effect-rl/core/renderers"
 import { Script, TestTokenizer } from "@effect-rl/core/testing"
 import { Effect, Schema } from "effect"
+import * as Dialect from "./Dialect.ts"
 
 export const tokenizer = TestTokenizer.words(["ab", " ab", "abab"])
 export const end = "<|im_end|>"
@@ -48,56 +49,38 @@ export const saying = (...texts: ReadonlyArray<string | ReadonlyArray<string>>) 
   return { policy, log }
 }
 
-const Message = Schema.Struct({
-  role: Schema.String,
-  content: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  reasoning_content: Schema.optionalKey(Schema.String),
-  tool_calls: Schema.optionalKey(Schema.Array(Schema.Struct({
-    id: Schema.String,
-    type: Schema.Literal("function"),
-    function: Schema.Struct({ name: Schema.String, arguments: Schema.String })
-  }))),
-  tool_call_id: Schema.optionalKey(Schema.String)
-})
-export type Message = typeof Message.Type
+export type Message = Dialect.Message
 
-const decodeBody = Schema.decodeUnknownSync(Schema.Struct({
-  choices: Schema.optionalKey(Schema.Array(Schema.Struct({ message: Message, finish_reason: Schema.String }))),
-  error: Schema.optionalKey(Schema.Struct({ message: Schema.String }))
+const decodeError = Schema.decodeUnknownSync(Schema.Struct({
+  error: Schema.optionalKey(Schema.NullOr(Schema.Struct({ message: Schema.String })))
 }))
 
-export interface Answer {
+export interface Answer extends Dialect.Told {
   readonly status: number
-  readonly message: Message
-  readonly finish: string
   readonly error: string | undefined
 }
 
-interface Sent {
+interface Sent extends Dialect.Fields {
   readonly headers?: Readonly<Record<string, string>>
-  readonly [field: string]: unknown
+  /** "chat" unless given. */
+  readonly dialect?: Dialect.Name
 }
 
 /** Asks once. */
 export const ask = async (
   { baseUrl, fetch, signal }: AgentEnv.Session,
   messages: ReadonlyArray<Message>,
-  { headers = {}, ...fields }: Sent = {}
+  { dialect: spoken = "chat", headers = {}, ...fields }: Sent = {}
 ): Promise<Answer> => {
-  const response = await fetch(`${baseUrl}/chat/completions`, {
+  const dialect = Dialect.dialects[spoken]
+  const response = await fetch(`${baseUrl}${dialect.path}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
-    body: JSON.stringify({ model: name, messages, ...fields }),
+    body: JSON.stringify({ model: name, ...dialect.body(messages, fields) }),
     signal
   })
-  const { choices = [], error } = decodeBody(await response.json())
-  const [choice] = choices
-  return {
-    status: response.status,
-    message: choice?.message ?? { role: "assistant" },
-    finish: choice?.finish_reason ?? "",
-    error: error?.message
-  }
+  const body: unknown = await response.json()
+  return { status: response.status, error: decodeError(body).error?.message, ...dialect.read(body) }
 }
 
 export const user = (content: string): Message => ({ role: "user", content })

@@ -31,7 +31,7 @@ const callOf = (block: Wire.Block): ReadonlyArray<Message.ToolCall> =>
     ? []
     : [{ id: block.id, function: { name: block.name, arguments: JSON.stringify(block.input) } }]
 
-/** Results of tools come before what the user says with them. */
+/** Results of tools come before what the user says with them. A message without anything is a turn all the same. */
 const messagesOf = ({ content, role }: Wire.Message): ReadonlyArray<Message.Message> => {
   if (typeof content === "string") return [{ role, content }]
   const parts = content.flatMap(partOf)
@@ -40,7 +40,7 @@ const messagesOf = ({ content, role }: Wire.Message): ReadonlyArray<Message.Mess
     if (block.type !== "tool_result") return []
     return [{ role: "tool", content: textOf(block.content), toolCallId: block.tool_use_id }]
   })
-  if (parts.length === 0 && toolCalls.length === 0) return results
+  if (parts.length === 0 && results.length > 0) return results
   return [...results, { role, content: parts, ...(toolCalls.length === 0 ? {} : { toolCalls }) }]
 }
 

@@ -32,4 +32,13 @@ describe("AnthropicMessages", () => {
       ]
     )
   })
+
+  it("keep a message without text and calls, as an answer may be", () => {
+    const messages = [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: [] },
+      { role: "user", content: "Are you there?" }
+    ] as const
+    assert.deepStrictEqual(AnthropicMessages.toMessages({ model: "any", messages }), messages)
+  })
 })
