@@ -1,6 +1,7 @@
 /** The command `effect-rl`. */
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
+import * as AgentArguments from "./agents/AgentArguments.ts"
 
 /** A command line, and the version that `--version` shows. */
 interface Line {
@@ -66,7 +67,7 @@ const verbs = {
   eval: verb(
     "Train and measure",
     "Measure a model or a checkpoint on a benchmark, or on a recipe's held-out problems",
-    () => import("./eval/EvalCommand.ts").then(({ evaluate }) => Effect.succeed(evaluate))
+    (args) => import("./eval/EvalCommand.ts").then(({ make }) => Effect.succeed(make(args)))
   ),
   sample: verb(
     "Talk and serve",
@@ -155,7 +156,8 @@ const isVerb = (name: string | undefined): name is keyof typeof verbs =>
  * const train = Root.run("1.0.0")(["train", "arithmetic", "--iterations", "5"])
  */
 export const run = (version: string) =>
-  Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
+  Effect.fnUntraced(function*(given: ReadonlyArray<string>) {
+    const args = AgentArguments.named(given)
     const line: Line = { args, version }
     // Flags before the verb take no values.
     const name = args.find((arg) => !arg.startsWith("-"))

@@ -117,6 +117,8 @@ export interface Recipe<out E = never, out R = never> {
   readonly sample?: Readonly<Record<string, unknown>>
   /** Whether it runs code that a model wrote: the command has a sandbox for such recipes alone. */
   readonly runsCode?: true
+  /** Whether it starts programs by a `Launcher`: the command has one for such recipes alone. */
+  readonly startsPrograms?: true
   /** `Setting`s, each with a default or optional, from which flags and configuration files follow. */
   readonly settings: Setting.Struct
   /** Decodes settings that flags or a file gave. */
@@ -157,6 +159,7 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
     readonly onEngine?: OnEngine
     readonly sample?: Readonly<Record<string, unknown>>
     readonly runsCode?: true
+    readonly startsPrograms?: true
     readonly settings: S
     readonly build: (model: ChatModel.ChatModel, settings: S["Type"]) => Effect.Effect<Task<E, R>, BE, BR>
   }

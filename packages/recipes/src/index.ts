@@ -15,6 +15,17 @@ export * as Recipes from "./Recipes.ts"
 /** The settings that all reinforcement learning recipes share, with each recipe's own defaults. */
 export * as TrainingSettings from "./TrainingSettings.ts"
 
+/** The command that starts an agent, and how it is handed its task. No shell reads it. */
+export * as AgentCommand from "./agent/AgentCommand.ts"
+/** Trains an agent that is a program of its own, started by a command for each episode. */
+export * as AgentProgram from "./agent/AgentProgram.ts"
+/** Recipes of one's own agents: functions of this process that talk to a model, with the tasks that they are trained on. */
+export * as AgentRecipe from "./agent/AgentRecipe.ts"
+/** Scorers of agents that are programs: a function, a judge, or a file that the agent writes says what an episode was worth. */
+export * as AgentScorer from "./agent/AgentScorer.ts"
+/** The tasks of an agent, from a file or a folder: those that it is trained on, and those that are held out. */
+export * as AgentTasks from "./agent/AgentTasks.ts"
+
 /** The answer a response put into a box. */
 export * as Boxed from "./grading/Boxed.ts"
 /** Grades the boxed answer of a response. */

@@ -1,14 +1,17 @@
 /** `effect-rl eval NAME`: measures a model, or a checkpoint, on a benchmark or on the held-out problems of a recipe. */
 import { Hub } from "@effect-rl/files"
-import { Benchmarks, Recipes } from "@effect-rl/recipes"
+import { AgentProgram, Benchmarks, Recipes, TrainingSettings } from "@effect-rl/recipes"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as AgentArguments from "../agents/AgentArguments.ts"
+import * as UnsafeHostFlag from "../agents/UnsafeHostFlag.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as RunLogger from "../terminal/RunLogger.ts"
+import * as SettingFlags from "../train/SettingFlags.ts"
 import * as EvalRun from "./EvalRun.ts"
 import * as SubjectFlags from "./SubjectFlags.ts"
 
@@ -61,19 +64,33 @@ const flags = {
     Flag.withMetavar("file"),
     Flag.withDescription("Also write question, reference, response and verdict of each answer, as JSON lines"),
     Flag.optional
-  )
+  ),
+  unsafeHost: UnsafeHostFlag.flag
 }
 
-export const evaluate = Command.make("eval", flags, (flags) =>
-  EvalRun.run(flags).pipe(
-    Effect.provide([
-      Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), RunLog.layerNone)),
-      Hub.Hub.layer
-    ])
-  )).pipe(Command.withExamples([
+/** The settings of an agent that is named by its command, beside those of its training. */
+const agentSettings = Object.fromEntries(
+  Object.entries(SettingFlags.of(AgentProgram.program.settings)).filter(([name]) => !TrainingSettings.names.has(name))
+)
+
+const evaluate = (settings: typeof agentSettings) =>
+  Command.make(
+    "eval",
+    { ...flags, settings },
+    (flags) =>
+      EvalRun.run({ ...flags, settings: SettingFlags.given(flags.settings) }).pipe(
+        Effect.provide([
+          Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), RunLog.layerNone)),
+          Hub.Hub.layer
+        ])
+      )
+  ).pipe(Command.withExamples([
     { command: "effect-rl eval gsm8k --limit 50 --k 4", description: "Fifty questions, four answers to each" },
     {
       command: "effect-rl eval arithmetic --checkpoint runs/arithmetic-0@10",
       description: "A run after its tenth iteration"
     }
   ]))
+
+/** The command, which has the settings of an agent where the arguments name one. */
+export const make = (args: ReadonlyArray<string>) => evaluate(AgentArguments.isGiven(args) ? agentSettings : {})

@@ -4,6 +4,7 @@ import { Weights } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
+import * as AgentServices from "../agents/AgentServices.ts"
 import * as RecipeSandbox from "../RecipeSandbox.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
@@ -15,6 +16,7 @@ import * as SubjectFlags from "./SubjectFlags.ts"
 export interface Flags extends SubjectFlags.Flags, Evaluators.Options {
   readonly name: string
   readonly answers: Option.Option<string>
+  readonly unsafeHost: boolean
 }
 
 const writeAnswers = Effect.fnUntraced(function*(file: string, answers: ReadonlyArray<EvalReport.Answer>) {
@@ -52,6 +54,10 @@ const measure = Effect.fnUntraced(function*(subject: Subject.Subject, flags: Fla
 /** Measures and reports. */
 export const run = Effect.fn("EvalRun.run")(function*(flags: Flags) {
   const subject = yield* Subject.resolve(flags.model, flags.checkpoint, yield* Evaluators.usualModel(flags.name))
-  const runsCode = yield* Evaluators.runsCode(flags.name)
-  yield* Effect.provide(measure(subject, flags), [SubjectFlags.backend(subject, flags), RecipeSandbox.layer(runsCode)])
+  const needs = yield* Evaluators.needs(flags.name)
+  yield* Effect.provide(measure(subject, flags), [
+    SubjectFlags.backend(subject, flags),
+    RecipeSandbox.layer(needs),
+    AgentServices.layer(needs, flags.unsafeHost)
+  ])
 }, Effect.tapError(Output.recordError))

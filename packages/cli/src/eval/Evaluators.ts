@@ -1,7 +1,7 @@
 /** The evaluators behind a name: a benchmark's, or those of a recipe. */
 import { type ChatModel, InvalidOption } from "@effect-rl/core"
 import { Suggestion } from "@effect-rl/core/program"
-import { Benchmark, Benchmarks, Recipes } from "@effect-rl/recipes"
+import { AgentProgram, Benchmark, Benchmarks, type Recipe, Recipes } from "@effect-rl/recipes"
 import type { Sandbox } from "@effect-rl/sandbox"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -17,6 +17,8 @@ export interface Options {
   readonly maxTokens: number
   readonly temperature: number
   readonly seed: number
+  /** Settings of a recipe. */
+  readonly settings: Readonly<Record<string, unknown>>
 }
 
 /** No evaluator has that name, or it has no questions. */
@@ -50,7 +52,7 @@ const counting = Effect.fnUntraced(function*(
 const ofBenchmark = Effect.fnUntraced(function*(
   benchmark: Benchmark.Benchmark<Sandbox.Sandbox>,
   model: ChatModel.ChatModel,
-  { data, k, limit, ...sampling }: Options
+  { data, k, limit, maxTokens, seed, temperature }: Options
 ) {
   const { name } = benchmark
   const questions = yield* benchmark.load({
@@ -66,7 +68,9 @@ const ofBenchmark = Effect.fnUntraced(function*(
     )
   )
   const evaluator = Benchmark.evaluator(benchmark, yield* counting(name, questions, attempts), {
-    ...sampling,
+    maxTokens,
+    seed,
+    temperature,
     model,
     attempts
   })
@@ -74,9 +78,9 @@ const ofBenchmark = Effect.fnUntraced(function*(
 })
 
 const ofRecipe = Effect.fnUntraced(function*(
-  recipe: typeof Recipes.all[number],
+  recipe: Recipe.Recipe<unknown, OwnRecipe.Services>,
   model: ChatModel.ChatModel,
-  { data, k, limit, seed }: Options
+  { data, k, limit, seed, settings }: Options
 ) {
   const other = Object.entries({ limit, k }).find(([, value]) => Option.isSome(value))
   if (other !== undefined) {
@@ -87,7 +91,7 @@ const ofRecipe = Effect.fnUntraced(function*(
     })
   }
   const folder = Option.match(data, { onNone: () => ({}), onSome: (data) => ({ data }) })
-  const configured = yield* recipe.configure({ model: model.name, seed, ...folder })
+  const configured = yield* recipe.configure({ ...settings, model: model.name, seed, ...folder })
   const task = yield* configured.build(model)
   yield* AnswerKey.set(task.answerTo)
   if (task.evaluators.length === 0) {
@@ -96,10 +100,12 @@ const ofRecipe = Effect.fnUntraced(function*(
   return task.evaluators
 })
 
+const recipes: ReadonlyArray<Recipe.Recipe<unknown, OwnRecipe.Services>> = [...Recipes.all, AgentProgram.program]
+
 /** The recipe of a name or of a module. A benchmark goes before a recipe of the same name. */
 const recipeOf = Effect.fnUntraced(function*(name: string) {
   if (OwnRecipe.isFile(name)) return yield* OwnRecipe.loadRecipe(name)
-  return Option.isSome(Benchmarks.byName(name)) ? undefined : Recipes.all.find((recipe) => recipe.name === name)
+  return Option.isSome(Benchmarks.byName(name)) ? undefined : recipes.find((recipe) => recipe.name === name)
 })
 
 /** The model that a recipe trains on the engine unless another is named. */
@@ -108,11 +114,12 @@ export const usualModel = Effect.fnUntraced(function*(name: string) {
   return recipe === undefined || recipe.onEngine !== undefined ? undefined : (yield* recipe.configure({})).model
 })
 
-/** Whether a name is that of a benchmark or of a recipe that runs code which a model wrote. */
-export const runsCode = Effect.fnUntraced(function*(name: string) {
+/** What the benchmark or the recipe of a name needs: whether it runs code which a model wrote, or starts programs. */
+export const needs = Effect.fnUntraced(function*(name: string) {
   const benchmark = Option.getOrUndefined(Benchmarks.byName(name))
   const measured = benchmark ?? (yield* recipeOf(name))
-  return { ...(measured?.runsCode === true && { runsCode: true as const }) }
+  const { runsCode, startsPrograms }: Pick<Recipe.Recipe, "runsCode" | "startsPrograms"> = measured ?? {}
+  return { ...(runsCode === true && { runsCode }), ...(startsPrograms === true && { startsPrograms }) }
 })
 
 export const of = Effect.fnUntraced(function*(name: string, model: ChatModel.ChatModel, options: Options) {
@@ -120,7 +127,7 @@ export const of = Effect.fnUntraced(function*(name: string, model: ChatModel.Cha
   if (Option.isSome(benchmark)) return yield* ofBenchmark(benchmark.value, model, options)
   const recipe = yield* recipeOf(name)
   if (recipe !== undefined) return yield* ofRecipe(recipe, model, options)
-  const known = new Set([...Benchmarks.all, ...Recipes.all].map(({ name }) => name))
+  const known = new Set([...Benchmarks.all, ...recipes].map(({ name }) => name))
   const detail = `is neither a benchmark nor a recipe; ${Suggestion.describe(name, [...known])}`
   return yield* new NothingToMeasure({ evaluation: name, detail })
 })

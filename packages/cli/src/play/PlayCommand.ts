@@ -1,10 +1,12 @@
 /** `effect-rl play <recipe>`: a person is the policy. */
 import { Hub } from "@effect-rl/files"
-import { type Recipe, Recipes, TrainingSettings } from "@effect-rl/recipes"
+import { AgentProgram, type Recipe, Recipes, TrainingSettings } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as AgentServices from "../agents/AgentServices.ts"
+import * as UnsafeHostFlag from "../agents/UnsafeHostFlag.ts"
 import * as ConversationFile from "../ConversationFile.ts"
 import * as RecipeSandbox from "../RecipeSandbox.ts"
 import { Output } from "../terminal/Output.ts"
@@ -26,7 +28,8 @@ const flags = {
     Flag.withDescription("How many problems, one after the other (default: 1)"),
     Flag.withDefault(1)
   ),
-  save: ConversationFile.save
+  save: ConversationFile.save,
+  unsafeHost: UnsafeHostFlag.flag
 }
 
 /** The settings that make a difference to a person who plays: the model, the seed and those of the task itself. */
@@ -41,10 +44,10 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recip
   Command.make(
     name,
     { settings: noticed(SettingFlags.of(recipe.settings)), ...flags },
-    ({ settings, ...flags }) =>
+    ({ settings, unsafeHost, ...flags }) =>
       recipe.configure({ ...recipe.sample, ...SettingFlags.given(settings) }).pipe(
         Effect.flatMap((configured) => PlayRun.run(recipe.name, configured, flags)),
-        Effect.provide([output, Hub.Hub.layer, RecipeSandbox.layer(recipe)])
+        Effect.provide([output, Hub.Hub.layer, RecipeSandbox.layer(recipe), AgentServices.layer(recipe, unsafeHost)])
       )
   ).pipe(Command.withDescription(recipe.description))
 
@@ -53,6 +56,10 @@ export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
   const file = OwnRecipe.named("play", args)
   const owned = file === undefined ? [] : [commandOf(yield* OwnRecipe.loadRecipe(file), file)]
   return Command.make("play").pipe(
-    Command.withSubcommands([...Recipes.all.map((recipe) => commandOf(recipe)), ...owned])
+    Command.withSubcommands([
+      ...Recipes.all.map((recipe) => commandOf(recipe)),
+      commandOf(AgentProgram.program),
+      ...owned
+    ])
   )
 })

@@ -6,6 +6,7 @@ import * as Path from "effect/Path"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
+import type * as AgentServices from "../agents/AgentServices.ts"
 
 /** A module cannot be loaded, or exports no recipe. */
 export class NoRecipe extends Schema.TaggedError<NoRecipe>()("NoRecipe", {
@@ -21,7 +22,7 @@ export class NoRecipe extends Schema.TaggedError<NoRecipe>()("NoRecipe", {
 export const isFile = (argument: string) => /[\\/]|\.[cm]?[jt]s$/.test(argument)
 
 /** The services that the CLI gives to recipes. */
-export type Services = Recipes.Services
+export type Services = Recipes.Services | AgentServices.Services
 
 const isConfigurable = (value: unknown) =>
   Predicate.hasProperty(value, "configure")

@@ -1,5 +1,6 @@
 /** The flags of `train` that all recipes share. */
 import * as Flag from "effect/cli/Flag"
+import * as UnsafeHostFlag from "../agents/UnsafeHostFlag.ts"
 import * as WorkersFlag from "../WorkersFlag.ts"
 import * as SinkFlag from "./SinkFlag.ts"
 
@@ -25,6 +26,7 @@ export const flags = {
     Flag.withDescription("Allow policy losses at a service that counts prompt tokens"),
     Flag.withDefault(false)
   ),
+  unsafeHost: UnsafeHostFlag.flag,
   logPath: Flag.String("log-path").pipe(
     Flag.withMetavar("folder"),
     Flag.withDescription("Folder of the run, resumed where it exists (default: runs/<recipe>-<seed>)"),

@@ -1,10 +1,11 @@
 /** `effect-rl train <recipe>`. */
 import { RunOptions } from "@effect-rl/core/program"
 import { Hub } from "@effect-rl/files"
-import { type Pipeline, type Recipe, Recipes } from "@effect-rl/recipes"
+import { AgentProgram, type Pipeline, type Recipe, Recipes } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as AgentServices from "../agents/AgentServices.ts"
 import * as RecipeSandbox from "../RecipeSandbox.ts"
 import * as OwnRecipe from "./OwnRecipe.ts"
 import * as PipelineRun from "./PipelineRun.ts"
@@ -27,13 +28,13 @@ const commandOf = <E>(
   Command.make(
     name ?? recipe.name,
     { settings: SettingFlags.of(recipe.settings), ...RunFlags.flags },
-    ({ seeds, settings, ...flags }) => {
+    ({ seeds, settings, unsafeHost, ...flags }) => {
       const given = SettingFlags.given(settings)
       const trained = Option.isSome(seeds)
         ? SeedSweep.run(recipe, given, flags, seeds.value)
         : TrainRun.run(recipe, given, flags)
       return trained.pipe(
-        Effect.provide([Hub.Hub.layer, RecipeSandbox.layer(recipe)]),
+        Effect.provide([Hub.Hub.layer, RecipeSandbox.layer(recipe), AgentServices.layer(recipe, unsafeHost)]),
         Effect.provideService(RunOptions.Code, code)
       )
     }
@@ -46,13 +47,13 @@ const commandOfPipeline = <E>(
   Command.make(
     name ?? pipeline.name,
     { settings: SettingFlags.of(pipeline.settings), ...RunFlags.flags },
-    ({ seeds, settings, ...flags }) => {
+    ({ seeds, settings, unsafeHost, ...flags }) => {
       const given = SettingFlags.given(settings)
       const trained = Option.isSome(seeds)
         ? PipelineSweep.run(pipeline, given, flags, seeds.value)
         : PipelineRun.run(pipeline, given, flags)
       return trained.pipe(
-        Effect.provide([Hub.Hub.layer, RecipeSandbox.layer(pipeline)]),
+        Effect.provide([Hub.Hub.layer, RecipeSandbox.layer(pipeline), AgentServices.layer({}, unsafeHost)]),
         Effect.provideService(RunOptions.Code, code)
       )
     }
@@ -71,13 +72,19 @@ export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
   return Command.make("train").pipe(
     Command.withSubcommands([
       ...Recipes.all.map((recipe) => commandOf(recipe)),
+      commandOf(AgentProgram.program),
       ...Recipes.pipelines.map((pipeline) => commandOfPipeline(pipeline)),
       ...owned
     ]),
     Command.withExamples([
       { command: "effect-rl train arithmetic --iterations 5", description: "A recipe with another length" },
       { command: "effect-rl train gsm8k --plan", description: "What a run would take, without running it" },
-      { command: "effect-rl train ./my-recipe.ts --view", description: "A recipe of one's own, with its page" }
+      { command: "effect-rl train ./my-recipe.ts --view", description: "A recipe of one's own, with its page" },
+      {
+        command:
+          "effect-rl train --agent \"node my-agent.js {task}\" --tasks tasks.jsonl --score ./score.js --unsafe-host",
+        description: "An agent of one's own"
+      }
     ])
   )
 })

@@ -6,6 +6,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as AgentServices from "../agents/AgentServices.ts"
 import * as RecipeSandbox from "../RecipeSandbox.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
@@ -49,7 +50,8 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recip
         Effect.provide([
           Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer({ json }), RunLog.layerNone)),
           Hub.Hub.layer,
-          RecipeSandbox.layer(recipe)
+          RecipeSandbox.layer(recipe),
+          AgentServices.layer(recipe, false)
         ])
       )
   ).pipe(Command.withDescription(recipe.description))

@@ -1,0 +1,90 @@
+/** Agents as users name them on the command line. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Path } from "effect"
+import { fileURLToPath } from "node:url"
+import * as CommandLine from "../CommandLine.ts"
+
+const place = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+
+const tasks = Array.from({ length: 5 }, (_, index) => ({ task: `What is ${index} + 1?`, answer: String(index + 1) }))
+
+/** A folder with tasks, gone with the scope. */
+const folder = Effect.gen(function*() {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const made = yield* fs.makeTempDirectoryScoped()
+  yield* fs.writeFileString(join(made, "tasks.jsonl"), tasks.map((task) => `${JSON.stringify(task)}\n`).join(""))
+  return { run: join(made, "run"), tasks: join(made, "tasks.jsonl") }
+}).pipe(Effect.provide(NodeServices.layer))
+
+const agent = (...more: ReadonlyArray<string>) => [process.execPath, place("program.ts"), ...more].join(" ")
+
+const scored = ["--score", place("score.ts"), "--unsafe-host"]
+
+const small = ["--groups-per-batch", "2", "--group-size", "2", "--max-tokens", "8", "--model", "effect-rl/tiny-64"]
+
+const text = ({ errors, out }: CommandLine.Ran) => [...out, ...errors].join("\n")
+
+describe("an agent that is a program", () => {
+  it.live(
+    "is trained, evaluated before and after on the tasks that are held out, and by its checkpoint later",
+    () =>
+      Effect.gen(function*() {
+        const { run, tasks } = yield* folder
+        const named = ["--agent", agent("{task}"), "--tasks", tasks, ...scored]
+        const trained = yield* CommandLine.run("train", ...named, ...small, "--iterations", "1", "--log-path", run)
+        assert.strictEqual(trained.exit._tag, "Success", text(trained))
+        assert.match(text(trained), /the agent runs on this machine, with everything that you may do/)
+        assert.match(text(trained), /held_out after 0 iterations: .* of 1 correct/)
+        assert.match(text(trained), /held_out after 1 iteration: .* of 1 correct/)
+        const measured = yield* CommandLine.run("eval", ...named, "--checkpoint", run)
+        assert.strictEqual(measured.exit._tag, "Success", text(measured))
+        assert.match(text(measured), /questions +1, 1 answers/)
+      }).pipe(Effect.scoped),
+    120_000
+  )
+
+  it.live(
+    "is played by a person, whose answer it is given, and planned with its requests",
+    () =>
+      Effect.gen(function*() {
+        const { run, tasks } = yield* folder
+        const named = ["--agent", agent(), "--tasks", tasks, ...scored]
+        const played = yield* CommandLine.runWithInput("5\n5\n5\n5\n", "play", ...named, "--episodes", "4")
+        assert.strictEqual(played.exit._tag, "Success", text(played))
+        assert.match(text(played), /What is \d \+ 1\?/)
+        const plan = yield* CommandLine.run("train", ...named, ...small, "--plan", "--log-path", run)
+        assert.match(text(plan), /20 iterations of 2 problems, 4 responses each, at most 8 tokens long/)
+      }).pipe(Effect.scoped),
+    120_000
+  )
+
+  it.live(
+    "is refused without a scorer, without tasks, and without leave to run on this machine",
+    () =>
+      Effect.gen(function*() {
+        const { tasks } = yield* folder
+        const trained = (...args: ReadonlyArray<string>) =>
+          Effect.map(CommandLine.run("train", "--agent", agent("{task}"), "--backend", "mock", ...args), text)
+        assert.match(
+          yield* trained("--tasks", tasks, "--unsafe-host"),
+          /score is not given, expected exactly one scorer: --score with a module/
+        )
+        assert.match(yield* trained(...scored), /tasks is not given, expected a file or a folder of tasks/)
+        assert.match(yield* trained("--tasks", tasks, "--score", place("score.ts")), /--unsafe-host says that it shall/)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
+
+describe("a module that exports an agent", () => {
+  it.live("is trained and evaluated under its name", () =>
+    Effect.gen(function*() {
+      const { run } = yield* folder
+      const trained = yield* CommandLine.run("train", place("own-agent.ts"), "--log-path", run)
+      assert.strictEqual(trained.exit._tag, "Success", text(trained))
+      const measured = yield* CommandLine.run("eval", place("own-agent.ts"), "--checkpoint", run)
+      assert.match(text(measured), /questions +1, 1 answers/)
+    }).pipe(Effect.scoped), 120_000)
+})

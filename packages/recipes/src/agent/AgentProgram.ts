@@ -1,0 +1,175 @@
+/** Trains an agent that is a program of its own, started by a command for each episode. */
+import { type AgentEnv, AgentGateway, Launcher } from "@effect-rl/agent"
+import { type ChatModel, InvalidOption, type Score, Setting } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import * as Recipe from "../Recipe.ts"
+import * as AgentCommand from "./AgentCommand.ts"
+import * as AgentScorer from "./AgentScorer.ts"
+import * as AgentSettings from "./AgentSettings.ts"
+import * as AgentTasks from "./AgentTasks.ts"
+import * as AgentTraining from "./AgentTraining.ts"
+
+const settings = Schema.Struct({
+  agent: Setting.text({
+    default: "",
+    identity: true,
+    help: "Command that starts the agent, such as \"node my-agent.js {task}\"; no shell reads it. " +
+      "Without {task} or {file} the task is its standard input"
+  }),
+  tasks: Setting.text({
+    default: "",
+    unit: "file",
+    help: "Tasks as .jsonl, .parquet or .csv with a text as task, question or prompt; or a folder with train and test"
+  }),
+  heldOut: Setting.int({
+    least: 0,
+    unit: "tasks",
+    help: "Tasks of a file that are never trained on; a fifth, at most 128, unless given"
+  }),
+  score: Setting.text({
+    default: "",
+    unit: "module",
+    identity: true,
+    help:
+      "Module whose default export is a function of what the agent did (task, stdout, stderr, exitCode) to its reward"
+  }),
+  judge: Setting.text({
+    default: "",
+    identity: true,
+    help: "Rubric by which the base model judges what the agent printed, from 0 to 1"
+  }),
+  variables: Setting.texts({
+    default: [],
+    unit: "names",
+    help: "Variables of this process that the agent gets, such as HOME; besides those of its model it gets PATH alone"
+  }),
+  ...AgentSettings.fields()
+})
+
+type Settings = typeof settings.Type
+
+/** How the agent is run and scored, for all of its tasks. */
+interface Program {
+  readonly model: ChatModel.ChatModel
+  readonly settings: Settings
+  readonly command: AgentCommand.AgentCommand
+  /** Undefined where the agent writes its verdict into a file. */
+  readonly scorer: AgentScorer.Scorer | undefined
+}
+
+const invalid = (field: string, found: string, expected: string) =>
+  Effect.fail(new InvalidOption.InvalidOption({ field, found, expected }))
+
+const ways = "scorer: --score with a module, --judge with a rubric, or {verdict} in the command, the file for a verdict"
+
+/** Exactly one scorer has to be named. */
+const scorerOf = Effect.fnUntraced(function*(
+  model: ChatModel.ChatModel,
+  { judge, score }: Settings,
+  command: AgentCommand.AgentCommand
+) {
+  const named = [score !== "", judge !== "", command.has("verdict")].filter(Boolean).length
+  if (named !== 1) return yield* invalid("score", named === 0 ? "not given" : "one of several", `exactly one ${ways}`)
+  if (score !== "") return yield* AgentScorer.fromModule(score)
+  if (judge === "") return undefined
+  return yield* AgentScorer.fromJudge({
+    rubric: judge,
+    model,
+    textOf: AgentTasks.textOf
+  })
+})
+
+/** The variables of the session, the model's name where programs look for it, and those of this process that are asked for. */
+const variablesOf = (model: string, { variables }: Settings, { env }: AgentEnv.Session) => ({
+  ...Object.fromEntries(variables.flatMap((name) => {
+    const value = process.env[name]
+    return value === undefined ? [] : [[name, value]]
+  })),
+  ...env,
+  OPENAI_MODEL: model,
+  ANTHROPIC_MODEL: model
+})
+
+/** The last characters of what a program that failed said, for readers of transcripts. */
+const longestExplanation = 1000
+
+const explained = (
+  score: Score.Score,
+  provider: string,
+  { exitCode, stderr, stdout }: Launcher.Ended
+): Score.Score => ({
+  answer: stdout.trim(),
+  ...(exitCode !== 0 && { explanation: stderr.slice(-longestExplanation) }),
+  ...score,
+  verdict: { provider, outcome: `exit code ${exitCode}` }
+})
+
+/** Starts the program in an episode of its own, and scores what it did. */
+const run = Effect.fnUntraced(
+  function*(
+    { command, model, scorer, settings }: Program,
+    { row, text }: AgentTasks.AgentTask,
+    key: string,
+    session: AgentEnv.Session
+  ) {
+    const fs = yield* FileSystem.FileSystem
+    const { join } = yield* Path.Path
+    const launcher = yield* Launcher.Launcher
+    const folder = yield* fs.makeTempDirectoryScoped({ prefix: "effect-rl-agent-" })
+    const [file, verdict] = [join(folder, "task.txt"), join(folder, "verdict.json")]
+    yield* fs.writeFileString(file, text)
+    const ended = yield* launcher.run({
+      argv: AgentCommand.filled(command, { task: text, file, model: model.name, verdict }),
+      env: variablesOf(model.name, settings, session),
+      ...(!command.has("task") && !command.has("file") && { stdin: text })
+    })
+    const { exitCode, stderr, stdout } = ended
+    const score = scorer === undefined
+      ? yield* AgentScorer.fromFile(verdict)
+      : yield* scorer({ task: row, exitCode, stderr, stdout }, key)
+    return explained(score, launcher.name, ended)
+  },
+  Effect.scoped
+)
+
+const env = (program: Program) => (task: AgentTasks.AgentTask, key: string) => {
+  const { answer } = task.row
+  return AgentGateway.env({
+    model: program.model,
+    ...AgentTraining.episode(program.settings),
+    task: { question: task.text, ...(typeof answer === "string" && { reference: answer }) },
+    run: (session) => run(program, task, key, session)
+  })
+}
+
+/**
+ * The recipe of `effect-rl train --agent`.
+ *
+ * @example
+ * const configured = AgentProgram.program.configure({
+ *   agent: "node my-agent.js {task}",
+ *   tasks: "tasks.jsonl",
+ *   score: "./score.ts"
+ * })
+ */
+export const program = Recipe.make({
+  name: "agent",
+  description: "An agent of your own, a program that is started for each episode",
+  startsPrograms: true,
+  settings,
+  build: Effect.fnUntraced(function*(model, settings) {
+    const command = yield* AgentCommand.parse(settings.agent)
+    const scorer = yield* scorerOf(model, settings, command)
+    if (settings.tasks === "") return yield* invalid("tasks", "not given", "a file or a folder of tasks")
+    const { name } = yield* Launcher.Launcher
+    return yield* AgentTraining.task(model, settings, {
+      name: "agent",
+      split: yield* AgentTasks.load(settings.tasks, settings.heldOut),
+      env: env({ model, settings, command, scorer }),
+      form: `${settings.agent} by the launcher "${name}"`
+    })
+  })
+})

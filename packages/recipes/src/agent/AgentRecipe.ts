@@ -1,0 +1,70 @@
+/** Recipes of one's own agents: functions of this process that talk to a model, with the tasks that they are trained on. */
+import { AgentEnv } from "@effect-rl/agent"
+import { InvalidOption } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Recipe from "../Recipe.ts"
+import * as AgentSettings from "./AgentSettings.ts"
+import type { Split } from "./AgentTasks.ts"
+import * as AgentTraining from "./AgentTraining.ts"
+
+export interface Options<Task, E, R, TE, TR> {
+  readonly name: string
+  readonly description?: string
+  /** What is trained on and what is held out, or how both are found; tasks are values of JSON. */
+  readonly tasks: Split<Task> | Effect.Effect<Split<Task>, TE, TR>
+  /** Runs the agent once, and judges what it did. A failure fails the member; it is never a reward. */
+  readonly run: (
+    session: AgentEnv.Session,
+    task: Task
+  ) => Effect.Effect<AgentEnv.Verdict, E, R> | PromiseLike<AgentEnv.Verdict>
+  /** The question of a task and its answer, for readers of transcripts. */
+  readonly shown?: (task: Task) => { readonly question?: string; readonly reference?: string }
+  /** Defaults of the training in place of this module's. */
+  readonly defaults?: AgentSettings.Defaults
+}
+
+/**
+ * A recipe that trains an agent, to be exported as the default of a module that `effect-rl train`, `eval` and `play` are given.
+ *
+ * @example
+ * export default AgentRecipe.make({
+ *   name: "capitals",
+ *   tasks: { train: [["Peru", "Lima"], ["Kenya", "Nairobi"]], test: [["Japan", "Tokyo"]] },
+ *   run: async ({ baseUrl, fetch }, [country = "", capital = ""]) => {
+ *     const messages = [{ role: "user", content: `What is the capital of ${country}?` }]
+ *     const body = JSON.stringify({ model: "effect-rl/tiny-tasks", messages })
+ *     const response = await fetch(`${baseUrl}/chat/completions`, { method: "POST", body })
+ *     return (await response.text()).includes(capital) ? 1 : 0
+ *   }
+ * })
+ */
+export const make = <Task, E = never, R = never, TE = never, TR = never>(
+  { defaults, description, name, run, shown, tasks }: Options<Task, E, R, TE, TR>
+): Recipe.Recipe<unknown, R | TR> =>
+  Recipe.make({
+    name,
+    description: description ?? `The agent ${name}`,
+    settings: Schema.Struct(AgentSettings.fields(defaults)),
+    build: Effect.fnUntraced(function*(model, settings) {
+      const split = Effect.isEffect(tasks) ? yield* tasks : tasks
+      if (split.train.length === 0) {
+        return yield* new InvalidOption.InvalidOption({
+          field: "tasks",
+          found: "empty",
+          expected: "a task to train on"
+        })
+      }
+      return yield* AgentTraining.task(model, settings, {
+        name,
+        split,
+        env: (task) =>
+          AgentEnv.make<E, R>({
+            model,
+            ...AgentTraining.episode(settings),
+            ...(shown !== undefined && { task: shown(task) }),
+            run: (session) => run(session, task)
+          })
+      })
+    })
+  })

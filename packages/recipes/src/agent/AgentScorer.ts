@@ -1,0 +1,154 @@
+/** Scorers of agents that are programs: a function, a judge, or a file that the agent writes says what an episode was worth. */
+import {
+  type ChatModel,
+  InvalidOption,
+  Message,
+  MessagePolicy,
+  type Score,
+  Tinker,
+  type TinkerError
+} from "@effect-rl/core"
+import { type Judge, Rubric } from "@effect-rl/core/environments"
+import type { Renderer } from "@effect-rl/core/renderers"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+
+/** What an agent did, for its scorer. Its exit code is no reward. */
+export interface Outcome {
+  /** The row of its task. */
+  readonly task: Schema.JsonObject
+  readonly stdout: string
+  readonly stderr: string
+  readonly exitCode: number
+}
+
+/** A scorer that gave no verdict. The episode has then no reward, and its member fails. */
+export class NoVerdict extends Schema.TaggedError<NoVerdict>()("NoVerdict", {
+  scorer: Schema.String,
+  found: Schema.String
+}) {
+  override get message() {
+    return `${this.scorer} gave ${this.found}, expected a finite number or an object with a finite number as value`
+  }
+}
+
+/** Why an outcome cannot be scored. */
+export type Error = NoVerdict | Judge.JudgeError | TinkerError.TinkerError | Renderer.RendererError
+
+/** What an outcome is worth. `key` is the same in every run. */
+export type Scorer = (outcome: Outcome, key: string) => Effect.Effect<Score.Score, Error>
+
+/** The function that a module of one's own exports as its default. */
+export type Function = (outcome: Outcome) => Verdict | PromiseLike<Verdict>
+
+/** A reward, or a whole score. */
+export type Verdict = typeof Verdict.Type
+
+const Verdict = Schema.Union([
+  Schema.Finite,
+  Schema.Struct({
+    value: Schema.Finite,
+    success: Schema.optionalKey(Schema.Boolean),
+    answer: Schema.optionalKey(Schema.String),
+    explanation: Schema.optionalKey(Schema.String),
+    parts: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite))
+  })
+])
+
+const longestFound = 200
+
+const inWords = (value: unknown) => (JSON.stringify(value) ?? String(value)).slice(0, longestFound)
+
+const decoded = (scorer: string, verdict: unknown) =>
+  Effect.mapBoth(Schema.decodeUnknownEffect(Verdict)(verdict), {
+    onFailure: () => new NoVerdict({ scorer, found: inWords(verdict) }),
+    onSuccess: (verdict): Score.Score => typeof verdict === "number" ? { value: verdict } : verdict
+  })
+
+const failure = (error: unknown) => Predicate.isError(error) ? error.message : String(error)
+
+const isFunction = (value: unknown): value is (outcome: Outcome) => unknown => typeof value === "function"
+
+/**
+ * The function that a module exports as its default, which may return a promise. What it returns is checked.
+ *
+ * @example
+ * const scorer = AgentScorer.fromModule("./score.ts")
+ */
+export const fromModule = Effect.fn("AgentScorer.fromModule")(function*(file: string) {
+  const path = yield* Path.Path
+  const url = yield* Effect.orDie(path.toFileUrl(path.resolve(file)))
+  const wrong = (found: string) =>
+    new InvalidOption.InvalidOption({ field: "score", found, expected: "a module whose default export is a function" })
+  const module = yield* Effect.tryPromise({
+    try: (): Promise<unknown> => import(url.href),
+    catch: (error) => wrong(`${file}: ${failure(error)}`)
+  })
+  const score = Predicate.hasProperty(module, "default") ? module.default : undefined
+  if (!isFunction(score)) return yield* wrong(file)
+  const scorer: Scorer = Effect.fnUntraced(function*(outcome) {
+    const verdict = yield* Effect.tryPromise({
+      try: () => Promise.resolve(outcome).then(score),
+      catch: (error) => new NoVerdict({ scorer: file, found: `the error ${failure(error)}` })
+    })
+    return yield* decoded(file, verdict)
+  })
+  return scorer
+})
+
+/** The verdict that an agent wrote into a file, as JSON. */
+export const fromFile = Effect.fn("AgentScorer.fromFile")(function*(file: string) {
+  const scorer = "the agent's file {verdict}"
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* Effect.mapError(
+    fs.readFileString(file),
+    () => new NoVerdict({ scorer, found: "no text: it was not written" })
+  )
+  const verdict = yield* Effect.mapError(
+    Schema.decodeEffect(Schema.fromJsonString(Schema.Unknown))(text),
+    () => new NoVerdict({ scorer, found: inWords(text) })
+  )
+  return yield* decoded(scorer, verdict)
+})
+
+/** A rubric for what the agent printed. */
+export interface JudgeOptions {
+  readonly rubric: string
+  /** The judge, with its own weights, which are not trained. */
+  readonly model: ChatModel.ChatModel
+  readonly textOf: (task: Schema.JsonObject) => string
+}
+
+/** Most tokens of a judgement. */
+const longestJudgement = 512
+
+/**
+ * A judge that reads the task and what the agent printed, and gives a score from 0 to 1.
+ *
+ * @see Rubric
+ */
+export const fromJudge = Effect.fn("AgentScorer.fromJudge")(
+  function*({ model, rubric: text, textOf }: JudgeOptions) {
+    const backend = yield* Effect.serviceOption(Tinker.Tinker)
+    if (Option.isNone(backend)) {
+      return yield* new InvalidOption.InvalidOption({
+        field: "judge",
+        found: JSON.stringify(text),
+        expected: "another scorer where no model samples"
+      })
+    }
+    const sampler = backend.value.createSamplingClient({ baseModel: model.name })
+    const scorer: Scorer = Effect.fnUntraced(function*({ stdout, task }, key) {
+      const options = { model, maxTokens: longestJudgement, temperature: 0, seed: 0 }
+      const judge = MessagePolicy.fromSamplingClient(yield* sampler, options)
+      const completion = Message.assistant(stdout)
+      const context = [Message.user(textOf(task))]
+      return { value: yield* Rubric.grade(judge, { key, rubric: { text }, context, completion }), answer: stdout }
+    }, Effect.scoped)
+    return scorer
+  }
+)

@@ -1,0 +1,44 @@
+/** The settings of recipes whose policy is an agent, beside those of training. */
+import { Setting } from "@effect-rl/core"
+import * as TrainingSettings from "../TrainingSettings.ts"
+
+/** Defaults of one's own in place of these. */
+export type Defaults = Partial<TrainingSettings.Defaults>
+
+/** The settings of the training and of the agent's episodes. */
+export const fields = (defaults: Defaults = {}) => ({
+  ...TrainingSettings.fields({
+    model: "effect-rl/tiny-tasks",
+    iterations: 20,
+    groupsPerBatch: 16,
+    groupSize: 8,
+    learningRate: 1e-3,
+    maxTokens: 64,
+    evalEvery: 10,
+    ...defaults
+  }),
+  names: Setting.texts({
+    default: [],
+    unit: "names",
+    help: "Names by which the agent asks for the model besides its own, such as one that is written into its code",
+    identity: true
+  }),
+  maxRequests: Setting.int({
+    default: 30,
+    least: 1,
+    unit: "requests",
+    help: "Requests of an episode, after which it ends without a verdict",
+    identity: true
+  }),
+  agentTimeout: Setting.duration({
+    default: "5 minutes",
+    help: "Longest time of an episode, after which it ends without a verdict",
+    identity: true
+  }),
+  idleTimeout: Setting.duration({
+    default: "2 minutes",
+    help: "Longest time that the agent may neither ask nor end",
+    identity: true
+  }),
+  agents: Setting.int({ default: 8, least: 1, unit: "agents", help: "Agents that run at the same time" })
+})

@@ -1,0 +1,106 @@
+/** The tasks of an agent, from a file or a folder: those that it is trained on, and those that are held out. */
+import { Seed } from "@effect-rl/core/environments"
+import { RowError, Rows } from "@effect-rl/files"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+
+/** Tasks to train on and tasks to measure on. */
+export interface Split<out Task> {
+  readonly train: ReadonlyArray<Task>
+  readonly test: ReadonlyArray<Task>
+}
+
+/** A task of a file. */
+export interface AgentTask {
+  /** What the agent is asked: the row's `task`, `question` or `prompt`. */
+  readonly text: string
+  /** The whole row, for its scorer. */
+  readonly row: Schema.JsonObject
+}
+
+const Row = Schema.Record(Schema.String, Schema.Json)
+
+/** The names under which a row may have the text of its task, the first of which counts. */
+const names = ["task", "question", "prompt"]
+
+const found = (row: Schema.JsonObject) => names.map((name) => row[name]).find((value) => typeof value === "string")
+
+/** What a row asks. */
+export const textOf = (row: Schema.JsonObject): string => found(row) ?? ""
+
+const read = Effect.fnUntraced(function*(file: string) {
+  const rows = yield* Stream.runCollect(Rows.fromFile(file, Row))
+  const tasks = yield* Effect.forEach(rows, (row, index) => {
+    const text = found(row)
+    const detail = `has the fields ${Object.keys(row).join(", ") || "of nothing"}, expected a text as ${
+      names.join(" or ")
+    }`
+    return text === undefined
+      ? Effect.fail(new RowError.RowError({ file, row: index + 1, detail }))
+      : Effect.succeed<AgentTask>({ text, row })
+  })
+  return tasks.length > 0 ? tasks : yield* new RowError.RowError({ file, detail: "has no row, expected at least one" })
+})
+
+const extensions = ["jsonl", "parquet", "csv"]
+
+const inFolder = Effect.fnUntraced(function*(folder: string, split: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  for (const extension of extensions) {
+    const file = join(folder, `${split}.${extension}`)
+    if (yield* Effect.orElseSucceed(fs.exists(file), () => false)) return yield* read(file)
+  }
+  return yield* new RowError.RowError({
+    file: folder,
+    detail: `has no ${split}.jsonl, ${split}.parquet or ${split}.csv`
+  })
+})
+
+/** Of a file, a fifth is held out unless a number is given, and never more than this. */
+const mostHeldOut = 128
+
+/**
+ * Holds out the tasks with the lowest hashes, whatever their order; tasks with the same text go to one part.
+ *
+ * @example
+ * const { test, train } = AgentTasks.holdOut([{ text: "2 + 2", row: {} }, { text: "2 + 3", row: {} }], 1)
+ */
+export const holdOut = (tasks: ReadonlyArray<AgentTask>, count: number): Split<AgentTask> => {
+  const texts = [...new Set(tasks.map(({ text }) => text))]
+  const hashes = texts.map((text) => [text, Seed.derive(0, text)] as const)
+  const held = new Set(hashes.toSorted((a, b) => a[1] - b[1]).slice(0, count).map(([text]) => text))
+  return {
+    train: tasks.filter(({ text }) => !held.has(text)),
+    test: tasks.filter(({ text }) => held.has(text))
+  }
+}
+
+/**
+ * The tasks of a file (`.jsonl`, `.parquet` or `.csv`), some of which are held out, or of a folder with the files `train` and `test`. Fails
+ * with a `RowError` for a row without a text, and where no task is left to train on.
+ *
+ * @example
+ * const split = AgentTasks.load("tasks.jsonl")
+ */
+export const load = Effect.fn("AgentTasks.load")(function*(place: string, heldOut?: number) {
+  const fs = yield* FileSystem.FileSystem
+  const isFolder = yield* fs.stat(place).pipe(
+    Effect.map(({ type }) => type === "Directory"),
+    Effect.orElseSucceed(() => false)
+  )
+  if (isFolder) {
+    const split: Split<AgentTask> = { train: yield* inFolder(place, "train"), test: yield* inFolder(place, "test") }
+    return split
+  }
+  const tasks = yield* read(place)
+  const split = holdOut(tasks, heldOut ?? Math.min(Math.floor(tasks.length / 5), mostHeldOut))
+  if (split.train.length > 0) return split
+  return yield* new RowError.RowError({
+    file: place,
+    detail: `has ${tasks.length} tasks, expected more than the ${heldOut} that are held out`
+  })
+})

@@ -1,0 +1,60 @@
+import { AgentScorer } from "@effect-rl/recipes"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Path } from "effect"
+
+const outcome = { task: { answer: "4" }, stdout: "4", stderr: "", exitCode: 1 }
+
+/** A file with this text, for as long as the effect runs. */
+const withFile = <A, E, R>(name: string, text: string, use: (file: string) => Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const { join } = yield* Path.Path
+    const file = join(yield* fs.makeTempDirectoryScoped(), name)
+    yield* fs.writeFileString(file, text)
+    return yield* use(file)
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+const scored = (text: string) =>
+  withFile("score.mjs", text, (file) => Effect.flatMap(AgentScorer.fromModule(file), (scorer) => scorer(outcome, "0")))
+
+describe("a scorer", () => {
+  it.effect("is the function of a module, which gives a reward, a score or a promise", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* scored("export default ({ stdout, task }) => Number(stdout === task.answer)"), {
+        value: 1
+      })
+      assert.deepStrictEqual(yield* scored("export default async () => ({ value: 0.5, success: false })"), {
+        value: 0.5,
+        success: false
+      })
+    }))
+
+  it.effect("is the file that the agent writes", () =>
+    Effect.gen(function*() {
+      const score = yield* withFile("verdict.json", `{"value": 0.25, "parts": {"tests": 3}}`, AgentScorer.fromFile)
+      assert.deepStrictEqual(score, { value: 0.25, parts: { tests: 3 } })
+    }))
+
+  it.effect("gives no verdict that is not a finite number or a score, and none where it fails", () =>
+    Effect.gen(function*() {
+      const functions = ["() => NaN", "() => 'good'", "() => ({ success: true })", "() => { throw Error('no') }"]
+      const errors = yield* Effect.forEach(functions, (text) => Effect.flip(scored(`export default ${text}`)))
+      assert.deepStrictEqual(errors.map(({ _tag }) => _tag), Array.from({ length: 4 }, () => "NoVerdict"))
+      assert.include(errors[1]?.message, `gave "good", expected a finite number`)
+      assert.include(errors[3]?.message, "the error no")
+      const files = yield* Effect.forEach(
+        ["", "1e999", "true"],
+        (text) => Effect.flip(withFile("verdict.json", text, AgentScorer.fromFile))
+      )
+      assert.deepStrictEqual(files.map(({ _tag }) => _tag), ["NoVerdict", "NoVerdict", "NoVerdict"])
+      const missing = yield* Effect.flip(withFile("x", "", (file) => AgentScorer.fromFile(`${file}/none`)))
+      assert.include(missing.message, "it was not written")
+    }))
+
+  it.effect("is no module without a function", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(scored("export default 1"))
+      assert.strictEqual(error._tag, "InvalidOption")
+    }))
+})
