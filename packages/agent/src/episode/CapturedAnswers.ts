@@ -3,7 +3,7 @@ import type { ChatModel } from "@effect-rl/core"
 import type { Sampling, SamplingClient } from "@effect-rl/core/backend"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import { createHash } from "node:crypto"
+import * as Crypto from "node:crypto"
 import type { Answerer, Asked, Prompted, Settings } from "../dialect/Answerer.ts"
 import * as Conversation from "../dialect/Conversation.ts"
 import type { Incoming } from "../dialect/Incoming.ts"
@@ -80,9 +80,11 @@ const refuseBiased = ({ sampling }: Options, settings: Settings) => {
 }
 
 const keyOf = (model: string, { messages, tools }: Asked, settings: Settings) =>
-  createHash("sha256").update(
-    JSON.stringify([model, Spoken.of(messages).map(({ digest }) => digest), tools, settings])
-  ).digest("base64url")
+  Crypto.hash(
+    "sha256",
+    JSON.stringify([model, Spoken.of(messages).map(({ digest }) => digest), tools, settings]),
+    "base64url"
+  )
 
 const nothing: Sampling.SampledTokens = {
   tokens: new Int32Array(0),

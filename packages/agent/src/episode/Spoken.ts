@@ -3,7 +3,7 @@ import { Message } from "@effect-rl/core"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { createHash } from "node:crypto"
+import * as Crypto from "node:crypto"
 
 /** A message, or adjacent messages of the assistant: some clients send text and calls apart. */
 export interface Spoken {
@@ -40,7 +40,7 @@ const textOf = (message: Message.Message) =>
     ? withoutReasoning(Message.text(message)).replaceAll(/\s+/g, " ").trim()
     : Message.text(message).trim()
 
-const hash = (content: string | Uint8Array) => createHash("sha256").update(content).digest("base64url")
+const hash = (content: string | Uint8Array) => Crypto.hash("sha256", content, "base64url")
 
 const imagesOf = (message: Message.Message) =>
   Message.parts(message).flatMap((part) => part.type === "image" ? [hash(part.data)] : [])

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import type { Message } from "../chat/Message.ts"
 import { RendererError } from "../chat/Renderer.ts"
 import type { Tokenizer } from "../chat/Tokenizer.ts"
+import * as TokenMemory from "./TokenMemory.ts"
 
 /** Text of a message. */
 export interface Plain {
@@ -77,6 +78,16 @@ const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
   return result
 }
 
+const concatenated = (pieces: ReadonlyArray<Int32Array>): Int32Array => {
+  const all = new Int32Array(pieces.reduce((length, piece) => length + piece.length, 0))
+  let end = 0
+  for (const piece of pieces) {
+    all.set(piece, end)
+    end += piece.length
+  }
+  return all
+}
+
 const find = (
   renderer: string,
   tokenizer: Tokenizer,
@@ -102,13 +113,13 @@ export const encoder = Effect.fnUntraced(function*(
   const known = [...controls, ...present]
   const ids = new Map(yield* Effect.forEach(known, (control) => find(renderer, tokenizer, control)))
   const pattern = new RegExp(`(${known.map(escaped).join("|")})`)
-  const tokensOf = ({ kind, text }: Piece): ReadonlyArray<number> => {
-    const id = kind === "control" ? ids.get(text) : undefined
-    return id === undefined ? [...tokenizer.encode(text, { splitSpecialTokens: kind === "plain" })] : [id]
-  }
+  const controlTokens = new Map([...ids].map(([control, id]) => [control, Int32Array.of(id)]))
+  const ofTemplate = TokenMemory.make((text) => tokenizer.encode(text, { splitSpecialTokens: false }))
+  const ofMessages = TokenMemory.make((text) => tokenizer.encode(text, { splitSpecialTokens: true }))
+  const tokensOf = ({ kind, text }: Piece): Int32Array =>
+    kind === "plain" ? ofMessages(text) : controlTokens.get(text) ?? ofTemplate(text)
   return {
-    encode: (markup) =>
-      Int32Array.from(joined(cut(markup, pattern).filter(({ text }) => text !== "")).flatMap(tokensOf)),
+    encode: (markup) => concatenated(joined(cut(markup, pattern).filter(({ text }) => text !== "")).map(tokensOf)),
     id: (control) => ids.get(control) ?? -1
   }
 })
