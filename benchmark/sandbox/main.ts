@@ -1,39 +1,48 @@
 /**
  * Verdicts per second by provider: programs with ten cases each, a process or an instance for every case, beside a pool of Python's
- * `subprocess` without a sandbox. The argument is the number of programs.
+ * `subprocess` without a sandbox. The providers take turns, so that all of them meet what else the machine does. The argument is the number
+ * of programs.
  */
 import { Outcome, Sandbox, type SandboxError, SandboxFiles } from "@effect-rl/sandbox"
-import { Effect, type Layer } from "effect"
-import { execFileSync } from "node:child_process"
-import { readdirSync, readFileSync } from "node:fs"
+import { Effect, Layer, type Scope } from "effect"
+import { execFile } from "node:child_process"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { dirname } from "node:path"
 import * as Report from "../Report.ts"
 
 const programs = Number(process.argv[2] ?? 512)
 const cases = Array.from({ length: 10 }, (_, index) => index)
 const concurrency = 2
 
+/** Programs of a provider before it is the next one's turn. */
+const perTurn = Math.min(32, programs)
+const turns = Math.ceil(programs / perTurn)
+
 const program = "import sys\nnumbers = list(map(int, sys.stdin.read().split()))\nprint(sum(numbers))\n"
 
+/** Every provider but WASI runs the same Python: the one that bubblewrap finds. */
+const python = ["/usr/local/bin/python3", "/usr/bin/python3"].find((file) => existsSync(file)) ?? "python3"
+if (python.startsWith("/")) process.env["PATH"] = `${dirname(python)}:${process.env["PATH"]}`
+
 const pool = `
-import subprocess, sys, time
+import subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 def verdict(case):
   done = subprocess.run([sys.executable, "-c", ${
   JSON.stringify(program)
 }], input=f"{case} 1", capture_output=True, text=True)
   return done.stdout == f"{case + 1}\\n"
-start = time.monotonic()
 with ThreadPoolExecutor(${concurrency}) as threads:
-  right = sum(threads.map(verdict, [case for _ in range(${programs}) for case in range(10)]))
-print(right, time.monotonic() - start)
+  print(sum(threads.map(verdict, [case for _ in range(${perTurn}) for case in range(10)])))
 `
 
+/** Something that gives verdicts, and what it took to start it. */
 interface Measured {
   readonly name: string
   readonly startMillis: number
   readonly warmMillis: number
-  readonly perSecond: number
-  readonly mebibytes: number
+  /** Judges the programs of one turn, and says how many verdicts were right. */
+  readonly turn: Effect.Effect<number, SandboxError.SandboxError>
 }
 
 /** Resident memory of the processes below one, in MiB; a process that ends meanwhile counts as nothing. */
@@ -72,66 +81,105 @@ const graded = (open: Sandbox.Sandbox["Service"]["open"]) =>
     )
   )
 
-const measure = (name: string, layer: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>) =>
-  Effect.gen(function*() {
-    const start = performance.now()
-    return yield* Effect.gen(function*() {
-      const { open } = yield* Sandbox.Sandbox
-      yield* graded(open)
-      const startMillis = performance.now() - start
-      const warm = yield* elapsed(graded(open))
-      let mebibytes = 0
-      const watch = setInterval(() => mebibytes = Math.max(mebibytes, below(String(process.pid))), 100)
-      const all = yield* elapsed(
-        Effect.forEach(Array.from({ length: programs }), () => graded(open), { concurrency })
-      )
-      clearInterval(watch)
-      const right = all.value.flat().filter((isRight) => isRight).length
-      if (right !== programs * cases.length) return yield* Effect.die(new Error(`${name}: ${right} verdicts are right`))
-      const measured: Measured = {
-        name,
-        startMillis,
-        warmMillis: warm.millis / cases.length,
-        perSecond: 1000 * right / all.millis,
-        mebibytes: mebibytes / concurrency
-      }
-      return measured
-    }).pipe(Effect.provide(layer))
-  })
+const started = Effect.fnUntraced(function*(
+  name: string,
+  layer: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>
+): Effect.fn.Return<Measured, SandboxError.SandboxError, Scope.Scope> {
+  const start = performance.now()
+  const { open } = yield* Effect.provideContext(Sandbox.Sandbox, yield* Layer.build(layer))
+  yield* graded(open)
+  const startMillis = performance.now() - start
+  const warm = yield* elapsed(graded(open))
+  const turn = Effect.map(
+    Effect.forEach(Array.from({ length: perTurn }), () => graded(open), { concurrency }),
+    (verdicts) => verdicts.flat().filter((isRight) => isRight).length
+  )
+  return { name, startMillis, warmMillis: warm.millis / cases.length, turn }
+})
 
-const [right, seconds] = execFileSync("python3", ["-c", pool], { encoding: "utf8" }).trim().split(" ").map(Number)
-if (right !== programs * cases.length || seconds === undefined) throw new Error(`the pool gave ${right} right verdicts`)
-const poolPerSecond = right / seconds
-
-const measured = await Effect.runPromise(
-  Effect.all([
-    measure("bubblewrap", Sandbox.Sandbox.layerBubblewrap({ concurrency })),
-    measure("wasi", Sandbox.Sandbox.layerWasi({ concurrency })),
-    measure("unsafe-host", Sandbox.Sandbox.layerUnsafeHost({ concurrency }))
-  ])
+const poolTurn = Effect.callback<number>((resume) =>
+  void execFile(
+    python,
+    ["-c", pool],
+    (cause, stdout) => resume(cause === null ? Effect.succeed(Number(stdout)) : Effect.die(cause))
+  )
 )
 
+/** One turn: its verdicts per second, and the most memory that its processes had, beyond those that others keep. */
+const timed = Effect.fnUntraced(function*(name: string, turn: Measured["turn"]) {
+  let mebibytes = 0
+  const watch = setInterval(() => mebibytes = Math.max(mebibytes, below(String(process.pid))), 100)
+  const { millis, value } = yield* elapsed(turn)
+  clearInterval(watch)
+  if (value !== perTurn * cases.length) return yield* Effect.die(new Error(`${name}: ${value} verdicts are right`))
+  return { perSecond: 1000 * value / millis, mebibytes }
+})
+
+/** Every provider is alone while its memory is measured. */
+const memoryOf = (name: string, layer: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>) =>
+  Effect.scoped(Effect.gen(function*() {
+    const provider = yield* started(name, layer)
+    const { mebibytes } = yield* timed(name, provider.turn)
+    return mebibytes / concurrency
+  }))
+
+const layers = {
+  bubblewrap: Sandbox.Sandbox.layerBubblewrap({ concurrency }),
+  wasi: Sandbox.Sandbox.layerWasi({ concurrency }),
+  "unsafe-host": Sandbox.Sandbox.layerUnsafeHost({ concurrency })
+}
+
+const measured = await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
+  const memory = new Map<string, number>()
+  for (const [name, layer] of Object.entries(layers)) memory.set(name, yield* memoryOf(name, layer))
+  const providers = yield* Effect.forEach(Object.entries(layers), ([name, layer]) => started(name, layer))
+  const rates = new Map<string, Array<number>>()
+  for (let turn = 0; turn < turns; turn++) {
+    for (const { name, turn } of [{ name: "pool", turn: poolTurn }, ...providers]) {
+      const { perSecond } = yield* timed(name, turn)
+      rates.set(name, [...rates.get(name) ?? [], perSecond])
+    }
+    Report.progress(`${turn + 1} of ${turns} turns`)
+  }
+  return { memory, providers, rates }
+})))
+
+const ratesOf = (name: string) => measured.rates.get(name) ?? []
+
+/** Verdicts by the time that they took altogether. */
+const rate = (name: string) => turns / ratesOf(name).reduce((sum, perSecond) => sum + 1 / perSecond, 0)
+
+const ofPool = (name: string) =>
+  Report.median(ratesOf(name).map((perSecond, turn) => perSecond / (ratesOf("pool")[turn] ?? NaN)))
+
 Report.publish("sandbox", "Verdicts by provider of sandboxes", [
-  `${programs} programs with ten cases each, ${concurrency} at the same time; every case is a process, or an instance, of its own.`,
+  `${
+    perTurn * turns
+  } programs with ten cases each, ${concurrency} at the same time; every case is a process, or an instance, of its own. ` +
+  "The program adds two numbers, so that what is measured is the place.",
   Report.table(
     [
       "provider",
-      "to the first ten verdicts",
+      "from nothing to ten verdicts",
       "one verdict, warm",
       "verdicts per second",
-      "of the pool",
-      "MiB per program"
+      "of the pool's, median of turns",
+      "MiB per sandbox"
     ],
     [
-      ["subprocess pool, no sandbox", "", "", poolPerSecond.toFixed(1), "1.00", ""],
-      ...measured.map(({ mebibytes, name, perSecond, startMillis, warmMillis }) => [
+      ["subprocess pool, no sandbox", "", "", rate("pool").toFixed(1), "1.00", ""],
+      ...measured.providers.map(({ name, startMillis, warmMillis }) => [
         name,
         `${startMillis.toFixed(0)} ms`,
         `${warmMillis.toFixed(0)} ms`,
-        perSecond.toFixed(1),
-        (perSecond / poolPerSecond).toFixed(2),
-        mebibytes.toFixed(0)
+        rate(name).toFixed(1),
+        ofPool(name).toFixed(2),
+        (measured.memory.get(name) ?? NaN).toFixed(0)
       ])
     ]
-  )
+  ),
+  `The pool and the providers take turns of ${perTurn} programs; the ratio is that of neighbouring turns. The pool and every provider but ` +
+  "WASI run the same Python.",
+  "A sandbox of WASI is a process that keeps the compiled module and the next thread, and starts no program of this machine; the others " +
+  "keep nothing between programs."
 ])
