@@ -9,11 +9,13 @@ import { closeSync, openSync, writeFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import type { Capabilities, Runtime } from "./Capabilities.ts"
+import * as Gates from "./host/Gates.ts"
 import * as HostFolder from "./host/HostFolder.ts"
 import * as WorkFolder from "./host/WorkFolder.ts"
 import * as Limits from "./Limits.ts"
 import { is, type Outcome, text } from "./Outcome.ts"
 import * as BoundedProcess from "./process/BoundedProcess.ts"
+import * as ForwardScript from "./process/ForwardScript.ts"
 import * as InheritedDescriptors from "./process/InheritedDescriptors.ts"
 import * as Running from "./process/Running.ts"
 import * as Seccomp from "./process/Seccomp.ts"
@@ -32,7 +34,7 @@ export const capabilities: Capabilities = {
   isolation: "namespaces",
   sampledCode: true,
   runtimes: ["python", "node", "shell"],
-  network: "none",
+  network: "named",
   enforced: ["wall", "cpu", "memory", "processes", "output", "disk"],
   timeScale: 1
 }
@@ -60,9 +62,11 @@ const own = 1
 
 const paths = ["/usr/local/bin", "/usr/bin", "/bin"]
 
-/** A runtime that does not lie in `/usr` has its own folder mounted. */
-const runtimeMounts = (runtime: Runtime): ReadonlyArray<string> =>
-  runtime === "node" ? ["--dir", "/runtime", "--ro-bind", process.execPath, "/runtime/node"] : []
+/** Node does not need to lie in `/usr`, and has its own folder. */
+const nodeMounts = (spec: SandboxSpec.Resolved): ReadonlyArray<string> =>
+  spec.runtime === "node" || spec.network.length > 0
+    ? ["--dir", "/runtime", "--ro-bind", process.execPath, ForwardScript.node]
+    : []
 
 const searchPath = (runtime: Runtime) => (runtime === "node" ? ["/runtime", ...paths] : paths).join(":")
 
@@ -90,7 +94,14 @@ const shared = [
   ["--proc", "/proc", "--dev", "/dev"]
 ].flat()
 
-const mounts = (spec: SandboxSpec.Resolved, folder: string) => {
+/** A sandbox's folders on the host, and the ports of its loopback that lead out. */
+interface Inside {
+  readonly folder: string
+  readonly gates: string
+  readonly ports: ReadonlyArray<number>
+}
+
+const mounts = (spec: SandboxSpec.Resolved, { folder, gates, ports }: Inside) => {
   const { disk } = spec.limits
   return [
     ...shared,
@@ -98,7 +109,8 @@ const mounts = (spec: SandboxSpec.Resolved, folder: string) => {
     "--remount-ro",
     "/dev",
     ...memoryFolder(disk, "/tmp"),
-    ...runtimeMounts(spec.runtime),
+    ...nodeMounts(spec),
+    ...(ports.length > 0 ? ["--ro-bind", gates, ForwardScript.gates] : []),
     ...(spec.role === "grader"
       ? [...memoryFolder(disk, root), "--ro-bind", folder, given]
       : ["--bind", folder, root]),
@@ -134,7 +146,7 @@ const watchDisk = (folder: string, most: number, stop: BoundedProcess.Stop) => {
 const runOnce = (
   place: Place,
   spec: SandboxSpec.Resolved,
-  folder: string,
+  inside: Inside,
   command: Command,
   onStart: Running.OnStart
 ) =>
@@ -144,7 +156,7 @@ const runOnce = (
     return BoundedProcess.run({
       file: program,
       args: [
-        ...mounts(spec, folder),
+        ...mounts(spec, inside),
         ...(filter === undefined ? [] : ["--seccomp", "4"]),
         "--",
         "/bin/sh",
@@ -153,6 +165,7 @@ const runOnce = (
           runtime: spec.runtime,
           others: own,
           limitsProcesses: true,
+          ports: inside.ports,
           ...(spec.role === "grader" ? { given } : {})
         }),
         ...command.argv
@@ -167,7 +180,7 @@ const runOnce = (
       onStart: (stop) => {
         if (filter !== undefined) closeSync(filter)
         const ended = onStart(() => stop("closed"))
-        const unwatch = spec.role === "agent" ? watchDisk(folder, spec.limits.disk, stop) : () => {}
+        const unwatch = spec.role === "agent" ? watchDisk(inside.folder, spec.limits.disk, stop) : () => {}
         onEnd = () => {
           unwatch()
           ended()
@@ -189,22 +202,24 @@ const handleOf = (
   place: Place,
   id: string,
   spec: SandboxSpec.Resolved,
-  folder: string,
+  inside: Inside,
   running: Running.Running
 ): Handle => {
-  const run = (operation: SandboxError["operation"], command: Command, used = spec) =>
-    running.program(operation, place.turns, (onStart) => runOnce(place, used, folder, command, onStart))
-  /** Reading is not bounded by the limits of programs. */
+  const { folder } = inside
+  const run = (operation: SandboxError["operation"], command: Command, used = spec, given = inside) =>
+    running.program(operation, place.turns, (onStart) => runOnce(place, used, given, command, onStart))
+  /** Reading is not bounded by the limits of programs, and needs no network. */
   const plain: SandboxSpec.Resolved = {
     ...spec,
     runtime: "shell",
     environment: {},
+    network: [],
     limits: { ...Limits.resolve(), output: spec.limits.disk, disk: spec.limits.disk }
   }
   const shell = (operation: "read" | "write", script: string, path: string, stdin: Uint8Array) =>
     Effect.andThen(
       SandboxSpec.confine(path, provider, operation),
-      run(operation, { argv: ["sh", "-c", script, "sh", `./${path}`], stdin }, plain)
+      run(operation, { argv: ["sh", "-c", script, "sh", `./${path}`], stdin }, plain, { ...inside, ports: [] })
     )
   const refused = (operation: "read" | "write", path: string, outcome: Outcome) =>
     Effect.fail(
@@ -282,12 +297,15 @@ export const make = Effect.fnUntraced(function*(
   let count = 0
   const open = Effect.fn("Sandbox.open")(function*(spec: SandboxSpec.SandboxSpec) {
     const resolved = yield* SandboxSpec.resolve(spec, provider, capabilities)
-    const id = `${folder.host.id}-${count++}`
-    const path = yield* Effect.mapError(
-      WorkFolder.make(join(folder.path, id), resolved.files, place.owner),
-      fail("open")
-    )
-    return handleOf(place, id, resolved, path, yield* Running.make(provider))
+    const number = count++
+    const id = `${folder.host.id}-${number}`
+    const path = join(folder.path, id)
+    const gates = join(folder.path, `g${number}`)
+    const addresses = yield* Effect.mapError(Effect.forEach(resolved.network, Gates.parse), fail("open"))
+    yield* Effect.mapError(WorkFolder.make(path, resolved.files, place.owner), fail("open"))
+    if (addresses.length > 0) yield* Effect.mapError(Gates.open(gates, addresses), fail("open"))
+    const inside: Inside = { folder: path, gates, ports: addresses.map(({ port }) => port) }
+    return handleOf(place, id, resolved, inside, yield* Running.make(provider))
   })
   yield* probe(open)
   return { provider, capabilities, open }

@@ -1,6 +1,7 @@
 /** The shell script that starts a program: it sets limits, says that it is ready, and becomes the program. */
 import type { Runtime } from "../Capabilities.ts"
 import type * as Limits from "../Limits.ts"
+import * as ForwardScript from "./ForwardScript.ts"
 
 export interface Options {
   readonly limits: Limits.Resolved
@@ -11,6 +12,8 @@ export interface Options {
   readonly limitsProcesses: boolean
   /** A folder whose files are copied to the working folder first. */
   readonly given?: string
+  /** Ports of the loopback that lead out of the sandbox. */
+  readonly ports?: ReadonlyArray<number>
 }
 
 const seconds = (millis: number) => Math.max(1, Math.ceil(millis / 1000))
@@ -22,18 +25,19 @@ const memory = ({ limits, runtime }: Options) => {
 }
 
 /** A shell counts processes under one of two letters. */
-const processes = ({ limits, others }: Options) => {
-  const most = limits.processes + others
+const processes = ({ limits, others, ports = [] }: Options) => {
+  const most = limits.processes + others + (ports.length > 0 ? ForwardScript.processes : 0)
   return `{ ulimit -u ${most} 2>/dev/null || ulimit -p ${most}; }`
 }
 
 /** Arguments for `sh`, before those of the program. A limit that cannot be set ends the script before it says that it is ready. */
 export const args = (options: Options): ReadonlyArray<string> => {
-  const { given, limits, limitsProcesses } = options
+  const { given, limits, limitsProcesses, ports = [] } = options
   const cpu = seconds(limits.cpuMillis)
   const steps = [
     "set -e",
     ...(given === undefined ? [] : [`cp -R ${given}/. .`]),
+    ...ForwardScript.steps(ports),
     `ulimit -f ${Math.ceil(limits.disk / 512)}`,
     "ulimit -c 0",
     "ulimit -n 256",

@@ -106,6 +106,40 @@ except BaseException as error: print('refused')`
     }))
   ),
   Case.make(
+    "confinement: a program of an agent reaches the address that its spec names, and no other",
+    Case.where(
+      (service) => Case.runsPython(service) && service.capabilities.network === "named",
+      Effect.gen(function*() {
+        const [named, other] = [yield* server, yield* server]
+        const address = `127.0.0.1:${named.port}`
+        const place = yield* Case.open({ role: "agent", network: [address] })
+        const outcome = yield* place.run({
+          python: `
+import socket, sys
+def reaches(host, port):
+  try:
+    with socket.create_connection((host, port), 2) as connection: return connection.recv(9) == b''
+  except OSError: return False
+named, other = map(int, sys.argv[1:])
+print(reaches('127.0.0.1', named), reaches('127.0.0.1', other), reaches('192.0.2.1', 80), reaches('localhost', 22))
+try: print(socket.getaddrinfo('example.org', 80))
+except OSError: print('no names')`
+        }, { args: [String(named.port), String(other.port)] })
+        yield* Case.expectPrinted(outcome, "True False False False\nno names")
+        yield* Case.expectEqual("connections to the named address", named.connections(), 1)
+        yield* Case.expectEqual("connections to another address", other.connections(), 0)
+        const next = yield* Case.open({ role: "agent" })
+        const without = yield* next.run({
+          python:
+            "import socket, sys\ntry: socket.create_connection(('127.0.0.1', int(sys.argv[1])), 2)\nexcept OSError: print('refused')"
+        }, { args: [String(named.port)] })
+        yield* Case.expectPrinted(without, "refused")
+        yield* Case.expectRefusal(Case.open({ role: "agent", network: ["example.org"] }), "Denied")
+        yield* Case.expectRefusal(Case.open({ role: "grader", network: [address] }), "Denied")
+      })
+    )
+  ),
+  Case.make(
     "confinement: a program sees no process but its own",
     confinedPython(Effect.gen(function*() {
       const place = yield* Case.open()
