@@ -25,6 +25,8 @@ export * as AgentRecipe from "./agent/AgentRecipe.ts"
 export * as AgentScorer from "./agent/AgentScorer.ts"
 /** The tasks of an agent, from a file or a folder: those that it is trained on, and those that are held out. */
 export * as AgentTasks from "./agent/AgentTasks.ts"
+/** Agents that are programs in a sandbox, whose only network is the gateway of their sessions. */
+export * as SandboxLauncher from "./agent/SandboxLauncher.ts"
 
 /** The answer a response put into a box. */
 export * as Boxed from "./grading/Boxed.ts"
