@@ -17,6 +17,7 @@ import { is, type Outcome, text } from "./Outcome.ts"
 import * as BoundedProcess from "./process/BoundedProcess.ts"
 import * as ForwardScript from "./process/ForwardScript.ts"
 import * as InheritedDescriptors from "./process/InheritedDescriptors.ts"
+import * as ProcessGroup from "./process/ProcessGroup.ts"
 import * as Running from "./process/Running.ts"
 import * as Seccomp from "./process/Seccomp.ts"
 import * as StartScript from "./process/StartScript.ts"
@@ -175,7 +176,10 @@ const runOnce = (
       stdin: bytesOf(command.stdin ?? ""),
       limits: spec.limits,
       stdio: place.cover(["pipe", "pipe", "pipe", "pipe", ...(filter === undefined ? [] : [filter])]),
-      kill: (child) => void child.kill("SIGKILL"),
+      // While bubblewrap sets up a sandbox, its second process does not end with the first yet, but is of its group.
+      detached: true,
+      kill: ({ pid }) => ProcessGroup.kill(pid),
+      onExit: ({ pid }) => ProcessGroup.kill(pid),
       signals: "place",
       onStart: (stop) => {
         if (filter !== undefined) closeSync(filter)

@@ -13,6 +13,7 @@ import * as HostFolder from "./host/HostFolder.ts"
 import * as WorkFolder from "./host/WorkFolder.ts"
 import * as BoundedProcess from "./process/BoundedProcess.ts"
 import * as InheritedDescriptors from "./process/InheritedDescriptors.ts"
+import * as ProcessGroup from "./process/ProcessGroup.ts"
 import * as Running from "./process/Running.ts"
 import * as StartScript from "./process/StartScript.ts"
 import * as Reaper from "./Reaper.ts"
@@ -55,15 +56,6 @@ interface Place {
 const fail = (operation: SandboxError["operation"]) => (reason: SandboxError["reason"]) =>
   new SandboxError({ provider, operation, reason })
 
-/** Ends a process with the group that it leads. */
-const killGroup = (pid: number | undefined) => {
-  try {
-    if (pid !== undefined) process.kill(-pid, "SIGKILL")
-  } catch {
-    // The group has ended by itself.
-  }
-}
-
 const run = (place: Place, spec: SandboxSpec.Resolved, folder: string, command: Command, onStart: Running.OnStart) => {
   let onEnd = () => {}
   return BoundedProcess.run({
@@ -85,9 +77,9 @@ const run = (place: Place, spec: SandboxSpec.Resolved, folder: string, command: 
     stdin: bytesOf(command.stdin ?? ""),
     limits: spec.limits,
     stdio: place.cover(["pipe", "pipe", "pipe", "pipe"]),
-    kill: ({ pid }) => killGroup(pid),
+    kill: ({ pid }) => ProcessGroup.kill(pid),
     signals: "program",
-    onExit: ({ pid }) => killGroup(pid),
+    onExit: ({ pid }) => ProcessGroup.kill(pid),
     onStart: (stop) => onEnd = onStart(() => stop("closed")),
     onEnd: () => onEnd()
   })

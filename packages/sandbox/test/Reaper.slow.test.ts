@@ -2,10 +2,10 @@ import { Reaper, Sandbox } from "@effect-rl/sandbox"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Machine from "./Machine.ts"
+import * as OwnFolder from "./OwnFolder.ts"
 
 const host = new URL("./programs/Host.ts", import.meta.url)
 
@@ -31,22 +31,6 @@ const killedHost = (provider: string, folder: string) =>
     child.once("close", () => resume(Effect.void))
   })
 
-const inFolder = Effect.acquireRelease(
-  Effect.sync(() => {
-    const folder = mkdtempSync(join(tmpdir(), "effect-rl-reaper-"))
-    chmodSync(folder, 0o755)
-    const before = process.env["TMPDIR"]
-    process.env["TMPDIR"] = folder
-    return { folder, before }
-  }),
-  ({ before, folder }) =>
-    Effect.sync(() => {
-      if (before === undefined) delete process.env["TMPDIR"]
-      else process.env["TMPDIR"] = before
-      rmSync(folder, { recursive: true, force: true })
-    })
-)
-
 const providers = [
   ["bubblewrap", Machine.lacksBubblewrap],
   ["wasi", Machine.lacksWasi],
@@ -61,7 +45,7 @@ describe("a host that is killed by SIGKILL", { concurrent: false }, () => {
       }`,
       () =>
         Effect.gen(function*() {
-          const { folder } = yield* inFolder
+          const folder = yield* OwnFolder.make
           yield* killedHost(provider, folder)
           const reaped = yield* Reaper.reap
           assert.strictEqual(reaped.hosts, 1)
@@ -74,7 +58,7 @@ describe("a host that is killed by SIGKILL", { concurrent: false }, () => {
 
   it.live("is told from one that lives", () =>
     Effect.gen(function*() {
-      yield* inFolder
+      yield* OwnFolder.make
       yield* Sandbox.Sandbox.use(({ open }) =>
         Effect.gen(function*() {
           const place = yield* open({ runtime: "shell", role: "agent", code: "scripted" })
