@@ -107,6 +107,11 @@ export const rows: ReadonlyArray<Row> = [
   }),
   ...given(completions, "0 with `echo` scores the prompt alone", { max_tokens: [] }),
   ...given(chat, "for the sampled tokens, with `top_logprobs` beside them", { logprobs: [] }),
+  ...given(
+    responses,
+    "functions, custom tools, which take a text, and namespaces of both; a grammar is shown to the model, and not given otherwise",
+    { tools: [] }
+  ),
   ...given(responses, "`message.output_text.logprobs`; `reasoning.encrypted_content` has no effect", { include: [] }),
   ...given(conversations, "`false` ends a reply after its first call", { parallel_tool_calls: [] }),
   ...given(messages, "`true` ends a reply after its first call", { "tool_choice.disable_parallel_tool_use": [] }),

@@ -47,6 +47,10 @@ export const forcedCall = Effect.fnUntraced(function*(notes: Notes, { field, nam
   notes.expect(field, callProblem(name))
 })
 
+/** Fails, or warns that calls are not held to a grammar; nothing here reads one. */
+export const grammar = (notes: Notes, field: string) =>
+  notes.notGiven(field, `${field} has the type "grammar", expected "text": ${noGrammar}`)
+
 /** A tool to whose schema the arguments of its calls are to be held. */
 export interface StrictTool extends Pick<ToolSpec.ToolSpec, "name" | "parameters"> {
   /** The field that says so. */

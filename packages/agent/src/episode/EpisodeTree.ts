@@ -70,6 +70,8 @@ interface State {
   readonly continued: Set<number>
   /** What was said in any conversation, apart from instructions. */
   readonly said: Set<string>
+  /** The instructions of all conversations. */
+  readonly instructions: Set<string>
 }
 
 /** Where a request leaves the conversations that are known. */
@@ -123,13 +125,27 @@ const quotes = ({ turns }: State, messages: ReadonlyArray<Message.Message>) => {
   })
 }
 
+/** What was said by others than users: agents give the same words of a user to several conversations. */
+const isAnswer = ({ role }: Spoken.Spoken) => role === "assistant" || role === "tool"
+
+const instructionsOf = (spoken: ReadonlyArray<Spoken.Spoken>) =>
+  spoken.flatMap((one) => isSaid(one) ? [] : [one.digest]).join()
+
+/** Whether a request repeats what users said in another conversation, under instructions or with a task of its own. */
+const isOther = ({ instructions, said }: State, spoken: ReadonlyArray<Spoken.Spoken>) => {
+  const last = spoken.findLast(isSaid)
+  return !instructions.has(instructionsOf(spoken)) || last === undefined || !said.has(last.digest)
+}
+
 /** Why a request begins a conversation anew. */
 const reasonAnew = (state: State, { messages }: Request, spoken: ReadonlyArray<Spoken.Spoken>): Branch.Reason => {
-  if (spoken.some((one) => isSaid(one) && state.said.has(one.digest))) {
-    const before = state.turns.at(-1)?.conversation.length ?? 0
-    return messages.length < before ? "compaction" : "edit"
+  const isKnown = (one: Spoken.Spoken) => isSaid(one) && state.said.has(one.digest)
+  if (!spoken.some((one) => isAnswer(one) && isKnown(one))) {
+    if (quotes(state, messages)) return "compaction"
+    if (isOther(state, spoken)) return "subagent"
   }
-  return quotes(state, messages) ? "compaction" : "subagent"
+  const before = state.turns.at(-1)?.conversation.length ?? 0
+  return messages.length < before ? "compaction" : "edit"
 }
 
 /** Why a request continues an earlier turn than the last, or none. */
@@ -189,7 +205,9 @@ const add = (state: State, { branch, input, messages, prefill }: Placed, { parse
   const conversation = [...messages, message]
   state.turns.push({ messages, input, response, parsed: { ...parsed, message }, conversation })
   state.continued.add(Branch.previous(index, branch))
-  walk(state.root, Spoken.of(messages)).asked.push(index)
+  const asked = Spoken.of(messages)
+  state.instructions.add(instructionsOf(asked))
+  walk(state.root, asked).asked.push(index)
   const told = message.unparsedToolCalls === undefined ? [conversation] : [conversation, [...messages, asText(message)]]
   for (const spoken of told.map(Spoken.of)) {
     walk(state.root, spoken).ended.push(index)
@@ -199,7 +217,7 @@ const add = (state: State, { branch, input, messages, prefill }: Placed, { parse
 
 /** The tree of an episode that has not begun. */
 export const make = (): EpisodeTree => {
-  const state: State = { root: node(), turns: [], continued: new Set(), said: new Set() }
+  const state: State = { root: node(), turns: [], continued: new Set(), said: new Set(), instructions: new Set() }
   return {
     place: (request) => place(state, request),
     add: (placed, response) => add(state, placed, response),

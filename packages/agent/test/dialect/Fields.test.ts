@@ -195,16 +195,16 @@ describe("an agent's request", () => {
   it.effect("with tools that a server would run is refused, or answered without them", () =>
     Effect.gen(function*() {
       const foreign = [
-        [chat, { type: "custom", custom: { name: "patch" } }, "function"],
-        [responses, { type: "web_search" }, "function"],
-        [messages, { type: "web_search_20250305", name: "web_search" }, "custom"]
+        [chat, { type: "custom", custom: { name: "patch" } }, `"function"`],
+        [responses, { type: "web_search" }, `"function" or "custom" or "namespace"`],
+        [messages, { type: "web_search_20250305", name: "web_search" }, `"custom"`]
       ] as const
       for (const [dialect, tool, own] of foreign) {
         const body = { ...dialect.conversation, tools: [dialect.tool("add", parameters), tool] }
         const strict = yield* Service.make({ sample: hello })
         const refused = yield* strict.post(dialect.path, body)
         assert.strictEqual(refused.status, 422)
-        const detail = `tools[1].type is "${tool.type}", expected "${own}": this server runs no tools`
+        const detail = `tools[1].type is "${tool.type}", expected ${own}: this server runs no tools`
         assert.strictEqual(dialect.message(refused.body), detail)
         const lenient = yield* Service.make({ sample: hello, isLenient: true })
         const given = yield* lenient.post(dialect.path, body)

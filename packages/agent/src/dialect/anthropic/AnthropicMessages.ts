@@ -9,6 +9,12 @@ import type * as Wire from "./AnthropicRequest.ts"
 const textOf = (content: string | ReadonlyArray<{ readonly text: string }> | null | undefined) =>
   typeof content === "string" ? content : (content ?? []).map(({ text }) => text).join("")
 
+/** The result of a call as text: a search names the tools that it has found, which the model is shown anyway. */
+const resultOf = ({ content }: Wire.ToolResult) =>
+  typeof content === "string" || content === null || content === undefined
+    ? content ?? ""
+    : content.map((block) => block.type === "text" ? block.text : `${block.tool_name}\n`).join("")
+
 const partOf = (block: Wire.Block): ReadonlyArray<Message.ContentPart> => {
   switch (block.type) {
     case "text":
@@ -38,7 +44,7 @@ const messagesOf = ({ content, role }: Wire.Message): ReadonlyArray<Message.Mess
   const toolCalls = content.flatMap(callOf)
   const results = content.flatMap((block): ReadonlyArray<Message.Message> => {
     if (block.type !== "tool_result") return []
-    return [{ role: "tool", content: textOf(block.content), toolCallId: block.tool_use_id }]
+    return [{ role: "tool", content: resultOf(block), toolCallId: block.tool_use_id }]
   })
   if (parts.length === 0 && results.length > 0) return results
   return [...results, { role, content: parts, ...(toolCalls.length === 0 ? {} : { toolCalls }) }]

@@ -31,12 +31,16 @@ const ToolUse = Schema.Struct({
   input: Schema.Record(Schema.String, Schema.Json)
 })
 
+/** A tool that a search has found. */
+const ToolReference = Schema.Struct({ type: Schema.Literal("tool_reference"), tool_name: Schema.String })
+
 const ToolResult = Schema.Struct({
   type: Schema.Literal("tool_result"),
   tool_use_id: Schema.String,
-  content: nullable(Schema.Union([Schema.String, Schema.Array(Text)])),
+  content: nullable(Schema.Union([Schema.String, Schema.Array(Schema.Union([Text, ToolReference]))])),
   is_error: nullable(Schema.Boolean)
 })
+export type ToolResult = typeof ToolResult.Type
 
 export const Block = Schema.Union([Text, Image, Thinking, ToolUse, ToolResult])
 export type Block = typeof Block.Type

@@ -32,18 +32,21 @@ const Said = Schema.Struct({
   content: Schema.Union([Schema.String, Schema.Array(Part)])
 })
 
+/** A call, by the name of its tool in its namespace. */
+const called = { ...named, call_id: Schema.String, name: Schema.String, namespace: nullable(Schema.String) }
+
 const Call = Schema.Struct({
-  ...named,
+  ...called,
   type: Schema.Literal("function_call"),
-  call_id: Schema.String,
-  name: Schema.String,
   arguments: Schema.String,
   parsed_arguments: nullable(Schema.Unknown)
 })
 
+const CustomCall = Schema.Struct({ ...called, type: Schema.Literal("custom_tool_call"), input: Schema.String })
+
 const Result = Schema.Struct({
   ...named,
-  type: Schema.Literal("function_call_output"),
+  type: Schema.Literals(["function_call_output", "custom_tool_call_output"]),
   call_id: Schema.String,
   output: Schema.Union([Schema.String, Schema.Array(InputText)])
 })
@@ -55,11 +58,10 @@ const Reasoning = Schema.Struct({
   content: nullable(Schema.Array(Schema.Struct({ type: Schema.Literal("reasoning_text"), text: Schema.String })))
 })
 
-export const Item = Schema.Union([Call, Result, Reasoning, Said])
+export const Item = Schema.Union([Call, CustomCall, Result, Reasoning, Said])
 export type Item = typeof Item.Type
 
-/** Tools that the client runs; this server runs none. */
-const Tool = Schema.Struct({
+const FunctionTool = Schema.Struct({
   type: Schema.Literal("function"),
   strict: nullable(Schema.Boolean),
   name: Schema.String,
@@ -67,9 +69,37 @@ const Tool = Schema.Struct({
   parameters: nullable(Schema.Record(Schema.String, Schema.Json))
 })
 
+/** A tool that takes a text, such as a patch. */
+const CustomTool = Schema.Struct({
+  type: Schema.Literal("custom"),
+  name: Schema.String,
+  description: nullable(Schema.String),
+  format: nullable(Schema.Union([
+    Schema.Struct({ type: Schema.Literal("text") }),
+    Schema.Struct({ type: Schema.Literal("grammar"), syntax: Schema.String, definition: Schema.String })
+  ]))
+})
+export type CustomTool = typeof CustomTool.Type
+
+/** Tools that the client runs; this server runs none. */
+const OwnTool = Schema.Union([FunctionTool, CustomTool])
+export type OwnTool = typeof OwnTool.Type
+
+/** Tools whose calls name the group to which they belong. */
+const Namespace = Schema.Struct({
+  type: Schema.Literal("namespace"),
+  name: Schema.String,
+  description: nullable(Schema.String),
+  tools: Schema.Array(OwnTool)
+})
+
 const ToolChoice = Schema.Union([
   Schema.Literals(["auto", "none", "required"]),
-  Schema.Struct({ type: Schema.Literal("function"), name: Schema.String })
+  Schema.Struct({
+    type: Schema.Literals(["function", "custom"]),
+    name: Schema.String,
+    namespace: nullable(Schema.String)
+  })
 ])
 
 const Format = Schema.Union([
@@ -91,7 +121,7 @@ export const Create = Schema.Struct({
   temperature: nullable(Schema.Finite),
   top_p: nullable(Schema.Finite),
   stream: nullable(Schema.Boolean),
-  tools: nullable(Schema.Array(Tool)),
+  tools: nullable(Schema.Array(Schema.Union([FunctionTool, CustomTool, Namespace]))),
   tool_choice: nullable(ToolChoice),
   parallel_tool_calls: nullable(Schema.Boolean),
   text: nullable(Schema.Struct({ format: nullable(Format) })),

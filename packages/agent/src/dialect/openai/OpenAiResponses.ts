@@ -1,4 +1,5 @@
 /** Responses: OpenAI's newer form of a chat, without anything stored. */
+import type { Message } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import { OpenAi } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
@@ -17,6 +18,7 @@ import * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import * as Wire from "./OpenAiResponse.ts"
 import * as ResponseEvents from "./ResponseEvents.ts"
 import * as ResponseItems from "./ResponseItems.ts"
+import * as ResponseTools from "./ResponseTools.ts"
 
 /** The value of `include` that asks for log-probabilities. */
 const logprobs = "message.output_text.logprobs"
@@ -81,26 +83,31 @@ interface Begun {
   readonly notes: Notes
   readonly response: Opening
   readonly shown: Shown
+  /** Reads a call of the client's tools. */
+  readonly called: (call: Message.ToolCall) => ResponseItems.Item
 }
 
-const whole = Effect.fnUntraced(function*({ notes, prompted, response, shown }: Begun, isWithIds: boolean) {
+const whole = Effect.fnUntraced(function*(
+  { called, notes, prompted, response, shown }: Begun,
+  isWithIds: boolean
+) {
   const [reply] = yield* Reply.whole(prompted, notes)
   if (reply === undefined) return yield* new Refusal({ status: 500, detail: "the backend sampled nothing" })
   const { ended, sequences } = reply
-  const items = ResponseItems.fromMessage(ended.parsed.message, shown(sequences))
+  const items = ResponseItems.fromMessage(ended.parsed.message, called, shown(sequences))
   return HttpServerResponse.jsonUnsafe({
     ...finished(response, prompted, ended, items),
     ...(isWithIds && Reply.allIds(prompted, reply))
   })
 })
 
-const eventsOf = ({ prompted, response, shown }: Begun) =>
+const eventsOf = ({ called, prompted, response, shown }: Begun) =>
 (
   output: ResponseEvents.Output,
   event: Reply.Event
 ): readonly [ResponseEvents.Output, ReadonlyArray<ResponseEvents.Event>] => {
   if (event._tag === "Sampled") return [ResponseEvents.sampled(output, shown([event.sequence])), []]
-  if (event._tag !== "Ended") return ResponseEvents.added(response.id, output, event)
+  if (event._tag !== "Ended") return ResponseEvents.added(response.id, output, event, called)
   const last = finished(response, prompted, event, ResponseEvents.all(output))
   return [output, [...ResponseEvents.closed(response.id, output), {
     type: `response.${last.status}`,
@@ -139,7 +146,8 @@ const streamed = (begun: Begun) => {
 /** What is asked of the response and is not enforced. */
 const restricted = Effect.fnUntraced(function*(
   notes: Notes,
-  { text, tool_choice: choice, tools }: Wire.Create
+  { text, tool_choice: choice }: Wire.Create,
+  tools: ReadonlyArray<ResponseTools.ClientTool>
 ) {
   const format = text?.format
   if (format?.type === "json_object") yield* Structure.format(notes, "text.format", format.type)
@@ -147,16 +155,16 @@ const restricted = Effect.fnUntraced(function*(
   const field = "tool_choice"
   if (choice === "required") yield* Structure.forcedCall(notes, { field, value: choice })
   if (typeof choice === "object" && choice !== null) {
-    yield* Structure.forcedCall(notes, { field, value: choice, name: choice.name })
+    yield* Structure.forcedCall(notes, {
+      field,
+      value: choice,
+      name: ResponseTools.nameOf(choice.name, choice.namespace)
+    })
   }
-  const strict = (tools ?? []).filter((tool) => tool.strict === true).map((tool) => ({
-    ...OpenAi.toToolSpec(ResponseItems.toTool(tool)),
-    field: "tools[].strict"
-  }))
-  yield* Structure.strictTools(notes, strict)
+  yield* ResponseTools.restricted(notes, tools)
 })
 
-const read = ClientBody.reading({ kind: "responses", schema: Wire.Create, tools: ["function"] })
+const read = ClientBody.reading({ kind: "responses", schema: Wire.Create, tools: ["function", "custom", "namespace"] })
 
 export const handler = (incoming: Incoming) =>
   Effect.gen(function*() {
@@ -164,10 +172,9 @@ export const handler = (incoming: Incoming) =>
     const messages = yield* OpenAi.toMessages(ResponseItems.toMessages(value)).pipe(
       Effect.mapError(({ message }) => invalid(`input: ${message}`, "input"))
     )
-    yield* restricted(notes, value)
-    const tools = value.tool_choice === "none"
-      ? []
-      : (value.tools ?? []).map((tool) => OpenAi.toToolSpec(ResponseItems.toTool(tool)))
+    const own = ResponseTools.all(value)
+    yield* restricted(notes, value, own)
+    const tools = value.tool_choice === "none" ? [] : own.map(({ spec }) => spec)
     const effort = yield* Reasoning.byWord("reasoning.effort", value.reasoning?.effort)
     const renderer = yield* Reasoning.choose(incoming, notes, value.model, effort)
     const hasLogprobs = (value.include ?? []).includes(logprobs)
@@ -186,6 +193,6 @@ export const handler = (incoming: Incoming) =>
     const { tokenizer } = prompted.chatModel
     const shown: Shown = (sequences) => hasLogprobs ? OpenAiAnswer.logprobs(tokenizer, sequences) : []
     const response = opening(yield* OpenAiAnswer.head(prompted, "resp_", value.model), value)
-    const begun: Begun = { prompted, notes, response, shown }
+    const begun: Begun = { prompted, notes, response, shown, called: ResponseTools.reading(own) }
     return value.stream === true ? streamed(begun) : yield* whole(begun, value.return_token_ids === true)
   })

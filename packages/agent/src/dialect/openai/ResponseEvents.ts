@@ -1,4 +1,5 @@
 /** The events of OpenAI's Responses API: items that open, grow and close. */
+import type { Message } from "@effect-rl/core"
 import type { ResponseStream } from "@effect-rl/core/renderers"
 import type * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import * as ResponseItems from "./ResponseItems.ts"
@@ -29,14 +30,15 @@ export const sampled = (output: Output, logprobs: Logprobs): Output => ({
 const names = {
   message: "response.output_text",
   reasoning: "response.reasoning_text",
-  function_call: "response.function_call_arguments"
+  function_call: "response.function_call_arguments",
+  custom_tool_call: "response.custom_tool_call_input"
 }
 
 /** Where in the response an item is. */
 const placeOf = (id: string, item: ResponseItems.Item, index: number) => ({
   item_id: ResponseItems.idOf(id, item, index),
   output_index: index,
-  ...(item.kind === "function_call" ? {} : { content_index: 0 })
+  ...(ResponseItems.isCall(item) ? {} : { content_index: 0 })
 })
 
 const begun = (id: string, item: ResponseItems.Item, index: number): ReadonlyArray<Event> => [
@@ -45,7 +47,7 @@ const begun = (id: string, item: ResponseItems.Item, index: number): ReadonlyArr
     output_index: index,
     item: ResponseItems.shown(id, item, index, "in_progress")
   },
-  ...(item.kind === "function_call" ? [] : [{
+  ...(ResponseItems.isCall(item) ? [] : [{
     type: "response.content_part.added",
     ...placeOf(id, item, index),
     part: ResponseItems.partOf({ ...item, text: "" })
@@ -74,7 +76,9 @@ export const closed = (id: string, output: Output): ReadonlyArray<Event> => {
   const done = { type: `${names[kind]}.done`, ...place }
   const last = { type: "response.output_item.done", output_index: index }
   const item = ResponseItems.shown(id, open, index, "completed")
-  if (kind === "function_call") return [{ ...done, name: open.call?.name, arguments: text }, { ...last, item }]
+  if (ResponseItems.isCall(open)) {
+    return [{ ...done, name: open.call?.name, ...ResponseItems.given(open) }, { ...last, item }]
+  }
   return [
     { ...done, text, ...(kind === "message" ? { logprobs } : {}) },
     { type: "response.content_part.done", ...place, part: ResponseItems.partOf(open) },
@@ -82,14 +86,17 @@ export const closed = (id: string, output: Output): ReadonlyArray<Event> => {
   ]
 }
 
-const itemOf = (delta: ResponseStream.Delta): ResponseItems.Item => {
+/** Reads a call as an item. */
+type Called = (call: Message.ToolCall) => ResponseItems.Item
+
+const itemOf = (delta: ResponseStream.Delta, called: Called): ResponseItems.Item => {
   switch (delta._tag) {
     case "Text":
       return { kind: "message", text: delta.text }
     case "Thinking":
       return { kind: "reasoning", text: delta.thinking }
     case "ToolCall":
-      return ResponseItems.called(delta.toolCall)
+      return called(delta.toolCall)
     case "UnparsedToolCall":
       return { kind: "message", text: delta.unparsedToolCall.rawText }
   }
@@ -111,14 +118,15 @@ const joined = (open: ResponseItems.Item, next: ResponseItems.Item): ResponseIte
 export const added = (
   id: string,
   output: Output,
-  delta: ResponseStream.Delta
+  delta: ResponseStream.Delta,
+  called: Called
 ): readonly [Output, ReadonlyArray<Event>] => {
   const { items, open, unsent } = output
-  const item = itemOf(delta)
+  const item = itemOf(delta, called)
   const isText = item.kind === "message"
   const next = isText ? { ...item, logprobs: unsent } : item
   const left = isText ? [] : unsent
-  if (open !== undefined && open.kind === next.kind && next.kind !== "function_call") {
+  if (open !== undefined && open.kind === next.kind && !ResponseItems.isCall(next)) {
     return [{ items, open: joined(open, next), unsent: left }, [grown(id, next, items.length)]]
   }
   const isAfterText = open?.kind === "message"

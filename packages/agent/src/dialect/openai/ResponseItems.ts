@@ -4,6 +4,7 @@ import type { OpenAi } from "@effect-rl/core/renderers"
 import type * as Arr from "effect/Array"
 import type * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import type * as Wire from "./OpenAiResponse.ts"
+import * as ResponseTools from "./ResponseTools.ts"
 
 const toPart = (part: Wire.Part): OpenAi.Part =>
   part.type === "input_image"
@@ -13,11 +14,13 @@ const toPart = (part: Wire.Part): OpenAi.Part =>
 const toMessage = (item: Wire.Item): OpenAi.ChatMessage => {
   switch (item.type) {
     case "function_call":
-      return {
-        role: "assistant",
-        tool_calls: [{ id: item.call_id, function: { name: item.name, arguments: item.arguments } }]
-      }
-    case "function_call_output": {
+    case "custom_tool_call": {
+      const text = item.type === "function_call" ? item.arguments : ResponseTools.argumentsOf(item.input)
+      const name = ResponseTools.nameOf(item.name, item.namespace)
+      return { role: "assistant", tool_calls: [{ id: item.call_id, function: { name, arguments: text } }] }
+    }
+    case "function_call_output":
+    case "custom_tool_call_output": {
       const { call_id, output } = item
       const content = typeof output === "string" ? output : output.map(({ text }) => text).join("")
       return { role: "tool", tool_call_id: call_id, content }
@@ -57,26 +60,21 @@ export const toMessages = ({ input, instructions }: Wire.Create): ReadonlyArray<
   return [...first, ...runs.map(merged)]
 }
 
-export const toTool = (
-  { description = null, name, parameters = null }: NonNullable<Wire.Create["tools"]>[number]
-): OpenAi.Tool => ({ type: "function", function: { name, description, parameters } })
-
-/** An item of an answer; `kind` says which, and `text` is its text, its reasoning or its arguments. */
+/** An item of an answer; `kind` says which, and `text` is its text, its reasoning, its arguments or its input. */
 export interface Item {
-  readonly kind: "message" | "reasoning" | "function_call"
+  readonly kind: "message" | "reasoning" | ResponseTools.Called["kind"]
   readonly text: string
-  readonly call?: { readonly call_id: string; readonly name: string }
+  readonly call?: ResponseTools.Called["call"]
   /** Log-probabilities of a message, if they were asked for. */
   readonly logprobs?: ReadonlyArray<OpenAiAnswer.Logprob>
 }
 
-export const called = ({ function: { arguments: text, name }, id = "" }: Message.ToolCall): Item => ({
-  kind: "function_call",
-  text,
-  call: { call_id: id, name }
-})
+export const isCall = ({ kind }: Item) => kind === "function_call" || kind === "custom_tool_call"
 
-const prefixes = { message: "msg", reasoning: "rs", function_call: "fc" }
+/** The field of a call's arguments or input. */
+export const given = ({ kind, text }: Item) => kind === "custom_tool_call" ? { input: text } : { arguments: text }
+
+const prefixes = { message: "msg", reasoning: "rs", function_call: "fc", custom_tool_call: "ctc" }
 
 /** The name of item `index` of a response. */
 export const idOf = (response: string, { kind }: Item, index: number) =>
@@ -90,11 +88,11 @@ export const partOf = ({ kind, logprobs = [], text }: Item) =>
 
 /** The item in the form that clients read. */
 export const shown = (response: string, item: Item, index: number, status: "completed" | "in_progress") => {
-  const { call, kind, text } = item
+  const { call, kind } = item
   const id = idOf(response, item, index)
   const content = status === "completed" ? [partOf(item)] : []
-  if (kind === "function_call") {
-    return { type: kind, id, ...call, arguments: status === "completed" ? text : "", status }
+  if (isCall(item)) {
+    return { type: kind, id, ...call, ...given(status === "completed" ? item : { kind, text: "" }), status }
   }
   return kind === "reasoning"
     ? { type: kind, id, summary: [], content, status }
@@ -104,6 +102,7 @@ export const shown = (response: string, item: Item, index: number, status: "comp
 /** The items of a message: reasoning, text, calls. */
 export const fromMessage = (
   message: Message.Message,
+  called: (call: Message.ToolCall) => Item,
   logprobs: ReadonlyArray<OpenAiAnswer.Logprob>
 ): ReadonlyArray<Item> => {
   const reasoning = Message.thinking(message)

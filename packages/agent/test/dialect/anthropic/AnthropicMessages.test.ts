@@ -6,6 +6,14 @@ const result = { type: "tool_result", tool_use_id: "1", content: "2" } as const
 const text = { type: "text", text: "And?" } as const
 
 describe("AnthropicMessages", () => {
+  it("name the tools that a search of the client's has found", () => {
+    const found = ["WebFetch", "Todo"].map((tool_name) => ({ type: "tool_reference", tool_name }) as const)
+    const content = [{ type: "tool_result", tool_use_id: "1", content: found }] as const
+    assert.deepStrictEqual(AnthropicMessages.toMessages({ model: "any", messages: [{ role: "user", content }] }), [
+      { role: "tool", content: "WebFetch\nTodo\n", toolCallId: "1" }
+    ])
+  })
+
   it("give text and calls of one message together, and results before the text beside them", () => {
     assert.deepStrictEqual(
       AnthropicMessages.toMessages({

@@ -1,0 +1,53 @@
+/** Why a conversation of an agent begins anew. */
+import * as EpisodeTree from "@effect-rl/agent/episode/EpisodeTree"
+import { Message } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Talk from "./Talk.ts"
+
+const folder = Message.user("The folder is /work.")
+const task = Message.user("Fix the parser of dates.")
+const fix = Message.assistant("The parser reads months from zero.")
+const next = Message.user("Test it.")
+
+/** The reason of a request after one whose response was `fix`. */
+const reasonOf = Effect.fnUntraced(function*(
+  before: ReadonlyArray<Message.Message>,
+  after: ReadonlyArray<Message.Message>
+) {
+  const tree = EpisodeTree.make()
+  const { renderer } = yield* Talk.modelOf("qwen3_instruct")
+  const first = yield* tree.place({ renderer, messages: before, prefill: "", arrived: 0 })
+  tree.add(first, {
+    response: Talk.tokenizer.encode(`${Message.text(fix)}${Talk.end}`),
+    parsed: { message: fix, termination: "eos" }
+  })
+  const placed = yield* tree.place({ renderer, messages: after, prefill: "", arrived: 1 })
+  return placed.branch?.reason
+})
+
+const code = Message.system("You write code.")
+const title = Message.system("You name conversations.")
+
+const cases = [
+  ["another task beside the same surroundings", [code, folder, task], [code, folder, next], "subagent"],
+  ["the same task under other instructions, such as the title of a conversation", [title, task], [
+    code,
+    task
+  ], "subagent"],
+  ["a summary that quotes what was said", [code, folder, task], [
+    code,
+    Message.user(`So far: ${Message.text(fix)} Go on.`)
+  ], "compaction"],
+  ["what is left of a history", [code, folder, task], [code, task], "compaction"],
+  ["a message that was written again", [code, folder, task], [code, Message.user("Fix dates."), fix, next], "edit"]
+] as const
+
+describe("a conversation that begins anew", () => {
+  for (const [name, before, after, reason] of cases) {
+    it.effect(`${reason}: ${name}`, () =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* reasonOf(before, after), reason)
+      }))
+  }
+})
