@@ -41,9 +41,11 @@ const options = Effect.map(ChatModel.resolve(Script.defaultModel, { renderer: "q
 const isCounted = (url: string) =>
   /packages\/core\/(src|dist)\//.test(url) && !/\/(testing|chat|renderers|catalog)\//.test(url)
 
-/** The names of the functions of a module that ran. The first function of a script is the script itself, which runs when it is imported. */
-const ranIn = ({ functions: [, ...functions] }: Profiler.ScriptCoverage) =>
-  functions.filter(({ ranges }) => ranges.some(({ count }) => count > 0)).map(({ functionName }) => functionName)
+/** The names of the functions of a module that ran. The module's own code, which runs when it is imported, is the one from offset 0 on. */
+const ranIn = ({ functions }: Profiler.ScriptCoverage) =>
+  functions.flatMap(({ functionName, ranges: [whole] }) =>
+    whole === undefined || whole.count === 0 || whole.startOffset === 0 ? [] : [functionName]
+  )
 
 const linesOf = (module: string) =>
   readFileSync(`packages/core/src/${module.replace(/\.js$/, ".ts")}`, "utf8").split("\n").length
