@@ -87,15 +87,6 @@ export const all = <EE, ER>(run: RunState.RunState<EE, ER>, iteration: number) =
     )
   })).pipe(RunState.endWhen(run.halted))
 
-/** Whether an evaluation is due before an iteration; the one after the last iteration belongs to the run's end. */
-export const isDue = <EE, ER>(
-  { evaluators, iterations, settings: { evalEvery } }: RunState.RunState<EE, ER>,
-  iteration: number
-) => evaluators.length > 0 && evalEvery > 0 && iteration < iterations && iteration % evalEvery === 0
-
-export const whenDue = <EE, ER>(run: RunState.RunState<EE, ER>, iteration: number) =>
-  isDue(run, iteration) ? all(run, iteration) : Stream.empty
-
 type Failure<EE> = EE | TinkerError | RunError | InvalidOption
 
 export interface EvaluationsBeside<out EE, out ER> {
@@ -176,7 +167,7 @@ export const beside = Effect.fnUntraced(function*<EE, ER>(run: RunState.RunState
     resumed: Stream.fromEffect(begin(run.unfinished)),
     whenDue: (iteration) => {
       const isResumed = run.unfinished.some((begun) => begun.iteration === iteration)
-      if (isDue(run, iteration) && !isResumed) return run.ledger.watch(beginNow(iteration))
+      if (RunState.evaluationDue(run, iteration) && !isResumed) return run.ledger.watch(beginNow(iteration))
       return Stream.fromEffect(Effect.suspend(() => underWay?.pollUnsafe() === undefined ? Effect.void : join))
     },
     settled: run.ledger.watch(join)

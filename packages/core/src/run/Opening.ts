@@ -1,22 +1,17 @@
 /** Opening a run: a new one at its program's start with a new adapter, or an old one at its newest checkpoint. */
 import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as RcRef from "effect/RcRef"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Capabilities } from "../backend/Capabilities.ts"
-import * as AdaptiveLimiter from "../backend/limiter/AdaptiveLimiter.ts"
 import { Tinker } from "../backend/Tinker.ts"
 import type { TrainingClient } from "../backend/TrainingClient.ts"
-import type { Sampler } from "../backend/Weights.ts"
 import type { JsonObject } from "../records/Json.ts"
 import * as RunRecord from "../records/RunRecord.ts"
 import { type RunError, RunStore } from "../records/RunStore.ts"
 import * as Usage from "../records/Usage.ts"
-import * as Executor from "../rollout/Executor.ts"
 import * as Setting from "../settings/Setting.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import * as Evaluations from "./Evaluations.ts"
@@ -146,37 +141,12 @@ const codeOf = Effect.fnUntraced(function*({ code }: Pick<Program<unknown>, "cod
   return parts.length === 0 ? undefined : parts.join("-")
 })
 
-/** Longer than the groups of one iteration take. */
-const workerWeightsTtl = "1 day"
-
-/** Workers load weights by their path: where groups are rolled out elsewhere, every sampler's weights are saved. */
-const savedSampler = Effect.fnUntraced(function*(client: TrainingClient, steps: number) {
-  const tinker = yield* Tinker
-  const name = `workers-${String(steps).padStart(6, "0")}`
-  const saved = yield* client.saveWeightsForSampler(name, { ttl: workerWeightsTtl })
-  const { path } = yield* saved.await
-  return yield* tinker.createSamplingClient({ modelPath: path })
-})
-
 /** A program's identity comes after the run's own, so that it may name what it trains more exactly. */
 const identityOf = <Cursor, E, R, EE, ER>(
   program: Program<Cursor, E, R>,
   options: RunOptions.RunOptions<EE, ER>,
   resolved: RunOptions.Resolved
 ) => ({ program: program.name, ...RunOptions.identity(options, resolved), ...program.identity })
-
-/** The weights that are sampled from: those of the newest optimizer step, made when they are first asked for. */
-const samplerOf = Effect.fnUntraced(function*(client: TrainingClient, status: Ref.Ref<RunState.Status>) {
-  const executor = yield* Executor.Executor
-  return yield* RcRef.make({
-    acquire: Effect.gen(function*() {
-      const { steps: step } = yield* Ref.get(status)
-      const weights = executor === undefined ? client.saveWeightsAndGetSamplingClient : savedSampler(client, step)
-      return { client: yield* weights, step }
-    }),
-    idleTimeToLive: Duration.infinity
-  })
-})
 
 const statusAt = ({ position, saved }: Start<unknown>): RunState.Status => ({
   position,
@@ -245,10 +215,6 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
     failure
   })
   const status = yield* Ref.make(statusAt(start))
-  const sampler = yield* samplerOf(client, status)
-  // Metered around the limiter: a request that waits for tokens may wait for ever, and must not hold a permit meanwhile.
-  const limited = ({ client, step }: Sampler, lane: AdaptiveLimiter.Lane) =>
-    Effect.map(AdaptiveLimiter.limit(client, lane), (limited) => ({ client: budget.meter(limited, model.name), step }))
   const iterations = Math.min(settings.iterations ?? Infinity, program.length)
   const known = Number.isFinite(iterations) ? iterations : null
   const code = yield* codeOf(program)
@@ -265,12 +231,7 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
     evaluated: yield* Ref.make(Budget.nothing),
     isComplete: saved?.kind === "final" && position.iteration >= iterations,
     client,
-    sampler,
-    weights: (lane) => ({
-      sampler: Effect.flatMap(RcRef.get(sampler), (sampler) => limited(sampler, lane)),
-      training: { info: client.info, forward: budget.meterForward(client.forward) }
-    }),
-    limited,
+    ...(yield* RunState.makeSamplers({ budget, client, model: model.name, status })),
     budget,
     ledger,
     measured: Evaluations.measuredIn(kept),

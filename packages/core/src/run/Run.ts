@@ -1,35 +1,79 @@
 /**
  * Runs of training programs. Opening and resuming, submitting and settling, records, evaluations, checkpoints, the budget and
- * interruption are the same for every program.
+ * interruption are the same for every program. The updates of an iteration are submitted in order, and settled when their results arrive,
+ * the oldest iteration first: between the two, it is in flight.
  */
+import * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as RcRef from "effect/RcRef"
 import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Metering } from "../backend/Metering.ts"
+import type * as Pending from "../backend/Pending.ts"
 import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
+import type { OptimStepOutput } from "../backend/TrainingClient.ts"
+import type { AdamParams } from "../model/AdamParams.ts"
 import type { RunRecord } from "../records/RunRecord.ts"
 import type { RunError, RunStore } from "../records/RunStore.ts"
+import * as Spent from "../records/Spent.ts"
 import * as Usage from "../records/Usage.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Evaluations from "./Evaluations.ts"
 import * as GroupRecords from "./GroupRecords.ts"
-import * as InFlight from "./InFlight.ts"
 import * as Opening from "./Opening.ts"
-import type { Iteration, Program } from "./Program.ts"
+import type * as Pass from "./Pass.ts"
+import type { Answer, Iteration, Program, Update, UpdateOutput } from "./Program.ts"
 import type { ResumeError } from "./ResumeError.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import * as RunState from "./RunState.ts"
+import * as Budget from "./spending/Budget.ts"
 
 /** What any run can fail with, beside the errors of its program and its evaluators. */
 export type Error = TinkerError | RunError | ResumeError | InvalidOption
 
-interface Running<Cursor, E, R, EE, ER> extends InFlight.Running<Cursor, E, R, EE, ER> {
+/** An update whose passes and optimizer step the backend has accepted. */
+interface Submitted<out E> {
+  readonly adam: AdamParams
+  readonly passes: ReadonlyArray<SubmittedPass<E>>
+  readonly optimizer: Pending.Pending<OptimStepOutput>
+  readonly at: number
+}
+
+interface SubmittedPass<out E> {
+  readonly pass: Pass.Pass<unknown, unknown>
+  readonly submitted: Pass.Submitted<TinkerError | E>
+}
+
+/** The updates of an iteration: all but the last one are settled. */
+interface Submission<out E> {
+  readonly outputs: ReadonlyArray<UpdateOutput>
+  /** Undefined where no update has a pass. */
+  readonly last: Submitted<E> | undefined
+}
+
+/** An iteration whose updates were submitted and not yet settled. */
+interface InFlight<Cursor, E, R> extends Submission<E> {
+  readonly iteration: Iteration<Cursor, E, R>
+  /** Tokens that the iteration took until it was submitted. */
+  readonly usage: Usage.Usage
+  readonly at: number
+}
+
+interface Running<Cursor, E, R, EE, ER> {
+  readonly program: Program<Cursor, E, R>
+  readonly run: RunState.RunState<EE, ER>
+  /** Oldest first. */
+  readonly inFlight: Ref.Ref<ReadonlyArray<InFlight<Cursor, E, R>>>
+  /** Tokens of the iteration that is being made, which is one at a time. */
+  readonly tally: ReturnType<typeof Usage.tally>
   /** Undefined where training waits for evaluations. */
   readonly beside: Evaluations.EvaluationsBeside<EE, ER> | undefined
 }
@@ -57,7 +101,7 @@ export const stream = <Cursor, E, R, EE = never, ER = never>(
       program,
       run,
       beside: program.evaluatesBeside === true ? yield* Evaluations.beside(run) : undefined,
-      inFlight: yield* Ref.make<ReadonlyArray<InFlight.InFlight<Cursor, E, R>>>([]),
+      inFlight: yield* Ref.make<ReadonlyArray<InFlight<Cursor, E, R>>>([]),
       tally: Usage.tally()
     }
     const saveLast = yield* Effect.cached(finishingLast(saveUnsaved(running), run.settings.interruptTimeout))
@@ -72,8 +116,10 @@ export const stream = <Cursor, E, R, EE = never, ER = never>(
     return run.ledger.records(stages)
   }))
 
-const evaluateWhenDue = <Cursor, E, R, EE, ER>({ beside, run }: Running<Cursor, E, R, EE, ER>, iteration: number) =>
-  beside === undefined ? Evaluations.whenDue(run, iteration) : beside.whenDue(iteration)
+const evaluateWhenDue = <Cursor, E, R, EE, ER>({ beside, run }: Running<Cursor, E, R, EE, ER>, iteration: number) => {
+  if (beside !== undefined) return beside.whenDue(iteration)
+  return RunState.evaluationDue(run, iteration) ? Evaluations.all(run, iteration) : Stream.empty
+}
 
 /** The program's elements, from where the run stands until there are iterations enough or the run is halted. */
 const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, from: Cursor) => {
@@ -102,7 +148,7 @@ const iterate = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, i
     if (!(yield* run.budget.train(tokens))) return Stream.empty
     const ending = yield* Deferred.make<void>()
     const submitting = finishing(
-      InFlight.submit(running, iteration, Deferred.await(ending)),
+      submit(running, iteration, Deferred.await(ending)),
       run.settings.interruptTimeout,
       Deferred.succeed(ending, undefined)
     )
@@ -111,6 +157,175 @@ const iterate = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, i
   }))
 }
 
+/** The passes of an update; undefined where they were abandoned because the run ends. */
+const submitPasses = <E, R, EE, ER>(
+  { budget, client }: RunState.RunState<EE, ER>,
+  { passes, tokens }: Update<E, R>,
+  ending: Effect.Effect<unknown, RunError | InvalidOption>
+): Effect.Effect<ReadonlyArray<SubmittedPass<E>> | undefined, Error | E, R> => {
+  const submitPass = (pass: Pass.Pass<E, R>) => Effect.map(pass.submit(client), (submitted) => ({ pass, submitted }))
+  if (tokens !== undefined) return Stream.runCollect(Stream.mapEffect(passes, submitPass))
+  const submitFitting = (pass: Pass.Pass<E, R>) =>
+    Effect.flatMap(budget.train(pass.tokens), (fits) => fits ? submitPass(pass) : Effect.never)
+  return Effect.raceFirst(
+    Stream.runCollect(Stream.mapEffect(passes, submitFitting)),
+    Effect.as(ending, undefined)
+  )
+}
+
+/**
+ * Submits updates one ahead: each update is queued before the results of the one before it are awaited. Undefined where an update was
+ * abandoned.
+ *
+ * @see tinker-cookbook `train_step`
+ */
+const submitUpdates = Effect.fn("InFlight.submitUpdates")(function*<E, R, EE, ER>(
+  run: RunState.RunState<EE, ER>,
+  updates: ReadonlyArray<Update<E, R>>,
+  ending: Effect.Effect<unknown, RunError | InvalidOption>
+) {
+  const outputs: Array<UpdateOutput> = []
+  let last: Submitted<E> | undefined
+  for (const update of updates) {
+    const at = yield* Clock.currentTimeMillis
+    const passes = yield* submitPasses(run, update, ending)
+    if (passes === undefined) return undefined
+    if (passes.length === 0) continue
+    yield* RunState.stepping(run)
+    const { adam } = update
+    const submitted: Submitted<E> = { adam, passes, optimizer: yield* run.client.optimStep(adam), at }
+    if (last !== undefined) outputs.push(yield* settleUpdate(last))
+    last = submitted
+  }
+  const submission: Submission<E> = { outputs, last }
+  return submission
+})
+
+/** Submits an iteration's updates; abandons an update whose passes are still being made when `ending` completes. */
+const submit = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
+  { inFlight, run, tally }: Running<Cursor, E, R, EE, ER>,
+  iteration: Iteration<Cursor, E, R>,
+  ending: Effect.Effect<void>
+) {
+  const at = yield* Clock.currentTimeMillis
+  const submission = yield* submitUpdates(run, iteration.updates, Effect.raceFirst(run.halted, ending))
+  if (submission === undefined) return
+  yield* RcRef.invalidate(run.sampler)
+  yield* Ref.update(inFlight, (others) => [...others, { ...submission, iteration, usage: tally.take(), at }])
+})
+
+/** Joins answers with datums. Only here by position: a backend returns one answer per datum, in order. */
+const answersOf = (data: Pass.Pass["data"], logprobsD: ReadonlyArray<Float32Array>): ReadonlyArray<Answer> =>
+  data.length === logprobsD.length ? Arr.zipWith(data, logprobsD, (datum, logprobs) => ({ datum, logprobs })) : []
+
+const settleUpdate = Effect.fnUntraced(function*<E>({ adam, at, optimizer, passes }: Submitted<E>) {
+  const outputs = yield* Effect.forEach(
+    passes,
+    ({ pass: { data, loss, tokens }, submitted: { pending, route } }) =>
+      Effect.map(pending.await, ({ logprobs, metrics }) => ({
+        answers: answersOf(data, logprobs),
+        metrics,
+        datums: data.length,
+        loss,
+        route,
+        tokens
+      }))
+  )
+  const output: UpdateOutput = {
+    adam,
+    passes: outputs,
+    optimizer: yield* optimizer.await,
+    seconds: ((yield* Clock.currentTimeMillis) - at) / 1000
+  }
+  return output
+})
+
+/** Settles the oldest iterations until only `count` are in flight. */
+const settleDownTo = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
+  running: Running<Cursor, E, R, EE, ER>,
+  count: number
+) {
+  while (true) {
+    const [oldest, ...others] = yield* Ref.get(running.inFlight)
+    if (oldest === undefined || others.length < count) return
+    yield* settle(running, oldest, others)
+  }
+})
+
+/** Awaits an iteration's results, then records them. */
+const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
+  { inFlight, program, run }: Running<Cursor, E, R, EE, ER>,
+  { at, iteration: { measure, report }, last, outputs: earlier, usage: submitted }: InFlight<Cursor, E, R>,
+  others: ReadonlyArray<InFlight<Cursor, E, R>>
+) {
+  const outputs = last === undefined ? earlier : [...earlier, yield* settleUpdate(last)]
+  const { position: { iteration, optimizerSteps, usage: before } } = yield* Ref.get(run.status)
+  const { cursor, failure, metrics, notes = [], payload, reward } = report(outputs, iteration)
+  const [measured, measuring] = measure === undefined
+    ? [{}, Usage.zero]
+    : yield* Usage.measure(Effect.raceFirst(measure(run.weights("training")), Effect.as(run.halted, {})))
+  yield* Effect.forEach(notes, run.ledger.append, { discard: true })
+  const usage = Usage.add(before, Usage.add(submitted, measuring))
+  const spent = yield* run.budget.spent
+  const forecast = yield* forecastOf(run, iteration + 1, spent)
+  const settledAt = yield* Clock.currentTimeMillis
+  yield* run.ledger.append({
+    ...(payload === undefined ? {} : { payload }),
+    entry: {
+      _tag: "Updated",
+      iteration,
+      metrics: {
+        ...(Number.isFinite(run.iterations) ? { "progress/done_frac": (iteration + 1) / run.iterations } : {}),
+        ...metrics,
+        ...measured,
+        "tokens/total_prefilled": usage.prefilled,
+        "tokens/total_sampled": usage.sampled,
+        "tokens/total_trained": usage.trained,
+        "time/training": (settledAt - at) / 1000
+      },
+      ...(reward === undefined ? {} : { reward }),
+      updates: outputs.map(updateReport),
+      spent,
+      ...(forecast === undefined ? {} : { forecast })
+    }
+  })
+  yield* Ref.set(inFlight, others)
+  yield* RunState.update(run, {
+    position: {
+      iteration: iteration + 1,
+      optimizerSteps: optimizerSteps + outputs.length,
+      usage,
+      cursor: yield* Effect.orDie(Schema.encodeEffect(program.cursor)(cursor))
+    },
+    isWhole: others.length === 0
+  })
+  if (failure !== undefined) return yield* Effect.fail(failure)
+})
+
+/** The spending expected at the end of a run that has one. */
+const forecastOf = Effect.fnUntraced(function*<EE, ER>(
+  { evaluated, evaluators, iterations, opened, settings: { evalEvery }, start }: RunState.RunState<EE, ER>,
+  done: number,
+  spent: Spent.Spent
+) {
+  if (!Number.isFinite(iterations)) return undefined
+  const evaluations = yield* Ref.get(evaluated)
+  const trained = Spent.since(evaluations.spent, Spent.since(opened, spent))
+  const left = Budget.evaluationsAfter(done, { iterations, evalEvery, evaluators: evaluators.length })
+  return Budget.total(
+    spent,
+    { iterations: { count: done - start.iteration, spent: trained }, evaluations },
+    { iterations: iterations - done, evaluations: left }
+  )
+})
+
+const updateReport = ({ adam, optimizer, passes, seconds }: UpdateOutput) => ({
+  learningRate: adam.learningRate,
+  passes: passes.map(({ datums, loss, metrics, route, tokens }) => ({ datums, loss, metrics, route, tokens })),
+  metrics: optimizer.metrics,
+  seconds
+})
+
 /** Settles, saves and evaluates as far as is due after an iteration; nothing follows an iteration that was abandoned because the run ends. */
 const conclude = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, iteration: Iteration<Cursor, E, R>) => {
   const { program, run } = running
@@ -118,8 +333,8 @@ const conclude = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, 
     const inFlight = yield* Ref.get(running.inFlight)
     if (inFlight.at(-1)?.iteration !== iteration) return Stream.empty
     const submitted = (yield* Ref.get(run.status)).position.iteration + inFlight.length
-    const isDue = RunState.saveDue(run, submitted) !== undefined || Evaluations.isDue(run, submitted)
-    yield* inTime(running, InFlight.settleDownTo(running, isDue ? 0 : program.ahead))
+    const isDue = RunState.saveDue(run, submitted) !== undefined || RunState.evaluationDue(run, submitted)
+    yield* inTime(running, settleDownTo(running, isDue ? 0 : program.ahead))
     return Stream.make(undefined).pipe(
       Stream.concat(isDue ? saveWhenDue(running, submitted) : Stream.empty),
       Stream.concat(evaluateWhenDue(running, submitted))
@@ -142,7 +357,7 @@ const saveWhenDue = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
 const finish = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
   Stream.unwrap(Effect.gen(function*() {
     const { run } = running
-    yield* inTime(running, InFlight.settleDownTo(running, 0))
+    yield* inTime(running, settleDownTo(running, 0))
     const { position: { iteration } } = yield* Ref.get(run.status)
     const reached = yield* run.budget.reached
     const isLastMeasured = run.isComplete || run.settings.evalEvery === 0 || reached !== undefined
@@ -180,7 +395,7 @@ const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
   Effect.gen(function*() {
     const { run } = running
     const before = yield* Ref.get(run.status)
-    if (!before.isOver) yield* InFlight.settleDownTo(running, 0)
+    if (!before.isOver) yield* settleDownTo(running, 0)
     const { isOver, isWhole, position: { iteration }, saved } = yield* Ref.get(run.status)
     if (isWhole && iteration > saved.iteration) {
       yield* RunState.save(run, "interrupted")

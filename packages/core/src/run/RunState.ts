@@ -1,12 +1,14 @@
 /** The state of a run in progress: its records, its position, its newest checkpoint, and the functions that change them. */
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as RcRef from "effect/RcRef"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
-import type { Lane } from "../backend/limiter/AdaptiveLimiter.ts"
+import * as AdaptiveLimiter from "../backend/limiter/AdaptiveLimiter.ts"
+import { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { TrainingClient } from "../backend/TrainingClient.ts"
 import type { Sampler, Weights } from "../backend/Weights.ts"
@@ -14,6 +16,7 @@ import type { Evaluator } from "../evaluate/Evaluator.ts"
 import type { RunRecord } from "../records/RunRecord.ts"
 import { type RunError, RunStore } from "../records/RunStore.ts"
 import type { Spent } from "../records/Spent.ts"
+import * as Executor from "../rollout/Executor.ts"
 import type { GroupLog } from "../rollout/GroupLog.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Checkpoints from "./Checkpoints.ts"
@@ -98,7 +101,15 @@ export interface SavedEvaluation {
   readonly weightsDigest?: string
 }
 
-export interface RunState<EE, ER> {
+/** Samplers of the weights being trained, whose requests wait for their turn and are paid for. */
+export interface Samplers {
+  /** The weights of the newest optimizer step, made when they are first asked for. */
+  readonly sampler: RcRef.RcRef<Sampler, TinkerError>
+  readonly weights: (lane: AdaptiveLimiter.Lane) => Weights
+  readonly limited: (sampler: Sampler, lane: AdaptiveLimiter.Lane) => Effect.Effect<Sampler>
+}
+
+export interface RunState<EE, ER> extends Samplers {
   readonly settings: Resolved["run"]
   readonly evaluators: ReadonlyArray<Evaluator<EE, ER>>
   /** Iterations of the whole run; `Infinity` where it has no end. */
@@ -110,10 +121,6 @@ export interface RunState<EE, ER> {
   /** Whether it was resumed from the checkpoint that ended it. */
   readonly isComplete: boolean
   readonly client: TrainingClient
-  readonly sampler: RcRef.RcRef<Sampler, TinkerError>
-  readonly weights: (lane: Lane) => Weights
-  /** A sampler whose requests wait for their turn and are paid for. */
-  readonly limited: (sampler: Sampler, lane: Lane) => Effect.Effect<Sampler>
   readonly budget: Budget
   readonly ledger: Ledger
   /** Measurements since the run was opened. */
@@ -130,6 +137,46 @@ export interface RunState<EE, ER> {
 
 export const update = <EE, ER>({ status }: RunState<EE, ER>, change: Partial<Status>) =>
   Ref.update(status, (status) => ({ ...status, ...change }))
+
+/** Longer than the groups of one iteration take. */
+const workerWeightsTtl = "1 day"
+
+/** Workers load weights by their path: where groups are rolled out elsewhere, every sampler's weights are saved. */
+const savedSampler = Effect.fnUntraced(function*(client: TrainingClient, steps: number) {
+  const tinker = yield* Tinker
+  const name = `workers-${String(steps).padStart(6, "0")}`
+  const saved = yield* client.saveWeightsForSampler(name, { ttl: workerWeightsTtl })
+  const { path } = yield* saved.await
+  return yield* tinker.createSamplingClient({ modelPath: path })
+})
+
+interface Sampled extends Pick<RunState<never, never>, "budget" | "client" | "status"> {
+  readonly model: string
+}
+
+export const makeSamplers = Effect.fnUntraced(function*({ budget, client, model, status }: Sampled) {
+  const executor = yield* Executor.Executor
+  const sampler = yield* RcRef.make({
+    acquire: Effect.gen(function*() {
+      const { steps: step } = yield* Ref.get(status)
+      const weights = executor === undefined ? client.saveWeightsAndGetSamplingClient : savedSampler(client, step)
+      return { client: yield* weights, step }
+    }),
+    idleTimeToLive: Duration.infinity
+  })
+  // Metered around the limiter: a request that waits for tokens may wait for ever, and must not hold a permit meanwhile.
+  const limited = ({ client, step }: Sampler, lane: AdaptiveLimiter.Lane) =>
+    Effect.map(AdaptiveLimiter.limit(client, lane), (limited) => ({ client: budget.meter(limited, model), step }))
+  const samplers: Samplers = {
+    sampler,
+    limited,
+    weights: (lane) => ({
+      sampler: Effect.flatMap(RcRef.get(sampler), (sampler) => limited(sampler, lane)),
+      training: { info: client.info, forward: budget.meterForward(client.forward) }
+    })
+  }
+  return samplers
+})
 
 /** An optimizer step is about to be submitted: samplers from now on are newer. */
 export const stepping = <EE, ER>({ sampler, status }: RunState<EE, ER>) =>
@@ -165,6 +212,12 @@ export const saveDue = <EE, ER>(
   if (done >= iterations) return undefined
   return isEvery(saveEvery) ? "periodic" : isEvery(rollingSaveEvery) ? "rolling" : undefined
 }
+
+/** Whether an evaluation is due before an iteration; the one after the last iteration belongs to the run's end. */
+export const evaluationDue = <EE, ER>(
+  { evaluators, iterations, settings: { evalEvery } }: RunState<EE, ER>,
+  iteration: number
+) => evaluators.length > 0 && evalEvery > 0 && iteration < iterations && iteration % evalEvery === 0
 
 /** Saves the weights where the run stands, records the checkpoint and gives its path. */
 export const save = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>, kind: Checkpoints.Kind) {
