@@ -1,7 +1,8 @@
 /**
- * The program of a reinforcement learning run: in each iteration, groups are sampled as the schedule of its pace commands, credited, and
- * trained on. An update is made once all its groups have ended, or, when streaming, credited part by part, with its passes submitted while
- * the rest of its groups are still being sampled: gradients add up, so that it is the update of the whole batch up to the order of its sums.
+ * The program of a reinforcement learning run: in each iteration, groups are sampled as the schedule of its pace commands, credited, trained
+ * on, and recorded with their numbers. An update is made once all its groups have ended, or, when streaming, credited part by part, with its
+ * passes submitted while the rest of its groups are still being sampled: gradients add up, so that it is the update of the whole batch up to
+ * the order of its sums.
  */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -11,19 +12,27 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Weights } from "../backend/Weights.ts"
+import * as Adam from "../learn/Adam.ts"
 import type { GroupCredit } from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
 import type { Json } from "../records/Json.ts"
+import type * as RunRecord from "../records/RunRecord.ts"
 import type { RunError, RunStore } from "../records/RunStore.ts"
+import * as TurnIndices from "../records/TurnIndices.ts"
+import * as GroupResult from "../rollout/GroupResult.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
 import type * as Pass from "../run/Pass.ts"
 import * as Program from "../run/Program.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
-import * as Learning from "./Learning.ts"
+import * as CreditNeeds from "./CreditNeeds.ts"
+import * as PostUpdate from "./metrics/PostUpdate.ts"
+import * as StepMetrics from "./metrics/StepMetrics.ts"
+import * as TrainedTokens from "./metrics/TrainedTokens.ts"
 import type * as RlOptions from "./RlOptions.ts"
+import * as Ages from "./schedule/Ages.ts"
 import * as Dispatch from "./schedule/Dispatch.ts"
 import * as Dispatcher from "./schedule/Dispatcher.ts"
-import type { TooManyDropped } from "./TooManyDropped.ts"
+import { TooManyDropped } from "./TooManyDropped.ts"
 
 export type Error = TinkerError | RunError | RolloutError | InvalidOption | TooManyDropped
 
@@ -33,12 +42,219 @@ export interface Cursor extends Schema.Schema.Type<typeof Cursor> {}
 
 const start: Cursor = { iteration: 0, groups: Dispatch.start.settled, credit: null }
 
+/** The datums of one optimizer step. */
+export type Substep = Arr.NonEmptyReadonlyArray<TrainingDatum>
+
+/** Where part `index` of `count` things in `parts` parts begins: trunc(i·n/k). */
+const boundary = (index: number, count: number, parts: number) => Math.trunc((index * count) / parts)
+
+/** Splits the groups that have datums by group, so that a group's better and worse members meet in one update. */
+export const split = (groups: ReadonlyArray<GroupCredit>, count: number): ReadonlyArray<Substep> => {
+  const credited = groups.filter(({ data }) => data.length > 0)
+  const parts = Math.min(count, credited.length)
+  const start = (index: number) => boundary(index, credited.length, parts)
+  return Array.from({ length: parts }).flatMap((_, index) => {
+    const part = credited.slice(start(index), start(index + 1)).flatMap(({ data }) => data)
+    return Arr.isReadonlyArrayNonEmpty(part) ? [part] : []
+  })
+}
+
+/** Groups in the order in which they are credited, those that were set aside, and the seconds that sampling them took. */
+interface Sampled {
+  readonly iteration: number
+  readonly groups: ReadonlyArray<Dispatcher.Group>
+  readonly aside: ReadonlyArray<Dispatcher.Aside>
+  readonly seconds: number
+}
+
+/** What an iteration learned from, for its report. */
+interface Learned extends Sampled {
+  readonly credits: ReadonlyArray<GroupCredit>
+  /** The groups' datums of each update. */
+  readonly updates: ReadonlyArray<ReadonlyArray<TrainingDatum>>
+  /** The datums of earlier iterations in each update; absent where there are none. */
+  readonly replayed?: ReadonlyArray<ReadonlyArray<TrainingDatum>>
+  readonly metrics: Readonly<Record<string, number>>
+}
+
+/** What the credit remembers from iteration to iteration. */
+type Memory = Ref.Ref<Json>
+
+type Options<E, R, CE, CR> = RlOptions.Resolved<E, R, CE, CR>
+
+const rateOf = <E, R, CE, CR>({ dataset, learningRate }: Options<E, R, CE, CR>, iteration: number) =>
+  learningRate.at({ iteration, iterations: dataset.length })
+
+/** The settings of the iteration's optimizer steps. */
+const adam = <E, R, CE, CR>(options: Options<E, R, CE, CR>, iteration: number) =>
+  Adam.params(options.adam, rateOf(options, iteration))
+
+/** The results of those groups that have ended. */
+const resultsOf = (
+  groups: ReadonlyArray<{ readonly result?: GroupResult.GroupResult }>
+): ReadonlyArray<GroupResult.GroupResult> => groups.flatMap(({ result }) => result ?? [])
+
+/** The error of an iteration that lost more than a share of its members; undefined where it did not. */
+const tooManyDropped = (
+  results: ReadonlyArray<GroupResult.GroupResult>,
+  { iteration, maxDroppedShare }: Pick<TooManyDropped, "iteration" | "maxDroppedShare">
+): TooManyDropped | undefined => {
+  const lost = results.flatMap(GroupResult.lost)
+  const started = results.reduce((count, result) => count + GroupResult.sizeOf(result), 0)
+  if (lost.length === 0 || lost.length / started <= maxDroppedShare) return undefined
+  const reasons = [...new Set(lost.map(({ failure }) => failure))].map((reason) => {
+    const all = lost.filter(({ failure }) => failure === reason)
+    return { reason, count: all.length, example: all[0]?.message ?? "" }
+  })
+  return new TooManyDropped({
+    iteration,
+    dropped: lost.length,
+    started,
+    maxDroppedShare,
+    reasons: reasons.toSorted((left, right) => right.count - left.count)
+  })
+}
+
+/** Fails where more members were lost than allowed, and where the first iteration reports no metric that the credit compares. */
+const checkResults = <E, R, CE, CR>(
+  { credit, maxDroppedShare }: Options<E, R, CE, CR>,
+  { aside, groups, iteration }: Pick<Sampled, "aside" | "groups" | "iteration">
+): Effect.Effect<void, TooManyDropped | InvalidOption> => {
+  const results = [...resultsOf(groups), ...resultsOf(aside)]
+  const tooMany = tooManyDropped(results, { iteration, maxDroppedShare })
+  if (tooMany !== undefined) return Effect.fail(tooMany)
+  if (iteration > 0) return Effect.void
+  return Effect.andThen(CreditNeeds.checkMembers(credit, results), CreditNeeds.checkComponents(credit, results))
+}
+
+const isTrained = ({ inputs }: TrainingDatum) => inputs.mask.some((trained) => trained > 0)
+
+/** Groups without their data where no token of any may be trained on: a step would change nothing but the optimizer. */
+const trainable = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> =>
+  groups.some(({ data }) => data.some(isTrained))
+    ? groups
+    : groups.map((group) => ({ reason: "no token may be trained on", ...group, data: [] }))
+
+/** Credits groups together; the credit remembers them. */
+const credit = Effect.fnUntraced(function*<E, R, CE, CR>(
+  options: Options<E, R, CE, CR>,
+  groups: ReadonlyArray<Dispatcher.Group>,
+  memory: Memory,
+  weights: Weights
+) {
+  const assigned = yield* options.credit.assign(resultsOf(groups), yield* Ref.get(memory), weights)
+  yield* Ref.set(memory, assigned.memory)
+  const { metrics, replayed = [] } = assigned
+  return { credits: trainable(assigned.groups), replayed, metrics }
+})
+
+const trainedTokens = ({ inputs: { mask } }: TrainingDatum) =>
+  mask.reduce((count, trained) => trained > 0 ? count + 1 : count, 0)
+
+/** The record of what each update trains on, and of how old its groups are where they need not be of the iteration. */
+const credited = <E, R, CE, CR>(options: Options<E, R, CE, CR>, learned: Learned): Program.Note => {
+  const { credits, iteration, replayed, updates } = learned
+  const creditOf = ({ advantagesG, reason, result, verdict }: GroupCredit) => ({
+    key: result.key,
+    verdict,
+    ...(reason === undefined ? {} : { reason }),
+    advantages: Array.from(advantagesG)
+  })
+  const placed = (credit: GroupCredit) => ({ ...creditOf(credit), iteration: credit.result.iteration })
+  const entry: RunRecord.Entry = {
+    _tag: "Credited",
+    iteration,
+    groups: Dispatcher.isPlain(options) ? credits.map(creditOf) : Ages.annotate(credits.map(placed), learned),
+    datums: (replayed === undefined ? updates : joined(updates, replayed)).flatMap((data, update) =>
+      data.map((datum) => ({
+        group: datum.origin.group,
+        ...(datum.origin.iteration !== iteration && { iteration: datum.origin.iteration }),
+        member: datum.origin.member,
+        ...(datum.origin.segment > 0 && { segment: datum.origin.segment }),
+        ...TurnIndices.encode(datum.origin.turns),
+        length: datum.modelInput.length,
+        trained: trainedTokens(datum),
+        update
+      }))
+    )
+  }
+  return { entry }
+}
+
+/** The numbers of an iteration. */
+const report = <E, R, CE, CR>(
+  options: Options<E, R, CE, CR>,
+  learned: Learned,
+  outputs: ReadonlyArray<Program.UpdateOutput>
+): Omit<Program.Report<never>, "cursor"> => {
+  const { aside, credits, groups, iteration, metrics, replayed, seconds, updates } = learned
+  const data = updates.flat()
+  const discarded = resultsOf(aside)
+  const rolledOut = StepMetrics.rollouts([...resultsOf(groups), ...discarded])
+  const logprobsOf = Program.logprobs(outputs)
+  const payload = TrainedTokens.encode(data, logprobsOf, iteration)
+  return {
+    metrics: {
+      "progress/batch": iteration,
+      "optim/lr": rateOf(options, iteration),
+      ...rolledOut,
+      ...StepMetrics.trained(credits, discarded),
+      ...StepMetrics.learning(data, logprobsOf, options.loss),
+      ...(replayed === undefined ? {} : { "optim/replayed_datums": replayed.flat().length }),
+      ...metrics,
+      ...StepMetrics.updates(outputs),
+      "time/sampling": seconds,
+      ...(options.pace.name === "synchronous" ? {} : Ages.measure(learned, options.pace.maxStepsOffPolicy))
+    },
+    reward: StepMetrics.reward(rolledOut),
+    ...(payload === undefined ? {} : { payload })
+  }
+}
+
+/** Datums of earlier iterations, spread over the updates in turn; an update of their own where there is none. */
+const spread = (replayed: ReadonlyArray<TrainingDatum>, updates: number) =>
+  Array.from(
+    { length: Math.max(updates, 1) },
+    (_, update) => replayed.filter((_, index) => index % Math.max(updates, 1) === update)
+  )
+
+/** The groups' datums of each update, then those of earlier iterations. */
+const joined = (updates: Learned["updates"], replayed: Learned["updates"]): Learned["updates"] =>
+  replayed.map((data, update) => [...updates[update] ?? [], ...data])
+
+/** Credits a whole batch and forms its updates of the weights. */
+const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
+  options: Options<E, R, CE, CR>,
+  weights: Weights,
+  sampled: Sampled,
+  memory: Memory
+) {
+  yield* checkResults(options, sampled)
+  const { credits, metrics, replayed } = yield* credit(options, sampled.groups, memory, weights)
+  const updates = split(credits, options.substeps)
+  const earlier = replayed.length === 0 ? undefined : spread(replayed, updates.length)
+  const data = earlier === undefined ? updates : joined(updates, earlier).filter(Arr.isReadonlyArrayNonEmpty)
+  const passes = yield* options.loss.passes(data, weights)
+  const learned: Learned = {
+    ...sampled,
+    credits,
+    updates,
+    metrics,
+    ...(earlier !== undefined && { replayed: earlier })
+  }
+  const iteration: Pick<Program.Iteration<never, TinkerError>, "updates" | "measure"> = {
+    updates: Arr.map(passes, (pass) => Program.update([pass], adam(options, sampled.iteration))),
+    measure: options.kl.postUpdate ? PostUpdate.measure(updates.flat()) : undefined
+  }
+  return { learned, iteration }
+})
+
 /** A run in progress. */
 export interface Running<E, R, CE, CR> {
   readonly options: RlOptions.Resolved<E, R, CE, CR>
   readonly weights: Weights
   readonly dispatcher: Dispatcher.Dispatcher<E, R>
-  readonly memory: Learning.Memory
+  readonly memory: Memory
 }
 
 /** The program, by the rules of its pace unless others are given. */
@@ -94,17 +310,17 @@ const whole = <E, R, CE, CR>(running: Running<E, R, CE, CR>, iteration: number) 
 
 const update = Effect.fnUntraced(function*<E, R, CE, CR>(
   { dispatcher, memory, options, weights }: Running<E, R, CE, CR>,
-  { position: groups, ...sampled }: Learning.Sampled & Dispatcher.Taken
+  { position: groups, ...sampled }: Sampled & Dispatcher.Taken
 ): Effect.fn.Return<ReadonlyArray<Element<TinkerError, never>>, CE | Error, CR> {
-  const { iteration, learned } = yield* Learning.learn(options, weights, sampled, memory)
-  yield* dispatcher.remember(sampled.iteration, Learning.resultsOf(sampled.groups))
+  const { iteration, learned } = yield* learn(options, weights, sampled, memory)
+  yield* dispatcher.remember(sampled.iteration, resultsOf(sampled.groups))
   const cursor = { iteration: sampled.iteration + 1, groups, credit: yield* Ref.get(memory) }
   return [
-    Program.progress(...(yield* dispatcher.begun), Learning.credited(options, learned)),
+    Program.progress(...(yield* dispatcher.begun), credited(options, learned)),
     {
       _tag: "Iteration",
       ...iteration,
-      report: (outputs) => ({ cursor, ...Learning.report(options, learned, outputs) })
+      report: (outputs) => ({ cursor, ...report(options, learned, outputs) })
     }
   ]
 })
@@ -172,7 +388,7 @@ const inParts = (perStep: number) => <E, R, CE, CR>(running: Running<E, R, CE, C
     const made: Array<Minibatch> = []
     let position = Dispatch.start.settled
     let notes: ReadonlyArray<Program.Note> = []
-    let learned: Learning.Learned = {
+    let learned: Learned = {
       iteration,
       groups: [],
       aside: [],
@@ -201,14 +417,14 @@ const inParts = (perStep: number) => <E, R, CE, CR>(running: Running<E, R, CE, C
         metrics: meanMetrics(made)
       }
       notes = yield* dispatcher.begun
-      yield* Learning.checkResults(options, learned)
+      yield* checkResults(options, learned)
     })
 
     /** A part has its share of a whole update, or less where that is complete before: parts depend on the number of groups alone. */
     const pass = Effect.fnUntraced(function*(substep: number, part: number) {
-      const start = (part: number) => Learning.boundary(part, dispatcher.whole(), parts)
+      const start = (part: number) => boundary(part, dispatcher.whole(), parts)
       const groups = yield* take(start(part + 1) - start(part))
-      const minibatch = { substep, groups, ...(yield* Learning.credit(options, groups, memory, weights)) }
+      const minibatch = { substep, groups, ...(yield* credit(options, groups, memory, weights)) }
       made.push(minibatch)
       if (part === parts - 1) yield* end
       const data = [...dataOf(minibatch), ...minibatch.replayed]
@@ -225,13 +441,13 @@ const inParts = (perStep: number) => <E, R, CE, CR>(running: Running<E, R, CE, C
       _tag: "Iteration",
       updates: Array.from({ length: options.substeps }, (_, substep) => ({
         passes: passes(substep),
-        adam: Learning.adam(options, iteration),
+        adam: adam(options, iteration),
         tokens: undefined
       })),
       report: (outputs) => ({
         cursor: { iteration: iteration + 1, groups: position, credit: Ref.getUnsafe(memory) },
-        ...Learning.report(options, learned, outputs),
-        notes: [...notes, Learning.credited(options, learned)]
+        ...report(options, learned, outputs),
+        notes: [...notes, credited(options, learned)]
       })
     }
     return Stream.make(Program.progress(...begun), update)

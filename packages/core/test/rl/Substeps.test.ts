@@ -1,7 +1,7 @@
 import type { Credit } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import type { TrainingData } from "@effect-rl/core/program"
-import * as Learning from "@effect-rl/core/rl/Learning"
+import * as Training from "@effect-rl/core/rl/Training"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Golden from "../learn/Golden.ts"
@@ -27,16 +27,16 @@ const creditsOf = (groups: number): ReadonlyArray<Credit.GroupCredit> =>
     data: [datumOf(groupIndex, 0), datumOf(groupIndex, 1)]
   }))
 
-const groupsOf = (parts: ReadonlyArray<Learning.Substep>) =>
+const groupsOf = (parts: ReadonlyArray<Training.Substep>) =>
   parts.map((part) => [...new Set(part.map(({ origin }) => Number(origin.group)))])
 
-describe("Learning.split", () => {
+describe("Training.split", () => {
   const split = Golden.splits.flatMap((recorded) =>
     "parts" in recorded.expect ? [{ ...recorded, ...recorded.expect }] : []
   )
 
   it.each(split)("puts boundaries where tinker-cookbook puts them, but between groups ($id)", ({ input, parts }) => {
-    assert.deepStrictEqual(groupsOf(Learning.split(creditsOf(input.length), input.num_splits)), parts)
+    assert.deepStrictEqual(groupsOf(Training.split(creditsOf(input.length), input.num_splits)), parts)
   })
 
   const Split = Schema.Struct({
@@ -48,7 +48,7 @@ describe("Learning.split", () => {
   const ofTraining = TrainingVectors.lines("supervised.jsonl").filter((line) => Schema.is(Split)(line))
 
   it.each(ofTraining)("puts boundaries where tinker-cookbook 0.6.1 puts them ($id)", ({ input, output }) => {
-    assert.deepStrictEqual(groupsOf(Learning.split(creditsOf(input.length), input.parts)), output.parts)
+    assert.deepStrictEqual(groupsOf(Training.split(creditsOf(input.length), input.parts)), output.parts)
   })
 
   it("reads all recorded splits", () => assert.lengthOf(ofTraining, 5))
@@ -61,18 +61,18 @@ describe("Learning.split", () => {
     assert.isDefined(first)
     assert.isDefined(second)
     assert.isDefined(third)
-    assert.deepStrictEqual(groupsOf(Learning.split([first, second, third], 2)), [[1], [2]])
+    assert.deepStrictEqual(groupsOf(Training.split([first, second, third], 2)), [[1], [2]])
   })
 
   it("keeps a group's datums together, in order", () => {
     const groups = creditsOf(5)
-    const parts = Learning.split(groups, 2)
+    const parts = Training.split(groups, 2)
     assert.deepStrictEqual(parts.map(({ length }) => length), [4, 6])
     assert.deepStrictEqual(parts.flat(), groups.flatMap(({ data }) => data))
   })
 
   it("makes no more substeps than there are groups", () => {
-    assert.deepStrictEqual(groupsOf(Learning.split(creditsOf(2), 8)), [[0], [1]])
-    assert.deepStrictEqual(Learning.split([], 2), [])
+    assert.deepStrictEqual(groupsOf(Training.split(creditsOf(2), 8)), [[0], [1]])
+    assert.deepStrictEqual(Training.split([], 2), [])
   })
 })

@@ -143,7 +143,7 @@ const reasonOf = (line: unknown): string | undefined => {
   if (isOutside(line)) {
     return "a schedule of another name, or a step that no run reaches: schedules are functions of a run's iterations"
   }
-  return isSplit(line) ? "compared with Learning.split" : undefined
+  return isSplit(line) ? "compared with Training.split" : undefined
 }
 
 /** What tinker-cookbook at commit `9dfcc3a` calls the kinds. */
