@@ -1,8 +1,12 @@
-/** One environment and one policy, turn by turn until done or at a limit. */
+/**
+ * One environment and one policy, turn by turn until done or at a limit. What they return is checked: types do not cover code in JavaScript,
+ * or data from outside.
+ */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import type * as Types from "effect/Types"
 import type * as Env from "../env/Env.ts"
 import * as Limits from "../env/Limits.ts"
@@ -11,13 +15,12 @@ import type * as StopReason from "../env/StopReason.ts"
 import type * as Trajectory from "../env/Trajectory.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as Policy from "../policy/Policy.ts"
-import * as Key from "../records/Key.ts"
+import type * as Key from "../records/Key.ts"
 import * as Score from "../records/Score.ts"
+import * as Check from "../settings/Check.ts"
 import type { Failure } from "./FailurePolicy.ts"
-import * as Given from "./Given.ts"
 import type { Hooks, State } from "./Hooks.ts"
-import { type Reason, RolloutError, StepTimedOut, TurnTimedOut, Unsupported } from "./RolloutError.ts"
-import * as TimeLimit from "./TimeLimit.ts"
+import { type Reason, RolloutError, StepTimedOut, TurnTimedOut, Unsupported, Violation } from "./RolloutError.ts"
 
 export interface Options<out E = never, out R = never> {
   /** Limits of the caller; the environment's own apply where they are tighter. Unlimited unless given. */
@@ -58,11 +61,138 @@ const stepFailed = <E>(error: E) => ({ _tag: "StepFailed", error }) as const
 const policyFailed = <E>(error: E) => ({ _tag: "PolicyFailed", error }) as const
 const hookFailed = <E>(error: E) => ({ _tag: "HookFailed", error }) as const
 
+/** Fails an effect that takes longer as `TimedOut`, with an error that names the limit; without a limit the effect is unchanged. */
+export const within = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  limit: Duration.Input | undefined,
+  late: (limit: string) => RolloutError
+): Effect.Effect<A, E | { readonly _tag: "TimedOut"; readonly error: RolloutError }, R> =>
+  limit === undefined ? effect : Effect.timeoutOrElse(effect, {
+    duration: limit,
+    orElse: () =>
+      Effect.fail({ _tag: "TimedOut", error: late(Duration.format(Duration.fromInputUnsafe(limit))) } as const)
+  })
+
 const errorOf = ({ group, member }: Key.MemberKey, reason: Reason) => new RolloutError({ group, member, reason })
+
+const violation = (key: Key.MemberKey, field: string, found: unknown, expected: string) =>
+  new RolloutError({
+    group: key.group,
+    member: key.member,
+    reason: new Violation({ field, found: String(found), expected })
+  })
+
+const wrongTag = (key: Key.MemberKey, field: string, given: unknown, tag: string, other: string = tag) => {
+  if (Predicate.isTagged(given, tag) || Predicate.isTagged(given, other)) return undefined
+  const found = Predicate.isObject(given) ? given["_tag"] : given
+  return violation(key, `${field}._tag`, found, tag === other ? tag : `${tag} or ${other}`)
+}
+
+/** The advantages of larger rewards do not fit into 32-bit floats. */
+const largestReward = 1e30
+
+/** A reward, and the score behind it. */
+interface Judged {
+  readonly reward: number
+  readonly score?: Score.Score
+}
+
+/** The first number of a judgement that is not valid: its field, its value and what was expected. */
+export const invalidNumber = ({ reward, score }: Judged) => {
+  if (!Number.isFinite(reward)) return { field: "reward", found: reward, expected: "a finite number" }
+  if (Math.abs(reward) > largestReward) {
+    return { field: "reward", found: reward, expected: "a number from -1e30 to 1e30" }
+  }
+  if (score === undefined) return undefined
+  const { parts = {}, value } = score
+  const [name, found] =
+    [["value", value] as const, ...Object.entries(parts).map(([name, part]) => [`parts.${name}`, part] as const)].find((
+      [, found]
+    ) => !Number.isFinite(found)) ?? []
+  return name === undefined ? undefined : { field: `score.${name}`, found, expected: "a finite number" }
+}
+
+const wrongNumber = (key: Key.MemberKey, field: string, judged: Judged) => {
+  const invalid = invalidNumber(judged)
+  return invalid && violation(key, `${field}.${invalid.field}`, invalid.found, invalid.expected)
+}
+
+const noTokens = (key: Key.MemberKey, field: string, { input }: Env.Prompt) =>
+  input.length > 0 ? undefined : violation(key, `${field}.input`, "0 tokens", "at least 1")
+
+const wrongBranch = (key: Key.MemberKey, field: string, { branch }: Env.Prompt, turns: number) =>
+  branch === undefined || (Number.isInteger(branch.after) && branch.after >= -1 && branch.after < turns)
+    ? undefined
+    : violation(key, `${field}.branch.after`, branch.after, `a turn before it, from -1 to ${turns - 1}`)
+
+const wrongMaxTokens = (key: Key.MemberKey, field: string, { maxTokens }: Env.Prompt) =>
+  maxTokens === undefined || (Number.isSafeInteger(maxTokens) && maxTokens >= 1)
+    ? undefined
+    : violation(key, `${field}.maxTokens`, maxTokens, "a whole number from 1 on")
+
+/** A prompt that is shown after so many turns. */
+const wrongPrompt = (key: Key.MemberKey, field: string, given: Env.Prompt, turns: number) =>
+  wrongTag(key, field, given, "Prompt") ?? noTokens(key, field, given) ?? wrongMaxTokens(key, field, given)
+    ?? wrongBranch(key, field, given, turns)
+
+const wrongInitial = (key: Key.MemberKey, given: Env.Prompt | Env.Overflow) =>
+  wrongTag(key, "initialObservation", given, "Prompt", "Overflow")
+    ?? (given._tag === "Overflow"
+      ? wrongNumber(key, "initialObservation", given)
+      : wrongPrompt(key, "initialObservation", given, 0))
+
+const wrongToolCalls = (key: Key.MemberKey, { toolCalls }: Env.Step, left: number | undefined) => {
+  if (
+    toolCalls === undefined || (Number.isSafeInteger(toolCalls) && toolCalls >= 0 && toolCalls <= (left ?? toolCalls))
+  ) {
+    return undefined
+  }
+  const most = left === undefined ? "from 0 on" : `from 0 to the ${left} that were left`
+  return violation(key, "step.toolCalls", toolCalls, `a whole number ${most}`)
+}
+
+/** What a step may do, and how many turns the episode has had with it. */
+interface Taken {
+  readonly toolCallsLeft: number | undefined
+  readonly turns: number
+}
+
+const wrongStep = (key: Key.MemberKey, given: Env.Step, { toolCallsLeft, turns }: Taken) =>
+  wrongTag(key, "step", given, "Continue", "Done")
+    ?? wrongNumber(key, "step", given)
+    ?? wrongToolCalls(key, given, toolCallsLeft)
+    ?? (given._tag === "Continue" ? wrongPrompt(key, "step.observation", given.observation, turns) : undefined)
+
+/** The first position whose value is not finite, or −1. A loop, because a callback would allocate a number for each token. */
+const firstNotFinite = (values: Float32Array) => {
+  for (let index = 0; index < values.length; index++) if (!Number.isFinite(values[index])) return index
+  return -1
+}
+
+const wrongAction = (
+  key: Key.MemberKey,
+  { logprobs, tokens }: Sampling.SampledTokens,
+  maxTokens: number | undefined
+) => {
+  if (tokens.length !== logprobs.length) {
+    return violation(key, "logprobs", `${logprobs.length} values`, `one per token (${tokens.length})`)
+  }
+  const at = firstNotFinite(logprobs)
+  if (at !== -1) return violation(key, `logprobs[${at}]`, logprobs[at], "a finite number")
+  return maxTokens === undefined || tokens.length <= maxTokens
+    ? undefined
+    : violation(key, "tokens", `${tokens.length} tokens`, `at most the ${maxTokens} that were asked for`)
+}
+
+/** The limits of an environment. */
+const wrongLimits = (key: Key.MemberKey, limits: Limits.Limits) => {
+  const invalid = Check.broken(Limits.checks(limits, "limits."))
+  return invalid && violation(key, invalid.field, invalid.found, invalid.expected)
+}
 
 /** The environment's answer, within its time limit. */
 const answered = <A, E, R, PE, PR>({ key, limits, progress }: Episode<E, R, PE, PR>, answer: Effect.Effect<A, E, R>) =>
-  TimeLimit.within(
+  within(
     Effect.mapError(answer, stepFailed),
     limits.stepTimeout,
     (limit) => errorOf(key, new StepTimedOut({ turn: progress.transitions.length, limit }))
@@ -70,7 +200,7 @@ const answered = <A, E, R, PE, PR>({ key, limits, progress }: Episode<E, R, PE, 
 
 /** The tokens that the policy samples, within its time limit. */
 const sampled = <E, R, PE, PR>({ key, limits, policy }: Episode<E, R, PE, PR>, request: Policy.Request) =>
-  TimeLimit.within(
+  within(
     Effect.mapError(policy.act(request), policyFailed),
     limits.turnTimeout,
     (limit) => errorOf(key, new TurnTimedOut({ turn: request.key.turn, limit }))
@@ -108,7 +238,7 @@ const shown = Effect.fnUntraced(function*<E, R, PE, PR>(
     return yield* Effect.fail(stepFailed(errorOf(key, new Unsupported({ asked, missing: "inject" }))))
   }
   const prompt = yield* answered(episode, env.inject(messages))
-  const wrong = Given.wrongPrompt(key, "inject", prompt, episode.progress.transitions.length)
+  const wrong = wrongPrompt(key, "inject", prompt, episode.progress.transitions.length)
   return wrong === undefined ? prompt : yield* Effect.fail(stepFailed(wrong))
 })
 
@@ -174,8 +304,8 @@ const play = Effect.fnUntraced(function*<E, R, PE, PR>(
   const { transitions } = progress
   const clock = yield* Clock.Clock
   const initial = yield* answered(episode, env.initialObservation)
-  const wrongInitial = Given.wrongInitial(key, initial)
-  if (wrongInitial !== undefined) return yield* Effect.fail(stepFailed(wrongInitial))
+  const unusable = wrongInitial(key, initial)
+  if (unusable !== undefined) return yield* Effect.fail(stepFailed(unusable))
   if (initial._tag === "Overflow") {
     progress.stepReward = initial.reward
     const { stopReason: reason = "max_tokens" } = initial
@@ -203,16 +333,16 @@ const play = Effect.fnUntraced(function*<E, R, PE, PR>(
     const action = yield* sampled(episode, {
       prompt: observation.input,
       stop: observation.stop,
-      key: Key.turn(key, transitions.length),
+      key: { ...key, turn: transitions.length },
       ...(maxTokens !== undefined && { maxTokens })
     })
-    const wrongAction = Given.wrongAction(key, action, maxTokens)
-    if (wrongAction !== undefined) return yield* Effect.fail(policyFailed(wrongAction))
+    const refused = wrongAction(key, action, maxTokens)
+    if (refused !== undefined) return yield* Effect.fail(policyFailed(refused))
     const sampledAt = clock.currentTimeMillisUnsafe()
     const toolCallsLeft = limits.maxToolCalls === undefined ? undefined : limits.maxToolCalls - progress.toolCalls
     const step = yield* answered(episode, env.step(toolCallsLeft === undefined ? action : { ...action, toolCallsLeft }))
-    const wrongStep = Given.wrongStep(key, step, { toolCallsLeft, turns: transitions.length + 1 })
-    if (wrongStep !== undefined) return yield* Effect.fail(stepFailed(wrongStep))
+    const wrong = wrongStep(key, step, { toolCallsLeft, turns: transitions.length + 1 })
+    if (wrong !== undefined) return yield* Effect.fail(stepFailed(wrong))
     record(progress, observation, action, step, timesOf(began, sampledAt, clock.currentTimeMillisUnsafe()))
     if (step._tag === "Continue") {
       observation = step.observation
@@ -251,7 +381,7 @@ const bounds = <E, R>(env: Env.Env<E, R>, { limits }: Options<E, R>) => {
 }
 
 const misuse = <E, R>(env: Env.Env<E, R>, key: Key.MemberKey, limits: Limits.Limits) => {
-  const invalid = env.limits && Given.wrongLimits(key, env.limits)
+  const invalid = env.limits && wrongLimits(key, env.limits)
   if (invalid !== undefined) return invalid
   if (limits.maxToolCalls === undefined || env.countsToolCalls === true) return undefined
   return errorOf(key, new Unsupported({ asked: "limits.maxToolCalls", missing: "countsToolCalls" }))

@@ -21,11 +21,9 @@ import * as Setting from "../settings/Setting.ts"
 import * as Attempts from "./Attempts.ts"
 import * as Episode from "./Episode.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
-import * as Given from "./Given.ts"
 import type { FailureReport, GradingTime, Group, GroupResult, Skipped } from "./GroupResult.ts"
 import type { Hooks } from "./Hooks.ts"
 import { MemberTimedOut, type Reason, RolloutError, Violation } from "./RolloutError.ts"
-import * as TimeLimit from "./TimeLimit.ts"
 
 /** How long the rollout of one group may take, wherever it is rolled out. */
 export const DeadlineSettings = Schema.Struct({
@@ -103,13 +101,11 @@ const rewardsViolation = (rewards: ReadonlyArray<GroupReward>, count: number) =>
     const found = `${rewards.length} rewards`
     return new Violation({ field: "groupRewards", found, expected: `one per trajectory (${count})` })
   }
-  for (const [index, { reward, score }] of rewards.entries()) {
-    const at = `groupRewards[${index}]`
-    const expected = Given.expectedReward(reward)
-    if (expected !== undefined) return new Violation({ field: `${at}.reward`, found: String(reward), expected })
-    const [field, found] = score === undefined ? [] : Given.wrongNumber(score) ?? []
-    if (field === undefined) continue
-    return new Violation({ field: `${at}.score.${field}`, found: String(found), expected: "a finite number" })
+  for (const [index, reward] of rewards.entries()) {
+    const invalid = Episode.invalidNumber(reward)
+    if (invalid === undefined) continue
+    const { expected, field, found } = invalid
+    return new Violation({ field: `groupRewards[${index}].${field}`, found: String(found), expected })
   }
   return undefined
 }
@@ -207,7 +203,7 @@ const timedMember = <A, E, R, PE, PR, R2>(
 ) =>
   memberTimeout === undefined
     ? effect
-    : TimeLimit.within(
+    : Episode.within(
       Attempts.abandonable(effect, release, member),
       memberTimeout,
       (limit) => errorOf(builder, member, new MemberTimedOut({ limit }))

@@ -13,7 +13,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import type { Message } from "../../chat/Message.ts"
+import * as Message from "../../chat/Message.ts"
 import * as Branch from "../../env/Branch.ts"
 import * as Shown from "../../env/Shown.ts"
 import type { Trajectory, Transition } from "../../env/Trajectory.ts"
@@ -22,7 +22,6 @@ import * as Score from "../../records/Score.ts"
 import type * as GroupResult from "../GroupResult.ts"
 import * as Base64Array from "./Base64Array.ts"
 import * as EarlierLogs from "./EarlierLogs.ts"
-import * as MessageJson from "./MessageJson.ts"
 import * as PromptDelta from "./PromptDelta.ts"
 
 /** The text is not a rolled out group: it was cut or changed, or another version wrote it. */
@@ -93,11 +92,38 @@ const Task = Schema.Struct({
   reference: Schema.optionalKey(Schema.String)
 })
 
+const Part = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("thinking"), thinking: Schema.String }),
+  Schema.Struct({
+    type: Schema.Literal("image"),
+    data: Schema.Uint8ArrayFromBase64,
+    format: Schema.Literals(["png", "jpeg"]),
+    expectedTokens: Schema.optionalKey(Schema.Int)
+  })
+])
+
+/** Images are base64 text of their bytes. */
+const MessageJson = Schema.Struct({
+  role: Schema.String,
+  content: Schema.Union([Schema.String, Schema.Array(Part)]),
+  toolCalls: Schema.optionalKey(Schema.Array(Schema.Struct({
+    id: Schema.optionalKey(Schema.String),
+    function: Schema.Struct({ name: Schema.String, arguments: Schema.String })
+  }))),
+  unparsedToolCalls: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ rawText: Schema.String, error: Schema.String }))
+  ),
+  toolCallId: Schema.optionalKey(Schema.String),
+  name: Schema.optionalKey(Schema.String),
+  trainable: Schema.optionalKey(Schema.Boolean)
+})
+
 const ShownJson = Schema.Struct({
   /** How many messages of the group's first prompt come first. */
   shared: Schema.optionalKey(Schema.Int),
   kept: Schema.optionalKey(Schema.Int),
-  messages: Schema.optionalKey(Schema.Array(MessageJson.MessageJson))
+  messages: Schema.optionalKey(Schema.Array(MessageJson))
 })
 
 const Turn = Schema.Struct({
@@ -237,7 +263,16 @@ const encodeReported = (score: Score.Score | undefined, metrics: EnvMetric.Metri
   return isEmpty(own) ? undefined : encodeMetrics(own)
 }
 
-type Messages = ReadonlyArray<Message>
+type Messages = ReadonlyArray<Message.Message>
+
+/** Most messages are JSON already. */
+const encodeMessage = (message: Message.Message) =>
+  typeof message.content === "string" ? message : {
+    ...message,
+    content: Message.parts(message).map((part) =>
+      part.type === "image" ? { ...part, data: Base64Array.encode(part.data) } : part
+    )
+  }
 
 const encodeShown = ({ kept, messages }: Shown.Shown, first: Messages) => {
   const shared = Shown.sharedLength(first, messages)
@@ -245,7 +280,7 @@ const encodeShown = ({ kept, messages }: Shown.Shown, first: Messages) => {
   return {
     shared: shared === 0 ? undefined : shared,
     kept,
-    messages: own.length === 0 ? undefined : own.map(MessageJson.encode)
+    messages: own.length === 0 ? undefined : own.map(encodeMessage)
   }
 }
 
