@@ -1,9 +1,11 @@
-/** The settings that an algorithm of the literature stands for, as `Algorithm` in core has them for programs. */
-import { Setting } from "@effect-rl/core"
+/** The settings that an algorithm of the literature stands for, taken from `Algorithm` in core. */
+import { Algorithm, Setting } from "@effect-rl/core"
+import { NamedLoss } from "@effect-rl/core/losses"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import * as CreditSettings from "./CreditSettings.ts"
 
 /** The settings of a run on which an algorithm depends. */
 interface Size {
@@ -11,23 +13,35 @@ interface Size {
   readonly maxTokens: number
 }
 
-const grpo = { credit: "normalized", loss: "ppo", clipLow: 0.8, clipHigh: 1.2 }
-
-/** Settings by the name of the algorithm. The tokens over which DAPO lowers the reward of long responses are a fifth, as in its paper. */
+/** Algorithms by the name of their setting. */
 const algorithms = {
-  grpo: () => grpo,
-  dr_grpo: () => ({ ...grpo, credit: "centered" }),
-  rloo: () => ({ credit: "leave_one_out", loss: "importance_sampling" }),
-  dapo: ({ groupsPerBatch, maxTokens }: Size) => ({
-    ...grpo,
-    clipHigh: 1.28,
-    minInformative: groupsPerBatch,
-    overlongBuffer: Math.max(1, Math.floor(maxTokens / 5))
-  }),
-  gspo: () => ({ credit: "normalized", loss: "gspo" }),
-  cispo: () => ({ credit: "normalized", loss: "cispo" }),
-  reinforce_plus_plus: () => ({ ...grpo, credit: "reinforce_plus_plus" }),
-  max_rl: () => ({ credit: "max_rl", loss: "importance_sampling" })
+  grpo: () => Algorithm.grpo(),
+  dr_grpo: () => Algorithm.drGrpo(),
+  rloo: () => Algorithm.rloo(),
+  dapo: ({ groupsPerBatch: minInformative }: Size) => Algorithm.dapo({ minInformative }),
+  gspo: () => Algorithm.gspo(),
+  cispo: () => Algorithm.cispo(),
+  reinforce_plus_plus: () => Algorithm.reinforcePlusPlus(),
+  max_rl: () => Algorithm.maxRl()
+}
+
+type Name = keyof typeof algorithms
+
+/** DAPO lowers the reward of long responses over the last fifth of their tokens, as in its paper. */
+const overlongBuffer = (name: Name, { maxTokens }: Size) =>
+  name === "dapo" ? { overlongBuffer: Math.max(1, Math.floor(maxTokens / 5)) } : {}
+
+/** The settings that an algorithm stands for; the options of its loss only where that is the loss of the run. */
+const settingsOf = (name: Name, size: Size, given: object) => {
+  const { rollout: { dynamic } = {}, update: { credit, loss } } = algorithms[name](size)
+  const isOwnLoss = !("loss" in given) || given.loss === loss.name
+  return {
+    credit: CreditSettings.nameOf(credit),
+    loss: loss.name,
+    ...(isOwnLoss && NamedLoss.given(loss)),
+    ...dynamic,
+    ...overlongBuffer(name, size)
+  }
 }
 
 export const fields = {
@@ -57,6 +71,6 @@ export const applied = (given: unknown, settings: Setting.Struct): unknown => {
   )
   return Option.match(Option.all([named(given), sized({ ...defaults, ...given })]), {
     onNone: () => given,
-    onSome: ([{ algorithm }, size]) => ({ ...algorithms[algorithm](size), ...given })
+    onSome: ([{ algorithm }, size]) => ({ ...settingsOf(algorithm, size, given), ...given })
   })
 }

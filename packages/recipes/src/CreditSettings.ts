@@ -76,6 +76,12 @@ const rules = {
   )
 }
 
+const isSame = (left: AnyCredit, right: AnyCredit) =>
+  left.name === right.name && JSON.stringify(left.config) === JSON.stringify(right.config)
+
+/** The name of the rule that, without options of its own, is this credit; undefined where there is none. */
+export const nameOf = (credit: AnyCredit) => Struct.keys(rules).find((name) => isSame(rules[name].make({}), credit))
+
 export const fields = {
   credit: Setting.choice({
     choices: Struct.keys(rules),

@@ -50,13 +50,25 @@ describe("an algorithm on the command line", () => {
     }))
 
   it("gives way to settings that are given as well", () => {
-    assert.deepStrictEqual(applied({ algorithm: "grpo", clipHigh: 1.4 }), {
+    assert.deepStrictEqual(applied({ algorithm: "dapo", clipHigh: 1.4 }), {
       ...size,
-      algorithm: "grpo",
+      algorithm: "dapo",
       credit: "normalized",
       loss: "ppo",
-      clipLow: 0.8,
-      clipHigh: 1.4
+      clipHigh: 1.4,
+      minInformative: 16,
+      overlongBuffer: 4
+    })
+  })
+
+  it("leaves the options of its loss out where another loss is given", () => {
+    assert.deepStrictEqual(applied({ algorithm: "dapo", loss: "cispo" }), {
+      ...size,
+      algorithm: "dapo",
+      credit: "normalized",
+      loss: "cispo",
+      minInformative: 16,
+      overlongBuffer: 4
     })
   })
 

@@ -140,17 +140,30 @@ const wireNames: Partial<Record<OptionName, string>> = {
   clipHigh: "clip_high_threshold"
 }
 
+const optionsIn = (name: Name, config: Readonly<Record<string, unknown>>): Given => {
+  const given: { [K in OptionName]?: number } = {}
+  for (const option of optionsOf(name)) {
+    const value = config[option] ?? config[wireNames[option] ?? option]
+    if (typeof value === "number") given[option] = value
+  }
+  return given
+}
+
+/** The options of a loss that are not the defaults of its name. */
+export const given = (loss: NamedLoss): Given => {
+  const { config, name } = Objective.from(loss)
+  if (!isName(name)) return {}
+  const own = optionsIn(name, config)
+  const usual = optionsIn(name, Objective.from(make(name)).config)
+  return Struct.pick(own, Struct.keys(own).filter((option) => own[option] !== usual[option]))
+}
+
 /** The expression of a loss that a run recorded, where each token counts by itself; otherwise undefined. */
 export const perToken = (
   name: string,
   config: Readonly<Record<string, unknown>>
 ): LossExpression.LossExpression | undefined => {
   if (!isName(name)) return undefined
-  const given: { [K in OptionName]?: number } = {}
-  for (const option of optionsOf(name)) {
-    const value = config[option] ?? config[wireNames[option] ?? option]
-    if (typeof value === "number") given[option] = value
-  }
-  const loss = make(name, given)
+  const loss = make(name, optionsIn(name, config))
   return "scope" in loss && LossExpression.isPerToken(loss) ? loss : undefined
 }
