@@ -50,7 +50,7 @@ const program = Effect.gen(function*() {
   Report.write("algorithms", "Does every algorithm learn?", [
     `Where nothing else is said: tiny-64 on sums, ${iterations} iterations of ${groupsPerBatch} groups × ${groupSize} attempts, learning rate ${learningRate}, importance sampling, credit
 centred on the group. Before training 0.379 of the answers to the ${Sums.problems} held-out problems are right. Shares are of all seeds together, with
-Wilson's interval; other numbers are means. [The curves](../../docs/algorithms.md).`,
+Wilson's interval; other numbers are means. [The curves](algorithm-curves.md).`,
     Report.table(Figure.header, tables.flatMap(({ rows }) => rows))
   ])
 })
