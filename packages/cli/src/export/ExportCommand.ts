@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
+import * as DamagedGroups from "../rollouts/DamagedGroups.ts"
 import * as RunTokenizer from "../rollouts/RunTokenizer.ts"
 import * as Formats from "./Formats.ts"
 
@@ -59,4 +60,4 @@ export const exportRun = Command.make("export", flags, ({ format, out, run }) =>
     const reader = yield* RunDirectory.open(run)
     yield* write(reader, format, out)
     yield* Console.log(`written: ${out}`)
-  }).pipe(Effect.provide([NodeHttpClient.layerUndici, ModelTokenizers.layer])))
+  }).pipe(DamagedGroups.failing, Effect.provide([NodeHttpClient.layerUndici, ModelTokenizers.layer])))

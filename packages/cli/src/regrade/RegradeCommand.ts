@@ -10,6 +10,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import * as DamagedGroups from "../rollouts/DamagedGroups.ts"
 import * as Columns from "../terminal/Columns.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
@@ -102,7 +103,7 @@ export const regrade = Command.make(
   "regrade",
   flags,
   ({ json, rule, run }) =>
-    Effect.flatMap(RunDirectory.open(run), (reader) => regradeRun(reader, rule)).pipe(
+    DamagedGroups.failing(Effect.flatMap(RunDirectory.open(run), (reader) => regradeRun(reader, rule))).pipe(
       Effect.provide(Layer.provide(Output.layer({ json }), RunLog.layerNone))
     )
 )

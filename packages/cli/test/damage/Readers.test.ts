@@ -2,7 +2,7 @@
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
-import { Effect, Exit, FileSystem, Layer, Logger, Stream } from "effect"
+import { Cause, Effect, Exit, FileSystem, Layer, Logger, Runtime, Stream } from "effect"
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { run } from "../CommandLine.ts"
@@ -50,8 +50,9 @@ it.live(
       const chat = join(root, "chat.jsonl")
       for (const [command = "", ...others] of [["regrade"], ["export", page], ["export", chat, "--format", "chat"]]) {
         const { errors, exit, out } = yield* run(command, payloads, ...others)
-        assert.isTrue(Exit.isSuccess(exit), command)
+        assert.strictEqual(Exit.isFailure(exit) ? Runtime.getErrorExitCode(Cause.squash(exit.cause)) : 0, 3, command)
         assert.match([...errors, ...out].join("\n"), new RegExp(`group \\S+ is left out: .*${damage.source}`), command)
+        assert.match(errors.at(-1) ?? "", /^error: 1 damaged group is left out: 0\/\S+/, command)
       }
       const audited = yield* run("audit", payloads)
       assert.isTrue(Exit.isFailure(audited.exit))

@@ -1,4 +1,5 @@
 /** The rollouts of a recorded run with their trajectories, and what updates made of them. */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
@@ -65,11 +66,19 @@ export const load = Effect.fnUntraced(function*(run: Payloads, story: Story.Stor
   return loaded
 })
 
-/** Warns that a reader leaves the group out. */
-export const leaveOut = ({ damage, record }: DamagedGroup): Effect.Effect<void> =>
-  Effect.logWarning(`group ${GroupId.toString(record)} is left out: ${damage.message}`)
+/** What follows where a reader leaves a group out: a warning, unless something else is provided. */
+export const LeftOut = Context.Reference<(group: DamagedGroup) => Effect.Effect<void>>(
+  "@effect-rl/core/story/Rollouts/LeftOut",
+  {
+    defaultValue: () => ({ damage, record }) =>
+      Effect.logWarning(`group ${GroupId.toString(record)} is left out: ${damage.message}`)
+  }
+)
 
-/** Warns of groups that cannot be read, and gives the others. */
+/** Says that a reader leaves the group out. */
+export const leaveOut = (group: DamagedGroup): Effect.Effect<void> => Effect.flatMap(LeftOut, (say) => say(group))
+
+/** Says which groups cannot be read, and gives the others. */
 export const readable = ({ damaged, groups }: Loaded): Effect.Effect<ReadonlyArray<RecordedGroup>> =>
   Effect.as(Effect.forEach(damaged, leaveOut, { discard: true }), groups)
 
