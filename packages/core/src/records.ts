@@ -12,6 +12,8 @@ export * as Spent from "./records/Spent.ts"
 export * as Json from "./records/Json.ts"
 /** Searches recorded rollouts for signs that a policy exploits its reward or degenerates. */
 export * as Audit from "./report/Audit.ts"
+/** What has become of a run, in one word, one sentence and two numbers, with the history of each sign of its health. */
+export * as Diagnosis from "./report/Diagnosis.ts"
 /** Where two runs diverge: their differences in configuration, and the first record that differs. */
 export * as Divergence from "./report/Divergence.ts"
 /** Re-grading of a recorded run: what its curve and its training data would have been with other rewards, another rule of credit or fewer groups. */

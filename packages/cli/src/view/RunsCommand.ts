@@ -25,14 +25,15 @@ const flags = {
   )
 }
 
-const headings = ["run", "program", "state", "iterations", "reward", "held out", "tokens", "cost"]
+const headings = ["run", "program", "state", "verdict", "iterations", "reward", "held out", "tokens", "cost"]
 
 const cells = (
-  { dollars, done, iterations, program, reward, run, score, state, tokens }: Entry.RunLine
+  { dollars, done, iterations, program, reward, run, score, state, tokens, verdict }: Entry.RunLine
 ): ReadonlyArray<string> => [
   run,
   program,
   state,
+  verdict.kind,
   iterations === null ? String(done) : `${done}/${iterations}`,
   Quantity.fixed(reward ?? NaN, 3),
   Quantity.percent(score ?? NaN, 1),

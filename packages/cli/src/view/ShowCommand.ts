@@ -1,6 +1,6 @@
 /** `effect-rl show RUN`: a report on one run, a list of its rollouts, or one of them. */
-import { Health, RunStore } from "@effect-rl/core"
-import { Story } from "@effect-rl/core/records"
+import { RunStore } from "@effect-rl/core"
+import { Audit, Diagnosis, Story } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import { Runs, Status } from "@effect-rl/view"
 import * as Argument from "effect/cli/Argument"
@@ -10,6 +10,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
 import * as FinalReport from "../report/FinalReport.ts"
 import * as RunHistory from "../report/RunHistory.ts"
 import * as Transcripts from "../report/Transcripts.ts"
@@ -93,34 +94,59 @@ const rewardLine = ({ rewards }: RunHistory.RunHistory): ReadonlyArray<string> =
 
 const shownRewards = 60
 
-/** The metrics of health that have drifted since the first iterations, with advice. */
-const drifts = ({ story }: RunHistory.RunHistory): ReadonlyArray<string> => {
-  const drift = Health.drift(
-    Story.iterations(story).flatMap(({ updated }) => updated === undefined ? [] : [updated.metrics])
+/** Signs of health that stay outside of their range, with advice. */
+const concerns = ({ concerns }: Diagnosis.Diagnosis): ReadonlyArray<string> =>
+  concerns.map(({ outsideSince, sign: { advice = "", title }, values }) =>
+    `${title}: ${Quantity.fixed(values.at(-1)?.value ?? NaN, 3)}${
+      outsideSince === undefined ? "" : ` since iteration ${outsideSince + 1}`
+    }. ${advice}`
   )
-  return Health.concerns(drift).map(({ sign: { advice = "", title }, value }) =>
-    `${title}: ${Quantity.fixed(value, 2)}. ${advice}`
-  )
-}
+
+const levelStyle = (style: Style): Readonly<Record<Diagnosis.Level, (text: string) => string>> => ({
+  good: style.good,
+  look: style.warn,
+  bad: style.bad,
+  none: (text) => text
+})
+
+const verdict = ({ advice, level, sentence }: Diagnosis.Diagnosis, style: Style): ReadonlyArray<string> => [
+  `verdict     ${levelStyle(style)[level](Untrusted.show(sentence))}`,
+  ...(advice === undefined ? [] : [`            ${advice}.`])
+]
 
 const head = (
   run: string,
   { done, failures, forecast, health, iterations, model, program, spent, state, tokens, warnings }: Summary,
   history: RunHistory.RunHistory,
+  diagnosis: Diagnosis.Diagnosis,
   style: Style
 ) => [
   `${style.bold(Untrusted.show(run))}  ${Untrusted.show(program)}, ${Untrusted.show(model)}`,
+  ...verdict(diagnosis, style),
   `state       ${Untrusted.show(state)}`,
   `iterations  ${iterations === null ? done : `${done} of ${iterations}`}`,
   ...rewardLine(history),
   ...(health === "" ? [] : [`health      ${health}`]),
-  ...drifts(history).map((text) => style.warn(`drift       ${text}`)),
+  ...concerns(diagnosis).map((text) => style.warn(`look at     ${text}`)),
   `tokens      ${amounts(tokens)}`,
   ...spending(spent).map((text) => `spent       ${text}`),
   ...(forecast === null ? [] : [`forecast    about ${ForecastText.of(forecast)} in all`]),
   `failures    ${listed(failures) || "none"}`,
   ...warnings.map((text) => style.warn(`warning     ${Untrusted.show(text)}`))
 ]
+
+/** Groups whose transcripts are audited in about a second; of a larger run, `audit` tells. */
+const mostAudited = 2000
+
+const diagnose = Effect.fnUntraced(function*(
+  reader: RunStore.RunReader,
+  { story }: RunHistory.RunHistory,
+  isWritten: boolean
+) {
+  const groups = story.records.filter(({ _tag }) => _tag === "GroupRolledOut").length
+  if (groups > mostAudited) return Diagnosis.of(story, { isWritten })
+  return Diagnosis.of(story, { isWritten, findings: yield* Stream.runCollect(Audit.run(reader)) })
+})
 
 const report = Effect.fnUntraced(function*(reader: RunStore.RunReader) {
   const output = yield* Output
@@ -129,9 +155,21 @@ const report = Effect.fnUntraced(function*(reader: RunStore.RunReader) {
   const history = yield* RunHistory.read(reader)
   const told = summary(history.story, yield* Clock.currentTimeMillis, isWritten)
   const transcripts = yield* Transcripts.read(reader, history)
-  yield* output.lines([...head(run, told, history, output.style), ...FinalReport.lines(history, output.style)])
+  const diagnosis = yield* diagnose(reader, history, isWritten)
+  yield* output.lines([
+    ...head(run, told, history, diagnosis, output.style),
+    ...FinalReport.lines(history, output.style)
+  ])
   if (transcripts.length > 0) yield* output.lines(["", ...Transcripts.lines(transcripts, output.style)])
-  yield* output.record({ type: "run", run, ...told, ...FinalReport.record(history), transcripts })
+  const { doubts, kind, level, sentence } = diagnosis
+  yield* output.record({
+    type: "run",
+    run,
+    verdict: { kind, level, sentence, doubts },
+    ...told,
+    ...FinalReport.record(history),
+    transcripts
+  })
 })
 
 interface Asked extends RolloutFilter.Filter {

@@ -63,8 +63,8 @@ describe("effect-rl runs", () => {
     Effect.gen(function*() {
       const { folder } = yield* recorded
       const [heading, line] = (yield* run("runs", dirname(folder))).out.slice(-2)
-      assert.match(heading ?? "", /^run +program +state +iterations +reward +held out +tokens +cost$/)
-      assert.match(line ?? "", /run +rl +completed +2\/2 +0\.500 +49\.0 % +\d+ k +–$/)
+      assert.match(heading ?? "", /^run +program +state +verdict +iterations +reward +held out +tokens +cost$/)
+      assert.match(line ?? "", /run +rl +completed +untold +2\/2 +0\.500 +49\.0 % +\d+ k +–$/)
     }))
 
   it.effect("tells below the table why a run cannot be read", () =>
@@ -75,7 +75,7 @@ describe("effect-rl runs", () => {
       writeFileSync(join(broken, "records.jsonl"), "{\"_tag\":\"Elevating\"}\n")
       const [heading, line, problem] = (yield* run("runs", dirname(folder))).out.slice(-3)
       assert.match(heading ?? "", /^run +program +state/)
-      assert.match(line ?? "", /run +rl +completed +2\/2/)
+      assert.match(line ?? "", /run +rl +completed +untold +2\/2/)
       assert.include(problem, `${broken} cannot be read: ${broken}/records.jsonl, line 1 is not a record of a run`)
       assert.include(problem, "its _tag is \"Elevating\", expected one of Opened, Sampling,")
     }))

@@ -45,7 +45,8 @@ const trendChecks = [
   TrendChecks.varianceCollapse,
   TrendChecks.truncation,
   TrendChecks.oneAnswer,
-  TrendChecks.dominance
+  TrendChecks.dominance,
+  TrendChecks.unfoundedReward
 ]
 
 /**

@@ -21,7 +21,7 @@ const hitsIn = ({ key, members }: GroupView, sought: string) =>
     }, sought).map((hit) => ({ key, member: index, ...hit }))
   )
 
-const sourceOf = ({ entries, line, transcripts }: Embedded): Source => ({
+const sourceOf = ({ entries, findings, line, transcripts }: Embedded): Source => ({
   isLive: false,
   runs: () => Promise.resolve([line]),
   follow: (_, { onEntries, onWritten }) => {
@@ -29,6 +29,7 @@ const sourceOf = ({ entries, line, transcripts }: Embedded): Source => ({
     onEntries(entries)
     return Promise.resolve(() => {})
   },
+  findings: () => Promise.resolve(findings),
   transcript: ({ sequence }) => {
     const view = transcripts[sequence]
     return view === undefined

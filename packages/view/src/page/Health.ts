@@ -1,48 +1,52 @@
-/** Metrics of the newest iteration with their meanings. */
+/** Signs of health: their newest values, their histories and their meanings. */
+import type { Diagnosis, SignHistory } from "@effect-rl/core/report/Diagnosis"
 import * as Signs from "@effect-rl/core/rl/metrics/Health"
 import * as Story from "@effect-rl/core/story/Story"
 import { type Child, empty, h, panel, table } from "./Dom.ts"
 import type * as Route from "./Route.ts"
 import { link } from "./Screen.ts"
+import * as Sparkline from "./Sparkline.ts"
 import * as Text from "./Text.ts"
 
 type Metrics = Readonly<Record<string, number | null>>
 
-interface Reading {
-  readonly sign: Signs.Sign
-  readonly metric: string
+interface Reading extends Pick<SignHistory, "sign" | "metric" | "isHealthy" | "outsideSince" | "firstOutside"> {
   readonly value: number | null
-  readonly isHealthy: boolean | undefined
+  readonly values: SignHistory["values"]
 }
-
-/** The signs of health that the metrics have. */
-const readings = (metrics: Metrics): ReadonlyArray<Reading> =>
-  Signs.signs.flatMap((sign) =>
-    Object.entries(metrics).filter(([metric]) => Signs.isOf(sign)(metric)).map(([metric, value]) => ({
-      sign,
-      metric,
-      value,
-      isHealthy: Signs.isHealthy(sign, value ?? NaN)
-    }))
-  )
 
 const finite = (metrics: Metrics): Readonly<Record<string, number>> =>
   Object.fromEntries(Object.entries(metrics).flatMap(([name, value]) => value === null ? [] : [[name, value]]))
 
-/** The signs of the newest iteration, and their drift since the first ones. */
-const newest = (story: Story.Story<null>): ReadonlyArray<Reading> => {
+/** How the newest iterations differ from the first ones, where the run has not simply learned: then answers may grow. */
+const drift = (story: Story.Story<null>, { level }: Diagnosis): ReadonlyArray<Reading> => {
+  if (level === "good") return []
   const history = Story.iterations(story).flatMap(({ updated }) => updated === undefined ? [] : [updated.metrics])
-  return readings({ ...Story.lastUpdated(story)?.metrics, ...Signs.drift(history.map(finite)) })
+  return Object.entries(Signs.drift(history.map(finite))).flatMap(([metric, value]) =>
+    Signs.signs.filter((sign) => Signs.isOf(sign)(metric)).map((sign) => ({
+      sign,
+      metric,
+      value,
+      values: [],
+      isHealthy: Signs.isHealthy(sign, value),
+      outsideSince: undefined,
+      firstOutside: undefined
+    }))
+  )
 }
 
-/** The signs that need a look. */
-export const concerns = (story: Story.Story<null>): ReadonlyArray<Signs.Sign> =>
-  newest(story).flatMap(({ isHealthy, sign }) => isHealthy === false ? [sign] : [])
-
-const verdict = (isHealthy: boolean | undefined) =>
-  isHealthy === undefined
-    ? h("span", {}, "–")
-    : h("span", { class: isHealthy ? "good" : "bad" }, isHealthy ? "✓ healthy" : "✗ look at it")
+const verdict = ({ firstOutside, isHealthy, outsideSince }: Reading): Child => {
+  if (isHealthy === undefined) return "–"
+  if (isHealthy) {
+    const before = firstOutside === undefined ? "" : `, not in iteration ${firstOutside + 1}`
+    return h("span", { class: "good" }, `✓ in range${before}`)
+  }
+  return h(
+    "span",
+    { class: "bad" },
+    `✗ outside${outsideSince === undefined ? "" : ` since iteration ${outsideSince + 1}`}`
+  )
+}
 
 const range = ({ least, most }: Signs.Range = {}) =>
   least === undefined
@@ -62,14 +66,16 @@ const curve = (metric: string, metrics: Metrics, route: Route.Route) => {
 
 const row = (metrics: Metrics, route: Route.Route) =>
 (
-  { isHealthy, metric, sign: { advice, healthy, meaning, title }, value }: Reading
-) =>
-  h(
+  reading: Reading
+) => {
+  const { isHealthy, metric, sign: { advice, healthy, meaning, title }, value, values } = reading
+  return h(
     "tr",
     { key: metric },
     h("td", {}, title, h("br", {}), curve(metric, metrics, route)),
     h("td", { class: "number" }, Text.short(value)),
-    h("td", { class: "short" }, verdict(isHealthy)),
+    h("td", {}, Sparkline.draw(values.map(({ value }) => value), `${title} of each iteration`)),
+    h("td", {}, verdict(reading)),
     h("td", { class: "short" }, range(healthy)),
     h(
       "td",
@@ -78,13 +84,19 @@ const row = (metrics: Metrics, route: Route.Route) =>
       isHealthy === false && advice !== undefined ? h("p", { class: "bad" }, `${advice}.`) : ""
     )
   )
+}
 
-export const panelOf = (story: Story.Story<null>, route: Route.Route): Child => {
+export const panelOf = (story: Story.Story<null>, diagnosis: Diagnosis, route: Route.Route): Child => {
   const updated = Story.lastUpdated(story)
   if (updated === undefined) return panel("Health", empty("No iteration is done yet."))
+  const signs = diagnosis.signs.map((sign) => ({ ...sign, value: sign.values.at(-1)?.value ?? null }))
   return panel(
     `Health, ${Text.iteration(updated.iteration)}`,
-    table(["sign", "value", "verdict", "healthy", "meaning"], newest(story).map(row(updated.metrics, route)), "health"),
+    table(
+      ["sign", "value", "history", "verdict", "healthy", "meaning"],
+      [...signs, ...drift(story, diagnosis)].map(row(updated.metrics, route)),
+      "health"
+    ),
     allMetrics(updated.metrics, route)
   )
 }

@@ -1,6 +1,6 @@
 /** The data of the page: fetches what a route needs, and asks for a redraw when something has arrived. */
 import * as Story from "@effect-rl/core/story/Story"
-import type { BrokenRun, Comparison, GroupView, Regraded, RunLine } from "../story/Entry.ts"
+import type { BrokenRun, Comparison, Findings, GroupView, Regraded, RunLine } from "../story/Entry.ts"
 import * as Route from "./Route.ts"
 import type { Data, Found } from "./Screen.ts"
 import * as ServerSource from "./ServerSource.ts"
@@ -16,6 +16,13 @@ export interface Model {
 interface Slot<A> {
   key: string
   value: A | undefined
+}
+
+/** What the newest audit of a run found, which stands until the next one is there. */
+interface Audited {
+  readonly run: string
+  readonly stage: string
+  readonly value: Findings | undefined
 }
 
 const nothingFound: Found = { hits: [], end: undefined }
@@ -37,6 +44,7 @@ export const make = (source: Source, draw: () => void): Model => {
   let stopFollowing: Promise<() => void> | undefined
   let search: { readonly key: string; readonly stop: () => void; found: Found } | undefined
   const transcript: Slot<GroupView> = { key: "", value: undefined }
+  let audited: Audited = { run: "", stage: "", value: undefined }
   const regraded: Slot<Regraded> = { key: "", value: undefined }
   const comparison: Slot<Comparison> = { key: "", value: undefined }
 
@@ -68,6 +76,7 @@ export const make = (source: Source, draw: () => void): Model => {
         const isFirst = story === undefined
         for (const entry of entries) story = Story.add(story ?? Story.empty<null>(), entry)
         story ??= Story.empty<null>()
+        readFindings(route)
         if (isFirst) draw()
         // A transcript does not change: only levels that show the story are drawn again.
         else if (route.at === "run" || route.at === "iteration") redraw()
@@ -75,6 +84,7 @@ export const make = (source: Source, draw: () => void): Model => {
       onWritten: (now) => {
         if (followed !== run) return
         isWritten = now
+        readFindings(route)
         redraw()
       },
       onConnected: (now) => {
@@ -100,6 +110,20 @@ export const make = (source: Source, draw: () => void): Model => {
   const readTranscript = ({ at, group, loss, run }: Route.Route) => {
     if (run === undefined || group === undefined || (at !== "group" && at !== "member")) return
     fill(transcript, JSON.stringify([run, group, loss]), () => source.transcript({ run, sequence: group, loss }))
+  }
+
+  /** Audits a run when it is opened, whenever it is twice as long as at the audit before, and when it has ended. */
+  const readFindings = ({ run }: Route.Route) => {
+    if (run === undefined || story === undefined || route.at !== "run") return
+    const isLive = story.end === undefined && isWritten
+    const stage = isLive ? `doubled ${Math.floor(Math.log2(Story.done(story) + 1))} times` : "ended"
+    if (audited.run === run && audited.stage === stage) return
+    audited = { run, stage, value: audited.run === run ? audited.value : undefined }
+    source.findings(run).then((value) => {
+      if (audited.run !== run) return
+      audited = { ...audited, value }
+      draw()
+    }).catch(report)
   }
 
   const readRegraded = ({ at, evaluator, iteration, rule, run }: Route.Route) => {
@@ -152,6 +176,7 @@ export const make = (source: Source, draw: () => void): Model => {
         runs,
         story,
         isWritten,
+        findings: audited.run === route.run ? audited.value : undefined,
         transcript: transcript.value,
         found: search?.found ?? nothingFound,
         regraded: regraded.value,
@@ -164,6 +189,7 @@ export const make = (source: Source, draw: () => void): Model => {
       problem = ""
       if (route.at === "runs") readRuns().catch(report)
       follow(route.at === "runs" || route.at === "compare" ? undefined : route.run)
+      readFindings(route)
       readTranscript(route)
       readRegraded(route)
       readComparison(route)

@@ -1,5 +1,6 @@
 /** One run: its learning curve, health, cost and present activity. */
 import * as Story from "@effect-rl/core/story/Story"
+import * as AuditPanel from "./AuditPanel.ts"
 import * as CostPanel from "./CostPanel.ts"
 import * as CurvePanel from "./CurvePanel.ts"
 import { type Child, columns, empty, h, numberCell, panel, table } from "./Dom.ts"
@@ -11,6 +12,7 @@ import { type Choice, choosable, type Data, link, type Screen, waiting } from ".
 import * as SignalChart from "./SignalChart.ts"
 import * as Text from "./Text.ts"
 import * as TimelinePanel from "./TimelinePanel.ts"
+import * as Verdict from "./Verdict.ts"
 
 const choiceOf = (route: Route, iteration: number): Choice => ({
   select: { ...route, iteration },
@@ -109,6 +111,7 @@ export const render = (data: Data): Screen => {
   return {
     title,
     body: [
+      Verdict.draw(data, story),
       RunTiles.draw(data, story),
       columns(
         CurvePanel.panelOf(story, route),
@@ -117,8 +120,9 @@ export const render = (data: Data): Screen => {
       columns(TimelinePanel.panelOf(story, route), Events.noticePanel(story)),
       iterationTable(all, selected, route),
       evaluationTable(story, route),
-      Health.panelOf(story, route),
-      columns(CostPanel.panelOf(story), Events.failurePanel(story, route))
+      Health.panelOf(story, Verdict.of(data, story), route),
+      columns(CostPanel.panelOf(story), Events.failurePanel(story, route)),
+      AuditPanel.panelOf(data.findings, route)
     ],
     choices: all.map(({ index }) => choiceOf(route, index)),
     selected

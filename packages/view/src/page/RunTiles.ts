@@ -1,11 +1,12 @@
 /** The run at a glance: activity, progress, reward, cost. */
+import type * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 import * as Spending from "../story/Spending.ts"
 import * as Status from "../story/Status.ts"
 import { h } from "./Dom.ts"
-import * as Health from "./Health.ts"
 import type { Data } from "./Screen.ts"
 import * as Text from "./Text.ts"
+import * as Verdict from "./Verdict.ts"
 
 const tile = (label: string, value: string, more = "") =>
   h("div", { class: "tile" }, h("dt", {}, label), h("dd", {}, value), h("dd", { class: "more" }, more))
@@ -61,16 +62,19 @@ const progressTile = (story: Story.Story<null>) => {
   )
 }
 
-const healthTile = (story: Story.Story<null>) => {
-  if (Story.lastUpdated(story) === undefined) return tile("health", "–", "no iteration is done yet")
-  const bad = Health.concerns(story)
-  return bad.length === 0
-    ? tile("health", "✓ healthy", "every metric is within its healthy range")
-    : tile("health", `✗ look at ${bad.length}`, bad.map(({ title }) => title).join(", "))
+/** Signs without a range say nothing. */
+const signsTile = ({ signs }: Diagnosis.Diagnosis) => {
+  const ranged = signs.filter(({ isHealthy }) => isHealthy !== undefined)
+  const outside = ranged.filter(({ isHealthy }) => isHealthy === false)
+  if (ranged.length === 0) return tile("signs of health", "–", "no metric here has a range")
+  return outside.length === 0
+    ? tile("signs of health", "✓ in range", `all ${ranged.length} that have a range`)
+    : tile("signs of health", `${outside.length} of ${ranged.length}`, outside.map(({ sign }) => sign.title).join(", "))
 }
 
-export const draw = ({ isWritten, now }: Data, story: Story.Story<null>) =>
-  h(
+export const draw = (data: Data, story: Story.Story<null>) => {
+  const { isWritten, now } = data
+  return h(
     "dl",
     { class: "tiles" },
     tile(
@@ -82,5 +86,6 @@ export const draw = ({ isWritten, now }: Data, story: Story.Story<null>) =>
     rewardTile(story),
     heldOutTile(story),
     costTile(story),
-    healthTile(story)
+    signsTile(Verdict.of(data, story))
   )
+}

@@ -4,6 +4,7 @@ import { cell, empty, h, numberCell, table } from "./Dom.ts"
 import type { Route } from "./Route.ts"
 import { type Choice, choosable, type Data, go, link, type Screen, waiting } from "./Screen.ts"
 import * as Text from "./Text.ts"
+import * as Verdict from "./Verdict.ts"
 
 /** Runs that can be compared at a time. */
 export const mostCompared = 4
@@ -36,6 +37,7 @@ const row = (line: RunLine, route: Route) =>
     cell(mark(route, line.run)),
     cell(link({ at: "run", run: line.run }, Text.foreign(line.run))),
     cell(h("span", { class: `status status-${line.status}` }, line.status)),
+    cell(Verdict.badge(line.verdict)),
     cell(Text.foreign(line.state)),
     cell(Text.foreign(line.model)),
     numberCell(line.iterations === null ? `${line.done}` : `${line.done} / ${line.iterations}`),
@@ -52,13 +54,14 @@ const broken = ({ error, run }: BrokenRun) =>
     {},
     cell(),
     cell(Text.foreign(run)),
-    h("td", { colspan: 9, class: "bad" }, `cannot be read: ${Text.foreign(error)}`)
+    h("td", { colspan: 10, class: "bad" }, `cannot be read: ${Text.foreign(error)}`)
   )
 
 const headings = [
   "compare",
   "run",
   "status",
+  "verdict",
   "state",
   "model",
   "iterations",

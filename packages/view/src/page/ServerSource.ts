@@ -72,6 +72,7 @@ export const source: Source = {
   transcript: async ({ loss, run, sequence }) =>
     (await get(query("transcript", { run, sequence: String(sequence), ...(loss === undefined ? {} : { loss }) })))
       .json(),
+  findings: async (run) => (await get(query("findings", { run }))).json(),
   search: (run, text, onFound, onFailure) => {
     const ending = new AbortController()
     get(query("search", { run, text }), ending.signal)

@@ -1,6 +1,16 @@
 /** The source of the page's runs: the server that it came from, or the page itself. */
 import { elementId } from "../story/Embedded.ts"
-import type { BrokenRun, Comparison, Entry, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
+import type {
+  BrokenRun,
+  Comparison,
+  Entry,
+  Findings,
+  GroupView,
+  Hit,
+  Regraded,
+  RunLine,
+  Searched
+} from "../story/Entry.ts"
 import * as EmbeddedSource from "./EmbeddedSource.ts"
 import * as ServerSource from "./ServerSource.ts"
 
@@ -24,6 +34,8 @@ export interface Source {
   /** Hands over all records written so far, then new ones; the returned function ends it. */
   readonly follow: (run: string, follower: Follower) => Promise<() => void>
   readonly transcript: (query: TranscriptQuery) => Promise<GroupView>
+  /** What an audit of the run finds. */
+  readonly findings: (run: string) => Promise<Findings>
   /** Hands over hits as they are found; the returned function ends the search. */
   readonly search: (
     run: string,

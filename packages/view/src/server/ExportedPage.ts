@@ -8,6 +8,7 @@ import { createHash } from "node:crypto"
 import { gzipSync } from "node:zlib"
 import { elementId, type Embedded } from "../story/Embedded.ts"
 import type * as Entry from "../story/Entry.ts"
+import * as Findings from "./Findings.ts"
 import { Languages } from "./Languages.ts"
 import * as LossTerms from "./LossTerms.ts"
 import * as PageFiles from "./PageFiles.ts"
@@ -87,6 +88,7 @@ export const make = Effect.fn("ExportedPage.make")(
     const embedded: Embedded = {
       line: yield* cache.line(run, yield* Clock.currentTimeMillis),
       entries: told.story.records,
+      findings: yield* Findings.of(told),
       transcripts: yield* transcriptsOf(told)
     }
     const script = (yield* PageFiles.script).replaceAll("</script", "<\\/script")

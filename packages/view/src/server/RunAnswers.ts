@@ -7,6 +7,7 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
 import * as Comparing from "./Comparing.ts"
+import * as Findings from "./Findings.ts"
 import { FollowedRuns } from "./FollowedRuns.ts"
 import { Languages } from "./Languages.ts"
 import * as LossTerms from "./LossTerms.ts"
@@ -93,6 +94,9 @@ export const search = Effect.fnUntraced(function*({ run, text }: OfRun & { reado
   const lines = Stream.map(Search.run(reader, story, text, decode), (hit) => `${JSON.stringify(hit)}\n`)
   return HttpServerResponse.stream(Stream.encodeText(lines), { contentType: "application/x-ndjson" })
 })
+
+export const findings = ({ run }: OfRun) =>
+  Effect.map(Effect.flatMap(told(run), Findings.of), (findings) => HttpServerResponse.jsonUnsafe(findings))
 
 export const regrade = Effect.fnUntraced(
   function*({ iteration, rule, run }: OfRun & { readonly iteration: number; readonly rule: string }) {

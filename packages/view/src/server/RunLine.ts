@@ -1,5 +1,5 @@
 /** A line of the list of runs. */
-import { Story } from "@effect-rl/core/records"
+import { Diagnosis, Story } from "@effect-rl/core/records"
 import type * as Entry from "../story/Entry.ts"
 import * as Spending from "../story/Spending.ts"
 import * as Status from "../story/Status.ts"
@@ -28,6 +28,7 @@ const scoreOf = (story: Story.Story) => {
 /** One line about a run. */
 export const make = (run: string, known: Known, now: number): Entry.RunLine => {
   const { isWritten, story } = known
+  const { kind, level, sentence } = Diagnosis.of(story, { isWritten })
   return {
     run,
     program: story.opened?.program ?? "",
@@ -40,6 +41,7 @@ export const make = (run: string, known: Known, now: number): Entry.RunLine => {
     score: scoreOf(story),
     tokens: Story.tokens(story),
     dollars: Spending.make(story).dollars.spent ?? null,
+    verdict: { kind, level, sentence },
     at: story.last?.at ?? 0
   }
 }

@@ -4,6 +4,7 @@ import type * as Entry from "./Entry.ts"
 export interface Embedded {
   readonly line: Entry.RunLine
   readonly entries: ReadonlyArray<Entry.Entry>
+  readonly findings: Entry.Findings
   /** By the sequence number of the group's record. */
   readonly transcripts: Readonly<Record<string, Entry.GroupView>>
 }

@@ -8,7 +8,7 @@
 import type { Branch, Trajectory } from "@effect-rl/core/environments"
 import type { Verdict } from "@effect-rl/core/evaluation"
 import type { GroupResult } from "@effect-rl/core/program"
-import type { Recorded } from "@effect-rl/core/records"
+import type { Audit, Diagnosis, Recorded } from "@effect-rl/core/records"
 import type { OpenAi } from "@effect-rl/core/renderers"
 
 /** A record as JSON. */
@@ -35,8 +35,17 @@ export interface RunLine {
   readonly tokens: number
   /** Null where a model that the run asked had no price. */
   readonly dollars: number | null
+  /** What became of the run by its records alone, without an audit of its transcripts. */
+  readonly verdict: Pick<Diagnosis.Diagnosis, "kind" | "level" | "sentence">
   /** When the last record was written, in milliseconds since 1970. */
   readonly at: number
+}
+
+/** What an audit found, the first of it. */
+export interface Findings {
+  readonly findings: ReadonlyArray<Audit.Finding>
+  /** The number of all findings. */
+  readonly all: number
 }
 
 /** A run directory that cannot be read. */

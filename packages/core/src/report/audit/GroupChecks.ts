@@ -22,6 +22,8 @@ export interface Episode {
   readonly isTruncated: boolean
   /** Whether it solved its task; undefined where no score says. */
   readonly isCorrect: boolean | undefined
+  /** The reference answer of its task, where it has one. */
+  readonly reference: string | undefined
   /** The answers that were judged, and everything that its turns logged, by name. */
   readonly texts: ReadonlyArray<readonly [name: string, text: string]>
   /** The metrics of its turns and of its group's graders. */
@@ -51,6 +53,7 @@ export const episodes = (result: GroupResult.GroupResult): ReadonlyArray<Episode
       logprob: trajectory.transitions.reduce((total, { action }) => total + sum(action.logprobs), 0),
       isTruncated: Trajectory.isTruncated(trajectory),
       isCorrect: Trajectory.isCorrect(trajectory),
+      reference: trajectory.task?.reference,
       texts: trajectory.transitions.flatMap(({ logs, score }) => [
         ...(score?.answer === undefined ? [] : [["answer", score.answer] as const]),
         ...Object.entries(logs).map(([name, value]) => [name, String(value)] as const)

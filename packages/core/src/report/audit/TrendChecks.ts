@@ -102,10 +102,16 @@ export const oneAnswer = (): Check => {
   }
 }
 
+/** The name of the length of a response among the metrics of its member. */
+const lengthName = "response length"
+
+const valueOf = ({ metrics, tokens }: Episode, name: string) => name === lengthName ? tokens.length : metrics[name]
+
 /** Share of the variance of rewards that a metric of the same members explains: the squared correlation. */
 const explained = (episodes: ReadonlyArray<Episode>, name: string) => {
-  const pairs = episodes.flatMap(({ metrics, reward }): ReadonlyArray<readonly [number, number]> => {
-    const value = metrics[name]
+  const pairs = episodes.flatMap((episode): ReadonlyArray<readonly [number, number]> => {
+    const { reward } = episode
+    const value = valueOf(episode, name)
     return value === undefined || !Number.isFinite(value) || !Number.isFinite(reward) ? [] : [[value, reward]]
   })
   const [centerX, centerY] = [Statistics.mean(pairs.map(([x]) => x)), Statistics.mean(pairs.map(([, y]) => y))]
@@ -115,9 +121,20 @@ const explained = (episodes: ReadonlyArray<Episode>, name: string) => {
   return xx === 0 || yy === 0 ? 0 : sum((x, y) => x * y) ** 2 / (xx * yy)
 }
 
-const namesOf = (
-  episodes: ReadonlyArray<Episode>
-) => [...new Set(episodes.flatMap(({ metrics }) => Object.keys(metrics)))]
+const namesOf = (episodes: ReadonlyArray<Episode>) => [
+  lengthName,
+  ...new Set(episodes.flatMap(({ metrics }) => Object.keys(metrics)))
+]
+
+/** Where fewer values than this share differ from the most common one, nearly all are equal. */
+const leastVaried = 0.05
+
+/** Whether values differ: where nearly all are equal, the few others decide every correlation. */
+const varies = (values: ReadonlyArray<number | undefined>) => {
+  const counts = new Map<number | undefined, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return Math.max(0, ...counts.values()) < (1 - leastVaried) * values.length
+}
 
 /** One part of the reward has come to decide it alone, while the part that decided it at the beginning no longer matters. */
 export const dominance = (): Check => {
@@ -134,8 +151,10 @@ export const dominance = (): Check => {
     const [dominant] = shares.toSorted(([, left], [, right]) => right - left)
     const forgotten = shares.find(([name, share]) =>
       name !== dominant?.[0] && share < 0.1 && (leading.get(name) ?? 0) > 0.5
+      && varies(episodes.map((episode) => valueOf(episode, name)))
     )
-    const isDominated = dominant !== undefined && dominant[1] > 0.8 && (leading.get(dominant[0]) ?? 0) < 0.5
+    const isDominated = varies(episodes.map(({ reward }) => reward)) && dominant !== undefined && dominant[1] > 0.8 &&
+      (leading.get(dominant[0]) ?? 0) < 0.5
       && forgotten !== undefined
     const begins = isDominated && !wasDominated
     wasDominated = isDominated
@@ -145,6 +164,39 @@ export const dominance = (): Check => {
         detail:
           `"${dominant[0]}" explains ${Math.round(100 * dominant[1])} % of the rewards' variance, "${forgotten[0]}", ` +
           "which explained most of it at the beginning, next to none"
+      }]
+      : []
+  }
+}
+
+/** A reference that right answers contain as it is written. */
+const isNumber = (reference: string) => /^-?\d+(\.\d+)?$/.test(reference)
+
+const contains = ({ reference = "", texts }: Episode) =>
+  texts.some(([, text]) => text.replaceAll(",", "").includes(reference))
+
+/** Fewer answers may be chance. */
+const leastPaid = 8
+/** Fewer iterations in a row may be chance. */
+const longUnfounded = 2
+
+/**
+ * Most of the answers that earn the full reward lack the reference answer, a number, which an answer needs to be right: the reward pays for
+ * something else. It is named where the length of the answers explains most of the rewards.
+ */
+export const unfoundedReward = (): Check => {
+  let inARow = 0
+  return (groups) => {
+    const episodes = groups.flat().filter(({ reference }) => reference !== undefined && isNumber(reference))
+    const most = Math.max(...episodes.map(({ reward }) => reward))
+    const paid = episodes.filter(({ reward }) => reward === most)
+    const unfounded = paid.filter((episode) => !contains(episode))
+    inARow = paid.length >= leastPaid && most > 0 && 2 * unfounded.length > paid.length ? inARow + 1 : 0
+    return inARow === longUnfounded
+      ? [{
+        check: "unfounded_reward",
+        detail:
+          `${unfounded.length} of the ${paid.length} answers that earned ${most} do not contain the reference answer`
       }]
       : []
   }

@@ -1,0 +1,278 @@
+/**
+ * What has become of a run: one word, one sentence and two numbers, made of how it ended, its held-out measurements, the trend of its
+ * reward, what an audit found, and the history of each sign of health.
+ *
+ * @example
+ * const story = yield* StoryReader.read(reader)
+ * const { kind, sentence } = Diagnosis.of(story, { isWritten: false })
+ */
+import * as Story from "../story/Story.ts"
+import type * as Audit from "./Audit.ts"
+import * as DiagnosisText from "./diagnosis/DiagnosisText.ts"
+import * as Doubts from "./diagnosis/Doubts.ts"
+import * as Measure from "./diagnosis/Measure.ts"
+import * as SignHistory from "./diagnosis/SignHistory.ts"
+
+export type { Doubt } from "./diagnosis/Doubts.ts"
+export type { SignHistory } from "./diagnosis/SignHistory.ts"
+
+/**
+ * - `learned`, `learning`: the held-out measure, or else the reward or the loss, became better beyond chance; the run ended, or goes on.
+ * - `solved`: nearly every group earns the full reward, so that little is left to learn.
+ * - `unchanged`: nothing became better or worse beyond chance.
+ * - `worse`: the measure became worse beyond chance.
+ * - `hopeless`: no answer was ever right.
+ * - `suspect`: the reward grew without what it stands for, or an audit found exploits.
+ * - `collapsed`: what had been learned, or was there at the start, is lost.
+ * - `failed`, `killed`: an error ended the run, or its process is gone.
+ * - `untold`: too little is recorded.
+ */
+export type Kind =
+  | "learned"
+  | "learning"
+  | "solved"
+  | "unchanged"
+  | "worse"
+  | "hopeless"
+  | "suspect"
+  | "collapsed"
+  | "failed"
+  | "killed"
+  | "untold"
+
+/** `good`; `look` where a person should decide; `bad`; `none` where nothing can be said. */
+export type Level = "good" | "look" | "bad" | "none"
+
+/** The level of each kind. */
+export const levels: Readonly<Record<Kind, Level>> = {
+  learned: "good",
+  learning: "good",
+  solved: "good",
+  unchanged: "look",
+  worse: "bad",
+  hopeless: "bad",
+  suspect: "bad",
+  collapsed: "bad",
+  failed: "bad",
+  killed: "look",
+  untold: "none"
+}
+
+export interface Diagnosis {
+  readonly kind: Kind
+  readonly level: Level
+  readonly sentence: string
+  /** What to do, where something is to be done. */
+  readonly advice: string | undefined
+  /** The two numbers, as people read them; absent where nothing is measured yet. */
+  readonly numbers: { readonly measure: string; readonly before: string; readonly after: string } | undefined
+  /** Why the reward is not to be trusted. */
+  readonly doubts: ReadonlyArray<Doubts.Doubt>
+  readonly signs: ReadonlyArray<SignHistory.SignHistory>
+  /** Signs that have lain outside of their range for two iterations or more, and that the kind does not explain. */
+  readonly concerns: ReadonlyArray<SignHistory.SignHistory>
+}
+
+/** What a story does not tell. */
+export interface Known {
+  /** A process holds the run open. */
+  readonly isWritten: boolean
+  /** What an audit found, if one was made. */
+  readonly findings?: ReadonlyArray<Audit.Finding>
+}
+
+type AnyStory = Story.Story<null>
+
+/** Fewer iterations show no trend. */
+const leastIterations = 3
+
+/** Iterations at the end of the run over which groups are counted. */
+const counted = 3
+
+/** The share of groups whose members all did well, from which on the problems are solved. */
+const mostGood = 0.7
+
+const goodShare = ({ groups, tally }: Story.Iteration<null>) => groups.length === 0 ? 0 : tally.good / groups.length
+
+/** The first iteration from which on the problems are solved, by the mean over a few iterations; undefined where they are not. */
+const solvedSince = (story: AnyStory): number | undefined => {
+  const done = Story.iterations(story).filter(({ updated }) => updated !== undefined)
+  const isSolved = (at: number) => {
+    const some = done.slice(at, at + counted)
+    return some.reduce((sum, one) => sum + goodShare(one), 0) / some.length >= mostGood
+  }
+  const starts = done.slice(0, Math.max(0, done.length - counted + 1)).map((_, at) => isSolved(at))
+  const since = starts.lastIndexOf(false) + 1
+  return since < starts.length ? done[since]?.index : undefined
+}
+
+/** No attempt of the run was right, or earned the full reward where answers are not right or wrong. */
+const isHopeless = (story: AnyStory): boolean => {
+  const done = Story.iterations(story).filter(({ updated }) => updated !== undefined)
+  if (done.length < leastIterations) return false
+  const correct = Measure.metric(story, "env/all/correct")
+  if (correct.length > 0) return correct.every(({ value }) => value < 0.01)
+  return done.every(({ groups, tally }) => groups.length > 0 && tally.bad === groups.length)
+}
+
+/** A loss of this share of the rewards' width, or of what was measured, is a collapse. */
+const largeLoss = 0.3
+
+/** Whether a measure ends far below its best, and below its beginning or next to it. */
+const isLost = (measure: Measure.Measure, scale: number): boolean => {
+  if (measure.points.length < 2) return false
+  const [first, last] = Measure.ends(measure)
+  const best = Measure.best(measure)
+  if (measure.points.some(({ value }) => Number.isNaN(value))) return true
+  const loss = Measure.gain(measure, last, best)
+  return loss.isClear && loss.value > largeLoss * scale && loss.value > 3 * loss.standardError
+    && Measure.gain(measure, last, first).value > -0.1 * scale
+}
+
+/** The size of a large change of a measure: the width of rewards, all answers, or the loss at the beginning. */
+const scaleOf = (story: AnyStory, { points: [first], unit }: Measure.Measure) =>
+  unit === "reward" ? Doubts.rewardScale(story) : unit === "share" ? 1 : Math.abs(first.value)
+
+const milliseconds = ({ last, pauses, records: [first] }: AnyStory) =>
+  pauses.reduce((sum, { from, to }) => sum - (to - from), (last?.at ?? 0) - (first?.at ?? 0))
+
+interface Evidence {
+  readonly story: AnyStory
+  readonly known: Known
+  readonly done: number
+  readonly trained: Measure.Measure | undefined
+  readonly held: Measure.Measure | undefined
+  /** The held-out measure, where it was measured twice, else that of training. */
+  readonly main: Measure.Measure | undefined
+  readonly doubts: ReadonlyArray<Doubts.Doubt>
+}
+
+const evidenceOf = (story: AnyStory, known: Known): Evidence => {
+  const [trained, held] = [Measure.training(story), Measure.heldOut(story)]
+  const doubts = trained === undefined ? [] : Doubts.of(story, trained, held, known.findings ?? [])
+  const main = held === undefined || held.points.length < 2 ? trained ?? held : held
+  return { story, known, done: Story.done(story), trained, held, main, doubts }
+}
+
+const isCollapsed = ({ held, story, trained }: Evidence) =>
+  [trained, held].some((measure) => measure !== undefined && isLost(measure, scaleOf(story, measure)))
+
+/** Which way the measure went: 1 where it became better beyond chance, −1 where worse, else 0. */
+const direction = ({ main }: Evidence): number => {
+  if (main === undefined || main.points.length < 2) return 0
+  const { isClear, value } = Measure.gain(main, ...Measure.ends(main))
+  return isClear ? Math.sign(value) : 0
+}
+
+const kindOf = (evidence: Evidence): Kind => {
+  const { done, doubts, known, story } = evidence
+  const { end } = story
+  if (end?._tag === "Failed") return "failed"
+  if (doubts.length > 0) return "suspect"
+  if (isHopeless(story)) return "hopeless"
+  if (isCollapsed(evidence)) return "collapsed"
+  if (end === undefined && !known.isWritten) return "killed"
+  if (solvedSince(story) !== undefined) return "solved"
+  const way = direction(evidence)
+  if (way > 0) return end === undefined ? "learning" : "learned"
+  if (way < 0) return "worse"
+  return done < leastIterations ? "untold" : "unchanged"
+}
+
+const advices: Readonly<Record<Kind, string | undefined>> = {
+  learned: undefined,
+  learning: undefined,
+  solved: "Stop here, or choose harder problems",
+  unchanged: "Look at the share of informative groups, then at the learning rate",
+  worse: "Lower the learning rate, or hold the policy near its beginning",
+  hopeless: "Choose easier problems, or begin with supervised examples",
+  suspect: "Read transcripts before you trust the reward",
+  collapsed: "Lower the learning rate, and begin again from an earlier checkpoint",
+  failed: "Mend the cause; the same command resumes the run",
+  killed: "The same command resumes the run",
+  untold: undefined
+}
+
+/** The kind's own part of the sentence; what was measured follows. */
+const headOf = (kind: Kind, { done, doubts, story }: Evidence): string => {
+  const { end } = story
+  switch (kind) {
+    case "failed":
+      return end?._tag === "Failed"
+        ? `Failed after ${DiagnosisText.iterations(done)}: ${end.error}: ${end.message}`
+        : "Failed"
+    case "killed":
+      return `Killed after ${DiagnosisText.iterations(done)}`
+    case "suspect":
+      return `Do not trust the reward: ${doubts.map(({ text }) => text).join("; ")}`
+    case "hopeless":
+      return "Hopeless: no attempt was right in training"
+    case "collapsed":
+      return "Collapsed"
+    case "solved":
+      return `Solved since iteration ${(solvedSince(story) ?? 0) + 1}`
+    case "learned":
+      return "Learned"
+    case "learning":
+      return "Learning"
+    case "unchanged":
+      return "No clear change"
+    case "worse":
+      return "Got worse"
+    case "untold":
+      return "Too early to tell"
+  }
+}
+
+const sentenceOf = (kind: Kind, evidence: Evidence): string => {
+  const { done, main, story } = evidence
+  const { end } = story
+  const measured = main === undefined
+    ? ""
+    : `: ${DiagnosisText.change(main, ...ends(main))}`
+  const cost = ` in ${DiagnosisText.cost(done, milliseconds(story), Story.tokens(story))}`
+  const stop = end?._tag === "Finished" ? DiagnosisText.end(end) : ""
+  const isSaid = kind === "suspect" || kind === "failed"
+  return `${headOf(kind, evidence)}${isSaid ? "" : measured}${isSaid ? "" : cost}${stop}.`
+}
+
+const ends = (measure: Measure.Measure): readonly [before: number, after: number] => {
+  const [{ value: before }, { value: after }] = Measure.ends(measure)
+  return [before, after]
+}
+
+/** Metrics out of range that a kind explains: a solved task has few informative groups and little entropy. */
+const explained = (kind: Kind): ReadonlyArray<string> => [
+  "env/all/by_group/frac_mixed",
+  ...(levels[kind] === "good" ? ["optim/entropy"] : [])
+]
+
+const concernsOf = (kind: Kind, signs: ReadonlyArray<SignHistory.SignHistory>, done: number) => {
+  const named = explained(kind)
+  return signs.filter(({ metric, outsideSince }) =>
+    outsideSince !== undefined && outsideSince < done - 1 && !named.includes(metric)
+  )
+}
+
+/** The diagnosis of a run, finished or not. */
+export const of = (story: AnyStory, known: Known): Diagnosis => {
+  const evidence = evidenceOf(story, known)
+  const { done, doubts, main } = evidence
+  const kind = kindOf(evidence)
+  const signs = SignHistory.of(story)
+  const [before, after] = main === undefined ? [NaN, NaN] : ends(main)
+  return {
+    kind,
+    level: levels[kind],
+    sentence: sentenceOf(kind, evidence),
+    advice: advices[kind],
+    numbers: main === undefined ? undefined : {
+      measure: main.name,
+      before: DiagnosisText.value(before, main.unit),
+      after: DiagnosisText.value(after, main.unit)
+    },
+    doubts,
+    signs,
+    concerns: concernsOf(kind, signs, done)
+  }
+}

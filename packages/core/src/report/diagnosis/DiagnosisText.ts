@@ -1,0 +1,65 @@
+/** The words of a diagnosis. */
+import type * as Recorded from "../../story/Recorded.ts"
+import type * as Measure from "./Measure.ts"
+
+const digits = { share: 1, reward: 3, nats: 3 }
+
+/** A value of a measure, without its unit. */
+const number = (value: number, unit: Measure.Unit) =>
+  (unit === "share" ? 100 * value : value).toFixed(digits[unit]).replace(/^-(?=[0.]+$)/, "")
+
+const suffix = { share: " %", reward: "", nats: " nats" }
+
+/** A value of a measure as people read it: `41.6 %`, `0.520`, `0.031 nats`. */
+export const value = (value: number, unit: Measure.Unit): string => `${number(value, unit)}${suffix[unit]}`
+
+/** What became of a measure: `held_out 41.6 → 98.4 %`. */
+export const change = ({ name, unit }: Measure.Measure, before: number, after: number): string =>
+  before === after ? `${name} ${value(after, unit)}` : `${name} ${number(before, unit)} → ${value(after, unit)}`
+
+/** `1 iteration`, `2 iterations`. */
+export const iterations = (count: number): string => `${count} iteration${count === 1 ? "" : "s"}`
+
+const duration = (milliseconds: number) => {
+  const seconds = Math.round(milliseconds / 1000)
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+const tokens = (count: number) =>
+  count < 1e4 ? String(count) : count < 1e6 ? `${Math.round(count / 1e3)} k` : `${(count / 1e6).toFixed(1)} M`
+
+/** How long the run took so far: `20 iterations, 1 min 17 s, 414 k tokens`. */
+export const cost = (done: number, milliseconds: number, count: number): string =>
+  [iterations(done), duration(milliseconds), ...(count === 0 ? [] : [`${tokens(count)} tokens`])].join(", ")
+
+const endOf = ({ isHeldOut, points }: Measure.Measure) =>
+  [points[0].value, points.at(-1)?.value ?? NaN, isHeldOut] as const
+
+export const contradiction = (trained: Measure.Measure, held: Measure.Measure): string => {
+  const [first, last] = endOf(trained)
+  const [before, after] = endOf(held)
+  return `the reward rose ${number(first, trained.unit)} → ${value(last, trained.unit)} while ${
+    change(held, before, after)
+  }`
+}
+
+/** `length explains 71 % of the rewards' differences in a group, and answers grew 11 → 24 tokens`. */
+export const length = (share: number, first: number, last: number): string => {
+  const explained = `length explains ${Math.round(100 * share)} % of the differences of reward inside of groups`
+  if (!Number.isFinite(first) || first === last) return explained
+  return `${explained}, and answers ${last > first ? "grew" : "shrank"} ${first.toFixed(0)} → ${last.toFixed(0)} tokens`
+}
+
+const stops = {
+  completed: "",
+  max_tokens_total: "; stopped at its token limit",
+  max_dollars: "; stopped at its dollar limit",
+  max_minutes: "; stopped at its time limit",
+  max_judge_calls: "; stopped at its judge-call limit",
+  interrupted: "; interrupted"
+}
+
+/** How a run ended, where it did not complete. */
+export const end = ({ reason }: Recorded.Finished<null>): string => stops[reason]

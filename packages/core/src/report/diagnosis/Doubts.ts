@@ -1,0 +1,120 @@
+/** Reasons to doubt a run's reward. */
+import * as Statistics from "../../records/Statistics.ts"
+import type * as Story from "../../story/Story.ts"
+import type * as Audit from "../Audit.ts"
+import * as DiagnosisText from "./DiagnosisText.ts"
+import * as Measure from "./Measure.ts"
+
+/** A reason, and the iteration in which it begins where that is known. */
+export interface Doubt {
+  readonly text: string
+  readonly iteration: number | undefined
+}
+
+type AnyStory = Story.Story<null>
+
+const isReward = (reward: number | null): reward is number => reward !== null && !Number.isNaN(reward)
+
+/** The width of the rewards that were earned; 1 where all are equal. */
+export const rewardScale = (story: AnyStory): number => {
+  let [low, high] = [Infinity, -Infinity]
+  for (const { groups } of story.iterations.values()) {
+    for (const { rewards } of groups) {
+      for (const reward of rewards.filter(isReward)) {
+        low = Math.min(low, reward)
+        high = Math.max(high, reward)
+      }
+    }
+  }
+  return high > low ? high - low : 1
+}
+
+/** Checks of an audit of which one finding is a doubt. */
+const trends: ReadonlySet<string> = new Set(["dominance", "unfounded_reward"])
+/** Checks of groups, of which only many findings are a doubt, and which share of the groups is many. */
+const checks = ["tampering", "grader_disagreement"]
+const many = 0.05
+const leastGroups = 3
+
+const found = (story: AnyStory, findings: ReadonlyArray<Audit.Finding>): ReadonlyArray<Doubt> => {
+  const groups = Statistics.sum(Array.from(story.iterations.values(), ({ groups }) => groups.length))
+  return [
+    ...findings.filter(({ check }) => trends.has(check)).map(({ detail, iteration }) => ({ text: detail, iteration })),
+    ...checks.flatMap((name) => {
+      const same = findings.filter(({ check }) => check === name)
+      const [first] = same
+      return first === undefined || same.length < Math.max(leastGroups, many * groups)
+        ? []
+        : [{ text: `${first.detail}; the same in ${same.length} of ${groups} groups`, iteration: first.iteration }]
+    })
+  ]
+}
+
+/** Fewer iterations show no trend. */
+const leastIterations = 6
+/** The share of a reward's gain that right answers gain too, below which the reward pays for something else. */
+const leastCarried = 0.5
+/** A gain of this share of the rewards' width is large enough to be seen elsewhere. */
+const largeGain = 0.15
+/** Where this share is right, little can be gained. */
+const nearlyAll = 0.9
+
+/** The reward grew while the share of right held-out answers, which it stands for, did not. */
+const contradiction = (
+  story: AnyStory,
+  trained: Measure.Measure,
+  held: Measure.Measure | undefined
+): ReadonlyArray<Doubt> => {
+  if (trained.unit !== "reward" || held?.unit !== "share" || trained.points.length < leastIterations) return []
+  const paid = Measure.gain(trained, ...Measure.ends(trained))
+  const share = paid.value / rewardScale(story)
+  const [before, after] = Measure.ends(held)
+  const carried = Measure.gain(held, before, after)
+  const isMeasured = after.iterations > before.iterations && after.value < nearlyAll
+  const isCarried = carried.value + 2 * carried.standardError >= leastCarried * share
+  return !isMeasured || isCarried || !paid.isClear || share < largeGain
+    ? []
+    : [{ text: DiagnosisText.contradiction(trained, held), iteration: undefined }]
+}
+
+/** The share of the differences of reward inside of groups that the lengths of the answers explain. */
+const explainedByLength = (story: AnyStory): number => {
+  let [xx, xy, yy] = [0, 0, 0]
+  for (const { groups } of story.iterations.values()) {
+    for (const { members, rewards } of groups) {
+      const known = rewards.flatMap((reward, at) => {
+        const length = members[at]?.sampled
+        return isReward(reward) && typeof length === "number" ? [[length, reward] as const] : []
+      })
+      const [meanX, meanY] = [Statistics.mean(known.map(([x]) => x)), Statistics.mean(known.map(([, y]) => y))]
+      for (const [x, y] of known) {
+        xx += (x - meanX) ** 2
+        xy += (x - meanX) * (y - meanY)
+        yy += (y - meanY) ** 2
+      }
+    }
+  }
+  return xx === 0 || yy === 0 ? 0 : xy ** 2 / (xx * yy)
+}
+
+/** From this share on, length is named as what the reward pays for. */
+const mostlyLength = 0.25
+
+const length = (story: AnyStory): ReadonlyArray<Doubt> => {
+  const share = explainedByLength(story)
+  const [first, last] = Measure.trend(Measure.metric(story, "env/all/response_tokens/p50"))
+  return share < mostlyLength
+    ? []
+    : [{ text: DiagnosisText.length(share, first.value, last.value), iteration: undefined }]
+}
+
+/** The doubts about a run, each with its cause where one is seen; length that grows along with right answers is no doubt. */
+export const of = (
+  story: AnyStory,
+  trained: Measure.Measure,
+  held: Measure.Measure | undefined,
+  findings: ReadonlyArray<Audit.Finding>
+): ReadonlyArray<Doubt> => {
+  const doubts = [...contradiction(story, trained, held), ...found(story, findings)]
+  return doubts.length === 0 ? [] : [...doubts, ...length(story)]
+}

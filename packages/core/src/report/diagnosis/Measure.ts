@@ -1,0 +1,151 @@
+/** What a run is measured by: the number that tells whether it learned, before and after. */
+import * as Statistics from "../../records/Statistics.ts"
+import * as Story from "../../story/Story.ts"
+
+/** A measured number, after so many iterations. */
+export interface Point {
+  readonly iterations: number
+  readonly value: number
+  /** 0 where it is not known. */
+  readonly standardError: number
+}
+
+/** The unit of a measure, by which it is written and judged. */
+export type Unit = "share" | "reward" | "nats"
+
+export interface Measure {
+  /** The evaluator, or the metric of training. */
+  readonly name: string
+  readonly unit: Unit
+  readonly isLowerBetter: boolean
+  readonly isHeldOut: boolean
+  /** In order, at least one. */
+  readonly points: readonly [Point, ...ReadonlyArray<Point>]
+}
+
+type Evaluated = NonNullable<Story.Evaluation<null>["evaluated"]>
+
+const shareOf = ({ score }: Evaluated): Omit<Point, "iterations"> | undefined =>
+  typeof score?.value === "number"
+    ? { value: score.value, standardError: ((score.high ?? NaN) - (score.low ?? NaN)) / (2 * 1.96) || 0 }
+    : undefined
+
+const rewardOf = ({ reward }: Evaluated): Omit<Point, "iterations"> | undefined =>
+  typeof reward?.mean === "number"
+    ? { value: reward.mean, standardError: reward.standardError ?? 0 }
+    : undefined
+
+const metricOf = (name: string) => ({ evaluator, metrics }: Evaluated) => {
+  const value = metrics[`${evaluator}/${name}`]
+  return typeof value === "number" ? { value, standardError: 0 } : undefined
+}
+
+/** What evaluators measure, the most telling first. */
+const kinds = [
+  { read: metricOf("nll"), unit: "nats", isLowerBetter: true },
+  { read: metricOf("margin"), unit: "nats", isLowerBetter: false },
+  { read: shareOf, unit: "share", isLowerBetter: false },
+  { read: rewardOf, unit: "reward", isLowerBetter: false }
+] as const
+
+const isThere = (points: ReadonlyArray<Point>): points is Measure["points"] => points.length > 0
+
+const heldOutBy = (story: Story.Story<null>, evaluator: string): ReadonlyArray<Measure> => {
+  const measured = Story.evaluations(story).flatMap(({ evaluated }) =>
+    evaluated?.evaluator === evaluator ? [evaluated] : []
+  )
+  return kinds.flatMap(({ isLowerBetter, read, unit }) => {
+    const points = measured.flatMap((evaluated): ReadonlyArray<Point> => {
+      const found = read(evaluated)
+      return found === undefined ? [] : [{ iterations: evaluated.iteration, ...found }]
+    })
+    return isThere(points) ? [{ name: evaluator, unit, isLowerBetter, isHeldOut: true, points }] : []
+  }).slice(0, 1)
+}
+
+/** What the first evaluator measures of held-out data. */
+export const heldOut = (story: Story.Story<null>): Measure | undefined =>
+  Story.evaluators(story).flatMap((evaluator) => heldOutBy(story, evaluator))[0]
+
+const updated = (story: Story.Story<null>) =>
+  Story.iterations(story).flatMap(({ updated }) => updated === undefined ? [] : [updated])
+
+/** The mean reward of each iteration. */
+const rewards = (story: Story.Story<null>): ReadonlyArray<Point> =>
+  updated(story).flatMap(({ iteration, reward }) =>
+    reward === undefined
+      ? []
+      : [{ iterations: iteration + 1, value: reward.mean ?? NaN, standardError: reward.standardError ?? 0 }]
+  )
+
+/** A metric of each iteration. */
+export const metric = (story: Story.Story<null>, name: string): ReadonlyArray<Point> =>
+  updated(story).flatMap(({ iteration, metrics }) => {
+    const value = metrics[name]
+    return value === undefined ? [] : [{ iterations: iteration + 1, value: value ?? NaN, standardError: 0 }]
+  })
+
+const losses = [["nll", true], ["dpo/margin", false], ["loss:mean", true]] as const
+
+/** What training itself is measured by: the reward or, in a program without rewards, its loss or margin. */
+export const training = (story: Story.Story<null>): Measure | undefined => {
+  const points = rewards(story)
+  if (isThere(points)) return { name: "reward", unit: "reward", isLowerBetter: false, isHeldOut: false, points }
+  return losses.flatMap(([name, isLowerBetter]): ReadonlyArray<Measure> => {
+    const points = metric(story, name)
+    return isThere(points) ? [{ name, unit: "nats", isLowerBetter, isHeldOut: false, points }] : []
+  })[0]
+}
+
+/** The mean of some points, as a point at the last of them. */
+const joined = (points: ReadonlyArray<Point>): Point => {
+  const values = points.map(({ value }) => value)
+  const errors = Math.sqrt(Statistics.sum(points.map(({ standardError }) => standardError ** 2))) / points.length
+  const spread = points.length < 2 ? 0 : Math.sqrt(Statistics.variance(values) / points.length)
+  return {
+    iterations: points.at(-1)?.iterations ?? 0,
+    value: Statistics.mean(values),
+    standardError: Math.max(errors, spread)
+  }
+}
+
+/** Iterations whose mean is compared: few of a short run, five of a long one. */
+const windowOf = (points: number) => Math.min(5, Math.max(1, Math.floor(points / 4)))
+
+/** The means of the first and of the last iterations. */
+export const trend = (points: ReadonlyArray<Point>): readonly [first: Point, last: Point] => {
+  const size = windowOf(points.length)
+  return [joined(points.slice(0, size)), joined(points.slice(-size))]
+}
+
+/** A measure's beginning and end: what evaluators measured first and last, or the trend of training. */
+export const ends = ({ isHeldOut, points }: Measure): readonly [first: Point, last: Point] =>
+  isHeldOut ? [points[0], points.at(-1) ?? points[0]] : trend(points)
+
+/** The best that training came to: the best mean of iterations in a row, or its first iteration. */
+export const best = (measure: Measure): Point => {
+  const { isHeldOut, isLowerBetter, points } = measure
+  const size = isHeldOut ? 1 : windowOf(points.length)
+  const means = points.slice(size - 1).map((_, at) => joined(points.slice(at, at + size)))
+  const sign = isLowerBetter ? -1 : 1
+  return [points[0], ...means].reduce((best, point) => sign * point.value > sign * best.value ? point : best)
+}
+
+/** How much better the second point is than the first. */
+export interface Gain {
+  readonly value: number
+  readonly standardError: number
+  /** Beyond chance, and large enough to matter. */
+  readonly isClear: boolean
+}
+
+/** Where no standard error is known, a change by a smaller share of the value is no change. */
+const leastShare = 0.02
+
+/** How much better one point is than another; negative where it is worse. */
+export const gain = ({ isLowerBetter }: Measure, from: Point, to: Point): Gain => {
+  const value = (isLowerBetter ? -1 : 1) * (to.value - from.value)
+  const standardError = Math.hypot(from.standardError, to.standardError)
+  const least = standardError > 0 ? 2 * standardError : leastShare * Math.abs(from.value)
+  return { value, standardError, isClear: Math.abs(value) > Math.max(least, 1e-9) }
+}

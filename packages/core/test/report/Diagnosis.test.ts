@@ -1,0 +1,88 @@
+import { RunRecord } from "@effect-rl/core"
+import { type Audit, Diagnosis, Recorded, Story } from "@effect-rl/core/records"
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { gunzipSync } from "node:zlib"
+
+const folder = join(import.meta.dirname, "..", "fixtures", "verdicts")
+
+interface Planted {
+  readonly name: string
+  /** What a diagnosis may call the run. */
+  readonly label: ReadonlyArray<Diagnosis.Kind>
+  readonly isWritten: boolean
+  readonly findings: ReadonlyArray<Audit.Finding>
+}
+
+const decode = Schema.decodeUnknownSync(RunRecord.codec)
+
+/** Runs in which something was planted, as `benchmark/verdicts` made them. */
+const runs = readdirSync(folder).map((file) => {
+  const [head = "", ...lines] = gunzipSync(readFileSync(join(folder, file))).toString().split("\n")
+  const planted: Planted = JSON.parse(head)
+  const story = Story.fromRecords(lines.map((line) => Recorded.make(decode(JSON.parse(line)))))
+  return { ...planted, story, diagnosis: Diagnosis.of(story, planted) }
+})
+
+const named = (name: string) => runs.find((run) => run.name === name) ?? assert.fail(`no run ${name}`)
+
+describe("Diagnosis.of a planted run", () => {
+  it.each(runs)("calls $name what was planted", ({ diagnosis, label }) => {
+    assert.include(label, diagnosis.kind, diagnosis.sentence)
+  })
+
+  it("knows at least 40 runs", () => {
+    assert.isAtLeast(runs.length, 40)
+  })
+
+  it("calls no good run bad, and no hacked or failed one good", () => {
+    const levels = (label: Diagnosis.Kind) =>
+      new Set(runs.flatMap((run) => run.label.includes(label) ? [run.diagnosis.level] : []))
+    assert.isFalse(levels("learned").has("bad") || levels("solved").has("bad"))
+    assert.deepStrictEqual([...levels("suspect"), ...levels("failed")], ["bad", "bad"])
+  })
+})
+
+describe("Diagnosis.of", () => {
+  it("says in one sentence and two numbers what a run came to", () => {
+    const { numbers, sentence } = named("solved-0").diagnosis
+    assert.match(
+      sentence,
+      /^Solved since iteration \d+: held_out 35\.4 → \d\d\.\d % in 40 iterations, \d+ s, \d+ k tokens\.$/
+    )
+    assert.deepInclude(numbers, { measure: "held_out", before: "35.4 %" })
+  })
+
+  it("names length as the cause where the reward pays for it, and does not where answers grow because they are worked out", () => {
+    assert.match(named("hacked-length").diagnosis.sentence, /length explains \d+ % of the differences of reward/)
+    assert.deepStrictEqual(named("good-0").diagnosis.doubts, [])
+  })
+
+  it("says nothing of signs without a range", () => {
+    const { signs } = named("good-0").diagnosis
+    const found = signs.find(({ metric }) => metric === "update_norm")
+    assert.deepInclude(found, { isHealthy: undefined, firstOutside: undefined, outside: 0 })
+  })
+
+  it("knows since when a sign lies outside of its range", () => {
+    const { concerns } = named("collapsed-rate").diagnosis
+    assert.deepStrictEqual(concerns.map(({ metric, outsideSince }) => [metric, outsideSince]), [[
+      "env/all/truncated",
+      2
+    ]])
+  })
+
+  it("has too little to tell of a run that has just begun", () => {
+    const { records } = named("good-0").story
+    const diagnosis = Diagnosis.of(Story.fromRecords(records.slice(0, 20)), { isWritten: true })
+    assert.deepInclude(diagnosis, { kind: "untold", level: "none" })
+  })
+
+  it("calls a run that goes on as it stands", () => {
+    const { records } = named("killed-1").story
+    assert.strictEqual(Diagnosis.of(Story.fromRecords(records), { isWritten: true }).kind, "learning")
+    assert.strictEqual(Diagnosis.of(Story.fromRecords(records), { isWritten: false }).kind, "killed")
+  })
+})
