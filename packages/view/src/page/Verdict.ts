@@ -53,7 +53,7 @@ export const draw = (data: Data, story: Story.Story<null>): Child => {
   const { route } = data
   return h(
     "section",
-    { class: `panel verdict verdict-${level}`, "aria-label": "verdict" },
+    { class: `panel diagnosis diagnosis-${level}`, "aria-label": "verdict" },
     h(
       "div",
       {},

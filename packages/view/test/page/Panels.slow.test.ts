@@ -37,7 +37,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
             ])
           )
           await page.getByRole("region", { name: "verdict" }).getByText(
-            /^Too early to tell: reward 0\.750 → 0\.875 in 2 iterations/
+            /Too early to tell: reward 0\.750 → 0\.875 in 2 iterations/
           ).waitFor()
           await page.getByText("the disk is nearly full").waitFor()
           await eventually(async () =>

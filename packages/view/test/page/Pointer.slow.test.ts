@@ -44,10 +44,13 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
           const textOf = async (name: string) => (await page.getByRole("row", { name }).textContent()) ?? ""
           await page.getByText("killed while", { exact: false }).waitFor()
           await eventually(async () =>
-            assert.match(await textOf("first"), /endedcompletedtest\/words2 \/ 30\.87560\.0 %60–/)
+            assert.match(await textOf("first"), /ended– untoldcompletedtest\/words2 \/ 30\.87560\.0 %60–/)
           )
           await eventually(async () =>
-            assert.match(await textOf("killed"), /killedkilled while going on after iteration 2test\/words2 \/ 3/)
+            assert.match(
+              await textOf("killed"),
+              /killed! killedkilled while going on after iteration 2test\/words2 \/ 3/
+            )
           )
         })
       }))
