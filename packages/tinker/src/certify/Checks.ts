@@ -7,6 +7,7 @@ import * as ArchiveChecks from "./checks/ArchiveChecks.ts"
 import * as CacheChecks from "./checks/CacheChecks.ts"
 import * as ChatChecks from "./checks/ChatChecks.ts"
 import * as ChatFieldChecks from "./checks/ChatFieldChecks.ts"
+import * as DefaultChecks from "./checks/DefaultChecks.ts"
 import * as DialectChecks from "./checks/DialectChecks.ts"
 import * as DistributionChecks from "./checks/DistributionChecks.ts"
 import * as EndChecks from "./checks/EndChecks.ts"
@@ -17,12 +18,14 @@ import * as IdentityChecks from "./checks/IdentityChecks.ts"
 import * as InputChecks from "./checks/InputChecks.ts"
 import * as LimitChecks from "./checks/LimitChecks.ts"
 import * as ListingChecks from "./checks/ListingChecks.ts"
+import * as MistakeChecks from "./checks/MistakeChecks.ts"
 import * as OptimizerChecks from "./checks/OptimizerChecks.ts"
 import * as OptionChecks from "./checks/OptionChecks.ts"
 import * as OrderChecks from "./checks/OrderChecks.ts"
 import * as OutputChecks from "./checks/OutputChecks.ts"
 import * as PageChecks from "./checks/PageChecks.ts"
 import * as PortChecks from "./checks/PortChecks.ts"
+import * as PromptChecks from "./checks/PromptChecks.ts"
 import * as RangeChecks from "./checks/RangeChecks.ts"
 import * as RefusalChecks from "./checks/RefusalChecks.ts"
 import * as RepeatChecks from "./checks/RepeatChecks.ts"
@@ -49,6 +52,8 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...StopChecks.all,
     ...EndChecks.all(model),
     ...DistributionChecks.all,
+    ...DefaultChecks.all,
+    ...PromptChecks.all(model),
     ...OptionChecks.all,
     ...ScoreChecks.all,
     ...OptimizerChecks.all,
@@ -62,6 +67,7 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...FutureChecks.all,
     ...ErrorChecks.all,
     ...RefusalChecks.all,
+    ...MistakeChecks.all,
     ...LimitChecks.all,
     ...RetentionChecks.all,
     ...WeightChecks.all,
