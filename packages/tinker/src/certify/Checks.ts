@@ -3,7 +3,9 @@ import type { Contract } from "@effect-rl/core/testing"
 import * as Order from "effect/Order"
 import { type Check, Theme } from "./Check.ts"
 import * as AdapterChecks from "./checks/AdapterChecks.ts"
+import * as AdministrationChecks from "./checks/AdministrationChecks.ts"
 import * as ArchiveChecks from "./checks/ArchiveChecks.ts"
+import * as BatchChecks from "./checks/BatchChecks.ts"
 import * as CacheChecks from "./checks/CacheChecks.ts"
 import * as ChatChecks from "./checks/ChatChecks.ts"
 import * as ChatFieldChecks from "./checks/ChatFieldChecks.ts"
@@ -29,6 +31,7 @@ import * as PromptChecks from "./checks/PromptChecks.ts"
 import * as RangeChecks from "./checks/RangeChecks.ts"
 import * as RefusalChecks from "./checks/RefusalChecks.ts"
 import * as RepeatChecks from "./checks/RepeatChecks.ts"
+import * as ResumeChecks from "./checks/ResumeChecks.ts"
 import * as RetentionChecks from "./checks/RetentionChecks.ts"
 import * as ScaleChecks from "./checks/ScaleChecks.ts"
 import * as ScoreChecks from "./checks/ScoreChecks.ts"
@@ -61,6 +64,7 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...ScaleChecks.all,
     ...InputChecks.all,
     ...GradientChecks.all,
+    ...BatchChecks.all,
     ...PortChecks.all(model),
     ...OrderChecks.all,
     ...RepeatChecks.all,
@@ -71,8 +75,10 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...LimitChecks.all,
     ...RetentionChecks.all,
     ...WeightChecks.all,
+    ...ResumeChecks.all,
     ...CacheChecks.all,
     ...ArchiveChecks.all,
+    ...AdministrationChecks.all,
     ...PageChecks.all,
     ...ChatChecks.all,
     ...DialectChecks.all,

@@ -51,6 +51,19 @@ const told = (text: string): Variant => ({
   }
 })
 
+const instructions = "Answer in one word, and in French."
+
+/** The system text as dialects write it in more than one piece, or for developers. */
+const toldInBlocks: Variant = {
+  what: "a system text in blocks",
+  adds: true,
+  in: {
+    "chat completions": { messages: [{ role: "system", content: [{ type: "text", text: instructions }] }, user] },
+    responses: { input: [{ role: "system", content: [{ type: "input_text", text: instructions }] }, user] },
+    messages: { messages: [user], system: [{ type: "text", text: instructions }] }
+  }
+}
+
 const pieces = [question.slice(0, 7), question.slice(7)]
 
 const parts = (type: string) => pieces.map((text) => ({ type, text }))
@@ -124,7 +137,8 @@ const called = (input: object, output: string): Variant => {
 
 const variants = [
   told("Count in ones."),
-  told("Answer in one word, and in French."),
+  told(instructions),
+  toldInBlocks,
   inParts,
   said("a turn before", turns),
   said("two turns before", [...turns.slice(0, 2), ...turns]),
@@ -540,7 +554,10 @@ export const begun: Check.Check = {
       const [text = ""] = (yield* ask(asking.messages)).texts
       const head = text.slice(0, text.indexOf(" ", 3)).trim()
       if (head.length < 3) return yield* Check.absent("no answer has two words")
-      const rest = yield* ask([...asking.messages, { role: "assistant", content: head }])
+      const continued: ReadonlyArray<Dialect.Said> = [...asking.messages, { role: "assistant", content: head }]
+      const streamed = yield* Dialect.stream(dialect, { messages: continued, max_tokens: 32, temperature: 0 })
+      const rest = yield* ask(continued)
+      yield* expectEqual("the same streamed", streamed.texts.join().trim(), rest.texts.join().trim())
       yield* expectEqual(
         `what follows ${JSON.stringify(head)} in ${dialect.name}`,
         rest.texts.join("").trim(),
@@ -610,6 +627,83 @@ export const given: Check.Check = {
   })
 }
 
+/** Texts of which some lose characters where spaces or other signs do not count. */
+const signs = [
+  "What is",
+  "What is ",
+  " What is",
+  "What  is",
+  "What is\n",
+  "what is",
+  "What is\t",
+  "Wh\u00e4t is",
+  "What is\n\n"
+]
+
+export const spaces: Check.Check = {
+  theme: "chat",
+  name: "every space, line and letter of a completion's prompt is read",
+  why: "An answer to another text than the client's is no continuation of it.",
+  run: Effect.gen(function*() {
+    const seen = new Map<string, string>()
+    for (const prompt of signs) {
+      const body = yield* completionOf(prompt, { logprobs: 1, max_tokens: 4 })
+      const scores = numbersAt(body, "choices", 0, "logprobs", "token_logprobs").map((value) => value.toFixed(3)).join()
+      const known = seen.get(scores)
+      yield* Check.expect(
+        known === undefined,
+        `another continuation of ${JSON.stringify(prompt)} than of ${JSON.stringify(known)}`,
+        scores
+      )
+      seen.set(scores, prompt)
+    }
+  })
+}
+
+export const shapes: Check.Check = {
+  theme: "chat",
+  name: "answers, chunks and errors have the kinds that clients of their dialect tell them by",
+  why: "Clients read an answer of another kind as nothing, and an error of another form as a crash.",
+  run: Effect.gen(function*() {
+    const { model, post } = yield* RawRequests
+    const kinds = [
+      [Dialect.chat, "object", "chat.completion"],
+      [Dialect.completions, "object", "text_completion"],
+      [Dialect.responses, "object", "response"],
+      [Dialect.messages, "type", "message"]
+    ] as const
+    for (const [dialect, field, kind] of kinds) {
+      const body = yield* Dialect.body(dialect, dialect.fields({ ...asking, max_tokens: 2 }))
+      yield* expectEqual(`${field} of ${dialect.name}`, body[field], kind)
+      const role = textAt(body, "role") || textAt(body, "choices", 0, "message", "role") ||
+        textAt(body, "output", -1, "role")
+      if (dialect !== Dialect.completions) yield* expectEqual(`the role of ${dialect.name}`, role, "assistant")
+      const wrong = yield* post(dialect.path, { model: "certify/no-such-model", ...dialect.fields(asking) })
+      const { error } = wrong.body
+      const isOwn = dialect !== Dialect.messages || wrong.body["type"] === "error"
+      yield* Check.expect(
+        isOwn && textAt(error, "type").length > 0 && textAt(error, "message").length > 0,
+        `an error of ${dialect.name} with its type and message`,
+        JSON.stringify(wrong.body).slice(0, 200)
+      )
+    }
+    const usual = Dialect.eventsOf(
+      yield* Dialect.sent(Dialect.chat, { model, ...Dialect.chat.fields({ ...asking, max_tokens: 2 }), stream: true })
+    )
+    const objects = new Set(usual.map((event) => event["object"]))
+    yield* expectEqual("object of chunks", [...objects].join(), "chat.completion.chunk")
+    yield* expectEqual(
+      "usage of a stream unless asked for",
+      usual.some((event) => typeof event["usage"] === "object" && event["usage"] !== null),
+      false
+    )
+    const [first] = usual
+    yield* expectEqual("the role of a stream", textAt(first, "choices", 0, "delta", "role"), "assistant")
+    const ids = new Set(usual.map((event) => event["id"]))
+    yield* expectEqual("the number of ids of a stream", ids.size, 1)
+  })
+}
+
 export const sameTokens: Check.Check = {
   theme: "chat",
   name: "a completion of tokens is that of the Tinker API",
@@ -648,5 +742,7 @@ export const all = [
   models,
   tooLong,
   given,
+  spaces,
+  shapes,
   sameTokens
 ]

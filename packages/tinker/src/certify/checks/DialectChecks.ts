@@ -69,7 +69,9 @@ const streams = (dialect: Dialect.Dialect) =>
       for (const max_tokens of [1, 3]) yield* expectStreamed(greedy(question, max_tokens))
       if (dialect.hasChoices) {
         const hot = { messages: saying(question), max_tokens: 24, temperature: 1.5 }
-        for (const seed of [1, 2, 3]) yield* expectStreamed(hot, { seed })
+        for (const more of [{ n: 1 }, { n: 3 }, { n: 2, top_k: 3 }, { n: 2, top_p: 0.6 }]) {
+          yield* expectStreamed(hot, { seed: 7, ...more })
+        }
       }
     })
   )

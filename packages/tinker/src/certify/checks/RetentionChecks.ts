@@ -181,9 +181,14 @@ export const activity: Check.Check = {
   run: Effect.gen(function*() {
     const { client, rest } = yield* trainer
     yield* learn(client)
-    const { lastRequestTime } = yield* rest.getTrainingRun(client.info.modelId)
+    const time = Effect.map(rest.getTrainingRun(client.info.modelId), (run) => run.lastRequestTime)
+    const lastRequestTime = yield* time
     const age = (yield* Clock.currentTimeMillis) - DateTime.toEpochMillis(lastRequestTime)
     yield* Check.expect(Math.abs(age) < skewMillis, "a time of now", `${age / 1000} seconds ago`)
+    yield* Effect.sleep("1100 millis")
+    yield* learn(client)
+    const later = DateTime.toEpochMillis(yield* time) - DateTime.toEpochMillis(lastRequestTime)
+    yield* Check.expect(later > 0, "a later time after another request", `${later / 1000} seconds later`)
   })
 }
 
@@ -423,6 +428,9 @@ export const missing: Check.Check = {
   })
 }
 
+/** Metadata that servers may take for something else. */
+const odd = { "Mixed-Case_Key": "Mixed Value", number: "007", empty: "", "dotted.key": "a=b;c", truth: "true" }
+
 export const metadata: Check.Check = {
   theme: "archive",
   name: "a run and its checkpoints are listed with the metadata that their client gave",
@@ -431,16 +439,29 @@ export const metadata: Check.Check = {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
     const rest = yield* RestClient
-    const userMetadata = { purpose: "certify", note: "ü", long: "metadata ".repeat(20) }
+    const userMetadata = { purpose: "certify", note: "ü", long: "metadata ".repeat(20), ...odd }
     const client = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8, userMetadata })
-    const { path } = yield* StateTwins.run(client.saveState("certify-metadata", { userMetadata: { kept: "best" } }))
+    const { path } = yield* StateTwins.run(
+      client.saveState("certify-metadata", { userMetadata: { kept: "best", ...odd } })
+    )
+    const weights = yield* StateTwins.run(
+      client.saveWeightsForSampler("certify-metadata", { userMetadata: { kept: "best", ...odd } })
+    )
     const found = yield* rest.getTrainingRun(client.info.modelId)
     yield* Check.expect(found.baseModel === baseModel, baseModel, found.baseModel)
     const shown = Object.entries(userMetadata).filter(([name, value]) => found.userMetadata?.[name] !== value)
     yield* Check.expect(shown.length === 0, "user_metadata as it was given", JSON.stringify(found.userMetadata))
-    const checkpoint = yield* listed(rest, client.info.modelId, path)
-    const kept = checkpoint?.userMetadata?.["kept"]
-    yield* Check.expect(kept === "best", "user_metadata of the checkpoint as it was given", kept)
+    for (const one of [path, weights.path]) {
+      const checkpoint = yield* listed(rest, client.info.modelId, one)
+      const lost = Object.entries({ kept: "best", ...odd }).filter(([name, value]) =>
+        checkpoint?.userMetadata?.[name] !== value
+      )
+      yield* Check.expect(
+        lost.length === 0,
+        `user_metadata of ${one} as it was given`,
+        JSON.stringify(checkpoint?.userMetadata)
+      )
+    }
   })
 }
 
