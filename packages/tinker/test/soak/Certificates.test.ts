@@ -9,6 +9,7 @@ import { HttpServer } from "effect/http"
 import * as BackendMutants from "../certify/BackendMutants.ts"
 import * as EffectMutants from "../certify/EffectMutants.ts"
 import * as EngineServer from "../certify/EngineServer.ts"
+import * as OpenFaults from "../certify/OpenFaults.ts"
 import * as SealedFaults from "../certify/SealedFaults.ts"
 import * as SecondFaults from "../certify/SecondFaults.ts"
 import * as Served from "../certify/Served.ts"
@@ -66,7 +67,8 @@ describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("certificates", () 
     ...UnforeseenFaults.faults,
     ...SealedFaults.faults,
     ...SecondFaults.faults,
-    ...ThirdSealedFaults.faults
+    ...ThirdSealedFaults.faults,
+    ...OpenFaults.faults
   ]
   for (const fault of unforeseen) {
     it.live(`are refused to a server with an unforeseen fault: ${fault.sentence}`, () =>

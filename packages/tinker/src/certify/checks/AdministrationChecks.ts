@@ -144,8 +144,7 @@ export const cursors: Check.Check = {
     }
     const { sampler } = yield* session
     const [one, other] = [yield* sampler, yield* sampler]
-    const send = (id: string, seq_id: number, more: object = {}) =>
-      Effect.map(post("/asample", Examples.sample(id, seq_id, more)), (promise) => promise)
+    const send = (id: string, seq_id: number, more: object = {}) => post("/asample", Examples.sample(id, seq_id, more))
     const told = (id: string, prev_cursor: number) =>
       Effect.map(
         post("/retrieve_futures", {
@@ -165,14 +164,18 @@ export const cursors: Check.Check = {
         })
       )
     const foreign = yield* send(other, 1)
-    const long = { sampling_params: { ...Examples.sampling, max_tokens: 10_000_000 } }
-    const promises = [yield* send(one, 1), yield* send(one, 2, long), yield* send(one, 3)]
+    const promises = yield* Effect.forEach(
+      [{}, { prompt: Examples.prompt([1, 2 ** 31 - 2]) }, {}, {
+        sampling_params: { ...Examples.sampling, temperature: -1 }
+      }],
+      (more, at) => send(one, at + 1, more)
+    )
     yield* Effect.forEach([foreign, ...promises], result, { discard: true })
     const first = yield* told(one, 0)
     const expected = new Map(
       promises.flatMap(({ body }, at) => {
         const id = textAt(body, "request_id")
-        return id === "" ? [] : [[id, at === 1 ? "failed" : "finished"] as const]
+        return id === "" ? [] : [[id, at % 2 === 1 ? "failed" : "finished"] as const]
       })
     )
     for (const [id, state] of expected) {
@@ -181,7 +184,7 @@ export const cursors: Check.Check = {
     }
     const strange = textAt(foreign.body, "request_id")
     yield* Check.expect(!first.states.has(strange), "no request of another sampler", strange)
-    const later = yield* send(one, 4)
+    const later = yield* send(one, 9)
     yield* result(later)
     const second = yield* told(one, first.cursor)
     const ids = [...second.states.keys()].join()

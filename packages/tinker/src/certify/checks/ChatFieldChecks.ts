@@ -4,6 +4,7 @@ import { ModelInput } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Order from "effect/Order"
+import * as Answer from "../../client/Answer.ts"
 import * as Check from "../Check.ts"
 import * as Dialect from "../Dialect.ts"
 import * as Draws from "../Draws.ts"
@@ -704,6 +705,56 @@ export const shapes: Check.Check = {
   })
 }
 
+/** The types of events in their order, and how a stream ends. */
+const streamed = Effect.fnUntraced(function*(dialect: Dialect.Dialect) {
+  const { exchange, model } = yield* RawRequests
+  const answer = yield* exchange(dialect.path, {
+    model,
+    ...dialect.fields({ ...asking, temperature: 0 }),
+    stream: true
+  })
+  if (!Answer.isSuccess(answer)) return yield* Check.absent(`${dialect.name} are not streamed`)
+  const text = Answer.textOf(answer)
+  const type = answer.headers["content-type"] ?? ""
+  yield* Check.expect(type.includes("text/event-stream"), `text/event-stream of ${dialect.name}`, type)
+  const names = text.split(/\r?\n/).flatMap((line) => line.startsWith("event:") ? [line.slice(6).trim()] : [])
+  return { events: Dialect.eventsOf(text), names, text: text.trimEnd() }
+})
+
+export const streams: Check.Check = {
+  theme: "chat",
+  name: "streams have the events of their dialect, in their order, to the last",
+  why: "Clients wait for events by their names, and for ever where the last one does not come.",
+  run: Effect.gen(function*() {
+    for (const dialect of [Dialect.chat, Dialect.completions]) {
+      const { events, text } = yield* streamed(dialect)
+      yield* Check.expect(text.endsWith("data: [DONE]"), `[DONE] at the end of ${dialect.name}`, text.slice(-40))
+      const ends = events.flatMap((event) => listAt(event, "choices")).map((choice) => textAt(choice, "finish_reason"))
+      const finished = ends.filter((end) => end !== "").length
+      yield* expectEqual(`the number of finish_reasons of ${dialect.name}`, finished, 1)
+    }
+    const { events, names } = yield* streamed(Dialect.messages)
+    const types = events.map((event) => textAt(event, "type"))
+    yield* expectEqual("the names of events", names.join(), types.join())
+    yield* expectEqual("the last event of messages", types.at(-1), "message_stop")
+    const blocks = types.filter((type) => type === "content_block_start").length
+    yield* expectEqual(
+      "content_block_stop of each block",
+      types.filter((type) => type === "content_block_stop").length,
+      blocks
+    )
+    const response = yield* streamed(Dialect.responses)
+    const numbers = response.events.map((event) => numberAt(event, "sequence_number"))
+    yield* expectEqual("sequence_number of events", numbers.join(), Arr.makeBy(numbers.length, (at) => at).join())
+    const deltas = response.events.filter(({ type }) => type === "response.output_text.delta")
+    const text = deltas.map((event) => textAt(event, "delta")).join("")
+    const done = response.events.find(({ type }) => type === "response.output_text.done")
+    yield* expectEqual("the whole text at its end", textAt(done, "text"), text)
+    const last = Dialect.at(response.events.at(-1), "response", "output", -1, "content", 0, "text")
+    yield* expectEqual("the text of the last event", last, text)
+  })
+}
+
 export const sameTokens: Check.Check = {
   theme: "chat",
   name: "a completion of tokens is that of the Tinker API",
@@ -744,5 +795,6 @@ export const all = [
   given,
   spaces,
   shapes,
+  streams,
   sameTokens
 ]

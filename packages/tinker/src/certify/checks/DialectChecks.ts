@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
 import * as Dialect from "../Dialect.ts"
+import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests } from "../RawRequests.ts"
 
 type Run = Check.Check["run"]
@@ -281,6 +282,68 @@ const refusals = (dialect: Dialect.Dialect) =>
     })
   )
 
+/** A model whose answers are others than the base model's, by the path of its weights. */
+const trained = Effect.gen(function*() {
+  const model = yield* NumberedModel.make
+  yield* model.learn([-1, 1, -1, 1, -1, 1, -1])
+  yield* model.learn([-1, 1, -1, 1, -1, 1, -1])
+  const save = { path: "certify-dialect", kind: "snapshot", type: "save_weights_for_sampler" }
+  const { body } = yield* model.ask("/save_weights_for_sampler", save)
+  return Dialect.textAt(body, "path")
+})
+
+const weights = (dialect: Dialect.Dialect) =>
+  of(
+    dialect,
+    "trained weights answer where they are asked for, streamed or not, and the base model where it is",
+    "What is measured and served through these endpoints would be another model than the one that was trained.",
+    Effect.gen(function*() {
+      const path = yield* trained
+      const { model: base } = yield* RawRequests
+      const reference = dialect === Dialect.completions ? Dialect.completions : Dialect.chat
+      const seen = new Map<string, string>()
+      for (const model of [path, base, path]) {
+        const answers: Array<string> = []
+        for (const content of questions) {
+          const asked = greedy(content, 12)
+          const expected = textOf(yield* Dialect.ask(reference, asked, { model }))
+          const whole = yield* Dialect.ask(dialect, asked, { model })
+          const streamed = yield* Dialect.stream(dialect, asked, { model })
+          yield* expectEqual(`the answer of ${model}`, textOf(whole), expected)
+          yield* expectEqual(`the streamed answer of ${model}`, textOf(streamed), expected)
+          yield* expectEqual("the model of the answer", whole.model, model)
+          answers.push(expected)
+        }
+        seen.set(model, answers.join("; "))
+      }
+      yield* Check.expect(seen.get(path) !== seen.get(base), "other answers of trained weights", seen.get(base))
+    })
+  )
+
+/** Longer than limits that servers have of their own accord. */
+const wordy = 24
+
+const unlimited = (dialect: Dialect.Dialect) =>
+  of(
+    dialect,
+    "an answer without a limit goes on to its end",
+    "A limit that nobody asked for cuts answers.",
+    Effect.gen(function*() {
+      const most = 240
+      for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
+        for (const content of questions) {
+          const asked = { messages: saying(content), max_tokens: most, temperature: 1.6 }
+          const limited = yield* Dialect.ask(dialect, asked, { seed })
+          if (limited.sampled < wordy || limited.ends.join() !== "stop") continue
+          const { max_tokens: _, ...fields } = dialect.fields(asked)
+          const free = dialect.whole(yield* Dialect.body(dialect, { ...fields, seed }))
+          return yield* expectEqual("the answer without a limit", shown(free), shown(limited))
+        }
+      }
+      return yield* Check.absent(`no answer has ${wordy} to ${most} tokens`)
+    })
+  )
+
 export const all = Dialect.all.flatMap((dialect) => [
   streams(dialect),
   limits(dialect),
@@ -288,5 +351,7 @@ export const all = Dialect.all.flatMap((dialect) => [
   greedily(dialect),
   identities(dialect),
   apart(dialect),
+  weights(dialect),
+  ...dialect.hasChoices ? [unlimited(dialect)] : [],
   refusals(dialect)
 ])

@@ -8,7 +8,7 @@ import * as SampleResult from "../../wire/SampleResult.ts"
 import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
-import { RawRequests } from "../RawRequests.ts"
+import { RawRequests, type Reply } from "../RawRequests.ts"
 
 export const askedTwice: Check.Check = {
   theme: "futures",
@@ -74,6 +74,33 @@ export const cancelled: Check.Check = {
     if (status === 404 || status === 405) return yield* Check.absent("requests cannot be cancelled")
     yield* Blame.expectStatus({ status, body: {} }, 200, 202, 204)
     yield* result({ status: 200, body })
+  })
+}
+
+export const cancelledAlone: Check.Check = {
+  theme: "futures",
+  name: "what is cancelled is one request: others go on, and one that is finished keeps its result",
+  why: "A client that gives up one of its samples would lose those that it waits for.",
+  run: Effect.gen(function*() {
+    const { post, result, session } = yield* RawRequests
+    const { sampler } = yield* session
+    const id = yield* sampler
+    const done = yield* post("/asample", Examples.sample(id, 1))
+    const before = yield* Blame.expectDone(done)
+    const long = { sampling_params: { ...Examples.sampling, max_tokens: 64 } }
+    const [gone, left] = [
+      yield* post("/asample", Examples.sample(id, 2, long)),
+      yield* post("/asample", Examples.sample(id, 3, long))
+    ]
+    const cancel = ({ body }: Reply) => post("/cancel_future", { request_id: body["request_id"] })
+    const { status } = yield* cancel(gone)
+    if (status === 404 || status === 405) return yield* Check.absent("requests cannot be cancelled")
+    yield* cancel(done)
+    yield* Blame.expectDone(left)
+    const after = JSON.stringify((yield* result(done)).body)
+    yield* Check.expect(after === JSON.stringify(before.body), "the result of before", after.slice(0, 200))
+    yield* result(gone)
+    yield* Blame.expectDone(yield* post("/asample", Examples.sample(id, 4)))
   })
 }
 
@@ -178,4 +205,4 @@ export const named: Check.Check = {
   })
 }
 
-export const all = [askedTwice, kept, unknown, cancelled, together, metadata, inProtobuf, named]
+export const all = [askedTwice, kept, unknown, cancelled, cancelledAlone, together, metadata, inProtobuf, named]

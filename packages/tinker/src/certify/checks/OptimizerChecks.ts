@@ -317,7 +317,10 @@ export const tinyEps = equals(
   "an eps of 1e-12 leaves small gradients their steps",
   steep,
   (learningRate) => [
-    ["a step on a ten-millionth of the loss", [[1e-7, { learningRate, ...steep }]], [[1, { learningRate, ...steep }]]]
+    ["a step on a hundred-millionth of the loss", [[1e-8, { learningRate, ...steep }]], [[1, {
+      learningRate,
+      ...steep
+    }]]]
   ]
 )
 
@@ -330,7 +333,7 @@ export const defaults = equals(
       glides({ learningRate }),
       [[1, { learningRate: learningRate * travel(0.9, 0.95), ...steep }]]
     ],
-    ["a step with defaults on a ten-millionth of the loss", [[1e-7, { learningRate }]], [[1, {
+    ["a step with defaults on a hundred-millionth of the loss", [[1e-8, { learningRate }]], [[1, {
       learningRate,
       ...steep
     }]]],

@@ -373,8 +373,86 @@ export const described: Check.Check = {
   })
 }
 
+export const consistent: Check.Check = {
+  theme: "archive",
+  name: "a run and its checkpoints are in lists as they are alone",
+  why: "Tools read lists in place of each item; what differs there is acted on all the same.",
+  run: Effect.gen(function*() {
+    const { get } = yield* RawRequests
+    const rest = yield* RestClient
+    const model = yield* NumberedModel.make
+    yield* model.learn()
+    const state = yield* model.ask("/save_weights", {
+      path: "certify-listed",
+      overwrite: false,
+      ttl_seconds: 3600,
+      user_metadata: { kept: "Best" },
+      type: "save_weights"
+    })
+    yield* model.ask("/save_weights_for_sampler", {
+      path: "certify-listed",
+      kind: "snapshot",
+      type: "save_weights_for_sampler"
+    })
+    yield* rest.publishCheckpoint(String(state.body["path"]))
+    const alone = (yield* get(`/training_runs/${model.id}`)).body
+    const runs = yield* get("/training_runs?limit=50")
+    if (runs.status === 404 || runs.status === 405) return yield* Check.absent("the server does not list runs")
+    const run = listOf(runs.body, "training_runs").find((one) => fieldOf(one, "training_run_id") === model.id)
+    const own = listOf((yield* get(`/training_runs/${model.id}/checkpoints`)).body, "checkpoints")
+    const all = listOf((yield* get("/checkpoints?limit=100")).body, "checkpoints")
+    const shown = (value: unknown) =>
+      JSON.stringify(
+        typeof value === "object" && value !== null
+          ? Object.entries(value).filter(([, field]) => field !== null).toSorted(([one], [other]) =>
+            one < other ? -1 : 1
+          )
+          : value
+      )
+    yield* Check.expect(shown(run) === shown(alone), shown(alone), shown(run))
+    yield* Check.expect(own.length === 2, "2 checkpoints of the run", own.length)
+    for (const one of own) {
+      const same = all.find((other) => fieldOf(other, "tinker_path") === fieldOf(one, "tinker_path"))
+      yield* Check.expect(shown(same) === shown(one), shown(one), shown(same))
+      const field = fieldOf(one, "checkpoint_type") === "training" ? "last_checkpoint" : "last_sampler_checkpoint"
+      const last = alone[field] ?? one
+      yield* Check.expect(shown(last) === shown(one), `${field} ${shown(one)}`, shown(last))
+    }
+    yield* rest.unpublishCheckpoint(String(state.body["path"]))
+  })
+}
+
+export const namedSession: Check.Check = {
+  theme: "sessions",
+  name: "a session has the name that its client gave it, and the newest sessions are listed first",
+  why: "What was begun last is looked for at the beginning of the list.",
+  run: Effect.gen(function*() {
+    const { get, post } = yield* RawRequests
+    const display_name = "Certify ü 7"
+    const made = yield* Effect.forEach(
+      [1, 2, 3],
+      () =>
+        Effect.map(
+          post("/create_session", { ...Examples.session, display_name }),
+          ({ body }) => String(body["session_id"])
+        )
+    )
+    const { body, status } = yield* get(`/sessions/${made[0]}`)
+    const listed = listOf((yield* get("/sessions?limit=50&offset=0")).body, "sessions")
+    yield* Effect.forEach(made, (one) => post(`/sessions/${one}/finish`, {}), { discard: true })
+    if (status === 404 || status === 405) return yield* Check.absent("sessions are not described")
+    if (body["display_name"] !== undefined) {
+      yield* Check.expect(body["display_name"] === display_name, display_name, body["display_name"])
+    }
+    const order = listed.filter((one) => made.some((id) => id === one)).join()
+    yield* Check.expect(order === made.toReversed().join(), made.toReversed().join(", "), order)
+  })
+}
+
 export const all = [
   sessions,
+  namedSession,
+  consistent,
   runs,
   checkpoints,
   longPages,

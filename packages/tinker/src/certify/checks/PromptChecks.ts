@@ -225,8 +225,8 @@ const patterns = [".", ".*", "[0-9]", "\\d", "^", "$", "(", "?+", "\\n"]
 /** Texts that begin, end or lie within a text. */
 const partsOf = (text: string) =>
   [1, 2, 3, 5, 9].flatMap((length) =>
-    [1, Math.floor(text.length / 3), Math.floor(text.length / 2), text.length - length].flatMap((from) =>
-      from > 0 && from + length <= text.length ? [text.slice(from, from + length)] : []
+    [0, 1, Math.floor(text.length / 3), Math.floor(text.length / 2), text.length - length].flatMap((from) =>
+      from >= 0 && from + length <= text.length ? [text.slice(from, from + length)] : []
     )
   )
 
@@ -248,14 +248,21 @@ const stopTexts = ({ tokenizer }: Contract.Options): Check.Check => ({
     const texts = [[...Examples.tokens], [3, 3, 3], textOf(30), textOf(12)]
     const all = yield* Effect.forEach(texts, (text) => {
       const prompt = ModelInput.fromTokens(text)
-      return Effect.map(ask(prompt, [never]), ({ tokens }) => ({ prompt, tokens, text: tokenizer.decode(tokens) }))
+      const before = tokenizer.decode(text)
+      return Effect.map(ask(prompt, [never]), ({ tokens }) => ({
+        prompt,
+        before,
+        tokens,
+        text: tokenizer.decode(tokens)
+      }))
     })
     const longest = all.reduce((one, other) => new Set(other.text).size > new Set(one.text).size ? other : one)
     const stops = [
       ...partsOf(longest.text).filter((part) => !part.includes("\uFFFD")),
       ...partsOf(longest.text).map(otherCase),
       ...patterns,
-      tokenizer.decode(texts[0] ?? []),
+      longest.before,
+      ...partsOf(longest.before),
       `${longest.text.slice(3, 5)}\u0001`
     ]
     for (const stop of new Set(stops)) {

@@ -1,0 +1,41 @@
+/** Faults of the open set, each refused a certificate by the check of its kind. */
+import { Tokenizer } from "@effect-rl/core/renderers"
+import * as Attempt from "@effect-rl/tinker/certify/Attempt"
+import * as Checks from "@effect-rl/tinker/certify/Checks"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as EngineServer from "./EngineServer.ts"
+import * as OpenFaults from "./OpenFaults.ts"
+
+/** One of each part of the API, with the check that finds it. */
+const kinds: Readonly<Record<string, string>> = {
+  stopMissedAtStart:
+    "a stop string ends a sample where its text is complete, in whatever case, length and characters, and nowhere else",
+  laterChunksDropped: "a prompt in chunks is the whole prompt, one token is a prompt, and token 0 is a token",
+  epsRaised: "an eps of 1e-12 leaves small gradients their steps",
+  savesOutOfOrder: "what is saved between steps that are on their way has the weights of its place among them",
+  metadataKeysLowercased: "a run and its checkpoints are listed with the metadata that their client gave",
+  failuresNotListed: "requests that are told together are told once, finished and failed, each to its own sampler",
+  streamIgnoresN: "chat completions: a streamed answer is the whole one, with its end and its usage",
+  toolsNotCounted: "count_tokens counts the tokens of the prompt that messages have"
+}
+
+describe("the open faults", () => {
+  it("are fifty, each with a name of its own", () => {
+    assert.strictEqual(new Set(OpenFaults.faults.map(({ id }) => id)).size, 50)
+  })
+
+  for (const fault of OpenFaults.faults.filter(({ id }) => id in kinds)) {
+    it.live(`are found: ${fault.sentence}`, () =>
+      Effect.gen(function*() {
+        const tokenizer = yield* Tokenizer.Tokenizers.use(({ load }) => load(EngineServer.model))
+        const check = Checks.all({ baseModel: EngineServer.model, tokenizer }).find(({ name }) =>
+          name === kinds[fault.id]
+        )
+        assert.isDefined(check)
+        if (check === undefined) return
+        const { detail, outcome } = yield* Effect.provide(Attempt.outcome(check), EngineServer.clients)
+        assert.strictEqual(outcome, "failed", detail)
+      }).pipe(Effect.provide(EngineServer.layerOf(fault)), Effect.scoped), 120_000)
+  }
+})
