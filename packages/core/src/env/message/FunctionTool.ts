@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
 import type * as Message from "../../chat/Message.ts"
 import type { ToolSpec } from "../../chat/ToolSpec.ts"
 import type * as EnvMetric from "../../records/EnvMetric.ts"
@@ -38,13 +39,21 @@ export type Error<T> = [T] extends [never] ? never : [T] extends [FunctionTool<i
 /** The requirements of a tool; of a union of tools, all of theirs; of no tool, none. */
 export type Requirements<T> = [T] extends [never] ? never : [T] extends [FunctionTool<infer _E, infer R>] ? R : never
 
+/**
+ * The parameters of a tool: a schema of Effect, or one of another library that follows Standard Schema, such as zod, valibot and arktype.
+ * `jsonSchema` is what the policy is shown of them; it is derived unless given, which some libraries cannot, such as valibot.
+ */
+export type Parameters<P> =
+  | {
+    readonly parameters: Schema.Codec<P, unknown> | StandardSchemaV1<unknown, P> & StandardJSONSchemaV1
+    readonly jsonSchema?: Schema.JsonObject
+  }
+  | { readonly parameters: StandardSchemaV1<unknown, P>; readonly jsonSchema: Schema.JsonObject }
+
 /** A tool's description and its handler. */
-export interface Options<P, E, R, F extends E = never> {
+export type Options<P, E, R, F extends E = never> = Parameters<P> & {
   readonly name: string
   readonly description: string
-  readonly parameters: Schema.Codec<P, unknown>
-  /** The schema of the parameters that the policy is shown; derived from them unless given. */
-  readonly jsonSchema?: Schema.JsonObject
   readonly handler: (parameters: P) => Effect.Effect<string | Answer, E, R>
   /** Longest time for the handler; a call that takes longer is answered with an error. Unbounded unless given. */
   readonly timeout?: Duration.Input
@@ -58,17 +67,36 @@ export const failed = (failure: Failure, detail: string): Answer => ({
   failure
 })
 
-const decode = <P>(parameters: Schema.Codec<P, unknown>) => {
-  const decodeParameters = Schema.decodeUnknownResult(Schema.toCodecJson(parameters), { errors: "all" })
-  return (text: string): Result.Result<P, Answer> =>
-    PythonJson.parse(text).pipe(
-      Result.mapError((problem) => failed("json_decode_failed", `the arguments are not JSON: ${problem}`)),
-      Result.flatMap((value) =>
-        Result.mapError(
-          decodeParameters(PythonJson.toJson(value)),
-          (error) => failed("validation_failed", `the arguments do not fit: ${error.message}`)
-        )
-      )
+const unfit = (detail: string) => failed("validation_failed", `the arguments do not fit: ${detail}`)
+
+type Decode<P> = (value: unknown) => Effect.Effect<P, Answer>
+
+const decodeEffect = <P>(parameters: Schema.Codec<P, unknown>): Decode<P> => {
+  const decode = Schema.decodeUnknownResult(Schema.toCodecJson(parameters), { errors: "all" })
+  return (value) => Effect.fromResult(Result.mapError(decode(value), ({ message }) => unfit(message)))
+}
+
+const keyOf = (part: PropertyKey | StandardSchemaV1.PathSegment) => typeof part === "object" ? part.key : part
+
+/** In the form of the issues of Effect. */
+const issueText = ({ message, path = [] }: StandardSchemaV1.Issue) =>
+  path.length === 0 ? message : `${message}\n  at ${path.map((part) => JSON.stringify([String(keyOf(part))])).join("")}`
+
+const decodeStandard = <P>({ "~standard": { validate } }: StandardSchemaV1<unknown, P>): Decode<P> => (value) =>
+  Effect.tryPromise({ try: async () => await validate(value), catch: (cause) => unfit(String(cause)) }).pipe(
+    Effect.flatMap((result) =>
+      result.issues === undefined
+        ? Effect.succeed(result.value)
+        : Effect.fail(unfit(result.issues.map(issueText).join("\n")))
+    )
+  )
+
+const decode = <P>(parameters: Parameters<P>["parameters"]) => {
+  const decodeParameters = "~standard" in parameters ? decodeStandard(parameters) : decodeEffect(parameters)
+  return (text: string): Effect.Effect<P, Answer> =>
+    Effect.fromResult(PythonJson.parse(text)).pipe(
+      Effect.mapError((problem) => failed("json_decode_failed", `the arguments are not JSON: ${problem}`)),
+      Effect.flatMap((value) => decodeParameters(PythonJson.toJson(value)))
     )
 }
 
@@ -103,14 +131,34 @@ const timed = <E, R>(self: Effect.Effect<Answer, E, R>, timeout: Duration.Input 
 
 const toJsonObject = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
 
-/** The JSON schema that a policy is shown. */
-const describe = (parameters: Schema.Constraint): Schema.JsonObject => {
+const describeEffect = (parameters: Schema.Constraint): Schema.JsonObject => {
   const { definitions, schema } = Schema.toJsonSchemaDocument(parameters)
   return toJsonObject(Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions })
 }
 
+const isDescribed = (
+  parameters: StandardSchemaV1 | StandardJSONSchemaV1
+): parameters is StandardJSONSchemaV1 => "jsonSchema" in parameters["~standard"]
+
+const describeStandard = (parameters: StandardSchemaV1 | StandardJSONSchemaV1): Schema.JsonObject => {
+  if (!isDescribed(parameters)) {
+    const { vendor } = parameters["~standard"]
+    throw new TypeError(`parameters of ${vendor} have no JSON schema of their own, expected jsonSchema beside them`)
+  }
+  const { $schema: _dialect, ...schema } = toJsonObject(
+    parameters["~standard"].jsonSchema.input({ target: "draft-2020-12" })
+  )
+  return schema
+}
+
+/** The JSON schema that a policy is shown. */
+const describe = <P>({ jsonSchema, parameters }: Parameters<P>): Schema.JsonObject => {
+  if (jsonSchema !== undefined) return jsonSchema
+  return "~standard" in parameters ? describeStandard(parameters) : describeEffect(parameters)
+}
+
 /**
- * A tool from a schema and a function. Where the arguments are not JSON or do not fit the schema, and where the handler fails, dies or
+ * A tool from a schema of any library and a function. Where the arguments are not JSON or do not fit the schema, and where the handler fails, dies or
  * takes too long, the policy gets `{"error": …}` as the answer and goes on.
  *
  * @example
@@ -125,14 +173,13 @@ const describe = (parameters: Schema.Constraint): Schema.JsonObject => {
  */
 export const make = <P, E, R, F extends E = never>(options: Options<P, E, R, F>): FunctionTool<F, R> => {
   const { description, handler, isFatal, name, timeout } = options
-  const decodeText = decode(options.parameters)
+  const decodeText = decode<P>(options.parameters)
   return {
-    spec: { name, description, parameters: options.jsonSchema ?? describe(options.parameters) },
-    call: (argumentText) => {
-      const parameters = decodeText(argumentText)
-      return Result.isFailure(parameters)
-        ? Effect.succeed(parameters.failure)
-        : timed(answered(Effect.suspend(() => handler(parameters.success)), isFatal), timeout)
-    }
+    spec: { name, description, parameters: describe(options) },
+    call: (argumentText) =>
+      Effect.matchEffect(decodeText(argumentText), {
+        onFailure: (answer) => Effect.succeed(answer),
+        onSuccess: (parameters) => timed(answered(Effect.suspend(() => handler(parameters)), isFatal), timeout)
+      })
   }
 }

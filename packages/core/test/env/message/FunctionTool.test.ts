@@ -1,7 +1,10 @@
 import { FunctionTool, Message, Rollout, ToolEnv } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
+import * as Ark from "arktype"
 import { Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import * as Valibot from "valibot"
+import * as Zod from "zod"
 import * as Talk from "../Talk.ts"
 
 class NotFound extends Schema.TaggedError<NotFound>()("NotFound", { path: Schema.String }) {
@@ -148,4 +151,65 @@ describe("a fatal failure", () => {
       assert.strictEqual(error._tag, "SandboxLost")
       assert.isTrue(isReleased)
     }))
+})
+
+describe("parameters of other libraries", () => {
+  const described = {
+    type: "object",
+    properties: { city: { type: "string" }, days: { type: "number" } },
+    required: ["city"]
+  } as const
+
+  const answer = ({ city, days = 1 }: { readonly city: string; readonly days?: number | undefined }) =>
+    Effect.succeed(`${city}, ${days + 1}`)
+
+  const common = { name: "weather", description: "Tells the weather." }
+
+  const tools = {
+    zod: FunctionTool.make({
+      ...common,
+      parameters: Zod.object({ city: Zod.string(), days: Zod.number().optional() }),
+      handler: answer
+    }),
+    arktype: FunctionTool.make({
+      ...common,
+      parameters: Ark.type({ city: "string", "days?": "number" }),
+      handler: answer
+    }),
+    valibot: FunctionTool.make({
+      ...common,
+      parameters: Valibot.object({ city: Valibot.string(), days: Valibot.optional(Valibot.number()) }),
+      jsonSchema: described,
+      handler: answer
+    })
+  }
+
+  it.effect.each(Object.entries(tools))(
+    "of %s are described to the policy, and checked",
+    ([, tool]) =>
+      Effect.gen(function*() {
+        assert.deepInclude(tool.spec.parameters, described)
+        assert.notProperty(tool.spec.parameters, "$schema")
+        assert.deepStrictEqual(yield* tool.call(`{"city": "Rome", "days": 2}`), { content: "Rome, 3" })
+        assert.deepStrictEqual(yield* tool.call(`{"city": "Rome"}`), { content: "Rome, 2" })
+        const { content, failure } = yield* tool.call(`{"city": 1}`)
+        assert.strictEqual(failure, "validation_failed")
+        assert.include(content, `at [\\"city\\"]`)
+      })
+  )
+
+  it.effect("may be checked and changed asynchronously", () =>
+    Effect.gen(function*() {
+      const parameters = Zod.object({ city: Zod.string().transform((city) => Promise.resolve(city.toUpperCase())) })
+      const tool = FunctionTool.make({ ...common, parameters, handler: ({ city }) => Effect.succeed(city) })
+      assert.deepStrictEqual(yield* tool.call(`{"city": "Rome"}`), { content: "ROME" })
+    }))
+
+  it("without a JSON schema of their own are refused", () => {
+    const parameters = Valibot.object({ city: Valibot.string() })
+    assert.throws(
+      () => Reflect.apply(FunctionTool.make, undefined, [{ ...common, parameters, handler: answer }]),
+      "parameters of valibot have no JSON schema of their own, expected jsonSchema beside them"
+    )
+  })
 })
