@@ -1,0 +1,208 @@
+/** Policies as language models of AI SDK, and its language models as policies. */
+import {
+  type LanguageModelV4,
+  type LanguageModelV4CallOptions,
+  type LanguageModelV4Content,
+  type LanguageModelV4GenerateResult,
+  type LanguageModelV4StreamPart,
+  type LanguageModelV4Usage,
+  UnsupportedFunctionalityError
+} from "@ai-sdk/provider"
+import type { Message, MessagePolicy } from "@effect-rl/core"
+import { Metering } from "@effect-rl/core/backend"
+import { Renderer, type ToolSpec } from "@effect-rl/core/renderers"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as AiSdkMessages from "./AiSdkMessages.ts"
+
+/** A language model of AI SDK does not answer. */
+export class AiSdkError extends Schema.TaggedError<AiSdkError>()("AiSdkError", {
+  model: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `the language model ${this.model} does not answer: ${this.detail}`
+  }
+}
+
+const textOf = (cause: unknown) => Predicate.isError(cause) ? cause.message : String(cause)
+
+/** The tokens of an answer; undefined where the provider does not report them. */
+const tokensOf = ({ inputTokens, outputTokens }: LanguageModelV4Usage): Metering.Tokens | undefined =>
+  inputTokens.total === undefined || outputTokens.total === undefined
+    ? undefined
+    : { prefilled: inputTokens.total, sampled: outputTokens.total, trained: 0, cached: inputTokens.cacheRead }
+
+/**
+ * A judge, a user, an opponent or a teacher played by any language model of AI SDK, such as `openai("gpt-5")`. Seeds are ignored: the
+ * provider samples as it likes. A run counts the tokens that the provider reports, at the prices of the model's id.
+ *
+ * @example
+ * import type { LanguageModelV4 } from "@ai-sdk/provider"
+ *
+ * const judgedBy = (model: LanguageModelV4) => AiSdkPolicy.fromLanguageModel(model)
+ */
+export const fromLanguageModel = (model: LanguageModelV4): MessagePolicy.MessagePolicy<AiSdkError> => {
+  const failed = (detail: string) => new AiSdkError({ model: model.modelId, detail })
+  return {
+    respond: Effect.fnUntraced(function*({ messages }) {
+      const { asks, count } = yield* Metering.Metering
+      if (!asks) return yield* failed("a plan asks no language model")
+      const { content, usage } = yield* Effect.tryPromise({
+        try: (abortSignal) => model.doGenerate({ prompt: AiSdkMessages.toPrompt(messages), abortSignal }),
+        catch: (cause) => failed(textOf(cause))
+      })
+      yield* count(model.modelId, tokensOf(usage))
+      return AiSdkMessages.fromContent(content)
+    })
+  }
+}
+
+/** What an application knows of the policy. */
+export interface Options {
+  /** The prefix of its requests' keys, from which their seeds are derived, and its id as a model. */
+  readonly key: string
+  /** Describes tools to the policy; without it a request that has tools is refused. */
+  readonly renderer?: Pick<Renderer.Renderer, "name" | "toolsPrefix">
+}
+
+const unsupported = (functionality: string, message: string) =>
+  new UnsupportedFunctionalityError({ functionality, message })
+
+const toJsonObject = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
+
+const specOf = (tool: NonNullable<LanguageModelV4CallOptions["tools"]>[number]): ToolSpec.ToolSpec => {
+  if (tool.type !== "function") {
+    throw unsupported(`tool ${tool.name}`, `${tool.name} runs at a provider, expected tools of the application`)
+  }
+  return { name: tool.name, description: tool.description ?? "", parameters: toJsonObject(tool.inputSchema) }
+}
+
+/** The conversation, preceded by the description of its tools. */
+const conversation = (
+  { prompt, responseFormat, toolChoice = { type: "auto" }, tools = [] }: LanguageModelV4CallOptions,
+  { renderer }: Options
+) =>
+  Effect.gen(function*() {
+    if (responseFormat?.type === "json") {
+      return yield* Effect.fail(unsupported("responseFormat", "answers are text, expected \"text\""))
+    }
+    const messages = AiSdkMessages.fromPrompt(prompt)
+    if (tools.length === 0 || toolChoice.type === "none") return messages
+    if (toolChoice.type !== "auto") {
+      return yield* Effect.fail(unsupported("toolChoice", "a policy chooses itself, expected \"auto\" or \"none\""))
+    }
+    if (renderer?.toolsPrefix === undefined) {
+      return yield* Effect.fail(unsupported("tools", "give a renderer that tells models of tools, such as qwen3"))
+    }
+    return yield* Renderer.withTools(renderer, tools.map(specOf), messages)
+  })
+
+/** Options of sampling that the policy decides itself. */
+const own = [
+  "maxOutputTokens",
+  "temperature",
+  "stopSequences",
+  "topP",
+  "topK",
+  "presencePenalty",
+  "frequencyPenalty",
+  "seed"
+] as const
+
+const warningsOf = (options: LanguageModelV4CallOptions): LanguageModelV4GenerateResult["warnings"] =>
+  own.filter((name) => options[name] !== undefined).map((feature) => ({
+    type: "unsupported",
+    feature,
+    details: "the policy decides how it samples"
+  }))
+
+const usage: LanguageModelV4Usage = {
+  inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: undefined, text: undefined, reasoning: undefined }
+}
+
+type Answered = Extract<LanguageModelV4Content, { readonly type: "text" | "reasoning" | "tool-call" }>
+
+interface Generated extends LanguageModelV4GenerateResult {
+  content: Array<Answered>
+}
+
+/** A call without an id gets one from its place in the conversation; one that cannot be read is text. */
+const toContent = (message: Message.Message, turn: number): Array<Answered> => [
+  ...(typeof message.content === "string"
+    ? [{ type: "text" as const, text: message.content }]
+    : message.content.flatMap((part): ReadonlyArray<Answered> => {
+      if (part.type === "image") return []
+      return [part.type === "text" ? { type: "text", text: part.text } : { type: "reasoning", text: part.thinking }]
+    })),
+  ...(message.unparsedToolCalls ?? []).map(({ rawText }) => ({ type: "text" as const, text: rawText })),
+  ...(message.toolCalls ?? []).map(({ function: { arguments: input, name }, id }, index) => ({
+    type: "tool-call" as const,
+    toolCallId: id ?? `call_${turn}_${index}`,
+    toolName: name,
+    input
+  }))
+]
+
+/** A whole part as one delta. */
+const toStreamParts = (part: Answered, index: number): ReadonlyArray<LanguageModelV4StreamPart> => {
+  const id = String(index)
+  if (part.type === "tool-call") return [part]
+  return [
+    { type: `${part.type}-start`, id },
+    { type: `${part.type}-delta`, id, delta: part.text },
+    { type: `${part.type}-end`, id }
+  ]
+}
+
+/**
+ * A policy, such as a checkpoint that samples, as the language model of an application that uses AI SDK, tools included. A stream gives
+ * each part as one delta. Its `n`-th request has the key `key/n`. Requests for what a policy cannot give, such as answers of a given schema,
+ * are refused with an `UnsupportedFunctionalityError`.
+ *
+ * @example
+ * const languageModel = AiSdkPolicy.toLanguageModel(judge, { key: "application", renderer: model.renderer })
+ */
+export const toLanguageModel = Effect.fnUntraced(function*<E, R>(
+  policy: MessagePolicy.MessagePolicy<E, R>,
+  options: Options
+): Effect.fn.Return<LanguageModelV4, never, R> {
+  const context = yield* Effect.context<R>()
+  let requests = 0
+  const generate = (asked: LanguageModelV4CallOptions) => {
+    const answered = Effect.gen(function*() {
+      const messages = yield* conversation(asked, options)
+      const answer = yield* policy.respond({ messages, key: `${options.key}/${requests++}` })
+      const content = toContent(answer, messages.length)
+      const unified = content.some(({ type }) => type === "tool-call") ? "tool-calls" : "stop"
+      const generated: Generated = {
+        content,
+        finishReason: { unified, raw: undefined },
+        usage,
+        warnings: warningsOf(asked)
+      }
+      return generated
+    })
+    return Effect.runPromiseWith(context)(
+      answered,
+      asked.abortSignal === undefined ? {} : { signal: asked.abortSignal }
+    )
+  }
+  const stream = ({ content, finishReason, warnings }: Generated) =>
+    Stream.toReadableStream(Stream.fromIterable<LanguageModelV4StreamPart>([
+      { type: "stream-start", warnings },
+      ...content.flatMap(toStreamParts),
+      { type: "finish", finishReason, usage }
+    ]))
+  return {
+    specificationVersion: "v4",
+    provider: "effect-rl",
+    modelId: options.key,
+    supportedUrls: {},
+    doGenerate: generate,
+    doStream: (asked) => generate(asked).then((result) => ({ stream: stream(result) }))
+  }
+})

@@ -1,0 +1,180 @@
+import { AiSdkPolicy } from "@effect-rl/ai"
+import { Message, type MessagePolicy } from "@effect-rl/core"
+import { Metering } from "@effect-rl/core/backend"
+import { Renderers } from "@effect-rl/core/renderers"
+import { TestTokenizer } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { generateText, streamText, tool, ToolLoopAgent } from "ai"
+import { MockLanguageModelV4 } from "ai/test"
+import { Effect, Stream } from "effect"
+import * as Zod from "zod"
+
+globalThis.AI_SDK_LOG_WARNINGS = false
+
+/** Answers in turn, and keeps what it was asked. */
+const policy = (...answers: ReadonlyArray<Message.Message>) => {
+  const requests: Array<MessagePolicy.Request> = []
+  const self: MessagePolicy.MessagePolicy = {
+    respond: (request) => Effect.sync(() => answers[requests.push(request) - 1] ?? Message.assistant("nothing more"))
+  }
+  return { ...self, requests }
+}
+
+const calling = (args: string): Message.Message => ({
+  role: "assistant",
+  content: [{ type: "thinking", thinking: "twice" }, { type: "text", text: "" }],
+  toolCalls: [{ id: "call-7", function: { name: "double", arguments: args } }]
+})
+
+const double = tool({
+  description: "Doubles a number.",
+  inputSchema: Zod.object({ n: Zod.number() }),
+  execute: ({ n }) => ({ twice: 2 * n })
+})
+
+const languageModel = Effect.fnUntraced(function*(self: MessagePolicy.MessagePolicy) {
+  const renderer = yield* Renderers.byName("qwen3_instruct", TestTokenizer.characters)
+  return yield* AiSdkPolicy.toLanguageModel(self, { key: "app", renderer })
+})
+
+describe("a policy as a language model of AI SDK", () => {
+  it.effect("answers, and says which options it decides itself", () =>
+    Effect.gen(function*() {
+      const self = policy(Message.assistant("9"))
+      const model = yield* languageModel(self)
+      const { finishReason, text, warnings } = yield* Effect.promise(() =>
+        generateText({ model, instructions: "Be brief.", prompt: "4 + 5?", temperature: 0 })
+      )
+      assert.deepStrictEqual([text, finishReason], ["9", "stop"])
+      assert.deepStrictEqual(warnings, [
+        { type: "unsupported", feature: "temperature", details: "the policy decides how it samples" }
+      ])
+      assert.deepStrictEqual(self.requests, [
+        { key: "app/0", messages: [Message.system("Be brief."), Message.user("4 + 5?")] }
+      ])
+    }))
+
+  it.effect("streams", () =>
+    Effect.gen(function*() {
+      const model = yield* languageModel(policy(Message.assistant("9")))
+      const parts = Stream.fromAsyncIterable(streamText({ model, prompt: "4 + 5?" }).textStream, String)
+      assert.deepStrictEqual(yield* Stream.runCollect(parts), ["9"])
+    }))
+
+  it.effect("calls the tools of a ToolLoopAgent", () =>
+    Effect.gen(function*() {
+      const self = policy(calling(`{"n": 4}`), Message.assistant("8"))
+      const agent = new ToolLoopAgent({ model: yield* languageModel(self), tools: { double } })
+      const { text } = yield* Effect.promise(() => agent.generate({ prompt: "Double 4." }))
+      assert.strictEqual(text, "8")
+      const [first, second] = self.requests.map(({ messages }) => messages)
+      assert.include(Message.text(first?.[0] ?? Message.user("")), `"name": "double"`)
+      assert.deepStrictEqual(second?.slice(2), [
+        {
+          role: "assistant",
+          content: [{ type: "thinking", thinking: "twice" }],
+          toolCalls: [{ id: "call-7", function: { name: "double", arguments: `{"n": 4}` } }]
+        },
+        { role: "tool", name: "double", toolCallId: "call-7", content: `{"twice": 8}` }
+      ])
+    }))
+
+  it.effect("refuses answers of a schema, forced calls and files", () =>
+    Effect.gen(function*() {
+      const model = yield* languageModel(policy())
+      const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: "?" }] }]
+      const refusal = (more: object) =>
+        Effect.promise(() => Promise.resolve(model.doGenerate({ prompt, ...more })).then(() => "answered", String))
+      const file = { type: "file", mediaType: "image/png", data: { type: "text", text: "" } }
+      const tools = [{ type: "function", name: "double", inputSchema: {} }]
+      assert.include(yield* refusal({ responseFormat: { type: "json" } }), `expected "text"`)
+      assert.include(yield* refusal({ tools, toolChoice: { type: "required" } }), `expected "auto" or "none"`)
+      assert.include(yield* refusal({ prompt: [{ role: "user", content: [file] }] }), `a part of type "file"`)
+    }))
+})
+
+describe("a language model of AI SDK as a policy", () => {
+  const answering = (total: number | undefined) =>
+    new MockLanguageModelV4({
+      modelId: "some-judge",
+      doGenerate: {
+        content: [{ type: "reasoning", text: "hm" }, { type: "text", text: "9" }],
+        finishReason: { unified: "stop", raw: undefined },
+        usage: {
+          inputTokens: { total, noCache: total, cacheRead: 2, cacheWrite: 0 },
+          outputTokens: { total: 3, text: 3, reasoning: 0 }
+        },
+        warnings: []
+      }
+    })
+
+  const counted = Effect.fnUntraced(function*(model: MockLanguageModelV4, asks = true) {
+    const counts: Array<readonly [model: string, tokens: Metering.Tokens | undefined]> = []
+    const messages = [
+      Message.user("4 + 5?"),
+      calling(`{"n": 4}`),
+      { role: "tool", toolCallId: "call-7", content: "8" },
+      Message.user("And now?")
+    ]
+    const answer = yield* AiSdkPolicy.fromLanguageModel(model).respond({ messages, key: "k" }).pipe(
+      Effect.provideService(Metering.Metering, {
+        meter: (client) => client,
+        count: (model, tokens) => Effect.sync(() => void counts.push([model, tokens])),
+        asks,
+        judge: (verdict) => verdict
+      })
+    )
+    return { answer, counts }
+  })
+
+  it.effect("is given the conversation, and its tokens are counted", () =>
+    Effect.gen(function*() {
+      const model = answering(7)
+      const { answer, counts } = yield* counted(model)
+      assert.deepStrictEqual(answer, {
+        role: "assistant",
+        content: [{ type: "thinking", thinking: "hm" }, { type: "text", text: "9" }]
+      })
+      assert.deepStrictEqual(counts, [["some-judge", { prefilled: 7, sampled: 3, trained: 0, cached: 2 }]])
+      assert.deepStrictEqual(model.doGenerateCalls[0]?.prompt.slice(1), [
+        {
+          role: "assistant",
+          content: [
+            { type: "reasoning", text: "twice" },
+            { type: "text", text: "" },
+            { type: "tool-call", toolCallId: "call-7", toolName: "double", input: { n: 4 } }
+          ]
+        },
+        {
+          role: "tool",
+          content: [
+            {
+              type: "tool-result",
+              toolCallId: "call-7",
+              toolName: "double",
+              output: { type: "text", value: "8" }
+            }
+          ]
+        },
+        { role: "user", content: [{ type: "text", text: "And now?" }] }
+      ])
+    }))
+
+  it.effect("has unknown tokens where its provider does not report them", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual((yield* counted(answering(undefined))).counts, [["some-judge", undefined]])
+    }))
+
+  it.effect("fails with what its provider says, and where a plan asks no model", () =>
+    Effect.gen(function*() {
+      const broken = new MockLanguageModelV4({
+        modelId: "some-judge",
+        doGenerate: () => Promise.reject(new Error("no credit"))
+      })
+      const errors = yield* Effect.forEach([counted(broken), counted(answering(1), false)], Effect.flip)
+      assert.deepStrictEqual(errors.map(({ message }) => message), [
+        "the language model some-judge does not answer: no credit",
+        "the language model some-judge does not answer: a plan asks no language model"
+      ])
+    }))
+})
