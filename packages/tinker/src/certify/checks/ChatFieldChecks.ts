@@ -65,6 +65,17 @@ const toldInBlocks: Variant = {
   }
 }
 
+/** Messages of Anthropic's clients have no such role. */
+const toldByDeveloper: Variant = {
+  what: "a developer's text",
+  adds: true,
+  in: {
+    messages: {},
+    "chat completions": { messages: [{ role: "developer", content: instructions }, user] },
+    responses: { input: [{ role: "developer", content: instructions }, user] }
+  }
+}
+
 const pieces = [question.slice(0, 7), question.slice(7)]
 
 const parts = (type: string) => pieces.map((text) => ({ type, text }))
@@ -140,6 +151,7 @@ const variants = [
   told("Count in ones."),
   told(instructions),
   toldInBlocks,
+  toldByDeveloper,
   inParts,
   said("a turn before", turns),
   said("two turns before", [...turns.slice(0, 2), ...turns]),
@@ -261,7 +273,7 @@ export const logprobs: Check.Check = {
     const fields = { ...asking, temperature: 0 }
     const bare = yield* Dialect.body(Dialect.chat, fields)
     yield* expectEqual("the number of log-probabilities unless asked for", chatContent(bare).length, 0)
-    for (const top_logprobs of [0, 1, 4]) {
+    for (const top_logprobs of [0, 1, 4, 12]) {
       const body = yield* Dialect.body(Dialect.chat, { ...fields, logprobs: true, top_logprobs })
       const content = chatContent(body)
       yield* expectEqual("as many as tokens", content.length, numberAt(body, "usage", "completion_tokens"))

@@ -182,6 +182,42 @@ export const inProtobuf: Check.Check = {
   })
 }
 
+const scored = {
+  num_samples: 2,
+  prompt_logprobs: true,
+  topk_prompt_logprobs: 3,
+  sampling_params: { ...Examples.sampling, temperature: 1.5, stop: [3, 5, 7, 11] }
+}
+
+export const scoresInProtobuf: Check.Check = {
+  theme: "futures",
+  name: "ends, scores and candidates in protobuf are those in JSON, and the first token of a prompt has none",
+  why: "The official SDK reads samples in protobuf alone; tools and older clients read JSON.",
+  run: Effect.gen(function*() {
+    const { post, result, resultBytes, session } = yield* RawRequests
+    const { sampler } = yield* session
+    const promise = yield* post("/asample", Examples.sample(yield* sampler, 1, scored))
+    const { body, status } = yield* result(promise)
+    if (status !== 200 || "error" in body) return yield* Check.absent("candidates are not given")
+    const bytes = yield* SampleResult.decode((yield* resultBytes(promise)).bytes)
+    const listOf = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
+    const reasons = listOf(body["sequences"]).map((one) =>
+      typeof one === "object" && one !== null && "stop_reason" in one ? one.stop_reason : undefined
+    )
+    const found = bytes.sequences.map(({ stopReason }) => stopReason).join()
+    yield* Check.expect(found === reasons.join(), `ends ${reasons.join()}`, found)
+    const [first, ...scores] = listOf(body["prompt_logprobs"])
+    yield* Check.expect(first === null, "null for the first token", first)
+    yield* Check.expectClose("prompt_logprobs", bytes.promptLogprobs?.slice(1) ?? [], scores.map(Number), 1e-4)
+    const rows = listOf(body["topk_prompt_logprobs"])
+    for (const [at, row] of rows.entries()) {
+      const expected = listOf(row).map((pair) => Number(listOf(pair)[1]))
+      const candidates = (bytes.topkPromptLogprobs?.[at] ?? []).map(({ logprob }) => logprob)
+      yield* Check.expectClose(`candidates in place ${at}`, candidates, expected, 1e-4)
+    }
+  })
+}
+
 export const named: Check.Check = {
   theme: "futures",
   name: "the promise of samples names each of them, and no two alike",
@@ -205,4 +241,15 @@ export const named: Check.Check = {
   })
 }
 
-export const all = [askedTwice, kept, unknown, cancelled, cancelledAlone, together, metadata, inProtobuf, named]
+export const all = [
+  askedTwice,
+  kept,
+  unknown,
+  cancelled,
+  cancelledAlone,
+  together,
+  metadata,
+  inProtobuf,
+  scoresInProtobuf,
+  named
+]

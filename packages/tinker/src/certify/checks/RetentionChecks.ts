@@ -281,6 +281,50 @@ export const unloadable: Check.Check = {
   })
 }
 
+export const unreachable: Check.Check = {
+  theme: "archive",
+  name: "a checkpoint that is deleted is not described, downloaded or published any more",
+  why: "Weights that were to be erased are still there.",
+  run: Effect.gen(function*() {
+    const { get, post } = yield* RawRequests
+    const { client, rest } = yield* trainer
+    const weights = yield* StateTwins.run(client.saveWeightsForSampler("certify-gone"))
+    const place = weights.path.replace("tinker://", "").replace("/sampler_weights/", "/checkpoints/sampler_weights/")
+    yield* rest.getWeightsInfo(weights.path)
+    yield* rest.deleteCheckpoint(weights.path)
+    yield* Blame.expectRefused(yield* post("/weights_info", { tinker_path: weights.path }))
+    yield* Blame.expectRefused(yield* get(`/training_runs/${place}/archive`))
+    yield* Blame.expectRefused(yield* post(`/training_runs/${place}/publish`, {}))
+    const { lastSamplerCheckpoint } = yield* rest.getTrainingRun(client.info.modelId)
+    const last = lastSamplerCheckpoint?.path
+    yield* Check.expect(last !== weights.path, "a run that does not name it", last)
+  })
+}
+
+export const ended: Check.Check = {
+  theme: "archive",
+  name: "a run whose session has ended is described as before, with its checkpoints",
+  why: "Runs are looked for after they have ended.",
+  run: Effect.gen(function*() {
+    const { model: baseModel } = yield* RawRequests
+    const rest = yield* RestClient
+    const tinker = yield* Tinker.Tinker
+    const given = { purpose: "certify" }
+    const { before, run } = yield* Effect.scoped(Effect.gen(function*() {
+      const client = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 4, userMetadata: given })
+      yield* StateTwins.run(client.saveState("certify-ended"))
+      const run = client.info.modelId
+      return { run, before: yield* rest.getTrainingRun(run) }
+    }))
+    const shown = ({ baseModel, isLora, lastCheckpoint, loraRank, trainingRunId, userMetadata }: typeof before) =>
+      JSON.stringify([trainingRunId, baseModel, isLora, loraRank, lastCheckpoint?.path, userMetadata?.["purpose"]])
+    const after = yield* rest.getTrainingRun(run)
+    yield* Check.expect(shown(after) === shown(before), shown(before), shown(after))
+    const { checkpoints } = yield* rest.listCheckpoints(run)
+    yield* Check.expect(checkpoints.length === 1, "1 checkpoint", checkpoints.length)
+  })
+}
+
 export const others: Check.Check = {
   theme: "checkpoints",
   name: "a checkpoint that is deleted leaves the others of its run, and those of its name",
@@ -475,6 +519,8 @@ export const all = [
   changedTtl,
   expired,
   unloadable,
+  unreachable,
+  ended,
   others,
   withoutOptimizer,
   details,
