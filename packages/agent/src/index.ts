@@ -9,7 +9,7 @@ export * as Answerer from "./dialect/Answerer.ts"
 /** A request that is refused, in words and numbers from which each dialect makes its own error. */
 export * as Refusal from "./dialect/Refusal.ts"
 /** Conversations on their way to a sampler: prompt, and how to sample and read the reply. */
-export * as Conversation from "./dialect/Conversation.ts"
+export * as PromptedChat from "./dialect/PromptedChat.ts"
 /** An answerer over sampling clients of this process. */
 export * as Samplers from "./dialect/Samplers.ts"
 /** The routes of all dialects, for a server, a gateway or a `fetch` of this process. */

@@ -13,7 +13,7 @@ import type { SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import { randomUUID } from "node:crypto"
 import type { Answerer } from "./Answerer.ts"
-import * as Conversation from "./Conversation.ts"
+import * as PromptedChat from "./PromptedChat.ts"
 import { fromTinkerError, notFound, type Refusal } from "./Refusal.ts"
 
 /** Weights with the tokenizer and renderer that go with them. */
@@ -28,7 +28,7 @@ export const answerer = (samplers: Readonly<Record<string, Sampler>>): Answerer 
     const found = Object.hasOwn(samplers, model) ? samplers[model] : undefined
     return found === undefined ? Effect.fail(notFound("model", model)) : Effect.succeed(found)
   }
-  const source = (model: string): Effect.Effect<Conversation.Source, Refusal> =>
+  const source = (model: string): Effect.Effect<PromptedChat.Source, Refusal> =>
     Effect.map(find(model), ({ chatModel, client }) => ({
       id: randomUUID(),
       chatModel,
@@ -44,8 +44,8 @@ export const answerer = (samplers: Readonly<Record<string, Sampler>>): Answerer 
     ),
     chatModel: (model) => Effect.map(find(model), ({ chatModel }) => chatModel),
     prompted: (model, asked, settings) =>
-      Effect.flatMap(source(model), (found) => Conversation.prompted(found, asked, settings)),
+      Effect.flatMap(source(model), (found) => PromptedChat.prompted(found, asked, settings)),
     continued: (model, prompt, settings) =>
-      Effect.flatMap(source(model), (found) => Conversation.continued(found, prompt, settings))
+      Effect.flatMap(source(model), (found) => PromptedChat.continued(found, prompt, settings))
   }
 }

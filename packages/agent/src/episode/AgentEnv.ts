@@ -16,8 +16,8 @@ import type * as Scope from "effect/Scope"
 import type { Prompted } from "../dialect/Answerer.ts"
 import * as CallNames from "../dialect/CallNames.ts"
 import * as Continued from "../dialect/Continued.ts"
-import * as Conversation from "../dialect/Conversation.ts"
 import * as Notes from "../dialect/Notes.ts"
+import * as PromptedChat from "../dialect/PromptedChat.ts"
 import { ended, invalid } from "../dialect/Refusal.ts"
 import * as Reply from "../dialect/Reply.ts"
 import * as CapturedAnswers from "./CapturedAnswers.ts"
@@ -88,12 +88,12 @@ const place = Effect.fnUntraced(
       sample: () => Effect.fail(over),
       replied: () => Effect.void
     }
-    const prompted = yield* Conversation.prompted(source, asked, settings)
+    const prompted = yield* PromptedChat.prompted(source, asked, settings)
     const { renderer } = prompted.chatModel
     const { before, prefill } = yield* Continued.divide(asked.messages)
     const messages = yield* Renderer.withTools(renderer, asked.tools, before)
     const placed = yield* tree.place({ renderer, messages, prefill, arrived })
-    const request = yield* Conversation.request(prompted.chatModel, placed.input, renderer.stop, settings)
+    const request = yield* PromptedChat.request(prompted.chatModel, placed.input, renderer.stop, settings)
     const shown: Shown = {
       question,
       placed,

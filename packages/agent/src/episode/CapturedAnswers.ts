@@ -5,9 +5,9 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Crypto from "node:crypto"
 import type { Answerer, Asked, Prompted, Settings } from "../dialect/Answerer.ts"
-import * as Conversation from "../dialect/Conversation.ts"
 import type { Incoming } from "../dialect/Incoming.ts"
 import type * as Notes from "../dialect/Notes.ts"
+import * as PromptedChat from "../dialect/PromptedChat.ts"
 import { fromTinkerError, invalid, notFound, type Refusal } from "../dialect/Refusal.ts"
 import type { Mailbox, Question } from "./Mailbox.ts"
 import * as Spoken from "./Spoken.ts"
@@ -124,7 +124,7 @@ const captured = Effect.fnUntraced(function*(
 })
 
 /** Weights that are not trained, which sample as they are asked. */
-const aside = ({ answeredAside, uniqueId }: Episode, name: string, { client, model }: Frozen): Conversation.Source => ({
+const aside = ({ answeredAside, uniqueId }: Episode, name: string, { client, model }: Frozen): PromptedChat.Source => ({
   id: uniqueId(),
   chatModel: model,
   sample: (request) =>
@@ -170,7 +170,7 @@ const answererOf = (episode: Episode, sent: Sent): Answerer => {
       const weights = other(name)
       return weights === undefined
         ? Effect.fail(notFound("model", name))
-        : Conversation.prompted(aside(episode, name, weights), asked, settings)
+        : PromptedChat.prompted(aside(episode, name, weights), asked, settings)
     },
     continued: () =>
       Effect.fail(

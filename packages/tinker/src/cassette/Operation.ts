@@ -1,7 +1,7 @@
 /** The operations of a backend, and how their answers are recorded. */
 import { Capabilities, type Sampling, type TrainingClient } from "@effect-rl/core/backend"
 import * as Schema from "effect/Schema"
-import * as Session from "../wire/Session.ts"
+import * as Service from "../wire/Service.ts"
 import * as NumberText from "./NumberText.ts"
 
 /** The port's name of a call, and its answer as JSON. */
@@ -43,8 +43,8 @@ const CapabilitiesAnswer: Schema.Codec<Capabilities.Capabilities, unknown> = Sch
   seeds: Schema.Literals(Capabilities.seeds),
   promptLogprobs: Schema.Boolean,
   topkPromptLogprobs: Schema.Int,
-  sampling: Schema.optionalKey(Schema.Array(Schema.Literals(Session.newest.sampling))),
-  losses: Schema.optionalKey(Schema.Array(Schema.Literals(Session.newest.losses))),
+  sampling: Schema.optionalKey(Schema.Array(Schema.Literals(Service.newest.sampling))),
+  losses: Schema.optionalKey(Schema.Array(Schema.Literals(Service.newest.losses))),
   loraRank: Schema.Tuple([Schema.Int, Schema.Int]),
   tokenizerFingerprint: Schema.optionalKey(Schema.String)
 })

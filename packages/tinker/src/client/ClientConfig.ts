@@ -1,7 +1,7 @@
 /** The service's configuration of its clients, fetched once and kept up to date. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Wire from "../wire/Session.ts"
+import * as Wire from "../wire/Service.ts"
 import * as Answer from "./Answer.ts"
 import type { Limits } from "./Chunks.ts"
 import * as Connection from "./Connection.ts"

@@ -2,7 +2,7 @@
 import { type Loss, TinkerError } from "@effect-rl/core"
 import type { Capabilities, Datum } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
-import * as Wire from "../wire/Session.ts"
+import * as Wire from "../wire/Service.ts"
 import * as CheckpointPath from "./CheckpointPath.ts"
 
 /**

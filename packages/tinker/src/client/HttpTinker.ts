@@ -8,8 +8,8 @@ import * as Exit from "effect/Exit"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Scope from "effect/Scope"
 import * as Administration from "../wire/Administration.ts"
-import * as Checkpoints from "../wire/Checkpoints.ts"
 import * as Sample from "../wire/Sample.ts"
+import * as SavedWeights from "../wire/SavedWeights.ts"
 import * as Training from "../wire/Training.ts"
 import * as Budget from "./Budget.ts"
 import * as Completions from "./Completions.ts"
@@ -156,7 +156,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       const model_seq_id = nextModelId++
       const head = { session_id: sessionId, model_seq_id, ...metadata }
       const request = Connection.post("/load_weights", { ...head, path, optimizer: true, type: "load_weights" })
-      const read = Futures.json(Checkpoints.LoadWeightsResult)
+      const read = Futures.json(SavedWeights.LoadWeightsResult)
       return Effect.as(
         Effect.flatten(Futures.promised(futures, "LoadWeights", request, read)),
         `${sessionId}:train:${model_seq_id}`
@@ -207,7 +207,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const describe = (path: string) =>
     orNotFound("checkpoint", path)(
-      Connection.call(connection, Connection.post("/weights_info", { tinker_path: path }), Checkpoints.WeightsInfo)
+      Connection.call(connection, Connection.post("/weights_info", { tinker_path: path }), SavedWeights.WeightsInfo)
     )
 
   const createTrainingClientFromState = Effect.fn("Tinker.createTrainingClientFromState")(function*(

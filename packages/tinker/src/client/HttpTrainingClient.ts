@@ -15,7 +15,7 @@ import * as Predicate from "effect/Predicate"
 import * as Record from "effect/Record"
 import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import * as Checkpoints from "../wire/Checkpoints.ts"
+import * as SavedWeights from "../wire/SavedWeights.ts"
 import * as Training from "../wire/Training.ts"
 import * as Connection from "./Connection.ts"
 import * as Futures from "./Futures.ts"
@@ -105,7 +105,7 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
           "SaveWeightsForSampler",
           "/save_weights_for_sampler",
           body,
-          Checkpoints.SaveWeightsForSamplerResult
+          SavedWeights.SaveWeightsForSamplerResult
         )
       }).pipe(
         Effect.flatMap((pending) => pending.await),
@@ -163,7 +163,7 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
       yield* named("loadState")(dialect.load(queue.isFresh()))
       yield* named("loadState")(dialect.path(path, "training"))
       const body = { path, optimizer, type: "load_weights" }
-      const load = request("LoadWeights", "/load_weights", body, Checkpoints.LoadWeightsResult)
+      const load = request("LoadWeights", "/load_weights", body, SavedWeights.LoadWeightsResult)
       const notFound = orNotFound("checkpoint", path)
       const pending = yield* queue.submit({
         operation: "loadState",

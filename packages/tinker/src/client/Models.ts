@@ -3,7 +3,7 @@ import { TinkerError } from "@effect-rl/core"
 import type { RequestRules } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import * as Wire from "../wire/Session.ts"
+import * as Wire from "../wire/Service.ts"
 import * as Connection from "./Connection.ts"
 import * as Dialect from "./Dialect.ts"
 

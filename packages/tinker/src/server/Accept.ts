@@ -6,10 +6,10 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Future from "../wire/Future.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
+import type { Model } from "./ClientSession.ts"
+import { fromTinkerError, type HttpRefusal } from "./HttpRefusal.ts"
 import type { Parts } from "./Parts.ts"
 import * as PassWork from "./PassWork.ts"
-import { fromTinkerError, type Refusal } from "./Refusal.ts"
-import type { Model } from "./Session.ts"
 
 export const promised = (request: typeof Future.Promised.Type) => HttpServerResponse.jsonUnsafe(request)
 
@@ -41,7 +41,7 @@ export const passTurn = ({ sessions }: Parts, { model_id, seq_id }: PassWork.Tur
 const decodeTurn = Json.decodeText(PassWork.Turn)
 
 /** The body of a training request, read by `decode`. */
-export const body = <A, R>(parts: Parts, decode: (text: string) => Effect.Effect<A, Refusal, R>) =>
+export const body = <A, R>(parts: Parts, decode: (text: string) => Effect.Effect<A, HttpRefusal, R>) =>
   Effect.flatMap(Body.textWithin(Body.mostBytes), (text) =>
     decode(text).pipe(
       Effect.tapError(() => Effect.ignore(Effect.flatMap(decodeTurn(text), (turn) => passTurn(parts, turn)))),

@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { createHash, timingSafeEqual } from "node:crypto"
 import type { Caller } from "./Caller.ts"
-import { Refusal } from "./Refusal.ts"
+import { HttpRefusal } from "./HttpRefusal.ts"
 
 /** A key and the tenant that it identifies; a tenant may have several. */
 export interface ApiKey {
@@ -30,9 +30,15 @@ export const parse = (text: string): ReadonlyArray<ApiKey> =>
     return { tenant, key: Redacted.make(key) }
   })
 
-const unauthorized = new Refusal({ status: 401, detail: "X-API-Key is missing or is not one of this server's keys" })
+const unauthorized = new HttpRefusal({
+  status: 401,
+  detail: "X-API-Key is missing or is not one of this server's keys"
+})
 
-const foreign = new Refusal({ status: 403, detail: "this server has no API keys and answers its own machine alone" })
+const foreign = new HttpRefusal({
+  status: 403,
+  detail: "this server has no API keys and answers its own machine alone"
+})
 
 const isLoopbackAddress = (address: string) => address === "::1" || /^(::ffff:)?127\./.test(address)
 
@@ -56,12 +62,15 @@ const keyOf = ({ headers }: HttpServerRequest.HttpServerRequest) =>
 
 export const identify = (
   keys: ReadonlyArray<ApiKey>
-): Effect.Effect<Caller["Service"], Refusal, HttpServerRequest.HttpServerRequest> => {
+): Effect.Effect<Caller["Service"], HttpRefusal, HttpServerRequest.HttpServerRequest> => {
   const known = keys.map(({ key, tenant }) => ({ tenant, digest: digest(Redacted.value(key)) }))
-  return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request): Effect.Effect<Caller["Service"], Refusal> => {
-    if (known.length === 0) return isLocal(request) ? Effect.succeed({ tenant: undefined }) : Effect.fail(foreign)
-    const given = digest(keyOf(request))
-    const [match] = known.filter((one) => timingSafeEqual(one.digest, given))
-    return match === undefined ? Effect.fail(unauthorized) : Effect.succeed({ tenant: match.tenant })
-  })
+  return Effect.flatMap(
+    HttpServerRequest.HttpServerRequest,
+    (request): Effect.Effect<Caller["Service"], HttpRefusal> => {
+      if (known.length === 0) return isLocal(request) ? Effect.succeed({ tenant: undefined }) : Effect.fail(foreign)
+      const given = digest(keyOf(request))
+      const [match] = known.filter((one) => timingSafeEqual(one.digest, given))
+      return match === undefined ? Effect.fail(unauthorized) : Effect.succeed({ tenant: match.tenant })
+    }
+  )
 }

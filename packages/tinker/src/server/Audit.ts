@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import { Caller } from "./Caller.ts"
-import { Refusal } from "./Refusal.ts"
+import { HttpRefusal } from "./HttpRefusal.ts"
 
 /** Names that the hosted service gives its events are not public: these are this project's own. */
 export type Event =
@@ -33,7 +33,7 @@ type Subject = Pick<Entry, "tinker_path">
 export interface Audit {
   readonly note: (event: Event, subject: Subject) => Effect.Effect<void, never, Caller>
   /** The caller's own entries, oldest first. */
-  readonly entries: Effect.Effect<ReadonlyArray<Entry>, Refusal, Caller>
+  readonly entries: Effect.Effect<ReadonlyArray<Entry>, HttpRefusal, Caller>
 }
 
 /** The entry of a line, or none if the line is cut off. */
@@ -72,7 +72,7 @@ export const make = Effect.fnUntraced(function*(folder: string) {
   }).pipe(
     Effect.scoped,
     Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed([])),
-    Effect.mapError(({ message }) => new Refusal({ status: 500, detail: message }))
+    Effect.mapError(({ message }) => new HttpRefusal({ status: 500, detail: message }))
   )
 
   return {

@@ -13,7 +13,7 @@ import { createZstdDecompress } from "node:zlib"
 import * as Blocks from "./Blocks.ts"
 import { Caller } from "./Caller.ts"
 import type { Fair } from "./Fair.ts"
-import { invalid, Refusal } from "./Refusal.ts"
+import { HttpRefusal, invalid } from "./HttpRefusal.ts"
 import { Strictness } from "./Strictness.ts"
 
 /** Bytes of bodies that are read and unpacked at once, shared between callers. */
@@ -25,9 +25,12 @@ export const roomFactor = 4
 const mostOfAll = ByteSize.mebibytes(64)
 
 const tooLarge = (most: number) =>
-  new Refusal({ status: 413, detail: `the request body is too large, expected at most ${most} bytes, or was cut off` })
+  new HttpRefusal({
+    status: 413,
+    detail: `the request body is too large, expected at most ${most} bytes, or was cut off`
+  })
 
-const tooSlow = new Refusal({
+const tooSlow = new HttpRefusal({
   status: 408,
   detail: "the request body did not arrive within a minute",
   headers: { connection: "close" }
@@ -45,7 +48,7 @@ const decompress = (packed: Blocks.Blocks, limit: number) => {
     const unpacking = createZstdDecompress({ chunkSize: 65_536 })
     // An error is that of the iterator too.
     pipeline(Readable.from(packed), unpacking, () => {})
-    return Stream.fromAsyncIterable<Uint8Array, Refusal>(
+    return Stream.fromAsyncIterable<Uint8Array, HttpRefusal>(
       unpacking,
       (cause) => invalid(`the body is not zstd: ${cause instanceof Error ? cause.message : String(cause)}`)
     )
@@ -83,7 +86,7 @@ export const within = Effect.fnUntraced(function*<A, E, R>(
   const encoding = request.headers["content-encoding"] ?? "identity"
   if (encoding !== "identity" && encoding !== "zstd") {
     const detail = `content-encoding is "${encoding}", expected zstd or none`
-    return yield* new Refusal({ status: 415, detail, headers: { "accept-encoding": "zstd" } })
+    return yield* new HttpRefusal({ status: 415, detail, headers: { "accept-encoding": "zstd" } })
   }
   const length = declared(request.headers["content-length"], limit)
   if (length > limit) return yield* tooLarge(limit)
@@ -110,7 +113,7 @@ const limits: Json.Limits = { nested: 30_000, values: 300_000, names: 30_000 }
 /** Decodes what was sent by `schema`; see `Strictness` for keys that it does not have. */
 export const decode = <S extends Schema.Decoder<unknown>>(schema: S) => {
   const decoded = Json.decodeRequest(schema)
-  return (sent: unknown): Effect.Effect<S["Type"], Refusal, Strictness> =>
+  return (sent: unknown): Effect.Effect<S["Type"], HttpRefusal, Strictness> =>
     Effect.flatMap(
       Effect.mapError(decoded(sent), ({ message }) => invalid(message)),
       ({ unread, value }) =>
@@ -123,7 +126,7 @@ export const decode = <S extends Schema.Decoder<unknown>>(schema: S) => {
 /** Parses a text and decodes it by `schema`. */
 export const parse = <S extends Schema.Decoder<unknown>>(schema: S, within = limits) => {
   const decoded = decode(schema)
-  return (text: string): Effect.Effect<S["Type"], Refusal, Strictness> =>
+  return (text: string): Effect.Effect<S["Type"], HttpRefusal, Strictness> =>
     Effect.flatMap(Effect.mapError(Json.parse(text, within), ({ message }) => invalid(message)), decoded)
 }
 

@@ -5,26 +5,26 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
-import type * as Wire from "../wire/Checkpoints.ts"
+import type * as Wire from "../wire/SavedWeights.ts"
 import type { Place } from "./CheckpointPath.ts"
 import * as CheckpointRecords from "./CheckpointRecords.ts"
-import { Refusal } from "./Refusal.ts"
+import { HttpRefusal } from "./HttpRefusal.ts"
 import type * as Tar from "./Tar.ts"
 
 export type File = Tar.File<PlatformError>
 
 export interface CheckpointFiles {
-  readonly runs: Effect.Effect<ReadonlyArray<string>, Refusal>
-  readonly names: (run: string, kind: string) => Effect.Effect<ReadonlyArray<string>, Refusal>
+  readonly runs: Effect.Effect<ReadonlyArray<string>, HttpRefusal>
+  readonly names: (run: string, kind: string) => Effect.Effect<ReadonlyArray<string>, HttpRefusal>
   /** The files in the order of their names; empty if the backend keeps no files. */
-  readonly list: (place: Place) => Effect.Effect<ReadonlyArray<File>, Refusal>
-  readonly move: (from: Place, to: Place) => Effect.Effect<void, Refusal>
-  readonly copy: (from: Place, to: Place) => Effect.Effect<void, Refusal>
-  readonly remove: (place: Place) => Effect.Effect<void, Refusal>
+  readonly list: (place: Place) => Effect.Effect<ReadonlyArray<File>, HttpRefusal>
+  readonly move: (from: Place, to: Place) => Effect.Effect<void, HttpRefusal>
+  readonly copy: (from: Place, to: Place) => Effect.Effect<void, HttpRefusal>
+  readonly remove: (place: Place) => Effect.Effect<void, HttpRefusal>
   /** Removes the folder of a run that has no checkpoint, and none that is being written. */
-  readonly removeEmptyRun: (run: string) => Effect.Effect<void, Refusal>
+  readonly removeEmptyRun: (run: string) => Effect.Effect<void, HttpRefusal>
   /** Read from the adapter's own configuration. */
-  readonly weights: (place: Place) => Effect.Effect<typeof Wire.WeightsInfo.Type, Refusal>
+  readonly weights: (place: Place) => Effect.Effect<typeof Wire.WeightsInfo.Type, HttpRefusal>
 }
 
 /** Bytes of all files together. */
@@ -36,7 +36,7 @@ const AdapterConfig = Schema.fromJsonString(Schema.Struct({
   target_modules: Schema.Array(Schema.String)
 }))
 
-const unavailable = ({ message }: { readonly message: string }) => new Refusal({ status: 500, detail: message })
+const unavailable = ({ message }: { readonly message: string }) => new HttpRefusal({ status: 500, detail: message })
 
 export const make = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem

@@ -4,7 +4,7 @@
  */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
-import { notFound, type Refusal } from "./Refusal.ts"
+import { type HttpRefusal, notFound } from "./HttpRefusal.ts"
 import type { Runs } from "./Runs.ts"
 
 /** A checkpoint in the folder of its run; `id` is `<kind>/<name>`. */
@@ -16,7 +16,7 @@ export interface Place {
 export interface Paths {
   /** A place as clients know it. */
   readonly format: (place: Place) => string
-  readonly parse: (path: string) => Effect.Effect<Place, Refusal>
+  readonly parse: (path: string) => Effect.Effect<Place, HttpRefusal>
   /** A backend's own path as clients know it. */
   readonly toClient: (path: string) => string
   readonly toBackend: (place: Place) => string

@@ -4,9 +4,9 @@ import * as FileSystem from "effect/FileSystem"
 import type * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
-import * as Wire from "../wire/Checkpoints.ts"
+import * as Wire from "../wire/SavedWeights.ts"
 import * as CheckpointPath from "./CheckpointPath.ts"
-import { Refusal } from "./Refusal.ts"
+import { HttpRefusal } from "./HttpRefusal.ts"
 
 const Record = Schema.Struct({
   weights: Wire.WeightsInfo,
@@ -20,15 +20,15 @@ export type Record = typeof Record.Type
 const File = Schema.fromJsonString(Record)
 
 export interface CheckpointRecords {
-  readonly read: (place: CheckpointPath.Place) => Effect.Effect<Option.Option<Record>, Refusal>
-  readonly write: (place: CheckpointPath.Place, record: Record) => Effect.Effect<void, Refusal>
-  readonly remove: (place: CheckpointPath.Place) => Effect.Effect<void, Refusal>
-  readonly runs: Effect.Effect<ReadonlyArray<string>, Refusal>
+  readonly read: (place: CheckpointPath.Place) => Effect.Effect<Option.Option<Record>, HttpRefusal>
+  readonly write: (place: CheckpointPath.Place, record: Record) => Effect.Effect<void, HttpRefusal>
+  readonly remove: (place: CheckpointPath.Place) => Effect.Effect<void, HttpRefusal>
+  readonly runs: Effect.Effect<ReadonlyArray<string>, HttpRefusal>
   /** Names under `<run>/<kind>`. */
-  readonly names: (run: string, kind: string) => Effect.Effect<ReadonlyArray<string>, Refusal>
+  readonly names: (run: string, kind: string) => Effect.Effect<ReadonlyArray<string>, HttpRefusal>
 }
 
-const unavailable = ({ message }: { readonly message: string }) => new Refusal({ status: 500, detail: message })
+const unavailable = ({ message }: { readonly message: string }) => new HttpRefusal({ status: 500, detail: message })
 
 const suffix = ".json"
 

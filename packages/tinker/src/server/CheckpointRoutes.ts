@@ -4,14 +4,14 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Administration from "../wire/Administration.ts"
-import * as Wire from "../wire/Checkpoints.ts"
+import * as Wire from "../wire/SavedWeights.ts"
 import type { Event } from "./Audit.ts"
 import * as Body from "./Body.ts"
 import type { Place } from "./CheckpointPath.ts"
+import { badRequest, HttpRefusal, notFound } from "./HttpRefusal.ts"
 import type * as Links from "./Links.ts"
 import * as Page from "./Page.ts"
 import type { Parts } from "./Parts.ts"
-import { badRequest, notFound, Refusal } from "./Refusal.ts"
 import * as Saving from "./Saving.ts"
 import { Strictness } from "./Strictness.ts"
 
@@ -56,7 +56,7 @@ const listRuns = (parts: Parts) =>
   })
 
 const gone = (id: string) =>
-  new Refusal({ status: 404, detail: `training run "${id}" has ended, and its checkpoints are gone` })
+  new HttpRefusal({ status: 404, detail: `training run "${id}" has ended, and its checkpoints are gone` })
 
 /** The run, where the caller may see it. */
 const findRun = Effect.fnUntraced(function*(parts: Parts, id: string) {

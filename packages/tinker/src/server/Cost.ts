@@ -1,7 +1,7 @@
 /** Bounds what one request to sample may ask for, before any work is done for it. */
 import * as Effect from "effect/Effect"
 import * as Wire from "../wire/Sample.ts"
-import { invalid, type Refusal } from "./Refusal.ts"
+import { type HttpRefusal, invalid } from "./HttpRefusal.ts"
 
 /** Every sample has an id in the answer. */
 const mostSamples = 10_000
@@ -51,7 +51,7 @@ const scored = ({ promptLength, samples, topkPromptLogprobs = 0, topkSampleLogpr
 }
 
 /** The tokens that the answer may have, where they are not too many. */
-export const of = Effect.fnUntraced(function*(asked: Asked): Effect.fn.Return<number, Refusal> {
+export const of = Effect.fnUntraced(function*(asked: Asked): Effect.fn.Return<number, HttpRefusal> {
   const { field, maxTokens, promptLength, samples } = asked
   const longest = Math.max(maxTokens, leastPerSample)
   const tokens = samples * longest + scored(asked, samples * longest)
@@ -68,7 +68,7 @@ export const of = Effect.fnUntraced(function*(asked: Asked): Effect.fn.Return<nu
 export const ofSample = Effect.fnUntraced(function*(
   body: Wire.SampleRequest,
   contextLength: number
-): Effect.fn.Return<number, Refusal> {
+): Effect.fn.Return<number, HttpRefusal> {
   const { num_samples: samples = 1, prompt, sampling_params: { max_tokens, stop } } = body
   const promptLength = Wire.promptLength(prompt)
   yield* holds(samples >= 1 && samples <= mostSamples, () => `num_samples is ${samples}, expected 1 to ${mostSamples}`)

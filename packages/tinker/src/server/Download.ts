@@ -5,8 +5,8 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Stream from "effect/Stream"
 import { createHash } from "node:crypto"
 import type { File } from "./CheckpointFiles.ts"
+import { HttpRefusal } from "./HttpRefusal.ts"
 import * as Range from "./Range.ts"
-import { Refusal } from "./Refusal.ts"
 
 /** Equal for the same files: a checkpoint that was saved anew is another download. */
 export const tagOf = (files: ReadonlyArray<File>) => {
@@ -29,7 +29,7 @@ export const respond = Effect.fnUntraced(function*<E>({ etag, read, size, type }
   const range = Range.parse(asked(yield* HttpServerRequest.HttpServerRequest, etag), size)
   if (range === undefined) {
     const detail = `the download has ${size} bytes, expected a range within`
-    return yield* new Refusal({ status: 416, detail, headers: { "content-range": `bytes */${size}` } })
+    return yield* new HttpRefusal({ status: 416, detail, headers: { "content-range": `bytes */${size}` } })
   }
   const { end, start } = range
   const isWhole = end - start === size

@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Download from "./Download.ts"
+import { notFound } from "./HttpRefusal.ts"
 import type * as Links from "./Links.ts"
 import type { Parts } from "./Parts.ts"
-import { notFound } from "./Refusal.ts"
 import * as Tar from "./Tar.ts"
 
 /** A link names a run's folder, a kind, a name and, of one file, its name. */

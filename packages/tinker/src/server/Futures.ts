@@ -13,7 +13,7 @@ import type * as Scope from "effect/Scope"
 import * as Answer from "./Answer.ts"
 import { Caller } from "./Caller.ts"
 import * as Completions from "./Completions.ts"
-import { notFound, Refusal, tooMany } from "./Refusal.ts"
+import { HttpRefusal, notFound, tooMany } from "./HttpRefusal.ts"
 
 type Work = Effect.Effect<Answer.Answer, TinkerError.TinkerError>
 type Result = Exit.Exit<Answer.Answer, TinkerError.TinkerError>
@@ -34,11 +34,11 @@ export interface Order {
 
 export interface Futures {
   /** Begins the work and returns its id at once; refuses it where the caller already holds too many tokens. */
-  readonly begin: (order: Order) => Effect.Effect<string, Refusal, Caller>
+  readonly begin: (order: Order) => Effect.Effect<string, HttpRefusal, Caller>
   /** The result, however long it takes. */
-  readonly result: (id: string) => Effect.Effect<Result, Refusal, Caller>
+  readonly result: (id: string) => Effect.Effect<Result, HttpRefusal, Caller>
   /** The result, or none where it takes longer than a poll is held. */
-  readonly poll: (id: string) => Effect.Effect<Option.Option<Result>, Refusal, Caller>
+  readonly poll: (id: string) => Effect.Effect<Option.Option<Result>, HttpRefusal, Caller>
   /** Requests of a target that were finished after `cursor`, waited for up to `timeout` or as long as a poll is held. */
   readonly finishedAfter: (
     target: string,
@@ -46,7 +46,7 @@ export interface Futures {
     timeout: Duration.Input | undefined
   ) => Effect.Effect<Completions.Page>
   /** Stops the work; its result is then that it was cancelled. A finished request stays as it is. */
-  readonly cancel: (id: string) => Effect.Effect<void, Refusal, Caller>
+  readonly cancel: (id: string) => Effect.Effect<void, HttpRefusal, Caller>
   /** Forgets a result that its client has. */
   readonly forget: (id: string) => Effect.Effect<void, never, Caller>
   /** Forgets the results of a session that its client has. */
@@ -54,7 +54,7 @@ export interface Futures {
   /** The number of requests under way. */
   readonly unfinished: Effect.Effect<number>
   /** Asks a client to slow down where too many requests are under way. */
-  readonly hasRoom: Effect.Effect<void, Refusal>
+  readonly hasRoom: Effect.Effect<void, HttpRefusal>
   /** Accepts nothing more, returns when everything accepted is finished, and ends polls. */
   readonly stop: Effect.Effect<void>
 }
@@ -96,7 +96,7 @@ const cancelled = new TinkerError.TinkerError({
   reason: new TinkerError.Closed({ detail: "the request was cancelled" })
 })
 
-const stopping = new Refusal({
+const stopping = new HttpRefusal({
   status: 503,
   detail: "this server is stopping and accepts nothing more",
   headers: { "retry-after": "10" }
@@ -187,7 +187,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     if (before !== undefined) {
       if (before.content === once?.content) return before.id
       const detail = `${once?.key} was already used for another request: use a new sequence number for new content`
-      return yield* new Refusal({ status: 409, detail })
+      return yield* new HttpRefusal({ status: 409, detail })
     }
     yield* admit(tenant, tokens)
     const id = `${prefix}-${++count}`
@@ -228,7 +228,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     const entry = entries.get(id)
     if (entry !== undefined) return entry.tenant === tenant ? entry : yield* notFound("request", id)
     const detail = `the result of request "${id}" is no longer kept: send the request again under a new sequence number`
-    return yield* wasOurs(id) ? new Refusal({ status: 410, detail }) : notFound("request", id)
+    return yield* wasOurs(id) ? new HttpRefusal({ status: 410, detail }) : notFound("request", id)
   })
 
   const result: Futures["result"] = Effect.fnUntraced(function*(id) {

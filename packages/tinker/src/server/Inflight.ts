@@ -4,7 +4,7 @@ import type { SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import type { Model } from "./Session.ts"
+import type { Model } from "./ClientSession.ts"
 
 /** A published snapshot; it goes when a newer one replaces it and no sample uses it any more. */
 export interface Published {

@@ -2,11 +2,11 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
-import { notFound, type Refusal } from "./Refusal.ts"
+import { type HttpRefusal, notFound } from "./HttpRefusal.ts"
 
 export interface Links {
   readonly make: (target: string) => Effect.Effect<{ readonly path: string; readonly expires: Date }>
-  readonly open: (path: string) => Effect.Effect<string, Refusal>
+  readonly open: (path: string) => Effect.Effect<string, HttpRefusal>
 }
 
 const validMillis = 15 * 60_000

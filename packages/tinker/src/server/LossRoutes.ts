@@ -9,11 +9,11 @@ import * as Wire from "../wire/CustomLoss.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
+import type { ClientSession } from "./ClientSession.ts"
 import * as Interpreter from "./graph/Interpreter.ts"
+import { invalid } from "./HttpRefusal.ts"
 import type { LossThread } from "./LossThread.ts"
 import type { Parts } from "./Parts.ts"
-import { invalid } from "./Refusal.ts"
-import type { Session } from "./Session.ts"
 
 /** Losses of one session. */
 const mostLosses = 1000
@@ -42,20 +42,22 @@ const keeper = (thread: LossThread) => {
   const hold = (tenant: string | undefined, characters: number) =>
     Effect.sync(() => heldBy.set(tenant, (heldBy.get(tenant) ?? 0) + characters))
 
-  return Effect.fnUntraced(function*(session: Session, id: string, graph: LossGraph.LossGraph, characters: number) {
-    const { losses, scope, tenant } = session
-    yield* check(thread, tenant ?? "", graph)
-    if (losses.size >= mostLosses) {
-      return yield* rejected(`the session has ${mostLosses} custom losses: begin another`)
+  return Effect.fnUntraced(
+    function*(session: ClientSession, id: string, graph: LossGraph.LossGraph, characters: number) {
+      const { losses, scope, tenant } = session
+      yield* check(thread, tenant ?? "", graph)
+      if (losses.size >= mostLosses) {
+        return yield* rejected(`the session has ${mostLosses} custom losses: begin another`)
+      }
+      if ((heldBy.get(tenant) ?? 0) + characters > mostCharactersOfTenant) {
+        return yield* rejected(`your sessions have losses of ${mostCharactersOfTenant} characters: finish some`)
+      }
+      losses.set(id, graph)
+      yield* hold(tenant, characters)
+      yield* Scope.addFinalizer(scope, hold(tenant, -characters))
+      return Answer.Plain({ body: { type: "create_custom_loss", loss_id: id } })
     }
-    if ((heldBy.get(tenant) ?? 0) + characters > mostCharactersOfTenant) {
-      return yield* rejected(`your sessions have losses of ${mostCharactersOfTenant} characters: finish some`)
-    }
-    losses.set(id, graph)
-    yield* hold(tenant, characters)
-    yield* Scope.addFinalizer(scope, hold(tenant, -characters))
-    return Answer.Plain({ body: { type: "create_custom_loss", loss_id: id } })
-  })
+  )
 }
 
 const parse = Body.parse(Wire.CreateCustomLossRequest)

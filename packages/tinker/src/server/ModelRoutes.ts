@@ -8,10 +8,10 @@ import * as Training from "../wire/Training.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
+import type { Trains } from "./ClientSession.ts"
 import * as Optimizer from "./Optimizer.ts"
 import type { Parts } from "./Parts.ts"
 import * as Saving from "./Saving.ts"
-import type { Trains } from "./Session.ts"
 
 type CreateModel = typeof Training.CreateModelRequest.Type
 

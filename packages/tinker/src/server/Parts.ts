@@ -2,20 +2,20 @@
 import type { ChatModel, Tinker } from "@effect-rl/core"
 import type * as Effect from "effect/Effect"
 import type { Audit } from "./Audit.ts"
-import type { Checkpoints } from "./Checkpoints.ts"
+import type { CheckpointStore } from "./CheckpointStore.ts"
+import type { ClientSessions } from "./ClientSessions.ts"
 import type { Fair } from "./Fair.ts"
 import type { Futures } from "./Futures.ts"
+import type { HttpRefusal } from "./HttpRefusal.ts"
 import type { LossThread } from "./LossThread.ts"
 import type { PassThread } from "./PassThread.ts"
 import type { RateLimit } from "./RateLimit.ts"
-import type { Refusal } from "./Refusal.ts"
-import type { Sessions } from "./Sessions.ts"
 
 export interface Parts {
   readonly tinker: Tinker.Tinker["Service"]
-  readonly sessions: Sessions
+  readonly sessions: ClientSessions
   readonly futures: Futures
-  readonly checkpoints: Checkpoints
+  readonly checkpoints: CheckpointStore
   readonly audit: Audit
   /** Sequences that the backend samples at once, shared between callers. */
   readonly sampling: Fair
@@ -30,7 +30,7 @@ export interface Parts {
   /** The tokenizer of a model, as `get_info` names it. */
   readonly tokenizerOf: (model: string) => string
   /** Tokenizer and renderer of a base model, for clients that send conversations. */
-  readonly chatModel: (model: string) => Effect.Effect<ChatModel.ChatModel, Refusal>
+  readonly chatModel: (model: string) => Effect.Effect<ChatModel.ChatModel, HttpRefusal>
   /** A name that is unique on this server. */
   readonly uniqueId: () => string
 }

@@ -12,12 +12,12 @@ import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import { Caller } from "./Caller.ts"
+import type { Model } from "./ClientSession.ts"
 import * as ElementwiseLoss from "./ElementwiseLoss.ts"
 import * as GraphPass from "./GraphPass.ts"
+import { type HttpRefusal, invalid } from "./HttpRefusal.ts"
 import type { Parts } from "./Parts.ts"
 import type * as PassWork from "./PassWork.ts"
-import { invalid, type Refusal } from "./Refusal.ts"
-import type { Model } from "./Session.ts"
 import { Strictness } from "./Strictness.ts"
 
 /** The memory of one token of a sampled result, which results and requests are measured in. */
@@ -104,7 +104,7 @@ const accept = Effect.fnUntraced(function*(parts: Parts, read: PassWork.Read) {
 })
 
 /** A refused pass in JSON uses its turn. */
-const refused = (parts: Parts, turn: PassWork.Turn | undefined, refusal: Refusal) =>
+const refused = (parts: Parts, turn: PassWork.Turn | undefined, refusal: HttpRefusal) =>
   Effect.andThen(turn === undefined ? Effect.void : Accept.passTurn(parts, turn), Effect.fail(refusal))
 
 const received = Effect.fnUntraced(function*(parts: Parts, format: PassWork.Order["format"]) {

@@ -2,13 +2,13 @@
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Blocks from "./Blocks.ts"
+import { fromTinkerError, type HttpRefusal } from "./HttpRefusal.ts"
 import * as PassWork from "./PassWork.ts"
-import { fromTinkerError, type Refusal } from "./Refusal.ts"
 import * as Thread from "./Thread.ts"
 
 export interface PassThread {
   /** Reads the body of a caller; its blocks move to the thread and cannot be used afterwards. */
-  readonly read: (caller: string, order: PassWork.Order) => Effect.Effect<PassWork.Reply, Refusal>
+  readonly read: (caller: string, order: PassWork.Order) => Effect.Effect<PassWork.Reply, HttpRefusal>
 }
 
 /** Bytes of a body that the server reads itself in a millisecond or two. */

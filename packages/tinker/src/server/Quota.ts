@@ -2,7 +2,7 @@
 import { TinkerError } from "@effect-rl/core"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
-import type { Model, Sampler, Session } from "./Session.ts"
+import type { ClientSession, Model, Sampler } from "./ClientSession.ts"
 
 export interface Quota {
   /** Models that a tenant may have at once; a session may have half of them. */
@@ -47,7 +47,7 @@ const shown = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`
 export const check = (
   { memory, models }: Quota,
   held: Held,
-  session: Session,
+  session: ClientSession,
   { bytes: asked, operation }: Asked
 ): Effect.Effect<void, TinkerError.TinkerError> => {
   const isOfTenant = (one: Model | Sampler) => one.session.tenant === session.tenant

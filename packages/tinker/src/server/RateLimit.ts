@@ -3,11 +3,11 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import { Caller } from "./Caller.ts"
-import { type Refusal, tooMany } from "./Refusal.ts"
+import { type HttpRefusal, tooMany } from "./HttpRefusal.ts"
 
 export interface RateLimit {
   /** Takes one of this minute's requests, or says when there will be one. */
-  readonly take: Effect.Effect<void, Refusal, Caller>
+  readonly take: Effect.Effect<void, HttpRefusal, Caller>
 }
 
 /** No limit. */

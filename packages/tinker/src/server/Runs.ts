@@ -4,7 +4,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as CheckpointRecords from "./CheckpointRecords.ts"
-import { Refusal } from "./Refusal.ts"
+import { HttpRefusal } from "./HttpRefusal.ts"
 
 const Run = Schema.Struct({
   /** The id that clients use. */
@@ -26,15 +26,15 @@ export interface Runs {
   /** Notes that a run will save nothing more: of those without a checkpoint only the latest are remembered. */
   readonly end: (folder: string) => void
   /** Writes a run down before its first checkpoint, so that a restart knows it. */
-  readonly keep: (folder: string) => Effect.Effect<void, Refusal>
+  readonly keep: (folder: string) => Effect.Effect<void, HttpRefusal>
   /**
    * Forgets all but the latest of the ended runs that have lost their checkpoints. `clean` is called for the folder of each that is
    * forgotten, and not before: a backend may give the name of a folder that is gone to another run.
    */
   readonly forgetEmpty: (
     folders: ReadonlySet<string>,
-    clean: (folder: string) => Effect.Effect<void, Refusal>
-  ) => Effect.Effect<void, Refusal>
+    clean: (folder: string) => Effect.Effect<void, HttpRefusal>
+  ) => Effect.Effect<void, HttpRefusal>
   /** Whether a run is written down: it had a checkpoint once. */
   readonly isKept: (folder: string) => boolean
   /** The run in a folder; one that no server noted is known by its folder and belongs to no tenant. */
@@ -46,7 +46,7 @@ export interface Runs {
 /** Ended runs without a checkpoint that are remembered: a save of a model that has just ended may still be under way. */
 const mostEnded = 1000
 
-const unavailable = ({ message }: { readonly message: string }) => new Refusal({ status: 500, detail: message })
+const unavailable = ({ message }: { readonly message: string }) => new HttpRefusal({ status: 500, detail: message })
 
 /** Reads what earlier servers kept under `folder`. */
 export const make = Effect.fnUntraced(function*(folder: string) {
@@ -113,7 +113,7 @@ export const make = Effect.fnUntraced(function*(folder: string) {
 
   const forgetEmpty = Effect.fnUntraced(function*(
     folders: ReadonlySet<string>,
-    clean: (folder: string) => Effect.Effect<void, Refusal>
+    clean: (folder: string) => Effect.Effect<void, HttpRefusal>
   ) {
     const empty = Array.from(endedKept).filter((of) => folders.has(of))
     for (const of of empty.slice(0, -mostEnded)) {

@@ -12,13 +12,13 @@ import * as Added from "./Added.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import { Caller } from "./Caller.ts"
+import type { ClientSession, Sampler } from "./ClientSession.ts"
 import * as Cost from "./Cost.ts"
 import * as FutureRoutes from "./FutureRoutes.ts"
+import { badRequest, fromTinkerError } from "./HttpRefusal.ts"
 import type { Parts } from "./Parts.ts"
 import * as PieceSampling from "./PieceSampling.ts"
 import * as PromptScores from "./PromptScores.ts"
-import { badRequest, fromTinkerError } from "./Refusal.ts"
-import type { Sampler, Session } from "./Session.ts"
 import { Strictness } from "./Strictness.ts"
 import * as StrictRules from "./StrictRules.ts"
 import * as TopkSamples from "./TopkSamples.ts"
@@ -54,7 +54,7 @@ export const sourceOf = Effect.fnUntraced(function*({ checkpoints }: Parts, { ba
   return { baseModel: weights.base_model, modelPath: path, from } satisfies Source
 })
 
-const createSampler = ({ sessions, tinker }: Parts, session: Session, id: string, source: Source) => {
+const createSampler = ({ sessions, tinker }: Parts, session: ClientSession, id: string, source: Source) => {
   const { baseModel, from, modelPath } = source
   return sessions.addSampler(
     session,

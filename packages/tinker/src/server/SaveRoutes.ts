@@ -1,16 +1,16 @@
 /** Routes that save the weights of models: as states, for samplers, for one sampling session, for other programs. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
-import * as Wire from "../wire/Checkpoints.ts"
+import * as Wire from "../wire/SavedWeights.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import * as CheckpointFiles from "./CheckpointFiles.ts"
 import type * as CheckpointPath from "./CheckpointPath.ts"
+import { type Model, weightsOf } from "./ClientSession.ts"
 import * as Inflight from "./Inflight.ts"
 import type { Parts } from "./Parts.ts"
 import * as Saving from "./Saving.ts"
-import { type Model, weightsOf } from "./Session.ts"
 import { Strictness } from "./Strictness.ts"
 
 /** A state is replaced only on request. */

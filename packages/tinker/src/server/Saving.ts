@@ -5,11 +5,11 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import * as Answer from "./Answer.ts"
 import * as CheckpointPath from "./CheckpointPath.ts"
-import type { SavedOptions } from "./Checkpoints.ts"
+import type { SavedOptions } from "./CheckpointStore.ts"
+import { type ClientSession, type Model, weightsOf } from "./ClientSession.ts"
+import type { HttpRefusal } from "./HttpRefusal.ts"
 import type { Parts } from "./Parts.ts"
-import type { Refusal } from "./Refusal.ts"
 import type { Run } from "./Runs.ts"
-import { type Model, type Session, weightsOf } from "./Session.ts"
 import type { Strictness } from "./Strictness.ts"
 import * as StrictRules from "./StrictRules.ts"
 
@@ -61,7 +61,7 @@ export const isLifetime = (strictness: Strictness["Service"], { ttl_seconds: sec
 
 /** A refusal of a request that was accepted before. */
 export const asFailure = (operation: string) =>
-  Effect.mapError(({ detail, status }: Refusal) =>
+  Effect.mapError(({ detail, status }: HttpRefusal) =>
     new TinkerError.TinkerError({
       operation,
       reason: status < 500 ? new TinkerError.Rejected({ detail }) : new TinkerError.Unavailable({ detail })
@@ -71,7 +71,7 @@ export const asFailure = (operation: string) =>
 /** Makes a model under an id that was never used, and notes the run that its checkpoints will belong to. */
 export const addModel = (
   { checkpoints, sessions }: Parts,
-  session: Session,
+  session: ClientSession,
   { userMetadata, ...model }: Pick<Model, "id" | "trains"> & Pick<Run, "userMetadata">,
   make: Effect.Effect<TrainingClient.TrainingClient, TinkerError.TinkerError, Scope.Scope>
 ) =>
@@ -91,7 +91,7 @@ export const addModel = (
 
 /** A checkpoint that is not there, or is not the caller's to read. */
 export const orNotFound = (operation: string, name: string) =>
-  Effect.mapError((refusal: Refusal) =>
+  Effect.mapError((refusal: HttpRefusal) =>
     new TinkerError.TinkerError({
       operation,
       reason: refusal.status === 404

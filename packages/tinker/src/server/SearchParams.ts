@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Schema from "effect/Schema"
 import * as Body from "./Body.ts"
-import { badRequest } from "./Refusal.ts"
+import { badRequest } from "./HttpRefusal.ts"
 
 /** Parameters of every listing. A caller sees the same under both scopes: what it may not see does not exist for it. */
 export const common = {

@@ -6,11 +6,11 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import * as Administration from "../wire/Administration.ts"
-import * as Wire from "../wire/Session.ts"
+import * as Wire from "../wire/Service.ts"
 import * as Added from "./Added.ts"
 import * as Body from "./Body.ts"
+import { fromTinkerError, HttpRefusal } from "./HttpRefusal.ts"
 import type { Parts } from "./Parts.ts"
-import { fromTinkerError, Refusal } from "./Refusal.ts"
 import * as SearchParams from "./SearchParams.ts"
 
 const clientConfig = ({ compressPasses }: Parts): Wire.ClientConfigResponse => ({
@@ -68,7 +68,7 @@ const auditLog = ({ audit }: Parts) =>
     )
   })
 
-const notServed = (what: string) => Effect.fail(new Refusal({ status: 404, detail: `this server has no ${what}` }))
+const notServed = (what: string) => Effect.fail(new HttpRefusal({ status: 404, detail: `this server has no ${what}` }))
 
 export const routes = (parts: Parts) => [
   HttpRouter.route("POST", "/client/config", HttpServerResponse.jsonUnsafe(clientConfig(parts))),
@@ -98,7 +98,7 @@ export const openRoutes = (parts: Parts) => [
     "/*",
     Effect.flatMap(
       HttpServerRequest.HttpServerRequest,
-      ({ method, url }) => Effect.fail(new Refusal({ status: 404, detail: `no ${method} ${url} on this server` }))
+      ({ method, url }) => Effect.fail(new HttpRefusal({ status: 404, detail: `no ${method} ${url} on this server` }))
     )
   )
 ]

@@ -1,5 +1,5 @@
 /** Sessions that are running or have ended, as searches find them. */
-import type * as Wire from "../wire/Session.ts"
+import type * as Wire from "../wire/Service.ts"
 
 export interface Entry {
   readonly id: string

@@ -4,7 +4,7 @@ import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
-import type { Sampler, Session } from "./Session.ts"
+import type { ClientSession, Sampler } from "./ClientSession.ts"
 
 /** The newest of a model stay, older ones while they are used. */
 const newest = 16
@@ -24,7 +24,7 @@ export interface Snapshots {
   /** Whether the failure is for want of memory and a snapshot was dropped, so that another attempt may succeed. */
   readonly makeRoom: (error: TinkerError.TinkerError) => Effect.Effect<boolean>
   /** Whether a snapshot of the session was dropped. */
-  readonly makeRoomIn: (session: Session) => Effect.Effect<boolean>
+  readonly makeRoomIn: (session: ClientSession) => Effect.Effect<boolean>
 }
 
 /** Snapshots of each model, oldest first, without the newest `kept`. */

@@ -5,7 +5,7 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import type * as Administration from "../wire/Administration.ts"
-import { type Checkpoint, storedBytes } from "./Checkpoints.ts"
+import { type Checkpoint, storedBytes } from "./CheckpointStore.ts"
 import type { Parts } from "./Parts.ts"
 import * as SearchParams from "./SearchParams.ts"
 

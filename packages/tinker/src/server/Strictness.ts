@@ -1,7 +1,7 @@
 /** The handling of requests that this server could carry out and the hosted service refuses. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { invalid, type Refusal } from "./Refusal.ts"
+import { type HttpRefusal, invalid } from "./HttpRefusal.ts"
 
 /** Something that the hosted service refuses. */
 export interface Rule {
@@ -15,9 +15,9 @@ export interface Rule {
 export class Strictness extends Context.Service<Strictness, {
   readonly isStrict: boolean
   /** On a strict server, fails if the rule is broken, or warns if it has no known source. */
-  readonly check: (isWithin: boolean, rule: Rule) => Effect.Effect<void, Refusal>
+  readonly check: (isWithin: boolean, rule: Rule) => Effect.Effect<void, HttpRefusal>
   /** A field that this server does not know, and so does not read. */
-  readonly unread: (detail: string) => Effect.Effect<void, Refusal>
+  readonly unread: (detail: string) => Effect.Effect<void, HttpRefusal>
 }>()("@effect-rl/tinker/server/Strictness") {}
 
 /** Warnings that are remembered so as not to be repeated. */

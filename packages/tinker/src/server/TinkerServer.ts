@@ -23,11 +23,13 @@ import * as ChatAnswerer from "./chat/ChatAnswerer.ts"
 import * as ChatModels from "./chat/ChatModels.ts"
 import * as ChatPolicy from "./chat/ChatPolicy.ts"
 import * as CheckpointRoutes from "./CheckpointRoutes.ts"
-import * as Checkpoints from "./Checkpoints.ts"
+import * as CheckpointStore from "./CheckpointStore.ts"
+import * as ClientSessions from "./ClientSessions.ts"
 import * as DownloadRoutes from "./DownloadRoutes.ts"
 import * as Fair from "./Fair.ts"
 import * as FutureRoutes from "./FutureRoutes.ts"
 import * as Futures from "./Futures.ts"
+import { type HttpRefusal, respond } from "./HttpRefusal.ts"
 import * as Links from "./Links.ts"
 import * as LoadRoutes from "./LoadRoutes.ts"
 import * as LossRoutes from "./LossRoutes.ts"
@@ -39,18 +41,16 @@ import * as PassThread from "./PassThread.ts"
 import * as PieceSampling from "./PieceSampling.ts"
 import * as Quota from "./Quota.ts"
 import * as RateLimit from "./RateLimit.ts"
-import { type Refusal, respond } from "./Refusal.ts"
 import * as SamplingRoutes from "./SamplingRoutes.ts"
 import * as SaveRoutes from "./SaveRoutes.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as SessionRoutes from "./SessionRoutes.ts"
-import * as Sessions from "./Sessions.ts"
 import * as StorageRoutes from "./StorageRoutes.ts"
 import * as Strictness from "./Strictness.ts"
 
 export interface TinkerServerOptions {
   /** The folder of the backend's checkpoints, and the scheme of its paths for them. */
-  readonly checkpoints: Checkpoints.CheckpointOptions
+  readonly checkpoints: CheckpointStore.CheckpointOptions
   /** Keys of the server's tenants; a server without keys answers its own machine alone. */
   readonly apiKeys?: ReadonlyArray<ApiKeys.ApiKey>
   /** Largest request body, before and after it is unpacked; default 64 MiB. */
@@ -99,8 +99,11 @@ const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
   return {
     tinker,
     futures,
-    sessions: yield* Scope.provide(Sessions.make(futures.sessionFinished, { ...Quota.usual, ...options.quota }), scope),
-    checkpoints: yield* Scope.provide(Checkpoints.make(options.checkpoints), scope),
+    sessions: yield* Scope.provide(
+      ClientSessions.make(futures.sessionFinished, { ...Quota.usual, ...options.quota }),
+      scope
+    ),
+    checkpoints: yield* Scope.provide(CheckpointStore.make(options.checkpoints), scope),
     audit: yield* Audit.make(join(options.checkpoints.folder, ".tinker")),
     sampling: Fair.make(PieceSampling.capacity),
     lossThread: yield* Scope.provide(LossThread.make(), scope),
@@ -116,16 +119,16 @@ const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
 /** Requirements that every route finds. */
 type Given = Caller | Body.Room | Strictness.Strictness
 
-type Route = HttpRouter.Route<Refusal, Given>
+type Route = HttpRouter.Route<HttpRefusal, Given>
 
 /** Lets in callers that `identify` knows, within the limits. */
 const admitted = (
-  identify: Effect.Effect<Caller["Service"], Refusal, HttpServerRequest.HttpServerRequest>,
+  identify: Effect.Effect<Caller["Service"], HttpRefusal, HttpServerRequest.HttpServerRequest>,
   room: Fair.Fair,
   strictness: Strictness.Strictness["Service"],
   maxBodySize: ByteSize.ByteSize
 ) =>
-<A, R>(work: Effect.Effect<A, Refusal, R>) =>
+<A, R>(work: Effect.Effect<A, HttpRefusal, R>) =>
   Effect.flatMap(identify, (caller) => Effect.provideService(work, Caller, caller)).pipe(
     Effect.provideService(Body.Room, room),
     Effect.provideService(Strictness.Strictness, strictness),
@@ -134,7 +137,7 @@ const admitted = (
 
 /** A route within limits, whose refusals become responses. */
 const guarded = (admit: ReturnType<typeof admitted>) => (route: Route) =>
-  HttpRouter.route(route.method, route.path, Effect.catchTag(admit(route.handler), "Refusal", respond))
+  HttpRouter.route(route.method, route.path, Effect.catchTag(admit(route.handler), "HttpRefusal", respond))
 
 const withKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
   ...ServiceRoutes.routes(parts),

@@ -1,4 +1,4 @@
-import * as Checkpoints from "@effect-rl/tinker/server/Checkpoints"
+import * as CheckpointStore from "@effect-rl/tinker/server/CheckpointStore"
 import * as Runs from "@effect-rl/tinker/server/Runs"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -93,7 +93,7 @@ describe("training runs", () => {
           recursive: true
         })
       }
-      const { runs } = yield* Checkpoints.make({ folder, scheme: "engine" })
+      const { runs } = yield* CheckpointStore.make({ folder, scheme: "engine" })
       const left = Effect.suspend(() =>
         Effect.filter(names.filter((name) => !runs.isKept(name)), (name) => fs.exists(`${folder}/${name}`))
       )

@@ -1,13 +1,13 @@
 import { LossGraph } from "@effect-rl/core/losses"
 import * as Administration from "@effect-rl/tinker/wire/Administration"
-import * as Checkpoints from "@effect-rl/tinker/wire/Checkpoints"
 import * as CustomLoss from "@effect-rl/tinker/wire/CustomLoss"
 import * as Future from "@effect-rl/tinker/wire/Future"
 import * as Input from "@effect-rl/tinker/wire/Input"
 import * as Matrix from "@effect-rl/tinker/wire/Matrix"
 import * as PassRequestJson from "@effect-rl/tinker/wire/PassRequestJson"
 import * as Sample from "@effect-rl/tinker/wire/Sample"
-import * as Session from "@effect-rl/tinker/wire/Session"
+import * as SavedWeights from "@effect-rl/tinker/wire/SavedWeights"
+import * as Service from "@effect-rl/tinker/wire/Service"
 import * as Training from "@effect-rl/tinker/wire/Training"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema, SchemaAST } from "effect"
@@ -34,19 +34,19 @@ const keysIn = (ast: SchemaAST.AST): ReadonlyArray<string> => {
 
 /** The bodies of this project, and the SDK's types whose fields each has. */
 const bodies: ReadonlyArray<readonly [Schema.Top, ReadonlyArray<string>]> = [
-  [Session.CreateSessionRequest, ["CreateSessionRequest"]],
-  [Session.CreateSessionResponse, ["CreateSessionResponse"]],
-  [Session.HeartbeatRequest, ["SessionHeartbeatRequest", "SessionHeartbeatResponse"]],
-  [Session.ClientConfigResponse, ["ClientConfigResponse"]],
-  [Session.DynamicConfigResponse, ["ClientDynamicConfigResponse"]],
-  [Session.AuthTokenResponse, ["AuthTokenResponse"]],
-  [Session.ServerCapabilities, ["GetServerCapabilitiesResponse", "SupportedModel"]],
-  [Session.FinishRequest, [
+  [Service.CreateSessionRequest, ["CreateSessionRequest"]],
+  [Service.CreateSessionResponse, ["CreateSessionResponse"]],
+  [Service.HeartbeatRequest, ["SessionHeartbeatRequest", "SessionHeartbeatResponse"]],
+  [Service.ClientConfigResponse, ["ClientConfigResponse"]],
+  [Service.DynamicConfigResponse, ["ClientDynamicConfigResponse"]],
+  [Service.AuthTokenResponse, ["AuthTokenResponse"]],
+  [Service.ServerCapabilities, ["GetServerCapabilitiesResponse", "SupportedModel"]],
+  [Service.FinishRequest, [
     "ClientSessionFinishErrored",
     "ClientSessionFinishInterrupted",
     "ClientSessionFinishSuccess"
   ]],
-  [Session.SearchRequest, [
+  [Service.SearchRequest, [
     "SessionSearchRequest",
     "SessionSearchCursor",
     "OwnSearchOwner",
@@ -93,20 +93,23 @@ const bodies: ReadonlyArray<readonly [Schema.Top, ReadonlyArray<string>]> = [
   [Training.UnloadModelResult, ["UnloadModelResponse"]],
   [Training.OptimStepRequest, ["OptimStepRequest", "AdamParams", "OptimParamsBase"]],
   [Training.OptimStepResult, ["OptimStepResponse"]],
-  [Checkpoints.SaveWeightsRequest, ["SaveWeightsRequest"]],
-  [Checkpoints.SaveWeightsForSamplerRequest, ["SaveWeightsForSamplerRequest"]],
-  [Checkpoints.SaveWeightsExternalRequest, ["SaveWeightsExternalRequest"]],
-  [Checkpoints.SaveWeightsResult, [
+  [SavedWeights.SaveWeightsRequest, ["SaveWeightsRequest"]],
+  [SavedWeights.SaveWeightsForSamplerRequest, ["SaveWeightsForSamplerRequest"]],
+  [SavedWeights.SaveWeightsExternalRequest, ["SaveWeightsExternalRequest"]],
+  [SavedWeights.SaveWeightsResult, [
     "SaveWeightsResponse",
     "SaveWeightsExternalResponse",
     "SaveWeightsExternalResponseInternal"
   ]],
-  [Checkpoints.SaveWeightsForSamplerResult, ["SaveWeightsForSamplerResponse", "SaveWeightsForSamplerResponseInternal"]],
-  [Schema.Union([Checkpoints.LoadWeightsRequest, Checkpoints.CreateByLoadingRequest]), ["LoadWeightsRequest"]],
-  [Checkpoints.LoadWeightsResult, ["LoadWeightsResponse"]],
-  [Checkpoints.CopyWeightsRequest, ["CopyWeightsRequest"]],
-  [Checkpoints.CopyWeightsResponse, ["CopyWeightsResponse"]],
-  [Checkpoints.WeightsInfo, ["WeightsInfoResponse"]],
+  [SavedWeights.SaveWeightsForSamplerResult, [
+    "SaveWeightsForSamplerResponse",
+    "SaveWeightsForSamplerResponseInternal"
+  ]],
+  [Schema.Union([SavedWeights.LoadWeightsRequest, SavedWeights.CreateByLoadingRequest]), ["LoadWeightsRequest"]],
+  [SavedWeights.LoadWeightsResult, ["LoadWeightsResponse"]],
+  [SavedWeights.CopyWeightsRequest, ["CopyWeightsRequest"]],
+  [SavedWeights.CopyWeightsResponse, ["CopyWeightsResponse"]],
+  [SavedWeights.WeightsInfo, ["WeightsInfoResponse"]],
   [CustomLoss.CreateCustomLossRequest, ["CreateCustomLossRequest"]],
   [CustomLoss.CreateCustomLossResult, ["CreateCustomLossResponse"]],
   [LossGraph.LossGraph, ["CustomLossGraph", "CustomLossNode", "CustomLossInput"]],

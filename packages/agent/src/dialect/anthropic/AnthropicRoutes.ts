@@ -6,11 +6,11 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
 import type { Asked, ModelInfo, Prompted } from "../Answerer.ts"
 import * as ClientBody from "../ClientBody.ts"
-import * as Conversation from "../Conversation.ts"
 import * as EventStream from "../EventStream.ts"
 import type { Incoming, Serve } from "../Incoming.ts"
 import * as ListedModels from "../ListedModels.ts"
 import type { Notes } from "../Notes.ts"
+import * as PromptedChat from "../PromptedChat.ts"
 import * as Reasoning from "../Reasoning.ts"
 import { Refusal } from "../Refusal.ts"
 import * as Reply from "../Reply.ts"
@@ -177,7 +177,7 @@ const countTokens = (incoming: Incoming) =>
     const { notes, value } = yield* readCount(incoming)
     const asked = yield* askedOf(incoming, notes, value)
     const chatModel = yield* incoming.answerer.chatModel(value.model)
-    const { prompt } = yield* Conversation.render(chatModel, asked)
+    const { prompt } = yield* PromptedChat.render(chatModel, asked)
     return HttpServerResponse.jsonUnsafe({ input_tokens: prompt.length })
   })
 

@@ -1,6 +1,6 @@
 import * as Json from "@effect-rl/agent/wire/Json"
 import * as Effect from "effect/Effect"
-import { ServerCapabilities } from "../../wire/Session.ts"
+import { ServerCapabilities } from "../../wire/Service.ts"
 import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"

@@ -1,15 +1,15 @@
 /** The server's answers to chat clients: from base models and checkpoints, in the caller's turn and within the server's limits. */
-import { type Answerer, Conversation, type Dialects, type Notes, Refusal as Dialect } from "@effect-rl/agent"
+import { type Answerer, type Dialects, type Notes, PromptedChat, Refusal as Dialect } from "@effect-rl/agent"
 import type { Sampling } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Accept from "../Accept.ts"
 import * as Body from "../Body.ts"
 import { Caller } from "../Caller.ts"
+import type { Sampler } from "../ClientSession.ts"
 import * as Cost from "../Cost.ts"
+import { fromTinkerError, type HttpRefusal } from "../HttpRefusal.ts"
 import type { Parts } from "../Parts.ts"
-import { fromTinkerError, type Refusal } from "../Refusal.ts"
 import * as SamplingRoutes from "../SamplingRoutes.ts"
-import type { Sampler } from "../Session.ts"
 import type { Strictness } from "../Strictness.ts"
 
 /** A base model, a checkpoint's path, or `<base model>;<path>`. */
@@ -64,7 +64,7 @@ const hold = Effect.fnUntraced(
 )
 
 /** A refusal of this server, for a dialect to give it the form that its clients read. */
-export const told = ({ detail, headers, message, reason, status }: Refusal) =>
+export const told = ({ detail, headers, message, reason, status }: HttpRefusal) =>
   reason === undefined
     ? new Dialect.Refusal({ status, detail, ...(headers === undefined ? {} : { headers }) })
     : Dialect.fromReason(reason, message)
@@ -72,7 +72,7 @@ export const told = ({ detail, headers, message, reason, status }: Refusal) =>
 /** Lets the current caller's request in. */
 export const incoming = Effect.fnUntraced(function*(parts: Parts, policy: Notes.Policy) {
   const context = yield* Effect.context<Caller | Strictness | Body.Room>()
-  const given = <A, R>(work: Effect.Effect<A, Refusal, R>) =>
+  const given = <A, R>(work: Effect.Effect<A, HttpRefusal, R>) =>
     Effect.mapError(Effect.provideContext(work, context), told)
 
   const source = Effect.fnUntraced(function*(model: string) {
@@ -89,7 +89,7 @@ export const incoming = Effect.fnUntraced(function*(parts: Parts, policy: Notes.
 
   const held = Effect.fnUntraced(function*(
     model: string,
-    prompt: (source: Conversation.Source) => Effect.Effect<Answerer.Prompted, Dialect.Refusal>
+    prompt: (source: PromptedChat.Source) => Effect.Effect<Answerer.Prompted, Dialect.Refusal>
   ) {
     const { sampler, ...found } = yield* given(source(model))
     const prompted = yield* prompt(found)
@@ -100,8 +100,8 @@ export const incoming = Effect.fnUntraced(function*(parts: Parts, policy: Notes.
   const answerer: Answerer.Answerer = {
     models: given(models(parts)),
     chatModel: (model) => given(chatModel(parts, model)),
-    prompted: (model, asked, settings) => held(model, (found) => Conversation.prompted(found, asked, settings)),
-    continued: (model, prompt, settings) => held(model, (found) => Conversation.continued(found, prompt, settings))
+    prompted: (model, asked, settings) => held(model, (found) => PromptedChat.prompted(found, asked, settings)),
+    continued: (model, prompt, settings) => held(model, (found) => PromptedChat.continued(found, prompt, settings))
   }
   return { ...policy, answerer, body: given(Body.text) } satisfies Dialects.Incoming
 })

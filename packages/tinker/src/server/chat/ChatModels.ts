@@ -2,7 +2,7 @@
 import { ChatModel, type Tinker } from "@effect-rl/core"
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
-import { badRequest, fromTinkerError } from "../Refusal.ts"
+import { badRequest, fromTinkerError } from "../HttpRefusal.ts"
 
 /** Finds a model's tokenizer and renderer; `tokenizerOf` says what its tokenizer is called here. */
 export const make = Effect.fnUntraced(function*(tokenizerOf: (model: string) => string) {

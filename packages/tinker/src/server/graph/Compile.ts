@@ -1,6 +1,6 @@
 /** Checks a loss graph as a whole and prepares its nodes for execution. */
 import type { LossGraph } from "@effect-rl/core/losses"
-import { Refusal } from "./Refusal.ts"
+import { GraphRefusal } from "./GraphRefusal.ts"
 import type { Operation, Value } from "./Value.ts"
 import * as Whitelist from "./Whitelist.ts"
 
@@ -34,7 +34,7 @@ const metricName = /^custom\/[a-z0-9_./-]{1,64}:(sum|mean)$/
 const maximumInputs = 16
 
 const fail = (node: string, detail: string): never => {
-  throw new Refusal(node, detail)
+  throw new GraphRefusal(node, detail)
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -162,7 +162,7 @@ const outputOf = ({ args, name }: LossGraph.Node, defined: ReadonlySet<string>) 
   return { loss, metrics: nodes }
 }
 
-/** Throws a `Refusal`. */
+/** Throws a `GraphRefusal`. */
 export const compile = (source: LossGraph.LossGraph): Compiled => {
   checkInputs(source)
   const defined = new Set<string>()

@@ -6,12 +6,12 @@ import type { LossGraph, LossProgram } from "@effect-rl/core/losses"
 import * as Result from "effect/Result"
 import * as Compile from "./Compile.ts"
 import * as Cost from "./Cost.ts"
-import { Refusal } from "./Refusal.ts"
+import { GraphRefusal } from "./GraphRefusal.ts"
 import * as Tensor from "./Tensor.ts"
 import { call, type Value } from "./Value.ts"
 import * as Variable from "./Variable.ts"
 
-export { Refusal } from "./Refusal.ts"
+export { GraphRefusal } from "./GraphRefusal.ts"
 
 /** A checked graph. */
 export type Compiled = Compile.Compiled
@@ -26,23 +26,24 @@ export interface Evaluation extends LossProgram.Evaluation {
 }
 
 const refusal = (cause: unknown, node: string, title: string) =>
-  cause instanceof Refusal || cause instanceof Cost.TooCostly
+  cause instanceof GraphRefusal || cause instanceof Cost.TooCostly
     ? cause
-    : new Refusal(node, `${title}: ${cause instanceof Error ? cause.message : String(cause)}`)
+    : new GraphRefusal(node, `${title}: ${cause instanceof Error ? cause.message : String(cause)}`)
 
 /** Checks everything about a graph that does not depend on a datum. */
-export const compile = (graph: LossGraph.LossGraph): Result.Result<Compiled, Refusal> =>
+export const compile = (graph: LossGraph.LossGraph): Result.Result<Compiled, GraphRefusal> =>
   Result.try({
     try: () => Compile.compile(graph),
-    catch: (cause) => cause instanceof Refusal ? cause : new Refusal("graph", `cannot be read: ${String(cause)}`)
+    catch: (cause) =>
+      cause instanceof GraphRefusal ? cause : new GraphRefusal("graph", `cannot be read: ${String(cause)}`)
   })
 
 const inputs = ({ source }: Compiled, given: Inputs) =>
   source.inputs.map(({ name, rank }) => {
     const values = given[name]
-    if (values === undefined) throw new Refusal(name, "the datum has no such input")
+    if (values === undefined) throw new GraphRefusal(name, "the datum has no such input")
     if (values.shape.length !== rank) {
-      throw new Refusal(name, `has rank ${values.shape.length}, declared with rank ${rank}`)
+      throw new GraphRefusal(name, `has rank ${values.shape.length}, declared with rank ${rank}`)
     }
     Cost.spend(values.data.length)
     const tensor = Tensor.make("float", values.shape, Float64Array.from(values.data))
@@ -94,7 +95,7 @@ export const evaluate = (
   compiled: Compiled,
   inputs: Inputs,
   most = maximumCost
-): Result.Result<Evaluation, Refusal> => {
+): Result.Result<Evaluation, GraphRefusal> => {
   let at = "graph"
   const reached = (node: string) => {
     at = node
@@ -106,9 +107,13 @@ export const evaluate = (
     },
     catch: (cause) => {
       const found = refusal(cause, "output", compiled.source.name)
-      return found instanceof Refusal
+      return found instanceof GraphRefusal
         ? found
-        : new Refusal(at, `the values up to here take more than ${most} numbers to compute: use smaller tensors`, true)
+        : new GraphRefusal(
+          at,
+          `the values up to here take more than ${most} numbers to compute: use smaller tensors`,
+          true
+        )
     }
   })
 }

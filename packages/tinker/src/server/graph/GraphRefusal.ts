@@ -1,5 +1,5 @@
 /** Why a loss graph is refused, and at which node; `graph` stands for the graph as a whole. */
-export class Refusal extends Error {
+export class GraphRefusal extends Error {
   readonly node: string
   readonly detail: string
   /** Whether a smaller evaluation may succeed. */

@@ -7,7 +7,7 @@ import * as Future from "../wire/Future.ts"
 
 const Status = Schema.Literals([400, 401, 403, 404, 408, 409, 410, 413, 415, 416, 422, 429, 500, 503])
 
-export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
+export class HttpRefusal extends Schema.TaggedError<HttpRefusal>()("HttpRefusal", {
   status: Status,
   detail: Schema.String,
   reason: Schema.optionalKey(TinkerError.Reason),
@@ -18,17 +18,17 @@ export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
   }
 }
 
-export const badRequest = (detail: string) => new Refusal({ status: 400, detail })
+export const badRequest = (detail: string) => new HttpRefusal({ status: 400, detail })
 
 export const notFound = (kind: string, id: string) =>
-  new Refusal({ status: 404, detail: `no ${kind} "${id}" on this server` })
+  new HttpRefusal({ status: 404, detail: `no ${kind} "${id}" on this server` })
 
 /** Refuses a request for now: its client may repeat it after `seconds`. */
 export const tooMany = (detail: string, seconds: number) =>
-  new Refusal({ status: 429, detail, headers: { "retry-after": String(seconds) } })
+  new HttpRefusal({ status: 429, detail, headers: { "retry-after": String(seconds) } })
 
 /** The body can be read, but lacks a value or has a wrong one. */
-export const invalid = (detail: string) => new Refusal({ status: 422, detail })
+export const invalid = (detail: string) => new HttpRefusal({ status: 422, detail })
 
 const statusOf = ({ _tag }: TinkerError.Reason): typeof Status.Type => {
   switch (_tag) {
@@ -45,10 +45,10 @@ const statusOf = ({ _tag }: TinkerError.Reason): typeof Status.Type => {
 
 /** What the backend refuses before there is a promise. */
 export const fromTinkerError = ({ message, reason }: TinkerError.TinkerError) =>
-  new Refusal({ status: statusOf(reason), detail: message, reason })
+  new HttpRefusal({ status: statusOf(reason), detail: message, reason })
 
 /** The response to a refusal. Its body has a length: clients take a 400 without one for a proxy's. */
-export const respond = ({ detail, headers, reason, status }: Refusal) =>
+export const respond = ({ detail, headers, reason, status }: HttpRefusal) =>
   Effect.map(
     Effect.orDie(Future.encodeRefused(reason === undefined ? { detail } : { detail, reason })),
     (body) => HttpServerResponse.jsonUnsafe(body, { status, ...(headers === undefined ? {} : { headers }) })

@@ -8,12 +8,12 @@ import * as Path from "effect/Path"
 import * as Schedule from "effect/Schedule"
 import * as Struct from "effect/Struct"
 import type * as Administration from "../wire/Administration.ts"
-import type * as Wire from "../wire/Checkpoints.ts"
+import type * as Wire from "../wire/SavedWeights.ts"
 import { Caller } from "./Caller.ts"
 import * as CheckpointFiles from "./CheckpointFiles.ts"
 import * as CheckpointPath from "./CheckpointPath.ts"
 import * as CheckpointRecords from "./CheckpointRecords.ts"
-import { badRequest, notFound, Refusal } from "./Refusal.ts"
+import { badRequest, HttpRefusal, notFound } from "./HttpRefusal.ts"
 import * as Runs from "./Runs.ts"
 
 export interface CheckpointOptions {
@@ -29,31 +29,31 @@ type Place = CheckpointPath.Place
 type WeightsInfo = typeof Wire.WeightsInfo.Type
 export type Checkpoint = typeof Administration.Checkpoint.Encoded
 
-export interface Checkpoints {
+export interface CheckpointStore {
   readonly paths: CheckpointPath.Paths
   readonly runs: Runs.Runs
   /** Folders of the runs that the caller may see. */
-  readonly folders: Effect.Effect<ReadonlyArray<string>, Refusal, Caller>
+  readonly folders: Effect.Effect<ReadonlyArray<string>, HttpRefusal, Caller>
   /** Whether the caller may see the run in a folder. */
   readonly isVisible: (folder: string) => Effect.Effect<boolean, never, Caller>
   /** Checkpoints of the run in a folder, newest first. */
-  readonly list: (folder: string) => Effect.Effect<ReadonlyArray<Checkpoint>, Refusal>
+  readonly list: (folder: string) => Effect.Effect<ReadonlyArray<Checkpoint>, HttpRefusal>
   /** The checkpoint at a path: the caller's own, one without an owner, or a public one. */
-  readonly readable: (path: string) => Effect.Effect<Place, Refusal, Caller>
+  readonly readable: (path: string) => Effect.Effect<Place, HttpRefusal, Caller>
   /** The checkpoint at a path, which is the caller's own. */
-  readonly own: (path: string) => Effect.Effect<Place, Refusal, Caller>
-  readonly exists: (place: Place) => Effect.Effect<boolean, Refusal>
-  readonly files: (place: Place) => Effect.Effect<ReadonlyArray<CheckpointFiles.File>, Refusal>
-  readonly weights: (place: Place) => Effect.Effect<WeightsInfo, Refusal>
+  readonly own: (path: string) => Effect.Effect<Place, HttpRefusal, Caller>
+  readonly exists: (place: Place) => Effect.Effect<boolean, HttpRefusal>
+  readonly files: (place: Place) => Effect.Effect<ReadonlyArray<CheckpointFiles.File>, HttpRefusal>
+  readonly weights: (place: Place) => Effect.Effect<WeightsInfo, HttpRefusal>
   /** Notes what the backend has just saved, and when it expires; its run is kept already. */
-  readonly saved: (place: Place, weights: WeightsInfo, options?: SavedOptions) => Effect.Effect<void, Refusal>
+  readonly saved: (place: Place, weights: WeightsInfo, options?: SavedOptions) => Effect.Effect<void, HttpRefusal>
   /** Takes the files to another place; fails where there are none, or some already. */
-  readonly move: (from: Place, to: Place) => Effect.Effect<void, Refusal>
+  readonly move: (from: Place, to: Place) => Effect.Effect<void, HttpRefusal>
   /** Copies the files to a new run; fails where there are none. */
-  readonly copy: (from: Place, to: Place, options: SavedOptions) => Effect.Effect<void, Refusal>
-  readonly setTtl: (place: Place, seconds: number | null) => Effect.Effect<void, Refusal>
-  readonly setPublic: (place: Place, isPublic: boolean) => Effect.Effect<void, Refusal>
-  readonly remove: (place: Place) => Effect.Effect<void, Refusal>
+  readonly copy: (from: Place, to: Place, options: SavedOptions) => Effect.Effect<void, HttpRefusal>
+  readonly setTtl: (place: Place, seconds: number | null) => Effect.Effect<void, HttpRefusal>
+  readonly setPublic: (place: Place, isPublic: boolean) => Effect.Effect<void, HttpRefusal>
+  readonly remove: (place: Place) => Effect.Effect<void, HttpRefusal>
 }
 
 export interface SavedOptions {
@@ -129,7 +129,7 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
   const leftOut = new Set<string>()
 
   /** Leaves a foreign file or a damaged record out of the listing, and names it once in a warning. */
-  const leaveOut = (what: string) => ({ message, status }: Refusal) =>
+  const leaveOut = (what: string) => ({ message, status }: HttpRefusal) =>
     Effect.suspend(() => {
       if (status === 404 || leftOut.has(what)) return Effect.void
       leftOut.add(what)
@@ -171,29 +171,29 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
   })
 
   /** A server without keys shows every run, and a run without a tenant is shown to everybody. */
-  const isVisible: Checkpoints["isVisible"] = (folder) =>
+  const isVisible: CheckpointStore["isVisible"] = (folder) =>
     Effect.map(Caller, ({ tenant }) => {
       const owner = runs.inFolder(folder).tenant
       return tenant === undefined || owner === undefined || owner === tenant
     })
 
   /** A checkpoint that the caller may not see counts as absent. */
-  const readable: Checkpoints["readable"] = Effect.fnUntraced(function*(path) {
+  const readable: CheckpointStore["readable"] = Effect.fnUntraced(function*(path) {
     const place = yield* paths.parse(path)
     const { record } = yield* find(place)
     const isPublic = Option.match(record, { onNone: () => false, onSome: (record) => record.public })
     return isPublic || (yield* isVisible(place.folder)) ? place : yield* notFound("checkpoint", path)
   })
 
-  const own: Checkpoints["own"] = Effect.fnUntraced(function*(path) {
+  const own: CheckpointStore["own"] = Effect.fnUntraced(function*(path) {
     const place = yield* readable(path)
     const { tenant } = yield* Caller
     return tenant === undefined || runs.inFolder(place.folder).tenant === tenant
       ? place
-      : yield* new Refusal({ status: 403, detail: `the checkpoint "${path}" is not yours to change` })
+      : yield* new HttpRefusal({ status: 403, detail: `the checkpoint "${path}" is not yours to change` })
   })
 
-  const list: Checkpoints["list"] = Effect.fnUntraced(function*(folder) {
+  const list: CheckpointStore["list"] = Effect.fnUntraced(function*(folder) {
     const found = yield* Effect.forEach(yield* places(folder), (place) =>
       find(place).pipe(
         Effect.map((found) => [toWire(place, place.type, found, paths)]),
@@ -230,17 +230,19 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
     Effect.forkScoped
   )
 
-  const saved: Checkpoints["saved"] = Effect.fnUntraced(function*(place, weights, { ttlSeconds, userMetadata } = {}) {
-    const now = yield* Clock.currentTimeMillis
-    const millis = ttlSeconds === undefined ? usualMillis : ttlSeconds * 1000
-    const described = {
-      weights,
-      savedMillis: now,
-      public: false,
-      ...(userMetadata === undefined ? {} : { userMetadata })
+  const saved: CheckpointStore["saved"] = Effect.fnUntraced(
+    function*(place, weights, { ttlSeconds, userMetadata } = {}) {
+      const now = yield* Clock.currentTimeMillis
+      const millis = ttlSeconds === undefined ? usualMillis : ttlSeconds * 1000
+      const described = {
+        weights,
+        savedMillis: now,
+        public: false,
+        ...(userMetadata === undefined ? {} : { userMetadata })
+      }
+      yield* records.write(place, expiring(described, millis, now))
     }
-    yield* records.write(place, expiring(described, millis, now))
-  })
+  )
 
   return {
     paths,
@@ -274,5 +276,5 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
       ),
     setPublic: (place, isPublic) => change(place, (record) => ({ ...record, public: isPublic })),
     remove: (place) => Effect.andThen(find(place), erase(place))
-  } satisfies Checkpoints
+  } satisfies CheckpointStore
 })

@@ -7,42 +7,42 @@ import * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import type * as SessionWire from "../wire/Session.ts"
+import type * as SessionWire from "../wire/Service.ts"
 import { Caller } from "./Caller.ts"
+import type { ClientSession, Model, Sampler } from "./ClientSession.ts"
+import { HttpRefusal, notFound, tooMany } from "./HttpRefusal.ts"
 import * as Quota from "./Quota.ts"
-import { notFound, Refusal, tooMany } from "./Refusal.ts"
-import type { Model, Sampler, Session } from "./Session.ts"
 import * as SessionLog from "./SessionLog.ts"
 import * as Snapshots from "./Snapshots.ts"
 import * as Turns from "./Turns.ts"
 
 type Made<A> = Effect.Effect<A, TinkerError.TinkerError, Scope.Scope>
 
-export interface Sessions {
+export interface ClientSessions {
   /** A new session of the caller, or that of an earlier request with the same `idempotencyKey`. */
-  readonly create: (id: string, options?: CreateOptions) => Effect.Effect<Session, Refusal, Caller>
+  readonly create: (id: string, options?: CreateOptions) => Effect.Effect<ClientSession, HttpRefusal, Caller>
   /** Finds a session of the caller and keeps it from expiring. */
-  readonly touch: (id: string) => Effect.Effect<Session, Refusal, Caller>
+  readonly touch: (id: string) => Effect.Effect<ClientSession, HttpRefusal, Caller>
   /** Ends a session and cancels its requests; an outcome that was reported before stays. */
-  readonly finish: (id: string, outcome: SessionWire.FinishRequest) => Effect.Effect<void, Refusal, Caller>
+  readonly finish: (id: string, outcome: SessionWire.FinishRequest) => Effect.Effect<void, HttpRefusal, Caller>
   /** The caller's sessions, finished ones too, newest first. */
   readonly log: Effect.Effect<ReadonlyArray<SessionLog.Entry>, never, Caller>
   /** Takes an id that was never used in the session. */
-  readonly claimId: (session: Session, id: string) => Effect.Effect<void, Refusal>
+  readonly claimId: (session: ClientSession, id: string) => Effect.Effect<void, HttpRefusal>
   /** Fails if the request exceeds the quota. */
-  readonly hasRoom: (session: Session, asked: Quota.Asked) => Effect.Effect<void, TinkerError.TinkerError>
+  readonly hasRoom: (session: ClientSession, asked: Quota.Asked) => Effect.Effect<void, TinkerError.TinkerError>
   readonly addModel: (
-    session: Session,
+    session: ClientSession,
     model: Pick<Model, "id" | "trains">,
     make: Made<TrainingClient.TrainingClient>
   ) => Effect.Effect<Model, TinkerError.TinkerError>
   readonly addSampler: (
-    session: Session,
+    session: ClientSession,
     sampler: Pick<Sampler, "id" | "baseModel" | "modelPath" | "snapshotOf">,
     make: Made<SamplingClient.SamplingClient>
   ) => Effect.Effect<Sampler, TinkerError.TinkerError>
-  readonly model: (id: string) => Effect.Effect<Model, Refusal, Caller>
-  readonly sampler: (id: string) => Effect.Effect<Sampler, Refusal, Caller>
+  readonly model: (id: string) => Effect.Effect<Model, HttpRefusal, Caller>
+  readonly sampler: (id: string) => Effect.Effect<Sampler, HttpRefusal, Caller>
   /** Frees what a model or a sampling session holds, and cancels its samples; its id is unknown afterwards. */
   readonly release: (held: Model | Sampler) => Effect.Effect<void>
   /** Sampling sessions in use. */
@@ -72,13 +72,13 @@ export const make = Effect.fnUntraced(function*(
   quota: Quota.Quota
 ) {
   const parent = yield* Effect.scope
-  const sessions = new Map<string, Session>()
+  const sessions = new Map<string, ClientSession>()
   const models = new Map<string, Model>()
   const samplers = new Map<string, Sampler>()
-  const created = new Map<string, Session>()
+  const created = new Map<string, ClientSession>()
   const log = SessionLog.make()
 
-  const seen = (session: Session) =>
+  const seen = (session: ClientSession) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
       session.lastSeenAt = now
       return now
@@ -135,14 +135,14 @@ export const make = Effect.fnUntraced(function*(
   const countOf = (tenant: string | undefined) =>
     sessions.size < mostSessions ? sessions.size : [...sessions.values()].filter((one) => one.tenant === tenant).length
 
-  const create: Sessions["create"] = Effect.fnUntraced(function*(id, { idempotencyKey, ...described } = {}) {
+  const create: ClientSessions["create"] = Effect.fnUntraced(function*(id, { idempotencyKey, ...described } = {}) {
     const { tenant } = yield* Caller
     const key = idempotencyKey === undefined ? undefined : `${tenant ?? ""} ${idempotencyKey}`
     const before = key === undefined ? undefined : created.get(key)
     if (before !== undefined) return before
     if (countOf(tenant) >= mostSessions) return yield* tooMany(`${mostSessions} sessions are open: finish some`, 60)
     const now = yield* Clock.currentTimeMillis
-    const session: Session = {
+    const session: ClientSession = {
       id,
       tenant,
       entry: log.add({ id, tenant, createdMillis: now, ...described }),
@@ -158,10 +158,10 @@ export const make = Effect.fnUntraced(function*(
     return session
   })
 
-  const claimId: Sessions["claimId"] = ({ usedIds }, id) =>
+  const claimId: ClientSessions["claimId"] = ({ usedIds }, id) =>
     Effect.suspend(() => {
       if (usedIds.has(id)) {
-        return Effect.fail(new Refusal({ status: 409, detail: `"${id}" was used before: count on in the session` }))
+        return Effect.fail(new HttpRefusal({ status: 409, detail: `"${id}" was used before: count on in the session` }))
       }
       usedIds.add(id)
       return Effect.void
@@ -169,7 +169,7 @@ export const make = Effect.fnUntraced(function*(
 
   /** Makes a client in a scope of its own, which closes at once where making it fails; old snapshots make room for it. */
   const within = <A, B>(
-    session: Session,
+    session: ClientSession,
     make: Made<A>,
     then: (made: A, scope: Scope.Closeable) => Effect.Effect<B, TinkerError.TinkerError>
   ) =>
@@ -180,11 +180,11 @@ export const make = Effect.fnUntraced(function*(
       )).pipe(Effect.retry({ while: snapshots.makeRoom }))
 
   /** Drops old snapshots of a session to make room for its request. */
-  const hasRoom: Sessions["hasRoom"] = (session, asked) =>
+  const hasRoom: ClientSessions["hasRoom"] = (session, asked) =>
     Effect.suspend(() => Quota.check(quota, { models: models.values(), samplers: samplers.values() }, session, asked))
       .pipe(Effect.retry({ while: () => snapshots.makeRoomIn(session) }))
 
-  const addModel: Sessions["addModel"] = (session, model, make) =>
+  const addModel: ClientSessions["addModel"] = (session, model, make) =>
     within(
       session,
       Effect.andThen(hasRoom(session, { operation: "createModel", bytes: 0 }), make),
@@ -206,7 +206,7 @@ export const make = Effect.fnUntraced(function*(
       })
     )
 
-  const addSampler: Sessions["addSampler"] = (session, sampler, make) =>
+  const addSampler: ClientSessions["addSampler"] = (session, sampler, make) =>
     within(
       session,
       make,
@@ -226,13 +226,13 @@ export const make = Effect.fnUntraced(function*(
       })
     )
 
-  const model: Sessions["model"] = Effect.fnUntraced(function*(id) {
+  const model: ClientSessions["model"] = Effect.fnUntraced(function*(id) {
     const model = yield* find("model", models, id, ({ session }) => session.tenant)
     model.lastRequestAt = yield* seen(model.session)
     return model
   })
 
-  const sampler: Sessions["sampler"] = Effect.fnUntraced(function*(id) {
+  const sampler: ClientSessions["sampler"] = Effect.fnUntraced(function*(id) {
     const sampler = yield* find("sampling session", samplers, id, ({ session }) => session.tenant)
     sampler.lastUsedAt = yield* seen(sampler.session)
     return sampler
@@ -259,5 +259,5 @@ export const make = Effect.fnUntraced(function*(
     release: close,
     samplerIdsOf: ({ id }) => [...samplers.values()].filter(({ session }) => session.id === id).map(({ id }) => id),
     models: Effect.map(Caller, ({ tenant }) => [...models.values()].filter(({ session }) => session.tenant === tenant))
-  } satisfies Sessions
+  } satisfies ClientSessions
 })

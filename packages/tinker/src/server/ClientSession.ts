@@ -3,7 +3,7 @@ import type { SamplingClient, TrainingClient } from "@effect-rl/core/backend"
 import type { LossGraph } from "@effect-rl/core/losses"
 import type * as Scope from "effect/Scope"
 import type * as Semaphore from "effect/Semaphore"
-import type * as Wire from "../wire/Checkpoints.ts"
+import type * as Wire from "../wire/SavedWeights.ts"
 import type * as Inflight from "./Inflight.ts"
 import type * as SessionLog from "./SessionLog.ts"
 import type * as Turns from "./Turns.ts"
@@ -17,7 +17,7 @@ export interface Model {
   /** `<session>:train:<number>`: a session's id is random, so that no id is ever used again, unlike a backend's own. */
   readonly id: string
   readonly client: TrainingClient.TrainingClient
-  readonly session: Session
+  readonly session: ClientSession
   readonly scope: Scope.Closeable
   readonly turns: Turns.Turns
   /** Weights that its inflight samplers use. */
@@ -31,7 +31,7 @@ export interface Model {
 export interface Sampler {
   readonly id: string
   readonly client: SamplingClient.SamplingClient
-  readonly session: Session
+  readonly session: ClientSession
   readonly scope: Scope.Closeable
   readonly baseModel: string
   readonly modelPath: string | undefined
@@ -44,7 +44,7 @@ export interface Sampler {
   lastUsedAt: number
 }
 
-export interface Session {
+export interface ClientSession {
   readonly id: string
   readonly tenant: string | undefined
   readonly scope: Scope.Closeable

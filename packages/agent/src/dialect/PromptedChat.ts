@@ -3,7 +3,7 @@
  *
  * @example
  * const asked: Answerer.Asked = { messages: [Message.user("What is 2 + 2?")], tools: [] }
- * const prompted = (source: Conversation.Source) => Conversation.prompted(source, asked, { stops: [] })
+ * const prompted = (source: PromptedChat.Source) => PromptedChat.prompted(source, asked, { stops: [] })
  */
 import type { ChatModel } from "@effect-rl/core"
 import { ModelInput, type Sampling } from "@effect-rl/core/backend"
