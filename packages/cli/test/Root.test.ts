@@ -146,6 +146,8 @@ describe("effect-rl train --plan", () => {
       has(out, "3 iterations of 2 problems, 8 responses each, at most 40 tokens long")
       has(out, "2 evaluations of 1024 responses each")
       assert.include((yield* run("train", "preference-model", "--backend", "mock", "--plan")).out, "  5 evaluations")
+      const further = yield* run(...plan, "--min-informative", "2")
+      has(further.out, "counts further batches: an iteration samples up to 6 problems")
       assert.isTrue(out.some((line) => /^ {2}at most \$\d+\.\d\d$/.test(line)), out.join("\n"))
       assert.isTrue(Exit.isFailure(yield* Effect.exit(filesOf(folder))))
     }))

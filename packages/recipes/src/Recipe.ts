@@ -11,7 +11,7 @@ import {
   type Tinker
 } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
-import { RunOptions, SamplingSettings } from "@effect-rl/core/program"
+import { RlOptions, RunOptions, SamplingSettings } from "@effect-rl/core/program"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
@@ -28,6 +28,14 @@ export interface Examples<out E = never, out R = never> {
   ) => Effect.Effect<ReadonlyArray<Datum.Datum<"WeightedTokens">>, E, R>
 }
 
+/** How much further an iteration samples where groups without a signal are replaced. */
+export interface Replacing {
+  /** Most batches that it samples; `Infinity` where only the end of the dataset stops it. */
+  readonly batches: number
+  /** Groups that it trains on at most; those of a batch unless given. */
+  readonly trained?: number
+}
+
 /** A recipe's task, put together for one model. */
 export interface Task<out E = never, out R = never> {
   readonly model: ChatModel.ChatModel
@@ -38,6 +46,8 @@ export interface Task<out E = never, out R = never> {
   /** The groups that are rolled out, for plans and for playing; with `examples`, for playing alone. */
   readonly dataset: RLDataset.RLDataset<E, R>
   readonly examples?: Examples<E, R>
+  /** Undefined where every iteration samples one batch. */
+  readonly replacing?: Effect.Effect<Replacing | undefined, InvalidOption.InvalidOption>
   /** The number of other models, such as a reference or a teacher, that score the training data; default 0. */
   readonly readers?: number
   readonly evaluators: ReadonlyArray<Evaluator.Evaluator<E, R>>
@@ -61,6 +71,12 @@ export interface TaskOptions<E, R> {
   readonly emptyAnswer?: string
 }
 
+const replacing = <E, R>(options: TaskOptions<E, R>["options"]) =>
+  Effect.map(RlOptions.resolve(options), ({ dynamic, pace }): Replacing | undefined => {
+    if (dynamic.minInformative > 0) return { batches: dynamic.maxBatches, trained: dynamic.minInformative }
+    return pace.removeConstantRewardGroups ? { batches: Infinity } : undefined
+  })
+
 /** The task of a reinforcement learning run. */
 export const task = Effect.fnUntraced(
   function*<E, R>({ answerTo, emptyAnswer, options, turns = 1 }: TaskOptions<E, R>) {
@@ -71,6 +87,7 @@ export const task = Effect.fnUntraced(
       run: Rl.run(options),
       check: Rl.validate(options),
       dataset: options.dataset,
+      replacing: replacing(options),
       evaluators: options.run?.evaluators ?? [],
       maxTokens,
       settings: run,

@@ -18,10 +18,12 @@ export interface Use {
 
 export interface Plan {
   readonly iterations: number
-  /** Problems or examples of an iteration. */
+  /** Problems or examples of a batch. */
   readonly groups: number
-  /** Use of each iteration, as the first batch has it, when every group has something to learn from. */
+  /** Use of a batch, as the first one has it, when every group has something to learn from. */
   readonly iteration: Use
+  /** Most batches that an iteration samples, where groups without a signal are replaced: `Infinity` where nothing but the data limits it. */
+  readonly batches: number
   readonly evaluations: number
   /** Use of each evaluation. */
   readonly evaluation: Use
@@ -102,7 +104,9 @@ const counter = () => {
 /** What the first iteration would use. */
 interface First {
   readonly groups: number
-  readonly use: Use
+  /** What is sampled, and what is trained on. */
+  readonly sampled: Use
+  readonly trained: Use
 }
 
 const trainedOn = (tokens: number): Use => ({ ...nothing, own: { ...Spent.zero, trained: tokens } })
@@ -115,13 +119,13 @@ const rolledOut = Effect.fnUntraced(function*<E, R>({ dataset, maxTokens, settin
     Effect.provideService(Metering.Metering, metering)
   )
   const { prefilled, sampled } = use().own
-  const first: First = { groups: batch.length, use: add(use(), trainedOn(prefilled + sampled)) }
+  const first: First = { groups: batch.length, sampled: use(), trained: trainedOn(prefilled + sampled) }
   return first
 })
 
 const read = Effect.fnUntraced(function*<E, R>({ batch }: Recipe.Examples<E, R>, seed: number) {
   const data = yield* batch(0, seed)
-  const first: First = { groups: data.length, use: trainedOn(positions(data)) }
+  const first: First = { groups: data.length, sampled: nothing, trained: trainedOn(positions(data)) }
   return first
 })
 
@@ -149,21 +153,32 @@ const priced = (use: Use, price: Prices.Price | undefined): Use => {
   return { ...use, own: dollars === undefined ? own : { ...own, dollars } }
 }
 
+const nothingFirst: First = { groups: 0, sampled: nothing, trained: nothing }
+
+/** An iteration that replaces groups samples further batches, and may train on fewer or more groups than one has. */
 export const make = Effect.fnUntraced(function*<E, R>(task: Recipe.Task<E, R>) {
-  const { dataset, evaluators, examples, model, readers = 0, settings } = task
+  const { dataset, evaluators, examples, model, readers = 0, replacing = Effect.undefined, settings } = task
   const { evalEvery, iterations: most = Infinity, seed } = settings
   const prices = yield* Prices.Prices
-  const iterations = Math.min(most, (examples ?? dataset).length)
+  const { length } = examples ?? dataset
+  const iterations = Math.min(most, length)
   const first = examples === undefined ? rolledOut(task) : read(examples, seed)
-  const { groups, use } = iterations === 0 ? { groups: 0, use: nothing } : yield* first
-  const iteration = add(use, compared(use, readers))
+  const { groups, sampled, trained: whole } = iterations === 0 ? nothingFirst : yield* first
+  const { batches = 1, trained: groupsTrained = groups } = (yield* replacing) ?? {}
+  const trained = times(
+    add(whole, compared(whole, readers)),
+    groups === 0 ? 0 : Math.min(groupsTrained / groups, batches)
+  )
   const evaluation = yield* measured(task)
   const evaluations = evaluators.length === 0 ? 0 : evaluationCount(iterations, evalEvery)
-  const total = add(times(iteration, iterations), times(evaluation, evaluations))
+  const mostBatches = iterations === 0 ? 0 : Math.min(iterations * batches, length)
+  const training = add(times(sampled, mostBatches), times(trained, iterations))
+  const total = add(training, times(evaluation, evaluations))
   const plan: Plan = {
     iterations,
     groups,
-    iteration,
+    iteration: add(sampled, trained),
+    batches,
     evaluations,
     evaluation,
     total: priced(total, prices[model.name])

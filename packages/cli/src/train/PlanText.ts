@@ -36,6 +36,13 @@ const limitLines = (plan: Plan.Plan, limits: Caps.Amounts) => [
   ...(Number.isFinite(limits.max_minutes) ? [`  ${flag("max_minutes")} ${limits.max_minutes} ends it then`] : [])
 ]
 
+/** Groups from which there is nothing to learn are replaced by those of further batches. */
+const furtherLines = ({ batches, groups }: Plan.Plan) => {
+  if (batches === 1) return []
+  const most = Number.isFinite(batches) ? `up to ${batches * groups} problems` : "on to the end of the data"
+  return [`  counts further batches: an iteration samples ${most}, until enough have something to learn from`]
+}
+
 export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> => {
   const { backend, folder, isStarted, limits, maxTokens, memory, model, recipe, turns } = options
   const { evaluation, evaluations, groups, iteration, iterations } = plan
@@ -54,6 +61,7 @@ export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> 
     `  ${bound} ${Quantity.count(prefilled + sampled + trained)} tokens: ${Quantity.count(prefilled)} prefilled, ` +
     `${Quantity.count(sampled)} sampled, ${Quantity.count(trained)} trained`,
     ...(judgeCalls === 0 ? [] : [`  ${bound} ${Quantity.count(judgeCalls)} calls of judges`]),
+    ...furtherLines(plan),
     ...(turns > 1 ? [`  and more where episodes take longer than a silent player's, up to ${turns} turns`] : []),
     ...dollarLines(plan, bound),
     ...limitLines(plan, limits),

@@ -15,8 +15,8 @@ import { Effect, Layer, Option, Stream } from "effect"
 
 const backend = Layer.merge(ScriptedTinker.layer({}), TestTokenizer.layer(TestTokenizer.characters))
 
-/** Two prompts of each iteration, three answers each, judged by two rubrics. */
-const judged = Effect.gen(function*() {
+/** Two prompts of each batch, three answers each, judged by two rubrics. */
+const judgedOn = Effect.fnUntraced(function*(words: ReadonlyArray<string>) {
   const model = yield* ChatModel.resolve(Script.defaultModel, { renderer: "qwen3_instruct" })
   const tinker = yield* Tinker.Tinker
   const client = yield* tinker.createSamplingClient({ baseModel: Script.defaultModel })
@@ -25,7 +25,7 @@ const judged = Effect.gen(function*() {
     model,
     run: Stream.empty,
     check: Effect.void,
-    dataset: RLDataset.fromArray(["one", "two", "six", "ten"], {
+    dataset: RLDataset.fromArray(words, {
       groupsPerBatch: 2,
       group: (word) =>
         RubricGradedGroupBuilder.make({
@@ -45,6 +45,8 @@ const judged = Effect.gen(function*() {
   }
 })
 
+const judged = judgedOn(["one", "two", "six", "ten"])
+
 describe("A plan", () => {
   it.effect("counts the calls of judges and their tokens, and asks no judge", () =>
     Effect.gen(function*() {
@@ -55,6 +57,27 @@ describe("A plan", () => {
       assert.strictEqual(plan.total.others.sampled, 2 * 2 * 3 * 2 * 20)
       assert.strictEqual(plan.total.own.sampled, 2 * 2 * 3 * 8)
     }).pipe(Effect.provide(backend)))
+
+  it.effect.each(
+    [
+      [{ batches: 2, trained: 3 }, 4, 3],
+      [{ batches: 2, trained: 9 }, 4, 4],
+      [{ batches: 4 }, 6, 2],
+      [{ batches: Infinity }, 6, 2]
+    ] as const
+  )(
+    "counts the most that iterations sample and train on where they replace groups: %j",
+    ([replacing, batches, trained]) =>
+      Effect.gen(function*() {
+        const task = yield* judgedOn(["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"])
+        const settings = { ...task.settings, iterations: 2 }
+        const plan = yield* Plan.make({ ...task, settings, replacing: Effect.succeed(replacing) })
+        const { own } = plan.total
+        assert.strictEqual(own.sampled, batches * 2 * 3 * 8)
+        // The groups of both iterations, of which a batch has two.
+        assert.strictEqual(own.trained, (own.prefilled + own.sampled) / batches / 2 * 2 * trained)
+      }).pipe(Effect.provide(backend))
+  )
 
   it.effect("has the dollars of the weights that are trained, by the kind of their tokens", () =>
     Effect.gen(function*() {
