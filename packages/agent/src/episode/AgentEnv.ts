@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import { createHash } from "node:crypto"
 import type { Prompted } from "../dialect/Answerer.ts"
 import * as CallNames from "../dialect/CallNames.ts"
 import * as Continued from "../dialect/Continued.ts"
@@ -24,6 +25,7 @@ import * as CapturedAnswers from "./CapturedAnswers.ts"
 import * as EpisodeTree from "./EpisodeTree.ts"
 import * as Mailbox from "./Mailbox.ts"
 import * as Place from "./Place.ts"
+import * as Redaction from "./Redaction.ts"
 
 /** The agent's promise was rejected, or its function threw. */
 export class AgentFailed extends Schema.TaggedError<AgentFailed>()("AgentFailed", { detail: Schema.String }) {
@@ -33,7 +35,7 @@ export class AgentFailed extends Schema.TaggedError<AgentFailed>()("AgentFailed"
 }
 
 /** The way of an agent to its model, and the end of its episode. */
-export interface Session extends Pick<Place.Place, "fetch" | "baseUrl" | "anthropicBaseUrl" | "apiKey" | "session"> {
+export interface Session extends Place.Place {
   /** The same as variables: `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY`. */
   readonly env: Readonly<Record<string, string>>
   /** Aborted when the episode is over, however it ends. */
@@ -245,14 +247,16 @@ const over = ended("the episode of this session is over")
 
 const textOf = (cause: unknown) => cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
 
-const agentFailed = (cause: unknown) => new AgentFailed({ detail: textOf(cause) })
+const agentFailed = (redact: Redaction.Redact) => (cause: unknown) => new AgentFailed({ detail: redact(textOf(cause)) })
 
-const started = <E, R>({ run }: Options<E, R>, session: Session): Effect.Effect<Verdict, E | AgentFailed, R> =>
-  Effect.flatMap(
-    Effect.try({ try: () => run(session), catch: agentFailed }),
+const started = <E, R>({ run }: Options<E, R>, session: Session): Effect.Effect<Verdict, E | AgentFailed, R> => {
+  const failed = agentFailed(session.redact)
+  return Effect.flatMap(
+    Effect.try({ try: () => run(session), catch: failed }),
     (running): Effect.Effect<Verdict, E | AgentFailed, R> =>
-      Effect.isEffect(running) ? running : Effect.tryPromise({ try: () => running, catch: agentFailed })
-  )
+      Effect.isEffect(running) ? running : Effect.tryPromise({ try: () => running, catch: failed })
+  ).pipe(Effect.map((verdict) => typeof verdict === "number" ? verdict : Redaction.score(session.redact, verdict)))
+}
 
 /** Keeps the first note on each field. */
 const keep = <E, R>({ noted, notes }: Playing<E, R>, note: Notes.Note) => {
@@ -260,6 +264,9 @@ const keep = <E, R>({ noted, notes }: Playing<E, R>, note: Notes.Note) => {
   if (!noted.has(name)) notes.push(note)
   noted.add(name)
 }
+
+/** A name for a session that tells nothing of its own, which is a secret: it begins the ids of responses and calls. */
+const publicName = (session: string) => createHash("sha256").update(session).digest("base64url").slice(0, 16)
 
 /** An environment whose agent reaches its model at a place of this kind. */
 export const at = <E, R>(open: Place.Open) =>
@@ -280,7 +287,7 @@ export const at = <E, R>(open: Place.Open) =>
       asides: [],
       notes: [],
       noted: new Set(),
-      uniqueId: () => `${place.session}${named++}`,
+      uniqueId: () => `${publicName(place.session)}${named++}`,
       shown: undefined
     }
     const episode: CapturedAnswers.Episode = {

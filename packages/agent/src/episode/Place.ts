@@ -8,6 +8,7 @@ import * as Dialects from "../dialect/Dialects.ts"
 import type { Incoming } from "../dialect/Incoming.ts"
 import type { Refusal } from "../dialect/Refusal.ts"
 import type { Answering, Sent } from "./CapturedAnswers.ts"
+import * as Redaction from "./Redaction.ts"
 import * as RequestBody from "./RequestBody.ts"
 
 /** Where and how clients reach the model. */
@@ -22,6 +23,8 @@ export interface Place {
   readonly apiKey: string
   /** The name of this episode's session. */
   readonly session: string
+  /** Takes the session's address and key out of a text, which others may then read. */
+  readonly redact: Redaction.Redact
 }
 
 /** Answers the requests of one session. */
@@ -44,21 +47,29 @@ export const sent = ({ headers }: HttpServerRequest.HttpServerRequest): Sent => 
   idempotencyKey: headers["idempotency-key"]
 })
 
-/** The request of a client, for the dialects. */
-export const incoming = (answers: Answers): Effect.Effect<Incoming, Refusal, HttpServerRequest.HttpServerRequest> =>
+/** A session to which requests come. */
+export interface Opened {
+  readonly answers: Answers
+  readonly redact: Redaction.Redact
+}
+
+/** The request of a client, for the dialects. Neither its model nor its transcript shows what was handed out to it. */
+export const incoming = (
+  { answers, redact }: Opened
+): Effect.Effect<Incoming, Refusal, HttpServerRequest.HttpServerRequest> =>
   Effect.map(
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => answers(sent(request))),
-    (answering) => ({ ...answering, body: RequestBody.text })
+    (answering) => ({ ...answering, body: Effect.map(RequestBody.text, redact) })
   )
 
 /** No address of any network: requests to it never leave the process. */
-const host = "http://agent.invalid"
+const host = `http://${Redaction.host}`
 
 const webHandler = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>
 
 /** A `fetch` of this process. */
 export const inProcess: Open = Effect.fnUntraced(function*(answers) {
-  const routes = HttpRouter.addAll(Dialects.routes(incoming(answers)), { prefix: "/v1" })
+  const routes = HttpRouter.addAll(Dialects.routes(incoming({ answers, redact: Redaction.none })), { prefix: "/v1" })
   const handled = yield* HttpRouter.toHttpEffect(routes)
   const handler = webHandler(yield* Effect.context<never>())(handled)
   return {
@@ -66,6 +77,7 @@ export const inProcess: Open = Effect.fnUntraced(function*(answers) {
     baseUrl: `${host}/v1`,
     anthropicBaseUrl: host,
     apiKey: "in-process",
-    session: "in-process"
+    session: "in-process",
+    redact: Redaction.none
   }
 })

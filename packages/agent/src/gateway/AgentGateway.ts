@@ -6,14 +6,20 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
+import * as NetAddress from "effect/net/NetAddress"
 import type * as Scope from "effect/Scope"
 import * as Dialects from "../dialect/Dialects.ts"
+import { Refusal } from "../dialect/Refusal.ts"
 import * as AgentEnv from "../episode/AgentEnv.ts"
 import * as Place from "../episode/Place.ts"
+import * as Redaction from "../episode/Redaction.ts"
 import * as Sessions from "./Sessions.ts"
 
 /** The session that the address names, after which clients of OpenAI have `/v1`. */
-const byPath = Effect.map(HttpRouter.params, ({ session }) => session)
+const byPath: Effect.Effect<string | undefined, never, HttpRouter.RouteContext> = Effect.map(
+  HttpRouter.params,
+  ({ session }) => session
+)
 
 const bearer = /^Bearer (.+)$/i
 
@@ -23,20 +29,48 @@ const byKey = Effect.map(
   ({ headers }) => bearer.exec(headers["authorization"] ?? "")?.[1] ?? headers["x-api-key"]
 )
 
-const routes = ({ find }: Sessions.Sessions) =>
-  Layer.mergeAll(
+const withoutKey = new Refusal({
+  status: 401,
+  detail: "this gateway can be reached from other machines, where addresses are logged: send the session's key as well"
+})
+
+/** The session that the address names and whose name is sent as a key too. */
+const byBoth: Effect.Effect<
+  string | undefined,
+  Refusal,
+  HttpRouter.RouteContext | HttpServerRequest.HttpServerRequest
+> = Effect.flatMap(
+  Effect.all([byPath, byKey]),
+  ([session, key]) => session === key ? Effect.succeed(session) : Effect.fail(withoutKey)
+)
+
+/** Whether other machines reach the address. */
+const isPublic = (address: NetAddress.SocketAddress) =>
+  NetAddress.isInetAddress(address) && !NetAddress.isLoopback(address.address)
+
+const routes = ({ find }: Sessions.Sessions, address: NetAddress.SocketAddress) => {
+  const named = isPublic(address) ? byBoth : byPath
+  return Layer.mergeAll(
     HttpRouter.addAll(
-      Dialects.routes(Effect.flatMap(Effect.flatMap(byPath, find), Place.incoming)),
+      Dialects.routes(Effect.flatMap(Effect.flatMap(named, find), Place.incoming)),
       { prefix: "/s/:session/v1" }
     ),
     HttpRouter.addAll(Dialects.routes(Effect.flatMap(Effect.flatMap(byKey, find), Place.incoming)), { prefix: "/v1" })
   )
+}
 
 const open = (sessions: Sessions.Sessions, address: string): Place.Open =>
   Effect.fnUntraced(function*(answers) {
-    const session = yield* sessions.open(answers)
+    const session = yield* sessions.open((name) => ({ answers, redact: Redaction.of(address, name) }))
     const base = `${address}/s/${session}`
-    return { fetch: globalThis.fetch, baseUrl: `${base}/v1`, anthropicBaseUrl: base, apiKey: session, session }
+    return {
+      fetch: globalThis.fetch,
+      baseUrl: `${base}/v1`,
+      anthropicBaseUrl: base,
+      apiKey: session,
+      session,
+      redact: Redaction.of(address, session)
+    }
   })
 
 /**
@@ -46,13 +80,16 @@ const open = (sessions: Sessions.Sessions, address: string): Place.Open =>
 export class AgentGateway extends Context.Service<AgentGateway, { readonly open: Place.Open }>()(
   "@effect-rl/agent/AgentGateway"
 ) {
-  /** Serves on the given server, which should listen on a loopback address. */
+  /**
+   * Serves on the given server, which should listen on a loopback address. On another, which other machines reach, a request has to send its
+   * session as a key besides naming it in its path.
+   */
   static readonly layer: Layer.Layer<AgentGateway, never, HttpServer.HttpServer> = Layer.unwrap(
     Effect.map(HttpServer.HttpServer, ({ address }) => {
       const sessions = Sessions.make()
       return Layer.merge(
         Layer.succeed(AgentGateway, AgentGateway.of({ open: open(sessions, HttpServer.formatAddress(address)) })),
-        HttpRouter.serve(routes(sessions), { disableListenLog: true, disableLogger: true })
+        HttpRouter.serve(routes(sessions, address), { disableListenLog: true, disableLogger: true })
       )
     })
   )

@@ -10,13 +10,13 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { randomBytes } from "node:crypto"
 import { ended, Refusal } from "../dialect/Refusal.ts"
-import type { Answers } from "../episode/Place.ts"
+import type { Opened } from "../episode/Place.ts"
 
 export interface Sessions {
   /** Opens a session until the scope closes, and gives its name. */
-  readonly open: (answers: Answers) => Effect.Effect<string, never, Scope.Scope>
-  /** The answers of a session by its name. */
-  readonly find: (name: string | undefined) => Effect.Effect<Answers, Refusal>
+  readonly open: (opened: (name: string) => Opened) => Effect.Effect<string, never, Scope.Scope>
+  /** A session by its name. */
+  readonly find: (name: string | undefined) => Effect.Effect<Opened, Refusal>
 }
 
 /** Names of sessions that are over and remembered. */
@@ -27,7 +27,7 @@ const unknown = new Refusal({ status: 404, detail: "no such session" })
 const over = ended("this session is over")
 
 export const make = (): Sessions => {
-  const open = new Map<string, Answers>()
+  const open = new Map<string, Opened>()
   const past = new Set<string>()
   const end = (name: string) => {
     open.delete(name)
@@ -38,11 +38,11 @@ export const make = (): Sessions => {
     }
   }
   return {
-    open: (answers) =>
+    open: (opened) =>
       Effect.acquireRelease(
         Effect.sync(() => {
           const name = randomBytes(24).toString("base64url")
-          open.set(name, answers)
+          open.set(name, opened(name))
           return name
         }),
         (name) => Effect.sync(() => end(name))
@@ -50,8 +50,8 @@ export const make = (): Sessions => {
     find: (name) =>
       Effect.suspend(() => {
         if (name === undefined || name === "") return Effect.fail(unnamed)
-        const answers = open.get(name)
-        if (answers !== undefined) return Effect.succeed(answers)
+        const opened = open.get(name)
+        if (opened !== undefined) return Effect.succeed(opened)
         return Effect.fail(past.has(name) ? over : unknown)
       })
   }

@@ -1,10 +1,11 @@
 import { type AgentEnv, AgentGateway, Launcher } from "@effect-rl/agent"
-import { Rollout } from "@effect-rl/core"
+import { Rollout, Score } from "@effect-rl/core"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { createServer } from "node:http"
+import * as Ledger from "../episode/Ledger.ts"
 import * as Talk from "../episode/Talk.ts"
 
 const server = NodeHttpServer.layer(() => createServer(), { host: "127.0.0.1", port: 0 })
@@ -87,6 +88,46 @@ describe("a gateway", () => {
         })
       }))
 
+    it.effect("shows neither the model nor the records what was handed out to the agent", () =>
+      Effect.gen(function*() {
+        let handed: AgentEnv.Session | undefined
+        const { transitions } = yield* played(
+          async (session) => {
+            handed = session
+            const { apiKey, baseUrl } = session
+            const first = await Talk.ask(session, [Talk.user(`use ${baseUrl} with ${apiKey}`)])
+            await Talk.ask(session, [Talk.user("one"), first.message, Talk.user(apiKey)], { user: apiKey })
+            return Score.correct(true, { answer: `${baseUrl} says so`, explanation: apiKey })
+          },
+          "a",
+          "b"
+        )
+        const recorded = JSON.stringify(transitions.map(({ logs, observation, score, shown }) => ({
+          logs,
+          score,
+          shown,
+          prompt: Talk.tokenizer.decode(Ledger.tokensOf(observation))
+        })))
+        assert.include(recorded, "use http://agent.invalid/v1 with session")
+        assert.include(recorded, "http://agent.invalid/v1 says so")
+        const { host } = new URL(handed?.baseUrl ?? "")
+        assert.lengthOf(handed?.session ?? "", 32)
+        for (const secret of [handed?.session ?? "", host]) assert.notInclude(recorded, secret)
+      }))
+
+    it.effect("names responses and calls without the session's own name", () =>
+      played(
+        async ({ baseUrl, session }) => {
+          const tools = [{ type: "function", function: { name: "look", parameters: {} } }]
+          const answer = await (await post(`${baseUrl}/chat/completions`, {}, { ...question, tools, max_tokens: 500 }))
+            .text()
+          assert.include(answer, `"name":"look"`)
+          assert.notInclude(answer, session)
+          return 0
+        },
+        `<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>`
+      ))
+
     it.effect("refuses bodies that are too large, and bodies that are no JSON", () =>
       played(async ({ baseUrl }) => {
         const large = await post(`${baseUrl}/chat/completions`, {}, "x".repeat(33 * 2 ** 20)).catch(() => undefined)
@@ -137,6 +178,27 @@ describe("a gateway", () => {
         )
         assert.strictEqual(stepReward, 1)
         assert.deepStrictEqual(transitions[0]?.shown?.messages, [{ role: "user", content: "what; echo $HOME?" }])
+      }))
+  })
+})
+
+const everywhere = AgentGateway.AgentGateway.layer.pipe(
+  Layer.provide(NodeHttpServer.layer(() => createServer(), { host: "0.0.0.0", port: 0 }))
+)
+
+describe("a gateway that other machines reach", () => {
+  layer(everywhere)((it) => {
+    it.effect("wants the session as a key besides its address", () =>
+      played(async ({ anthropicBaseUrl, apiKey, baseUrl }) => {
+        const chat = `${baseUrl}/chat/completions`
+        const sent = [
+          await post(chat, {}, question),
+          await post(chat, { authorization: `Bearer ${apiKey.slice(1)}` }, question),
+          await post(chat, { authorization: `Bearer ${apiKey}` }, question),
+          await post(`${anthropicBaseUrl}/v1/messages`, { "x-api-key": apiKey }, question)
+        ]
+        assert.deepStrictEqual(sent.map(({ status }) => status), [401, 401, 200, 200])
+        return 1
       }))
   })
 })

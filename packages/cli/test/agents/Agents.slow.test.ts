@@ -78,6 +78,31 @@ describe("an agent that is a program", () => {
   )
 })
 
+describe("the folder of a run", () => {
+  it.live("has neither the keys nor the addresses that were handed out to its agents", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const { join } = yield* Path.Path
+      const { run, tasks } = yield* folder
+      const leaked = `${run}.leaked`
+      const named = ["--agent", agent("{task}", leaked), "--tasks", tasks, ...scored]
+      const trained = yield* CommandLine.run("train", ...named, ...small, "--iterations", "1", "--log-path", run)
+      const sessions = (yield* fs.readFileString(leaked)).trim().split("\n").map((line) => line.split(" "))
+      assert.lengthOf(sessions, 6)
+      const files = yield* Effect.forEach(yield* fs.readDirectory(run, { recursive: true }), (name) =>
+        Effect.orElseSucceed(fs.readFileString(join(run, name)), () => ""))
+      const everything = [text(trained), ...files].join("\n")
+      assert.include(everything, "I am at http://agent.invalid/v1 with session")
+      assert.include(everything, "asked http://agent.invalid/v1 with session")
+      for (const [url = "", key = ""] of sessions) {
+        assert.lengthOf(key, 32)
+        for (const secret of [key, new URL(url).host]) {
+          assert.notInclude(everything, secret)
+        }
+      }
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 120_000)
+})
+
 describe("a module that exports an agent", () => {
   it.live("is trained and evaluated under its name", () =>
     Effect.gen(function*() {

@@ -121,15 +121,19 @@ const run = Effect.fnUntraced(
     const folder = yield* fs.makeTempDirectoryScoped({ prefix: "effect-rl-agent-" })
     const [file, verdict] = [join(folder, "task.txt"), join(folder, "verdict.json")]
     yield* fs.writeFileString(file, text)
-    const ended = yield* launcher.run({
+    const launched = yield* launcher.run({
       argv: AgentCommand.filled(command, { task: text, file, model: model.name, verdict }),
       env: variablesOf(model.name, settings, session),
       ...(!command.has("task") && !command.has("file") && { stdin: text })
     })
-    const { exitCode, stderr, stdout } = ended
+    const ended: Launcher.Ended = {
+      ...launched,
+      stdout: session.redact(launched.stdout),
+      stderr: session.redact(launched.stderr)
+    }
     const score = scorer === undefined
-      ? yield* AgentScorer.fromFile(verdict)
-      : yield* scorer({ task: row, exitCode, stderr, stdout }, key)
+      ? yield* AgentScorer.fromFile(verdict, session.redact)
+      : yield* scorer({ ...ended, task: row }, key)
     return explained(score, launcher.name, ended)
   },
   Effect.scoped

@@ -100,14 +100,14 @@ export const fromModule = Effect.fn("AgentScorer.fromModule")(function*(file: st
   return scorer
 })
 
-/** The verdict that an agent wrote into a file, as JSON. */
-export const fromFile = Effect.fn("AgentScorer.fromFile")(function*(file: string) {
+/** The verdict that an agent wrote into a file, as JSON; `redact` takes out of it what was handed out to the agent. */
+export const fromFile = Effect.fn("AgentScorer.fromFile")(function*(file: string, redact: (text: string) => string) {
   const scorer = "the agent's file {verdict}"
   const fs = yield* FileSystem.FileSystem
-  const text = yield* Effect.mapError(
-    fs.readFileString(file),
-    () => new NoVerdict({ scorer, found: "no text: it was not written" })
-  )
+  const text = yield* Effect.mapBoth(fs.readFileString(file), {
+    onFailure: () => new NoVerdict({ scorer, found: "no text: it was not written" }),
+    onSuccess: redact
+  })
   const verdict = yield* Effect.mapError(
     Schema.decodeEffect(Schema.fromJsonString(Schema.Unknown))(text),
     () => new NoVerdict({ scorer, found: inWords(text) })

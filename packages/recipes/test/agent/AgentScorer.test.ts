@@ -5,6 +5,8 @@ import { Effect, FileSystem, Path } from "effect"
 
 const outcome = { task: { answer: "4" }, stdout: "4", stderr: "", exitCode: 1 }
 
+const read = (file: string) => AgentScorer.fromFile(file, (text) => text)
+
 /** A file with this text, for as long as the effect runs. */
 const withFile = <A, E, R>(name: string, text: string, use: (file: string) => Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
@@ -32,7 +34,7 @@ describe("a scorer", () => {
 
   it.effect("is the file that the agent writes", () =>
     Effect.gen(function*() {
-      const score = yield* withFile("verdict.json", `{"value": 0.25, "parts": {"tests": 3}}`, AgentScorer.fromFile)
+      const score = yield* withFile("verdict.json", `{"value": 0.25, "parts": {"tests": 3}}`, read)
       assert.deepStrictEqual(score, { value: 0.25, parts: { tests: 3 } })
     }))
 
@@ -45,10 +47,10 @@ describe("a scorer", () => {
       assert.include(errors[3]?.message, "the error no")
       const files = yield* Effect.forEach(
         ["", "1e999", "true"],
-        (text) => Effect.flip(withFile("verdict.json", text, AgentScorer.fromFile))
+        (text) => Effect.flip(withFile("verdict.json", text, read))
       )
       assert.deepStrictEqual(files.map(({ _tag }) => _tag), ["NoVerdict", "NoVerdict", "NoVerdict"])
-      const missing = yield* Effect.flip(withFile("x", "", (file) => AgentScorer.fromFile(`${file}/none`)))
+      const missing = yield* Effect.flip(withFile("x", "", (file) => read(`${file}/none`)))
       assert.include(missing.message, "it was not written")
     }))
 
