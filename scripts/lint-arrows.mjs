@@ -44,7 +44,7 @@ const rooms = {
     "testing"
   ],
   engine: ["numerics", "model", "checkpoint", "runtime"],
-  agent: ["wire", "dialect", "episode", "gateway"],
+  agent: ["wire", "dialect", "episode", "gateway", "testing"],
   tinker: ["wire", "client", "certify", "server", "cassette"],
   view: ["story", "page", "server"],
   export: ["run", "sink", "projection"]
