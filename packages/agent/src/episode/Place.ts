@@ -50,15 +50,20 @@ export const sent = ({ headers }: HttpServerRequest.HttpServerRequest): Sent => 
 /** A session to which requests come. */
 export interface Opened {
   readonly answers: Answers
+  /** Lets a request in until the scope closes, before its body is read. */
+  readonly admission: Effect.Effect<void, Refusal, HttpServerRequest.HttpServerRequest | Scope.Scope>
   readonly redact: Redaction.Redact
 }
 
 /** The request of a client, for the dialects. Neither its model nor its transcript shows what was handed out to it. */
 export const incoming = (
-  { answers, redact }: Opened
-): Effect.Effect<Incoming, Refusal, HttpServerRequest.HttpServerRequest> =>
+  { admission, answers, redact }: Opened
+): Effect.Effect<Incoming, Refusal, HttpServerRequest.HttpServerRequest | Scope.Scope> =>
   Effect.map(
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => answers(sent(request))),
+    Effect.andThen(
+      admission,
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => answers(sent(request)))
+    ),
     (answering) => ({ ...answering, body: Effect.map(RequestBody.text, redact) })
   )
 
@@ -69,7 +74,10 @@ const webHandler = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServ
 
 /** A `fetch` of this process. */
 export const inProcess: Open = Effect.fnUntraced(function*(answers) {
-  const routes = HttpRouter.addAll(Dialects.routes(incoming({ answers, redact: Redaction.none })), { prefix: "/v1" })
+  const routes = HttpRouter.addAll(
+    Dialects.routes(incoming({ answers, admission: Effect.void, redact: Redaction.none })),
+    { prefix: "/v1" }
+  )
   const handled = yield* HttpRouter.toHttpEffect(routes)
   const handler = webHandler(yield* Effect.context<never>())(handled)
   return {

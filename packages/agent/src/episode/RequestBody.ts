@@ -8,15 +8,17 @@ import { Refusal } from "../dialect/Refusal.ts"
 /** Conversations with pictures are the largest bodies. */
 const most = ByteSize.mebibytes(32)
 
+export const mostBytes = ByteSize.toNumberUnsafe(most)
+
 const refused = new Refusal({
   status: 413,
-  detail: `the body was cut off, or is too large, expected at most ${ByteSize.toNumberUnsafe(most)} bytes`
+  detail: `the body was cut off, or is too large, expected at most ${mostBytes} bytes`
 })
 
 export const text: Effect.Effect<string, Refusal, HttpServerRequest.HttpServerRequest> = Effect.flatMap(
   HttpServerRequest.HttpServerRequest,
   (request) =>
-    Number(request.headers["content-length"] ?? 0) > ByteSize.toNumberUnsafe(most)
+    Number(request.headers["content-length"] ?? 0) > mostBytes
       ? Effect.fail(refused)
       : request.text.pipe(
         Effect.provideService(HttpIncomingMessage.MaxBodySize, most),

@@ -13,6 +13,7 @@ import { Refusal } from "../dialect/Refusal.ts"
 import * as AgentEnv from "../episode/AgentEnv.ts"
 import * as Place from "../episode/Place.ts"
 import * as Redaction from "../episode/Redaction.ts"
+import * as Admission from "./Admission.ts"
 import * as Sessions from "./Sessions.ts"
 
 /** The session that the address names, after which clients of OpenAI have `/v1`. */
@@ -61,7 +62,11 @@ const routes = ({ find }: Sessions.Sessions, address: NetAddress.SocketAddress) 
 
 const open = (sessions: Sessions.Sessions, address: string): Place.Open =>
   Effect.fnUntraced(function*(answers) {
-    const session = yield* sessions.open((name) => ({ answers, redact: Redaction.of(address, name) }))
+    const session = yield* sessions.open((name) => ({
+      answers,
+      admission: Admission.make(),
+      redact: Redaction.of(address, name)
+    }))
     const base = `${address}/s/${session}`
     return {
       fetch: globalThis.fetch,

@@ -3,10 +3,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import type { PlatformError } from "effect/PlatformError"
+import * as Predicate from "effect/Predicate"
 import * as ChildProcess from "effect/process/ChildProcess"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { constants } from "node:os"
 
 /** A program cannot be started, or its end cannot be seen. It says nothing about what the program did. */
 export class LauncherError extends Schema.TaggedError<LauncherError>()("LauncherError", {
@@ -30,7 +33,7 @@ export interface Program {
   readonly cwd?: string
 }
 
-/** A program that ended. Its exit code is no reward. */
+/** A program that ended. Its exit code is no reward; that of a program which a signal ended is 128 and the signal's number. */
 export interface Ended {
   readonly exitCode: number
   /** At most the first million characters of each. */
@@ -47,6 +50,22 @@ const beginning = <E>(bytes: Stream.Stream<Uint8Array, E>) =>
     () => "",
     (text, part) => text.length < mostCharacters ? (text + part).slice(0, mostCharacters) : text
   )
+
+/** What the platform says of a program that a signal ended, which has no exit code of its own. */
+const signalled = /receipt of signal: '(SIG\w+)'/
+
+const numberOf = (signal: string | undefined) =>
+  Object.entries(constants.signals).find(([name]) => name === signal)?.[1]
+
+const exitCodeOf = ({ exitCode }: ChildProcessSpawner.ChildProcessHandle): Effect.Effect<number, PlatformError> =>
+  Effect.catch(exitCode, (error) => {
+    const number = numberOf(signalled.exec(String(error.cause))?.[1])
+    return number === undefined ? Effect.fail(error) : Effect.succeed(128 + number)
+  })
+
+/** The failure, without the program's arguments. */
+const describe = ({ cause, reason }: PlatformError) =>
+  `${reason._tag}: ${Predicate.isError(cause) ? cause.message : reason.message}`
 
 const unsafeHost = "unsafe host"
 
@@ -81,7 +100,7 @@ export class Launcher extends Context.Service<Launcher, {
         const output = yield* Effect.forkScoped(
           Effect.all([beginning(child.stdout), beginning(child.stderr)], { concurrency: "unbounded" })
         )
-        const exitCode = yield* child.exitCode
+        const exitCode = yield* exitCodeOf(child)
         // Processes that it left behind may keep its output open.
         yield* Effect.ignore(child.kill())
         const [stdout, stderr] = yield* Fiber.join(output)
@@ -92,7 +111,7 @@ export class Launcher extends Context.Service<Launcher, {
         run: (program) =>
           Effect.mapError(
             run(program),
-            ({ message }) => new LauncherError({ launcher: unsafeHost, program: program.argv[0], detail: message })
+            (error) => new LauncherError({ launcher: unsafeHost, program: program.argv[0], detail: describe(error) })
           )
       })
     })

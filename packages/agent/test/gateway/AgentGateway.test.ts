@@ -1,5 +1,5 @@
 import { type AgentEnv, AgentGateway, Launcher } from "@effect-rl/agent"
-import { Rollout, Score } from "@effect-rl/core"
+import { type Policy, Rollout, Score } from "@effect-rl/core"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
@@ -80,10 +80,14 @@ describe("a gateway", () => {
             `/s/${session.session.slice(1)}/v1`,
             `/s/${past.session}/../${session.session.slice(0, 5)}/v1`,
             `/s/__proto__/v1`,
+            `/s/${session.session.toUpperCase()}/v1`,
+            `/s/${session.session}%00/v1`,
+            `/s/%2e%2e%2fs%2f${session.session}/v1`,
+            "/s//v1",
             "/v1"
           ]
           const found = await Promise.all(paths.map((path) => post(`${root}${path}/chat/completions`, {}, question)))
-          assert.deepStrictEqual(found.map(({ status }) => status), [404, 410, 404, 404, 404, 401])
+          assert.deepStrictEqual(found.map(({ status }) => status), [404, 410, 404, 404, 404, 404, 404, 404, 404, 401])
           return 0
         })
       }))
@@ -135,6 +139,68 @@ describe("a gateway", () => {
         const wrong = await post(`${baseUrl}/chat/completions`, {}, "{")
         assert.strictEqual(wrong.status, 422)
         return 0
+      }))
+
+    it.effect("refuses the flood of one session with 429, and answers another meanwhile", () =>
+      Effect.gen(function*() {
+        const isFlooded = Promise.withResolvers<void>()
+        const hasAnswered = Promise.withResolvers<void>()
+        const flooding = Effect.gen(function*() {
+          const model = yield* Talk.modelOf("qwen3_instruct")
+          const env = yield* AgentGateway.env({
+            model,
+            run: async ({ baseUrl }) => {
+              let refused = 0
+              const statuses = await Promise.all(Array.from({ length: 300 }, async (_, n) => {
+                const { headers, status } = await post(`${baseUrl}/chat/completions`, {}, {
+                  ...question,
+                  messages: [Talk.user(`${n}`)]
+                })
+                if (status === 429 && ++refused === 44) isFlooded.resolve()
+                return status === 429 ? `429, again after ${headers.get("retry-after")}` : status
+              }))
+              return statuses.filter((status) => status === "429, again after 1").length
+            }
+          })
+          const { policy } = Talk.saying()
+          const patient: Policy.Policy = {
+            act: (request) => Effect.andThen(Effect.promise(() => hasAnswered.promise), policy.act(request))
+          }
+          return yield* Rollout.episode(env, patient, Talk.key)
+        }).pipe(Effect.scoped)
+        const other = played(async (session) => {
+          await isFlooded.promise
+          const { status } = await Talk.ask(session, [Talk.user("one")])
+          hasAnswered.resolve()
+          return status
+        }, "a")
+        const [flooded, answered] = yield* Effect.all([flooding, other], { concurrency: 2 })
+        assert.deepStrictEqual([flooded.stepReward, flooded.transitions.length], [44, 256])
+        assert.strictEqual(answered.stepReward, 200)
+      }))
+
+    it.effect("gives no session what another was answered, whatever it asks and repeats", () =>
+      Effect.gen(function*() {
+        const asking = (...said: ReadonlyArray<string>) =>
+          Effect.gen(function*() {
+            let heard = ""
+            yield* played(
+              async ({ baseUrl }) => {
+                const headers = { "idempotency-key": "same", "x-stainless-retry-count": "1" }
+                heard = await (await post(`${baseUrl}/chat/completions`, headers, question)).text()
+                const id = "resp_0"
+                const stored = await fetch(`${baseUrl}/responses/${id}`)
+                assert.strictEqual(stored.status, 404)
+                return 0
+              },
+              ...said
+            )
+            return heard
+          })
+        assert.include(yield* asking("the first"), "the first")
+        const second = yield* asking("the second")
+        assert.include(second, "the second")
+        assert.notInclude(second, "the first")
       }))
 
     it.effect("keeps two sessions apart that run at the same time", () =>
