@@ -6,6 +6,7 @@
  */
 import { type Env, EnvMetric, type Limits, Message, type Score } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
+import { LogNames } from "@effect-rl/core/records"
 import { Renderer } from "@effect-rl/core/renderers"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
@@ -14,7 +15,7 @@ import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { createHash } from "node:crypto"
-import type { Prompted } from "../dialect/Answerer.ts"
+import type { Asked, Prompted } from "../dialect/Answerer.ts"
 import * as CallNames from "../dialect/CallNames.ts"
 import * as Continued from "../dialect/Continued.ts"
 import * as Notes from "../dialect/Notes.ts"
@@ -175,6 +176,26 @@ const told = (prompted: Prompted, { logprobs, stopReason, tokens }: Sampling.Sam
       })
   }, unnoted)
 
+/** The calls of a response and the text beside them, as they are shown, and searched by an audit. */
+const calledOf = (message: Message.Message) => {
+  const { toolCalls = [] } = message
+  return toolCalls.length === 0 ? {} : {
+    [LogNames.besideCalls]: Message.text(message),
+    ...Object.fromEntries(
+      toolCalls.map((
+        { function: { arguments: given, name } },
+        index
+      ) => [LogNames.toolCall(index), `${name}(${given})`])
+    )
+  }
+}
+
+/** How many calls of tools could be read, where tools were offered, and how many could not. */
+const callsOf = ({ tools }: Asked, { toolCalls = [], unparsedToolCalls = [] }: Message.Message) =>
+  tools.length === 0
+    ? {}
+    : { tool_calls: EnvMetric.sum(toolCalls.length), unread_calls: EnvMetric.sum(unparsedToolCalls.length) }
+
 /** The texts of a turn beside its conversation: notes on its request, and answers of weights that are not trained. */
 const logsOf = (
   overridden: ReadonlyArray<string>,
@@ -188,7 +209,7 @@ const logsOf = (
 
 const reportOf = <E, R>(
   { asides, notes }: Playing<E, R>,
-  { settings }: Mailbox.Question,
+  { asked, settings }: Mailbox.Question,
   parsed: Renderer.Parsed,
   isHeard: boolean
 ): Env.Reported => {
@@ -198,10 +219,12 @@ const reportOf = <E, R>(
     reward: 0,
     toolCalls: parsed.message.toolCalls?.length ?? 0,
     logs: {
+      ...calledOf(parsed.message),
       ...logsOf(CapturedAnswers.biased(settings), notes.splice(0), seen),
       ...(failure !== undefined && { parse_error: failure.detail })
     },
     metrics: {
+      ...callsOf(asked, parsed.message),
       ...(failure !== undefined && { parse_error: EnvMetric.rate(true) }),
       ...(seen.length > 0 && { answered_by_others: EnvMetric.sum(seen.length) })
     },

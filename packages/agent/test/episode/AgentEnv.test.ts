@@ -84,6 +84,26 @@ describe("an agent's episode", () => {
       assert.strictEqual(events.at(-2), "data: [DONE]")
     }))
 
+  it.live("has the calls of tools in its logs, and counts those that can be read and those that cannot", () =>
+    Effect.gen(function*() {
+      const call = `<tool_call>\n{"name": "look", "arguments": {"at": "ab"}}\n</tool_call>`
+      const tools = [{ type: "function", function: { name: "look", parameters: {} } }]
+      const { turns } = yield* played(async (session) => {
+        await Talk.ask(session, [Talk.user("one")], { tools })
+        await Talk.ask(session, [Talk.user("two")], { tools })
+        await Talk.ask(session, [Talk.user("three")])
+        return 0
+      }, [`so${call}`, "<tool_call>\nlook\n</tool_call>", "no tools"])
+      const counts = (read: number, unread: number) => ({
+        tool_calls: { kind: "sum", value: read },
+        unread_calls: { kind: "sum", value: unread }
+      })
+      assert.deepStrictEqual(turns[0]?.logs, { assistant_content: "so", tool_call_0: `look({"at": "ab"})` })
+      assert.deepStrictEqual(turns[0]?.metrics, counts(1, 0))
+      assert.deepInclude(turns[1]?.metrics, counts(0, 1))
+      assert.deepStrictEqual(turns[2]?.metrics, {})
+    }))
+
   it.live("caps a turn at the client's own limit, and leaves how it is sampled to the run", () =>
     Effect.gen(function*() {
       const { log, turns } = yield* played(async (session) => {
@@ -183,12 +203,18 @@ describe("requests that repeat others", () => {
     Effect.gen(function*() {
       const sampling = Deferred.makeUnsafe<void>()
       const { policy } = Talk.saying("first", "second")
-      const slow: Policy.Policy = { act: (request) => Effect.andThen(Deferred.await(sampling), policy.act(request)) }
+      const isAsked = Promise.withResolvers<void>()
+      const slow: Policy.Policy = {
+        act: (request) => {
+          isAsked.resolve()
+          return Effect.andThen(Deferred.await(sampling), policy.act(request))
+        }
+      }
       const { transitions } = yield* playing(slow, {
         run: async (session) => {
           const controller = new AbortController()
           const lost = Talk.ask({ ...session, signal: controller.signal }, [Talk.user("one")]).catch(() => undefined)
-          await new Promise((resolve) => setTimeout(resolve, 5))
+          await isAsked.promise
           controller.abort()
           await lost
           Deferred.doneUnsafe(sampling, Effect.void)

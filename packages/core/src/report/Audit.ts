@@ -20,7 +20,7 @@ export type { Suspicion } from "./audit/GroupChecks.ts"
 
 /** A finding and its place. */
 export interface Finding {
-  /** `duplicates`, `grader_disagreement`, `repetition`, `tampering`, `unreadable`, or of a trend `length_drift`, `variance_collapse`, … */
+  /** `duplicates`, `grader_disagreement`, `repetition`, `repeated_calls`, `tampering`, `unreadable`, or of a trend `length_drift`, `variance_collapse`, … */
   readonly check: string
   readonly detail: string
   readonly iteration: number
@@ -30,7 +30,13 @@ export interface Finding {
   readonly members: ReadonlyArray<number>
 }
 
-const groupChecks = [GroupChecks.duplicates, GroupChecks.disagreements, GroupChecks.loops, GroupChecks.tampering]
+const groupChecks = [
+  GroupChecks.duplicates,
+  GroupChecks.disagreements,
+  GroupChecks.loops,
+  GroupChecks.repeatedCalls,
+  GroupChecks.tampering
+]
 
 /** The suspicions that the checks of groups have about the members of one group. */
 export const group = (result: GroupResult.GroupResult): ReadonlyArray<Suspicion> => {
@@ -45,6 +51,8 @@ const trendChecks = [
   TrendChecks.varianceCollapse,
   TrendChecks.truncation,
   TrendChecks.oneAnswer,
+  TrendChecks.unusedTools,
+  TrendChecks.unreadCalls,
   TrendChecks.dominance,
   TrendChecks.unfoundedReward
 ]

@@ -140,6 +140,34 @@ export const loops = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion
   }]
 }
 
+const ofCall = /^tool_call_\d+$/
+
+const callsOf = ({ texts }: Episode) => texts.flatMap(([name, text]) => ofCall.test(name) ? [text] : [])
+
+/** A call may well be made again, as after an error; more often than this it leads nowhere. */
+const mostEqualCalls = 3
+
+/** Members that called a tool with the same arguments over and over. */
+export const repeatedCalls = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> => {
+  const suspects = episodes.flatMap((episode) => {
+    const equal = [...countBy(callsOf(episode), (call) => call).entries()]
+    return equal.filter(([, calls]) => calls.length > mostEqualCalls).slice(0, 1).map(([call, { length }]) => ({
+      call,
+      length,
+      member: episode.member
+    }))
+  })
+  const [first] = suspects
+  return first === undefined ? [] : [{
+    check: "repeated_calls",
+    detail: `the same call was made ${first.length} times: ${JSON.stringify(first.call.slice(0, shown))}`,
+    members: suspects.map(({ member }) => member)
+  }]
+}
+
+/** Characters of a text that a finding quotes. */
+const shown = 80
+
 /** Patterns, and the purpose of a text that matches. */
 const marks: ReadonlyArray<readonly [pattern: RegExp, purpose: string]> = [
   [
@@ -165,8 +193,6 @@ const found = ({ texts }: Episode) =>
       return match === undefined ? [] : [{ match, purpose }]
     })
   )
-
-const shown = 80
 
 /** Members whose texts try to sway or to change how they are graded. */
 export const tampering = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> => {

@@ -102,6 +102,52 @@ export const oneAnswer = (): Check => {
   }
 }
 
+/** Of an agent's episodes those in which tools were offered, with how many calls could be read, and how many could not. */
+const withTools = (groups: ReadonlyArray<ReadonlyArray<Episode>>) =>
+  groups.flat().flatMap(({ metrics, reward }) => {
+    const { tool_calls: calls, unread_calls: unread = 0 } = metrics
+    return calls === undefined ? [] : [{ calls, unread, reward }]
+  })
+
+/** Tools are offered, and no episode calls one: whatever is rewarded, their use is not. */
+export const unusedTools = (): Check => {
+  let wasUnused = false
+  return (groups) => {
+    const episodes = withTools(groups)
+    const isUnused = episodes.length > 0 && episodes.every(({ calls, unread }) => calls + unread === 0)
+    const begins = isUnused && !wasUnused
+    wasUnused = isUnused
+    const reward = Statistics.mean(episodes.map(({ reward }) => reward))
+    return begins
+      ? [{
+        check: "unused_tools",
+        detail: `tools were offered in ${episodes.length} episodes and none was called, with a reward of ${
+          reward.toFixed(2)
+        } on average`
+      }]
+      : []
+  }
+}
+
+/** Most episodes with tools write calls that cannot be read, and no other. */
+export const unreadCalls = (): Check => {
+  let wasUnread = false
+  return (groups) => {
+    const episodes = withTools(groups)
+    const unread = episodes.filter(({ calls, unread }) => unread > 0 && calls === 0)
+    const isUnread = unread.length > episodes.length / 2
+    const begins = isUnread && !wasUnread
+    wasUnread = isUnread
+    return begins
+      ? [{
+        check: "unread_calls",
+        detail:
+          `in ${unread.length} of ${episodes.length} episodes calls of tools were written that cannot be read, and no other`
+      }]
+      : []
+  }
+}
+
 /** The name of the length of a response among the metrics of its member. */
 const lengthName = "response length"
 
