@@ -1,5 +1,5 @@
 import { AgentEnv } from "@effect-rl/agent"
-import { EnvGroupBuilder, FailurePolicy, type Policy, Rollout, Score } from "@effect-rl/core"
+import { EnvGroupBuilder, EnvMetric, FailurePolicy, type Policy, Rollout, Score } from "@effect-rl/core"
 import { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option, Schema } from "effect"
@@ -95,8 +95,8 @@ describe("an agent's episode", () => {
         return 0
       }, [`so${call}`, "<tool_call>\nlook\n</tool_call>", "no tools"])
       const counts = (read: number, unread: number) => ({
-        tool_calls: { kind: "sum", value: read },
-        unread_calls: { kind: "sum", value: unread }
+        tool_calls: EnvMetric.sum(read),
+        unread_calls: EnvMetric.sum(unread)
       })
       assert.deepStrictEqual(turns[0]?.logs, { assistant_content: "so", tool_call_0: `look({"at": "ab"})` })
       assert.deepStrictEqual(turns[0]?.metrics, counts(1, 0))
@@ -203,10 +203,10 @@ describe("requests that repeat others", () => {
     Effect.gen(function*() {
       const sampling = Deferred.makeUnsafe<void>()
       const { policy } = Talk.saying("first", "second")
-      const isAsked = Promise.withResolvers<void>()
+      const isAsked = Deferred.makeUnsafe<void>()
       const slow: Policy.Policy = {
         act: (request) => {
-          isAsked.resolve()
+          Deferred.doneUnsafe(isAsked, Effect.void)
           return Effect.andThen(Deferred.await(sampling), policy.act(request))
         }
       }
@@ -214,7 +214,7 @@ describe("requests that repeat others", () => {
         run: async (session) => {
           const controller = new AbortController()
           const lost = Talk.ask({ ...session, signal: controller.signal }, [Talk.user("one")]).catch(() => undefined)
-          await isAsked.promise
+          await Effect.runPromise(Deferred.await(isAsked))
           controller.abort()
           await lost
           Deferred.doneUnsafe(sampling, Effect.void)

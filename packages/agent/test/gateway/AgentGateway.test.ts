@@ -3,7 +3,7 @@ import { type Policy, Rollout, Score } from "@effect-rl/core"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Deferred, Effect, Layer } from "effect"
 import { createServer } from "node:http"
 import * as Ledger from "../episode/Ledger.ts"
 import * as Talk from "../episode/Talk.ts"
@@ -143,8 +143,8 @@ describe("a gateway", () => {
 
     it.effect("refuses the flood of one session with 429, and answers another meanwhile", () =>
       Effect.gen(function*() {
-        const isFlooded = Promise.withResolvers<void>()
-        const hasAnswered = Promise.withResolvers<void>()
+        const isFlooded = Deferred.makeUnsafe<void>()
+        const hasAnswered = Deferred.makeUnsafe<void>()
         const flooding = Effect.gen(function*() {
           const model = yield* Talk.modelOf("qwen3_instruct")
           const env = yield* AgentGateway.env({
@@ -156,7 +156,7 @@ describe("a gateway", () => {
                   ...question,
                   messages: [Talk.user(`${n}`)]
                 })
-                if (status === 429 && ++refused === 44) isFlooded.resolve()
+                if (status === 429 && ++refused === 44) Deferred.doneUnsafe(isFlooded, Effect.void)
                 return status === 429 ? `429, again after ${headers.get("retry-after")}` : status
               }))
               return statuses.filter((status) => status === "429, again after 1").length
@@ -164,14 +164,14 @@ describe("a gateway", () => {
           })
           const { policy } = Talk.saying()
           const patient: Policy.Policy = {
-            act: (request) => Effect.andThen(Effect.promise(() => hasAnswered.promise), policy.act(request))
+            act: (request) => Effect.andThen(Deferred.await(hasAnswered), policy.act(request))
           }
           return yield* Rollout.episode(env, patient, Talk.key)
         }).pipe(Effect.scoped)
         const other = played(async (session) => {
-          await isFlooded.promise
+          await Effect.runPromise(Deferred.await(isFlooded))
           const { status } = await Talk.ask(session, [Talk.user("one")])
-          hasAnswered.resolve()
+          Deferred.doneUnsafe(hasAnswered, Effect.void)
           return status
         }, "a")
         const [flooded, answered] = yield* Effect.all([flooding, other], { concurrency: 2 })
