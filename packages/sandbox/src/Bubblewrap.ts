@@ -36,6 +36,7 @@ export const capabilities: Capabilities = {
   sampledCode: true,
   runtimes: ["python", "node", "shell"],
   network: "named",
+  folders: true,
   enforced: ["wall", "cpu", "memory", "processes", "output", "disk"],
   timeScale: 1
 }
@@ -115,6 +116,7 @@ const mounts = (spec: SandboxSpec.Resolved, { folder, gates, ports }: Inside) =>
     ...(spec.role === "grader"
       ? [...memoryFolder(disk, root), "--ro-bind", folder, given]
       : ["--bind", folder, root]),
+    ...Object.entries(spec.folders).flatMap(([path, within]) => ["--symlink", `${root}/${within}`, path]),
     "--remount-ro",
     "/",
     "--chdir",

@@ -31,6 +31,8 @@ export interface Capabilities {
    * prevent.
    */
   readonly network: "none" | "named" | "open"
+  /** Whether programs can find folders of their sandbox at absolute paths; not unless given. */
+  readonly folders?: true
   /** The limits that are enforced; the others are accepted without effect. */
   readonly enforced: ReadonlyArray<keyof Limits>
   /** How many times longer loops of a program take than on the bare machine, by which callers scale their limits on time. */

@@ -33,6 +33,11 @@ export interface SandboxSpec {
   readonly files?: SandboxFiles
   /** Variables besides those that the provider sets for every program (such as `PATH`, `HOME`, `TMPDIR`, `LANG`). */
   readonly environment?: Readonly<Record<string, string>>
+  /**
+   * Folders of the sandbox by the absolute path at which programs find them too, such as `{ "/app": "app" }`; none unless given. A provider
+   * without file systems of its own does not support them.
+   */
+  readonly folders?: Readonly<Record<string, string>>
   /** Addresses, as `host:port`, that programs may reach; none unless given. */
   readonly network?: ReadonlyArray<string>
   readonly limits?: Partial<Limits.Limits>
@@ -66,6 +71,26 @@ function* fileProblems(files: SandboxFiles): Generator<Reason> {
   }
 }
 
+/** Names at the top that the system of a sandbox, or its provider, has for itself. */
+const taken = new Set(
+  "bin boot dev etc gates given lib lib32 lib64 nix proc run runtime sbin sys tmp usr var work".split(" ")
+)
+
+/** Whether a folder can have this absolute path, beside those of the system. */
+const isFolderPath = (path: string) => {
+  const parts = path.split("/").slice(1)
+  return path.startsWith("/") && isConfined(parts.join("/")) && !taken.has(parts[0] ?? "")
+}
+
+function* folderProblems(folders: Readonly<Record<string, string>>): Generator<Reason> {
+  for (const [path, folder] of Object.entries(folders)) {
+    if (!isFolderPath(path)) {
+      yield denied("folders", path, "absolute paths apart from those of the system, such as \"/app\"")
+    }
+    if (!isConfined(folder)) yield denied(`folders.${path}`, folder, "a folder below the root, such as \"app\"")
+  }
+}
+
 const isVariable = (name: string) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)
 
 function* environmentProblems(environment: Readonly<Record<string, string>>): Generator<Reason> {
@@ -82,6 +107,12 @@ function* capabilityProblems(spec: Resolved, capabilities: Capabilities.Capabili
   if (!capabilities.runtimes.includes(spec.runtime)) {
     const detail = `the runtime ${spec.runtime}; choose from: ${capabilities.runtimes.join(", ")}`
     yield new Unsupported({ capability: "runtime", detail })
+  }
+  if (Object.keys(spec.folders).length > 0 && capabilities.folders !== true) {
+    yield new Unsupported({
+      capability: "folders",
+      detail: "programs of this provider have no absolute paths of their own"
+    })
   }
   if (spec.role === "grader" && spec.network.length > 0) {
     yield denied("network", spec.network, "no address in the sandbox of a grader")
@@ -103,6 +134,7 @@ export const resolve = (
       role: spec.role,
       files: spec.files ?? [],
       environment: spec.environment ?? {},
+      folders: spec.folders ?? {},
       network: spec.network ?? [],
       limits: Limits.resolve(spec.limits),
       code: spec.code ?? "sampled"
@@ -111,6 +143,7 @@ export const resolve = (
       ...limitProblems(resolved.limits),
       ...fileProblems(resolved.files),
       ...environmentProblems(resolved.environment),
+      ...folderProblems(resolved.folders),
       ...capabilityProblems(resolved, capabilities)
     ]
     return reason === undefined

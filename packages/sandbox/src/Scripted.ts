@@ -30,6 +30,7 @@ const capabilities: Capabilities = {
   sampledCode: true,
   runtimes: ["python", "node", "shell"],
   network: "none",
+  folders: true,
   enforced: [],
   timeScale: 1
 }

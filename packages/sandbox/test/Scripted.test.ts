@@ -75,6 +75,14 @@ describe("a scripted sandbox", () => {
         "scripted: open: environment is \"A=B\", expected names of letters, digits and underscores"
       )
       assert.strictEqual(
+        yield* refusal({ folders: { "/usr/app": "app" } }),
+        "scripted: open: folders is \"/usr/app\", expected absolute paths apart from those of the system, such as \"/app\""
+      )
+      assert.strictEqual(
+        yield* refusal({ folders: { "/app": ".." } }),
+        "scripted: open: folders./app is \"..\", expected a folder below the root, such as \"app\""
+      )
+      assert.strictEqual(
         yield* refusal({ network: ["127.0.0.1:80"] }),
         "scripted: open: network is [\"127.0.0.1:80\"], expected no address in the sandbox of a grader"
       )

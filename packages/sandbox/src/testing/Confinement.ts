@@ -5,6 +5,7 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Outcome from "../Outcome.ts"
+import * as SandboxFiles from "../SandboxFiles.ts"
 import * as Case from "./Case.ts"
 
 const secret = "the contents of a file outside of the sandbox"
@@ -136,6 +137,24 @@ except OSError: print('no names')`
         yield* Case.expectPrinted(without, "refused")
         yield* Case.expectRefusal(Case.open({ role: "agent", network: ["example.org"] }), "Denied")
         yield* Case.expectRefusal(Case.open({ role: "grader", network: [address] }), "Denied")
+      })
+    )
+  ),
+  Case.make(
+    "confinement: a program finds folders of its sandbox at the absolute paths that its spec names, and no others",
+    Case.where(
+      ({ capabilities }) => capabilities.folders === true && capabilities.runtimes.includes("shell"),
+      Effect.gen(function*() {
+        const folders = { "/app": "app", "/logs/tests": "logs" }
+        const files = SandboxFiles.make({ "app/a.txt": "a", "logs/b.txt": "b" })
+        for (const role of ["agent", "grader"] as const) {
+          const place = yield* Case.open({ runtime: "shell", role, folders, files })
+          const script =
+            "cat /app/a.txt /logs/tests/b.txt; echo c > /app/c.txt; cat app/c.txt; test -e /tests || echo none"
+          yield* Case.expectPrinted(yield* place.handle.exec({ argv: ["sh", "-c", script] }), "abc\nnone")
+        }
+        yield* Case.expectRefusal(Case.open({ folders: { "/usr/app": "app" } }), "Denied")
+        yield* Case.expectRefusal(Case.open({ folders: { "/app": "../app" } }), "Denied")
       })
     )
   ),
