@@ -6,6 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Ungraded from "../grading/Ungraded.ts"
 import * as CodeBlock from "./CodeBlock.ts"
 import * as CodeGrader from "./CodeGrader.ts"
 import type * as CodeTask from "./CodeTask.ts"
@@ -35,12 +36,8 @@ export interface Options extends CodeGrader.Options {
 /** Responses of an episode unless given. */
 export const turns: Readonly<Record<Form, number>> = { single: 1, check: 2, repair: 2, python: 5 }
 
-/** A place or tests that failed leave the member ungraded: they say nothing about the program, and must not become a reward. */
-const ungraded = <A, E extends CodeGrader.Error, R>(judging: Effect.Effect<A, E, R>) =>
-  Effect.catch(judging, (error) => Effect.die(new Grader.GraderThrew({ detail: error.message, cause: error })))
-
 const judge = (options: Options, tests: CodeTask.Tests, code: string) =>
-  ungraded(CodeGrader.judge(tests, code, options))
+  Ungraded.orElse(CodeGrader.judge(tests, code, options))
 
 const explain = ({ failure, ran }: CodeGrader.Judgement) =>
   failure === undefined ? {} : { explanation: `test ${ran.at(-1)?.name}: ${failure}` }
@@ -183,7 +180,8 @@ const withTools = <T extends FunctionTool.FunctionTool<CodeGrader.Error, Sandbox
       ...env,
       task: { question: options.task.prompt },
       step: (action: Parameters<typeof env.step>[0]) =>
-        Effect.catchTag(env.step(action), ["SandboxError", "TestsUnusable"], (error) => ungraded(Effect.fail(error)))
+        Effect.catchTag(env.step(action), ["SandboxError", "TestsUnusable"], (error) =>
+          Ungraded.orElse(Effect.fail(error)))
     })
   )
 
@@ -211,7 +209,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     case "check":
       return yield* withTools(options, [checkSolution(options)])
     case "python":
-      return yield* withTools(options, [runPython(yield* ungraded(agentPlace(options)))])
+      return yield* withTools(options, [runPython(yield* Ungraded.orElse(agentPlace(options)))])
     case "repair":
       return yield* MessageEnv.toEnv(repair(options), { model: options.model, failedParseReward: -0.1 })
   }

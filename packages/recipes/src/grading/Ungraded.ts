@@ -1,0 +1,9 @@
+/** Judging that failed for a reason of its own, such as a sandbox that was lost: it says nothing about what was judged. */
+import { Grader } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+
+/** Leaves the member ungraded where judging fails, so that the failure never becomes a reward. */
+export const orElse = <A, E extends { readonly message: string }, R>(
+  judging: Effect.Effect<A, E, R>
+): Effect.Effect<A, never, R> =>
+  Effect.catch(judging, (error) => Effect.die(new Grader.GraderThrew({ detail: error.message, cause: error })))

@@ -1,0 +1,84 @@
+/** The files that an agent left in its sandbox, read as data: names and bytes, without what its programs did besides. */
+import { Outcome, type Sandbox, SandboxFiles } from "@effect-rl/sandbox"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+export interface LeftFiles {
+  /** At their paths below the root of the sandbox. Links, empty folders and what lies outside of the root are left out. */
+  readonly files: SandboxFiles.SandboxFiles
+  /** Paths of those that may be run. */
+  readonly executable: ReadonlyArray<string>
+}
+
+/** The agent left more than is taken over into another sandbox, or files that cannot be listed. It is the agent's doing. */
+export class LeftTooMuch extends Schema.TaggedError<LeftTooMuch>()("LeftTooMuch", { detail: Schema.String }) {
+  override get message() {
+    return `the files cannot be taken over: ${this.detail}`
+  }
+}
+
+/** Files that changed, and bytes of all of them together. */
+const mostFiles = 512
+const mostBytes = 32 * 1024 * 1024
+
+/** Names of folders that are the grader's own. */
+const graders = new Set(["tests", "logs", "solution"])
+
+/** Prints the paths that may be run, an empty entry, and all paths after their hashes; NUL ends each. */
+const list = "find . -type f -perm -u+x -print0; printf '\\0'; find . -type f -print0 | xargs -0 -r sha256sum -z --"
+
+const pathOf = (name: string) => name.replace(/^\.\//, "")
+
+const isTaken = (path: string) => SandboxFiles.isConfined(path) && !graders.has(path.split("/")[0] ?? "")
+
+/** What the listing says: a hash and two characters before each path. */
+const parse = (output: string) => {
+  const entries = output.split("\0")
+  const middle = entries.indexOf("")
+  return {
+    executable: entries.slice(0, middle).map(pathOf).filter(isTaken),
+    hashed: entries.slice(middle + 1).filter((entry) => entry !== "").map((entry) => ({
+      hash: entry.slice(0, 64),
+      path: pathOf(entry.slice(66))
+    })).filter(({ path }) => isTaken(path))
+  }
+}
+
+const listed = (outcome: Outcome.Outcome) =>
+  Outcome.is("Exited")(outcome) && outcome.code === 0
+    ? Effect.succeed(parse(Outcome.text(outcome.stdout)))
+    : Effect.fail(new LeftTooMuch({ detail: `they could not be listed (${outcome._tag})` }))
+
+/** A file that its owner made unreadable is left out. */
+const readable = (place: Sandbox.Handle, path: string) =>
+  Effect.catchIf(place.read(path), ({ reason }) => reason._tag === "Denied", () => Effect.undefined)
+
+/**
+ * Reads what an agent left in its sandbox. A file with the bytes of one that was given is not read again.
+ *
+ * @example
+ * const left = Effect.flatMap(Sandbox.Sandbox, (sandbox) => sandbox.open({ runtime: "shell", role: "agent" })).pipe(
+ *   Effect.flatMap((place) => LeftFiles.read(place))
+ * )
+ */
+export const read = Effect.fn("LeftFiles.read")(function*(place: Sandbox.Handle) {
+  const { executable, hashed } = yield* Effect.flatMap(place.exec({ argv: ["sh", "-c", list] }), listed)
+  const given = new Map(place.spec.files.map(({ bytes, hash }) => [hash, bytes]))
+  const changed = hashed.filter(({ hash }) => !given.has(hash))
+  if (changed.length > mostFiles) {
+    return yield* new LeftTooMuch({ detail: `${changed.length} files changed, expected at most ${mostFiles}` })
+  }
+  let total = 0
+  const files = yield* Effect.forEach(
+    hashed,
+    Effect.fnUntraced(function*({ hash, path }) {
+      const bytes = given.get(hash) ?? (yield* readable(place, path))
+      total += given.has(hash) ? 0 : bytes?.length ?? 0
+      if (total > mostBytes) return yield* new LeftTooMuch({ detail: `expected at most ${mostBytes} bytes` })
+      return bytes === undefined ? [] : SandboxFiles.make({ [path]: bytes })
+    })
+  )
+  const left: LeftFiles = { files: Arr.flatten(files), executable }
+  return left
+})

@@ -1,0 +1,181 @@
+import { EnvMetric, Rollout } from "@effect-rl/core"
+import { ShellTask } from "@effect-rl/recipes"
+import { Outcome, Sandbox, SandboxError, type SandboxSpec, Scripted } from "@effect-rl/sandbox"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { createHash } from "node:crypto"
+import * as Terminal from "./Terminal.ts"
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+const nothing = { stdout: new Uint8Array(0), stderr: new Uint8Array(0), wallMillis: 0 }
+
+const hash = (content: Uint8Array) => createHash("sha256").update(content).digest("hex")
+
+/** What the listing of an agent's files prints. */
+const listing = (files: ReadonlyMap<string, Uint8Array>) =>
+  `\0${Array.from(files, ([path, content]) => `${hash(content)}  ./${path}\0`).join("")}`
+
+interface Places {
+  readonly opened: Array<SandboxSpec.Resolved>
+  /** Names of the files that the tests found. */
+  readonly graded: Array<ReadonlyArray<string>>
+}
+
+/** An agent's commands are `write PATH`, which writes a file; the tests print a verdict. */
+const scripted = (verdict: string, places: Places = { opened: [], graded: [] }) =>
+  Sandbox.Sandbox.layerScripted({
+    open: (spec) => Effect.sync(() => void places.opened.push(spec)),
+    run: ({ command: { argv }, files, spec: { role } }) =>
+      Effect.sync(() => {
+        if (role === "grader") {
+          places.graded.push([...files.keys()].sort())
+          return Scripted.printed(verdict)
+        }
+        const text = argv.at(-1) ?? ""
+        if (argv[0] === "sh") return Scripted.printed(listing(files))
+        if (text.startsWith("write ")) files.set(text.slice(6), bytes("written"))
+        return Scripted.printed(`ran ${text}`)
+      })
+  })
+
+const task = Terminal.task("exit 0")
+
+describe("a task in a terminal", () => {
+  it.effect("answers commands with how they ended and what they printed", () =>
+    Effect.gen(function*() {
+      const { stopReason, transitions } = yield* Terminal.play({ task }, Terminal.command("ls"))
+      assert.deepStrictEqual(stopReason, Option.some("completed"))
+      assert.strictEqual(
+        String(transitions[0]?.logs["tool_result_0"]),
+        "{\"outcome\": \"exit code 0\", \"stdout\": \"ran ls\", \"stderr\": \"\"}"
+      )
+    }).pipe(Effect.provide(scripted("reward.txt\n1\n"))))
+
+  it.effect.each([
+    { verdict: "reward.txt\n1\n", reward: 1, outcome: "passed" },
+    { verdict: "reward.txt\n0.25", reward: 0.25, outcome: "failed" },
+    { verdict: "reward.json\n{\"reward\": 0.5, \"style\": 1}", reward: 0.5, outcome: "failed" },
+    { verdict: "reward.json\n{\"tests\": 1}", reward: 1, outcome: "passed" },
+    { verdict: "reward.json\n{\"a\": 1, \"b\": 1}", reward: 0, outcome: "Unreadable Verdict" },
+    { verdict: "reward.txt\nvery good", reward: 0, outcome: "Unreadable Verdict" },
+    { verdict: "reward.txt\nInfinity", reward: 0, outcome: "Unreadable Verdict" },
+    { verdict: "", reward: 0, outcome: "No Verdict" }
+  ])("earns $reward where the tests say $verdict", ({ outcome, reward, verdict }) =>
+    Effect.gen(function*() {
+      const { stepReward, transitions } = yield* Terminal.play({ task }, Terminal.command("ls"))
+      const last = transitions.at(-1)
+      assert.strictEqual(stepReward, reward)
+      assert.strictEqual(last?.score?.success, reward >= 1)
+      assert.deepStrictEqual(last?.score?.verdict, {
+        provider: "scripted",
+        outcome,
+        digest: ShellTask.digest(task.tests)
+      })
+      assert.deepStrictEqual(last?.metrics["used_bash"], EnvMetric.rate(true))
+    }).pipe(Effect.provide(scripted(verdict))))
+
+  it.effect("judges the files that the agent left in another sandbox, which has the tests", () => {
+    const places: Places = { opened: [], graded: [] }
+    return Effect.gen(function*() {
+      yield* Terminal.play(
+        { task },
+        Terminal.command("write workdir/out.txt"),
+        Terminal.command("write tests/test.sh"),
+        Terminal.command("write logs/verifier/reward.txt")
+      )
+      assert.deepStrictEqual(places.opened.map(({ role }) => role), ["agent", "grader"])
+      assert.deepStrictEqual(places.opened[0]?.files.map(({ path }) => path), ["workdir/given.txt"])
+      assert.deepStrictEqual(places.graded, [["tests/test.sh", "workdir/given.txt", "workdir/out.txt"]])
+      const [test] = places.opened[1]?.files.filter(({ path }) => path === "tests/test.sh") ?? []
+      assert.strictEqual(Outcome.text(test?.bytes ?? nothing.stdout), "exit 0")
+    }).pipe(Effect.provide(scripted("reward.txt\n1\n", places)))
+  })
+
+  it.effect.each([
+    {
+      outcome: Outcome.TimedOut({ ...nothing, wallMillis: 30_000, limit: "wall" }),
+      told: "wall time, after 30 seconds"
+    },
+    { outcome: Outcome.OutOfMemory(nothing), told: "killed at the limit on memory" },
+    { outcome: Outcome.OutputLimit({ ...nothing, of: "stdout" }), told: "killed at the limit on stdout" },
+    { outcome: Outcome.Signalled({ ...nothing, signal: "SIGSEGV" }), told: "ended by SIGSEGV" },
+    { outcome: Outcome.Exited({ ...nothing, code: 3 }), told: "exit code 3" }
+  ])("tells the model of $outcome._tag", ({ outcome, told }) =>
+    Effect.gen(function*() {
+      const { transitions } = yield* Terminal.play({ task }, Terminal.command("ls"))
+      assert.include(String(transitions[0]?.logs["tool_result_0"]), told)
+    }).pipe(Effect.provide(Sandbox.Sandbox.layerScripted({ run: () => Effect.succeed(outcome) }))))
+
+  it.effect("shows the beginning and the end of a long output", () =>
+    Effect.gen(function*() {
+      const { transitions } = yield* Terminal.play({ task }, Terminal.command("ls"))
+      const said = String(transitions[0]?.logs["tool_result_0"])
+      assert.match(said, /"stdout": "a{2000}\\n\.\.\. \(6000 characters left out\) \.\.\.\\nb{2000}"/)
+    }).pipe(
+      Effect.provide(
+        Sandbox.Sandbox.layerScripted({
+          run: () => Effect.succeed(Scripted.printed("a".repeat(5000) + "b".repeat(5000)))
+        })
+      )
+    ))
+
+  it.effect("ends when the time of the task is over, and judges what is there", () =>
+    Effect.gen(function*() {
+      const { stepReward, stopReason, transitions } = yield* Terminal.play(
+        { task: { ...task, timeout: "1 minute" } },
+        Terminal.command("fast"),
+        Terminal.command("slow")
+      )
+      assert.strictEqual(transitions.length, 2)
+      assert.deepStrictEqual(stopReason, Option.some("tool_stopped"))
+      assert.strictEqual(String(transitions[1]?.logs["tool_result_0"]), "The time of the task is over.")
+      assert.strictEqual(stepReward, 1)
+    }).pipe(Effect.provide(
+      Sandbox.Sandbox.layerScripted({
+        run: ({ command: { argv }, files, spec: { role } }) => {
+          if (role === "grader") return Effect.succeed(Scripted.printed("reward.txt\n1"))
+          if (argv[0] === "sh") return Effect.succeed(Scripted.printed(listing(files)))
+          const printed = Scripted.printed("")
+          return argv.at(-1) === "slow" ? Effect.as(TestClock.adjust("2 minutes"), printed) : Effect.succeed(printed)
+        }
+      })
+    )))
+})
+
+describe("a sandbox that fails", () => {
+  const error = new SandboxError.SandboxError({
+    provider: "scripted",
+    operation: "exec",
+    reason: new SandboxError.Lost({ detail: "the power failed" })
+  })
+
+  const failing = (role: SandboxSpec.Role) =>
+    Sandbox.Sandbox.layerScripted({
+      run: ({ command: { argv }, files, spec }) => {
+        if (spec.role === role) return Effect.fail(error)
+        return Effect.succeed(Scripted.printed(argv[0] === "sh" ? listing(files) : "reward.txt\n1"))
+      }
+    })
+
+  it.effect.each(["agent", "grader"] as const)(
+    "leaves a member ungraded where it is the %s's, without a reward",
+    (role) =>
+      Effect.gen(function*() {
+        const group = {
+          key: "task",
+          size: 2,
+          tags: [],
+          open: Effect.succeed({ makeEnv: () => Terminal.makeEnv({ task, maxTurns: 1 }) })
+        }
+        const result = yield* Rollout.group(group, {
+          act: () => Effect.succeed(Terminal.sampled(Terminal.command("ls")))
+        })
+        assert.strictEqual(result._tag, "Skipped")
+        if (result._tag !== "Skipped") return
+        assert.strictEqual(result.reason.failure, "Ungraded")
+        assert.include(JSON.stringify(result.reason), "the power failed")
+      }).pipe(Effect.provide(failing(role)))
+  )
+})
