@@ -88,12 +88,18 @@ export * as PrintedOutput from "./code/PrintedOutput.ts"
 /** Whether a function returned what it should have, by the rules of Python's equality. */
 export * as ReturnedValue from "./code/ReturnedValue.ts"
 
+/** Recipes of terminal tasks in Harbor's folder format. */
+export * as HarborRecipe from "./terminal/HarborRecipe.ts"
+/** Tasks in the folder format of Harbor. */
+export * as HarborTask from "./terminal/HarborTask.ts"
 /** The files that an agent left in its sandbox, read as data. */
 export * as LeftFiles from "./terminal/LeftFiles.ts"
 /** A task in a terminal: the model runs commands in a sandbox of its own, and tests in another one judge the files that it left. */
 export * as ShellEnv from "./terminal/ShellEnv.ts"
 /** Runs the tests of a task in a sandbox of their own, over the files that an agent left. */
 export * as ShellGrader from "./terminal/ShellGrader.ts"
+/** The reference solution of a terminal task, as a model would run it. */
+export * as ShellSolution from "./terminal/ShellSolution.ts"
 /** A task in a terminal: an instruction, the files that it starts from, and the tests that judge what was left of them. */
 export * as ShellTask from "./terminal/ShellTask.ts"
 

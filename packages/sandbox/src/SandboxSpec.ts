@@ -76,8 +76,8 @@ const taken = new Set(
   "bin boot dev etc gates given lib lib32 lib64 nix proc run runtime sbin sys tmp usr var work".split(" ")
 )
 
-/** Whether a folder can have this absolute path, beside those of the system. */
-const isFolderPath = (path: string) => {
+/** Whether `folders` may have this absolute path: it is apart from those of the system. */
+export const isFolderPath = (path: string): boolean => {
   const parts = path.split("/").slice(1)
   return path.startsWith("/") && isConfined(parts.join("/")) && !taken.has(parts[0] ?? "")
 }

@@ -1,11 +1,21 @@
+import { Sandbox } from "@effect-rl/sandbox"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Layer } from "effect"
 import { relative } from "node:path"
 import * as CommandLine from "../CommandLine.ts"
 
+const lacksBubblewrap = await Effect.runPromise(
+  Layer.build(Sandbox.Sandbox.layerBubblewrap()).pipe(
+    Effect.scoped,
+    Effect.match({ onFailure: ({ message }) => message, onSuccess: () => undefined })
+  )
+)
+
 const run = (line: string) => CommandLine.run(...line.split(" "))
 
-const own = relative(process.cwd(), new URL("generous-recipe.ts", import.meta.url).pathname)
+const file = (name: string) => relative(process.cwd(), new URL(name, import.meta.url).pathname)
+
+const own = file("generous-recipe.ts")
 
 describe("effect-rl validate", () => {
   it.effect("answers every problem by its reference, and by nothing", () =>
@@ -46,3 +56,18 @@ describe("effect-rl validate", () => {
       })
     }), 60_000)
 })
+
+describe.skipIf(lacksBubblewrap !== undefined)(
+  `effect-rl validate of tasks in a terminal${lacksBubblewrap === undefined ? "" : ` (skipped: ${lacksBubblewrap})`}`,
+  () => {
+    it.live("runs the reference solutions, and does nothing", () =>
+      Effect.gen(function*() {
+        const { errors, exit, out } = yield* run(`validate ./${file("harbor-recipe.ts")}`)
+        assert.isTrue(Exit.isSuccess(exit), [...out, ...errors].join("\n"))
+        assert.deepStrictEqual(out, [
+          "training: 3 of 3 problems right with the reference answer",
+          "training: 0 of 3 problems right with an empty answer"
+        ])
+      }), 60_000)
+  }
+)

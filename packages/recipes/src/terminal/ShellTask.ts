@@ -40,7 +40,13 @@ export const workFolder = "workdir"
 export const within = (folder: string, files: SandboxFiles.SandboxFiles): SandboxFiles.SandboxFiles =>
   files.map((file) => ({ ...file, path: `${folder}/${file.path}` }))
 
-/** SHA-256 of the tests, in hexadecimal. It changes with any of their files and variables. */
+/**
+ * SHA-256 of the tests, in hexadecimal. It changes with any of their files and variables.
+ *
+ * @example
+ * const files = SandboxFiles.make({ "test.sh": "echo 1 > /logs/verifier/reward.txt" })
+ * const digest = ShellTask.digest({ files, environment: {}, timeout: "1 minute" })
+ */
 export const digest = ({ environment, files }: ShellTests): string =>
   SandboxFiles.digest([
     ...within("tests", files),

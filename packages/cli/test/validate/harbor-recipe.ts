@@ -1,0 +1,9 @@
+/** The terminal tasks that the tests of the recipes have, of which none is held out. */
+import { HarborRecipe } from "@effect-rl/recipes"
+
+export default HarborRecipe.make({
+  name: "harbor",
+  tasks: new URL("../../../recipes/test/fixtures/harbor", import.meta.url).pathname,
+  images: ["debian:12-slim"],
+  heldOut: 0
+})

@@ -1,0 +1,145 @@
+/** Recipes of terminal tasks in Harbor's folder format: the model works in a sandbox, and the tests of the folder judge it in another. */
+import { type ChatModel, Evaluator, InvalidOption, RLDataset } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
+import { Sandbox, SandboxError } from "@effect-rl/sandbox"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import type * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import * as Recipe from "../Recipe.ts"
+import * as TrainingSettings from "../TrainingSettings.ts"
+import * as HarborTask from "./HarborTask.ts"
+import * as ShellEnv from "./ShellEnv.ts"
+import * as ShellSolution from "./ShellSolution.ts"
+import type { ShellTask } from "./ShellTask.ts"
+
+export interface Options extends HarborTask.Options {
+  readonly name: string
+  readonly description?: string
+  /** The folder of the tasks, one folder each. */
+  readonly tasks: string
+  /** Tasks that are not trained on, those with the lowest hashes of their names; a fifth unless given. */
+  readonly heldOut?: number
+  /** Turns of an episode; default 20. */
+  readonly maxTurns?: number
+  /** For each command; default 30 seconds. */
+  readonly commandTimeout?: Duration.Input
+  /** Defaults of the training in place of this module's. */
+  readonly defaults?: Partial<TrainingSettings.Defaults>
+}
+
+const standard: TrainingSettings.Defaults = {
+  model: "effect-rl/tiny-tasks",
+  iterations: 20,
+  groupsPerBatch: 8,
+  groupSize: 8,
+  learningRate: 1e-3,
+  maxTokens: 1024,
+  evalEvery: 10
+}
+
+/** A sandbox that cannot run the tasks is refused before anything is sampled. */
+const needsShell = Effect.gen(function*() {
+  const { capabilities, provider } = yield* Sandbox.Sandbox
+  if (capabilities.runtimes.includes("shell") && capabilities.folders === true) return
+  const reason = new SandboxError.Unsupported({
+    capability: "runtime",
+    detail: "tasks in a terminal need a shell and folders at absolute paths, as bubblewrap has them"
+  })
+  return yield* new SandboxError.SandboxError({ provider, operation: "probe", reason })
+})
+
+const split = Effect.fnUntraced(function*(tasks: ReadonlyArray<ShellTask>, heldOut: number) {
+  const held = new Set(
+    tasks.map(({ id }) => id).toSorted((a, b) => Seed.derive(0, a) - Seed.derive(0, b)).slice(0, heldOut)
+  )
+  if (held.size < tasks.length) {
+    return { train: tasks.filter(({ id }) => !held.has(id)), test: tasks.filter(({ id }) => held.has(id)) }
+  }
+  return yield* new InvalidOption.InvalidOption({
+    field: "heldOut",
+    found: String(heldOut),
+    expected: `fewer than the ${tasks.length} tasks, so that one is left to train on`
+  })
+})
+
+const group =
+  (model: ChatModel.ChatModel, { commandTimeout, maxTurns, name }: Options, size: number) => (task: ShellTask) => ({
+    key: task.id,
+    size,
+    tags: [name],
+    open: Effect.succeed({
+      makeEnv: () =>
+        ShellEnv.make({
+          model,
+          task,
+          ...(maxTurns !== undefined && { maxTurns }),
+          ...(commandTimeout !== undefined && { commandTimeout })
+        })
+    })
+  })
+
+/** The task whose instruction is in a prompt; the longest, as one may be part of another. */
+const taskIn = (tasks: ReadonlyArray<ShellTask>, prompt: string) =>
+  tasks.filter(({ instruction }) => prompt.includes(instruction)).toSorted((a, b) =>
+    b.instruction.length - a.instruction.length
+  )[0]
+
+/** Runs the reference solution of the task, then says that it is done. */
+const answerTo = (tasks: ReadonlyArray<ShellTask>) => (prompt: string) => {
+  const task = taskIn(tasks, prompt)
+  if (task?.solution === undefined) return Option.none()
+  return Option.some(prompt.includes("<tool_response>") ? "Done." : ShellSolution.call(task.solution))
+}
+
+/**
+ * A recipe of the tasks in a folder, to be exported as the default of a module that `effect-rl train`, `eval`, `play` and `validate` are
+ * given.
+ *
+ * @example
+ * export default HarborRecipe.make({ name: "chores", tasks: "tasks", images: ["debian:12-slim"] })
+ *
+ * @see tinker-cookbook `harbor_rl`
+ */
+export const make = (
+  given: Options
+): Recipe.Recipe<unknown, FileSystem.FileSystem | Path.Path | Sandbox.Sandbox> =>
+  Recipe.make({
+    name: given.name,
+    description: given.description ?? `The terminal tasks in ${given.tasks}`,
+    runsCode: true,
+    settings: Schema.Struct(TrainingSettings.fields({ ...standard, ...given.defaults })),
+    build: Effect.fnUntraced(function*(model, settings) {
+      yield* needsShell
+      const all = yield* HarborTask.readAll(given.tasks, given)
+      const { test, train } = yield* split(all, given.heldOut ?? Math.floor(all.length / 5))
+      const options = TrainingSettings.options(model, settings)
+      const { groupsPerBatch, iterations } = settings
+      return yield* Recipe.task({
+        turns: given.maxTurns ?? ShellEnv.maxTurns,
+        answerTo: answerTo(all),
+        options: {
+          ...options,
+          dataset: RLDataset.fromArray(train, {
+            groupsPerBatch,
+            epochs: Math.max(1, Math.ceil(iterations / Math.ceil(train.length / groupsPerBatch))),
+            shuffle: true,
+            group: group(model, given, settings.groupSize)
+          }),
+          run: {
+            ...options.run,
+            evaluators: test.length === 0 ? [] : [
+              Evaluator.testSet({
+                name: "held_out",
+                groups: test.map(group(model, given, 1)),
+                maxTokens: settings.maxTokens,
+                concurrency: 16
+              })
+            ]
+          }
+        }
+      })
+    })
+  })

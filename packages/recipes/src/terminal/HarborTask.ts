@@ -1,0 +1,257 @@
+/**
+ * Tasks in the folder format of Harbor: `task.toml`, `instruction.md`, `environment/`, `tests/test.sh` and `solution/solve.sh`.
+ *
+ * The sandbox of this machine has the programs of this machine, and no Docker image. A task that names an image is read where `images`
+ * says that the machine may stand in its place, and where its Dockerfile only copies files and sets variables.
+ */
+import { SandboxFiles, SandboxSpec } from "@effect-rl/sandbox"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { parse } from "smol-toml"
+import * as Dockerfile from "./Dockerfile.ts"
+import * as HarborConfig from "./HarborConfig.ts"
+import type { ShellTask } from "./ShellTask.ts"
+
+/** A folder is no task that can be run here. */
+export class HarborTaskError extends Schema.TaggedError<HarborTaskError>()("HarborTaskError", {
+  folder: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.folder}: ${this.detail}`
+  }
+}
+
+/** A task needs a Docker image, which this machine does not run. */
+export class ImageMissing extends Schema.TaggedError<ImageMissing>()("ImageMissing", {
+  folder: Schema.String,
+  image: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.folder}: needs the Docker image ${this.image}: ${this.detail}`
+  }
+}
+
+export interface Options {
+  /** Images in whose place the sandbox of this machine may stand, such as `debian:12-slim`; none unless given. */
+  readonly images?: ReadonlyArray<string>
+}
+
+/** The folder of a task that names none. */
+const defaultWorkdir = "/app"
+
+/** A comment at the beginning of an instruction, by which copies of the task are recognised; it is not for the agent. */
+const canary = /^\s*<!--[^]*?-->\s*/
+
+const invalid = (folder: string, detail: string) => new HarborTaskError({ folder, detail })
+
+const unreadable = (folder: string) => ({ message }: { readonly message: string }) => invalid(folder, message)
+
+/** All files below a folder; none where there is no such folder. */
+const filesIn = Effect.fnUntraced(function*(folder: string, name: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join, sep } = yield* Path.Path
+  const root = join(folder, name)
+  if (!(yield* fs.exists(root))) return []
+  const contents: Record<string, Uint8Array> = {}
+  for (const path of yield* fs.readDirectory(root, { recursive: true })) {
+    const { type } = yield* fs.stat(join(root, path))
+    if (type === "File") contents[path.replaceAll(sep, "/")] = yield* fs.readFile(join(root, path))
+  }
+  return SandboxFiles.make(contents)
+})
+
+const textOf = (files: SandboxFiles.SandboxFiles, path: string) => {
+  const found = files.find((file) => file.path === path)
+  return found === undefined ? undefined : new TextDecoder().decode(found.bytes)
+}
+
+const readText = Effect.fnUntraced(function*(folder: string, name: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  return yield* Effect.mapError(fs.readFileString(join(folder, name)), unreadable(folder))
+})
+
+const configOf = Effect.fnUntraced(function*(folder: string) {
+  const text = yield* readText(folder, "task.toml")
+  return yield* Effect.try({ try: () => parse(text), catch: (error) => invalid(folder, `task.toml: ${String(error)}`) })
+    .pipe(
+      Effect.flatMap((toml) => Schema.decodeUnknownEffect(HarborConfig.HarborConfig)(toml)),
+      Effect.catchTag("SchemaError", ({ message }) => Effect.fail(invalid(folder, `task.toml: ${message}`)))
+    )
+})
+
+/** What a task asks for that is not there, in words. */
+function* lacking(config: HarborConfig.HarborConfig, environment: SandboxFiles.SandboxFiles): Generator<string> {
+  const { environment: { env = {}, gpus = 0, mcp_servers = [], os = "linux" } = {}, steps = [], verifier } = config
+  if (steps.length > 0) yield "has steps, expected a task with one instruction"
+  if (gpus > 0) yield `asks for ${gpus} GPUs, expected none: sandboxes have none`
+  if (os !== "linux") yield `is for ${os}, expected linux`
+  if (mcp_servers.length > 0) {
+    yield "has MCP servers, expected none: a sandbox keeps no process over the commands of an episode"
+  }
+  if (environment.some(({ path }) => /^(docker-)?compose\.ya?ml$/.test(path))) {
+    yield "has several containers, expected at most a Dockerfile"
+  }
+  for (const [name, value] of Object.entries({ ...env, ...verifier?.env })) {
+    if (value.includes("${")) yield `has ${name} from the environment of this machine, expected a constant`
+  }
+}
+
+/** The images that a task names, each with what is asked of it. */
+const imageProblem = (folder: string, config: HarborConfig.HarborConfig, images: ReadonlyArray<string>) => {
+  const named = [config.environment?.docker_image, config.verifier?.environment?.docker_image]
+  const missing = named.find((image) => image !== undefined && !images.includes(image))
+  return missing === undefined ? Effect.void : Effect.fail(notHere(folder, missing))
+}
+
+const notHere = (folder: string, image: string) =>
+  new ImageMissing({
+    folder,
+    image,
+    detail: "this machine runs none. Name it in images where the programs of this machine will do instead"
+  })
+
+const dockerfileOf = (folder: string, text: string, images: ReadonlyArray<string>) =>
+  Result.match(Dockerfile.parse(text), {
+    onFailure: ({ image, instruction }) => {
+      const detail = `only Docker carries out "${instruction.slice(0, 80)}"`
+      return Effect.fail(new ImageMissing({ folder, image: image || "of its Dockerfile", detail }))
+    },
+    onSuccess: (file) => images.includes(file.image) ? Effect.succeed(file) : Effect.fail(notHere(folder, file.image))
+  })
+
+/** Where a copy of a file ends up, as an absolute path; none where the file is not copied. */
+const copied = ({ from, to }: Dockerfile.Copy, path: string): string | undefined => {
+  if (path === from) return to.endsWith("/") ? `${to}${path.split("/").at(-1)}` : to
+  const below = from === "." || from === ""
+    ? path
+    : path.startsWith(`${from}/`)
+    ? path.slice(from.length + 1)
+    : undefined
+  return below === undefined ? undefined : `${to.replace(/\/$/, "")}/${below}`
+}
+
+/** The files of the working folder, after the copies of a Dockerfile. */
+const copiedFiles = Effect.fnUntraced(function*(
+  folder: string,
+  workdir: string,
+  context: SandboxFiles.SandboxFiles,
+  { copies }: Dockerfile.Dockerfile
+) {
+  const contents = new Map<string, Uint8Array>()
+  for (const copy of copies) {
+    const placed = context.flatMap(({ bytes, path }) => {
+      const to = copied(copy, path)
+      return to === undefined ? [] : [[to, bytes] as const]
+    })
+    if (placed.length === 0) return yield* invalid(folder, `COPY ${copy.from} finds no file in environment`)
+    for (const [to, bytes] of placed) {
+      if (!to.startsWith(`${workdir}/`)) {
+        return yield* invalid(folder, `COPY to ${to}, expected a path below the working folder ${workdir}`)
+      }
+      contents.set(to.slice(workdir.length + 1), bytes)
+    }
+  }
+  return SandboxFiles.make(Object.fromEntries(contents))
+})
+
+const isDefinition = ({ path }: SandboxFiles.SandboxFile) => path === "Dockerfile" || path === ".dockerignore"
+
+/** The working folder, its files and variables. */
+const environmentOf = Effect.fnUntraced(function*(
+  folder: string,
+  config: HarborConfig.HarborConfig,
+  given: SandboxFiles.SandboxFiles,
+  images: ReadonlyArray<string>
+) {
+  const { docker_image, env = {}, workdir } = config.environment ?? {}
+  const text = docker_image === undefined ? textOf(given, "Dockerfile") : undefined
+  const context = given.filter((file) => !isDefinition(file))
+  if (text === undefined) return { workdir: workdir ?? defaultWorkdir, environment: env, files: context }
+  const file = yield* dockerfileOf(folder, text, images)
+  const place = workdir ?? file.workdir ?? "/"
+  const files = yield* copiedFiles(folder, place, context, file)
+  return { workdir: place, environment: { ...file.environment, ...env }, files }
+})
+
+const readTask = Effect.fnUntraced(
+  function*(folder: string, { images = [] }: Options) {
+    const path = yield* Path.Path
+    const config = yield* configOf(folder)
+    const given = yield* filesIn(folder, "environment")
+    const [lack] = lacking(config, given)
+    if (lack !== undefined) return yield* invalid(folder, lack)
+    yield* imageProblem(folder, config, images)
+    const environment = yield* environmentOf(folder, config, given, images)
+    if (!SandboxSpec.isFolderPath(environment.workdir)) {
+      const { workdir } = environment
+      return yield* invalid(
+        folder,
+        `works in ${workdir}, expected a folder apart from those of the system, such as /app`
+      )
+    }
+    const tests = yield* filesIn(folder, "tests")
+    if (textOf(tests, "test.sh") === undefined) return yield* invalid(folder, "has no tests/test.sh")
+    const definition = textOf(tests, "Dockerfile")
+    if (definition !== undefined) yield* dockerfileOf(folder, definition, images)
+    const solution = yield* filesIn(folder, "solution")
+    const seconds = config.agent?.timeout_sec
+    const task: ShellTask = {
+      id: path.basename(folder),
+      instruction: (yield* readText(folder, "instruction.md")).replace(canary, "").trim(),
+      ...environment,
+      memory: HarborConfig.memory(config),
+      ...(seconds !== undefined && { timeout: seconds * 1000 }),
+      tests: {
+        files: tests,
+        environment: config.verifier?.env ?? {},
+        timeout: HarborConfig.testSeconds(config) * 1000
+      },
+      ...(solution.length > 0 && { solution })
+    }
+    return task
+  }
+)
+
+/**
+ * Reads the folder of a task. Fails with `ImageMissing` where the task needs a Docker image, and with `HarborTaskError` where the folder is
+ * no task, or asks for what a sandbox does not have.
+ *
+ * @example
+ * const task = HarborTask.read("tasks/hello", { images: ["debian:12-slim"] })
+ *
+ * @see tinker-cookbook `HarborTask`
+ */
+export const read = Effect.fn("HarborTask.read")((folder: string, options: Options = {}) =>
+  Effect.catchTag(readTask(folder, options), "PlatformError", (error) => Effect.fail(unreadable(folder)(error)))
+)
+
+const readTasks = Effect.fnUntraced(
+  function*(folder: string, options: Options) {
+    const fs = yield* FileSystem.FileSystem
+    const { join } = yield* Path.Path
+    const isTask = (path: string) => fs.exists(join(path, "task.toml"))
+    if (yield* isTask(folder)) return [yield* read(folder, options)]
+    const names = (yield* fs.readDirectory(folder)).sort().map((name) => join(folder, name))
+    const folders = yield* Effect.filter(names, isTask)
+    if (folders.length === 0) return yield* invalid(folder, "has no task.toml, and no folder with one")
+    return yield* Effect.forEach(folders, (one) => read(one, options))
+  }
+)
+
+/**
+ * Reads all tasks of a folder, or the one task that the folder is, in the order of their names.
+ *
+ * @example
+ * const tasks = HarborTask.readAll("tasks")
+ *
+ * @see tinker-cookbook `load_harbor_tasks`
+ */
+export const readAll = Effect.fn("HarborTask.readAll")((folder: string, options: Options = {}) =>
+  Effect.catchTag(readTasks(folder, options), "PlatformError", (error) => Effect.fail(unreadable(folder)(error)))
+)
