@@ -2,7 +2,7 @@ import { EnvMetric, Rollout } from "@effect-rl/core"
 import { ShellTask } from "@effect-rl/recipes"
 import { Outcome, Sandbox, SandboxError, type SandboxSpec, Scripted } from "@effect-rl/sandbox"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Deferred, Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { createHash } from "node:crypto"
 import * as Terminal from "./Terminal.ts"
@@ -142,6 +142,55 @@ describe("a task in a terminal", () => {
         }
       })
     )))
+})
+
+describe("the sandboxes of an episode", () => {
+  /** Counts the open sandboxes of a script by their role. */
+  const counting = (open: Array<SandboxSpec.Role>, script: Scripted.Script) =>
+    Layer.effect(
+      Sandbox.Sandbox,
+      Effect.map(Sandbox.Sandbox, (sandbox) =>
+        Sandbox.Sandbox.of({
+          ...sandbox,
+          open: (spec) =>
+            Effect.tap(sandbox.open(spec), () =>
+              Effect.acquireRelease(
+                Effect.sync(() => open.push(spec.role)),
+                () => Effect.sync(() => void open.splice(open.indexOf(spec.role), 1))
+              ))
+        }))
+    ).pipe(Layer.provide(Sandbox.Sandbox.layerScripted(script)))
+
+  it.effect("are closed when it ends", () => {
+    const open: Array<SandboxSpec.Role> = []
+    const seen: Array<ReadonlyArray<SandboxSpec.Role>> = []
+    return Effect.gen(function*() {
+      yield* Terminal.play({ task }, Terminal.command("ls"))
+      assert.deepStrictEqual(seen, [["agent"], ["agent"], ["agent", "grader"]])
+      assert.deepStrictEqual(open, [])
+    }).pipe(Effect.provide(counting(open, {
+      run: ({ command: { argv }, files }) =>
+        Effect.sync(() => {
+          seen.push([...open])
+          return Scripted.printed(argv[0] === "sh" ? listing(files) : "reward.txt\n1")
+        })
+    })))
+  })
+
+  it.effect("are closed when it is interrupted in a command", () => {
+    const open: Array<SandboxSpec.Role> = []
+    return Effect.gen(function*() {
+      const started = yield* Deferred.make<void>()
+      const run = () => Effect.andThen(Deferred.succeed(started, undefined), Effect.never)
+      const playing = yield* Effect.forkChild(
+        Effect.provide(Terminal.play({ task }, Terminal.command("ls")), counting(open, { run }))
+      )
+      yield* Deferred.await(started)
+      assert.deepStrictEqual(open, ["agent"])
+      yield* Fiber.interrupt(playing)
+      assert.deepStrictEqual(open, [])
+    })
+  })
 })
 
 describe("a sandbox that fails", () => {
