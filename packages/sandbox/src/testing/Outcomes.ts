@@ -76,6 +76,27 @@ export const cases: ReadonlyArray<Case.Case> = [
     )
   ),
   Case.make(
+    "outcome: a program may call itself hundreds of times through C, and an endless one gets an error",
+    Case.where(
+      Case.runsPython,
+      Effect.gen(function*() {
+        const place = yield* Case.open()
+        const program = {
+          python: `
+import functools, sys
+sys.setrecursionlimit(10_000)
+@functools.lru_cache(None)
+def depth(n): return 0 if n == 0 else 1 + max(map(depth, [n - 1]))
+print(depth(700), [].__len__() if len(sys.argv) == 1 else sys.setrecursionlimit(1000) or depth(10 ** 6))`
+        }
+        yield* Case.expectPrinted(yield* place.run(program), "700 0")
+        const endless = yield* place.run(program, { args: ["endless"] })
+        const said = Outcome.text(endless.stderr).trimEnd().split("\n").at(-1) ?? ""
+        yield* Case.expectOutcome(endless, said.startsWith("RecursionError"), "RecursionError")
+      })
+    )
+  ),
+  Case.make(
     "outcome: what programs that run at the same time print is not mixed",
     Effect.gen(function*() {
       const place = yield* Case.open()

@@ -14,7 +14,7 @@ const file = new URL(isSource ? "./thread.ts" : "./thread.js", import.meta.url)
 const execArgv = isSource ? ["--conditions=@effect-rl/source"] : []
 
 /** Heap for the files of a program, whose bytes are counted elsewhere; stack for recursion of Python. */
-const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, stackSizeMb: 16 }
+const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, stackSizeMb: 64 }
 
 /** A thread serves so many programs, since the memory of an instance is freed with its thread at the latest. */
 const programsPerThread = 16

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads"
 import { BoundedWasi, Ended } from "./BoundedWasi.ts"
 import type { Done, Ending, Task } from "./Protocol.ts"
-import { memoryImport, pageSize } from "./PythonModule.ts"
+import { memoryImport, pageSize, stackPages } from "./PythonModule.ts"
 import { Instance, Memory, type Module, RuntimeError } from "./WebAssembly.ts"
 
 interface Given {
@@ -27,7 +27,8 @@ const endingOf = (cause: unknown): Ending => {
 }
 
 const start = (wasi: BoundedWasi, { module, pages }: Given, task: Task): Ending => {
-  const most = Math.max(pages, Math.floor(task.memory / pageSize))
+  // The stack is no part of what the program may use.
+  const most = Math.max(pages, stackPages + Math.floor(task.memory / pageSize))
   const memory = new Memory({ initial: pages, maximum: most })
   const imports = { ...wasi.getImportObject(), [memoryImport.module]: { [memoryImport.name]: memory } }
   const instance = new Instance(module, imports)
