@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
+import { randomUUID } from "node:crypto"
 import { closeSync, openSync, writeFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
@@ -155,6 +156,7 @@ const runOnce = (
 ) =>
   Effect.suspend(() => {
     const filter = place.filter === undefined ? undefined : openSync(place.filter, "r")
+    const name = `${program}-${randomUUID()}`
     let onEnd = () => {}
     return BoundedProcess.run({
       file: program,
@@ -178,10 +180,16 @@ const runOnce = (
       stdin: bytesOf(command.stdin ?? ""),
       limits: spec.limits,
       stdio: place.cover(["pipe", "pipe", "pipe", "pipe", ...(filter === undefined ? [] : [filter])]),
-      // While bubblewrap sets up a sandbox, its second process does not end with the first yet, but is of its group.
+      // Until a sandbox is set up, the second process of bubblewrap does not end with the first. It is of its group at first, and then
+      // of none, but keeps its name.
+      name,
       detached: true,
       kill: ({ pid }) => ProcessGroup.kill(pid),
-      onExit: ({ pid }) => ProcessGroup.kill(pid),
+      onExit: ({ pid, signalCode }) => {
+        ProcessGroup.kill(pid)
+        if (signalCode !== null) ProcessGroup.killNamed(name)
+      },
+      sweep: () => ProcessGroup.killNamed(name),
       signals: "place",
       onStart: (stop) => {
         if (filter !== undefined) closeSync(filter)

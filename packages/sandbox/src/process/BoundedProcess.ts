@@ -12,6 +12,8 @@ type Ending = "wall" | "stdout" | "stderr" | "disk" | "closed" | "setup"
 
 export interface Options {
   readonly file: string
+  /** The first word of its command, by which it is found; `file` unless given. */
+  readonly name?: string
   readonly args: ReadonlyArray<string>
   readonly environment: Readonly<Record<string, string>>
   readonly cwd?: string
@@ -31,6 +33,8 @@ export interface Options {
   readonly onStart?: (stop: Stop) => void
   /** Called when the process has exited, while what it started may still hold its outputs open. */
   readonly onExit?: (child: ChildProcess) => void
+  /** Called again and again from then on until its outputs are closed. */
+  readonly sweep?: () => void
   /** Called as soon as the process has ended. */
   readonly onEnd?: () => void
 }
@@ -39,6 +43,8 @@ export interface Options {
 export type Stop = (why: "closed" | "disk") => void
 
 const setupMillis = 30_000
+/** How often what an ended process started is looked for. */
+const remainderMillis = 250
 /** The longest delay of a timer. */
 const longest = 2 ** 31 - 1
 
@@ -50,7 +56,8 @@ const collector = (limit: number) => {
   let left = limit
   return {
     add: (chunk: Uint8Array): boolean => {
-      chunks.push(chunk.subarray(0, left))
+      // An empty part of a chunk would keep all of it in memory.
+      if (left > 0) chunks.push(chunk.subarray(0, left))
       const fits = chunk.byteLength <= left
       left = Math.max(0, left - chunk.byteLength)
       return fits
@@ -84,10 +91,12 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
     let startedAt: number | undefined
     let hasEnded = false
     let onClosed = () => {}
+    let remainder: NodeJS.Timeout | undefined
 
     const child = spawn(options.file, [...options.args], {
       stdio: options.stdio,
       env: { ...options.environment },
+      ...(options.name === undefined ? {} : { argv0: options.name }),
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
       ...(options.detached === undefined ? {} : { detached: options.detached }),
       ...options.user
@@ -102,6 +111,7 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
       if (hasEnded) return
       hasEnded = true
       clearTimeout(timer)
+      clearInterval(remainder)
       options.onEnd?.()
       resume(result)
       onClosed()
@@ -120,7 +130,10 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
     child.stdin?.end(options.stdin)
 
     child.on("error", ({ message }) => settle(Effect.fail(new Provision({ detail: message }))))
-    child.on("exit", () => options.onExit?.(child))
+    child.on("exit", () => {
+      options.onExit?.(child)
+      if (!hasEnded && options.sweep !== undefined) remainder = setInterval(options.sweep, remainderMillis)
+    })
     child.on("close", (code, signal) => {
       const ended = {
         stdout: stdout.bytes(),
