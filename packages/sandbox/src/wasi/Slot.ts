@@ -19,7 +19,7 @@ export interface Slot {
   readonly run: (run: Run, onStart: OnStart) => Effect.Effect<Report, Lost | Provision>
   /** Whether the process can run another program. */
   readonly isUsable: () => boolean
-  /** Ends the process. */
+  /** Ends the process, and returns when its descriptors are closed here. */
   readonly end: Effect.Effect<void>
 }
 
@@ -48,15 +48,19 @@ export const start = (modulePath: string, host: string): Slot => {
   let onReport: (result: Effect.Effect<Report, Lost | Provision>) => void = () => {}
   let onReady = () => {}
   let isReady = false
-  let onExit = () => {}
+  let isClosed = false
+  let onClosed = () => {}
 
   const over = (detail: string) => {
     isOver = true
     onReport(Effect.fail(isReady ? new Lost({ detail }) : new Provision({ detail })))
-    onExit()
   }
   child.stderr?.on("data", (chunk: Uint8Array) => said = (said + String(chunk)).slice(-2000))
   child.on("error", ({ message }) => over(message))
+  child.on("close", () => {
+    isClosed = true
+    onClosed()
+  })
   child.on("exit", (code, signal) => over(`its process ended with ${signal ?? code}. ${said.trim()}`.trim()))
   child.on("message", (reply: unknown) => {
     if (!isReply(reply)) return
@@ -119,8 +123,8 @@ export const start = (modulePath: string, host: string): Slot => {
     run,
     isUsable: () => !isOver,
     end: Effect.callback<void>((done) => {
-      if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return done(Effect.void)
-      onExit = () => done(Effect.void)
+      if (isClosed || child.pid === undefined) return done(Effect.void)
+      onClosed = () => done(Effect.void)
       kill()
     })
   }
