@@ -10,6 +10,7 @@ import type { Outcome } from "./Outcome.ts"
 import type { SandboxError } from "./SandboxError.ts"
 import type * as SandboxSpec from "./SandboxSpec.ts"
 import * as Scripted from "./Scripted.ts"
+import * as Session from "./Session.ts"
 import * as UnsafeHost from "./UnsafeHost.ts"
 import * as Wasi from "./Wasi.ts"
 
@@ -76,6 +77,13 @@ export class Sandbox extends Context.Service<Sandbox, {
    */
   static readonly layerWasi = (options?: Wasi.Options): Layer.Layer<Sandbox, SandboxError> =>
     Layer.effect(Sandbox, Wasi.make(options))
+
+  /**
+   * Sandboxes of others, by sessions of the AI SDK: e2b, Daytona, Vercel, just-bash. Of the limits, those on wall time and output are
+   * enforced; whether code of a model may run there is for the options to say.
+   */
+  static readonly layerSession = (options: Session.Options): Layer.Layer<Sandbox> =>
+    Layer.effect(Sandbox, Session.make(options))
 
   /** No sandbox at all: programs run on this machine with the rights of this process. */
   static readonly layerUnsafeHost = (options?: UnsafeHost.Options): Layer.Layer<Sandbox, SandboxError> =>

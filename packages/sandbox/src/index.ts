@@ -20,6 +20,8 @@ export * as Bubblewrap from "./Bubblewrap.ts"
 export * as Reaper from "./Reaper.ts"
 /** Sandboxes of WebAssembly, for Python on every system that Node runs on. */
 export * as Wasi from "./Wasi.ts"
+/** Sandboxes of others, by the sessions of the AI SDK: e2b, Daytona, Vercel, just-bash. */
+export * as Session from "./Session.ts"
 /** No sandbox at all: programs as plain processes of this machine. */
 export * as UnsafeHost from "./UnsafeHost.ts"
 /** The providers that are tried in order on this machine, and what each of them lacks. */

@@ -1,0 +1,297 @@
+/**
+ * Sandboxes of others, by the sessions of the AI SDK: what `@ai-sdk/sandbox-vercel`, adapters of e2b and Daytona, and just-bash open. A
+ * session runs shell commands and holds files; it has no standard input, no limits, and no way back to its first state. What follows from
+ * that is made up for here, or is missing from the capabilities.
+ *
+ * @see ai 7.0.173 `Experimental_SandboxSession`
+ */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import { randomUUID } from "node:crypto"
+import { constants } from "node:os"
+import type { Capabilities } from "./Capabilities.ts"
+import * as Outcome from "./Outcome.ts"
+import * as Running from "./process/Running.ts"
+import type { Command, Handle, Sandbox } from "./Sandbox.ts"
+import { Lost, Provision, SandboxError } from "./SandboxError.ts"
+import { bytesOf } from "./SandboxFiles.ts"
+import * as SandboxSpec from "./SandboxSpec.ts"
+
+/** A stream of bytes, as `ReadableStream` is one. */
+export interface Bytes {
+  readonly getReader: () => {
+    readonly read: () => PromiseLike<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+    readonly cancel: () => PromiseLike<void>
+  }
+}
+
+/** A process in a session; the part of `Experimental_SandboxProcess` that is used. */
+export interface SessionProcess {
+  readonly stdout: Bytes
+  readonly stderr: Bytes
+  wait(): PromiseLike<{ readonly exitCode: number }>
+  kill(): PromiseLike<void>
+}
+
+/** A session; the part of `Experimental_SandboxSession` that is used, so that every session of the AI SDK is one. */
+export interface Session {
+  readonly readBinaryFile: (options: { path: string }) => PromiseLike<Uint8Array | null>
+  readonly writeBinaryFile: (options: { path: string; content: Uint8Array }) => PromiseLike<void>
+  readonly spawn: (
+    options: { command: string; workingDirectory?: string; env?: Record<string, string> }
+  ) => PromiseLike<SessionProcess>
+}
+
+/** A session that was opened for one sandbox. */
+export interface Opened {
+  readonly session: Session
+  /** An absolute folder of the session that exists, such as its `defaultWorkingDirectory`. */
+  readonly folder: string
+  /** Ends the session with everything in it. */
+  readonly close: () => PromiseLike<void>
+}
+
+/**
+ * Options of `Sandbox.layerSession`.
+ *
+ * @example
+ * declare const createSession: () => Promise<Session.Session & { readonly defaultWorkingDirectory: string; stop(): Promise<void> }>
+ * const vercel: Session.Options = {
+ *   provider: "vercel",
+ *   isolation: "remote",
+ *   sampledCode: true,
+ *   runtimes: ["python", "node", "shell"],
+ *   network: "open",
+ *   open: () =>
+ *     createSession().then((session) => ({
+ *       session,
+ *       folder: session.defaultWorkingDirectory,
+ *       close: () => session.stop()
+ *     }))
+ * }
+ * const provided = Sandbox.Sandbox.layerSession(vercel)
+ */
+export interface Options extends Pick<Capabilities, "isolation" | "sampledCode" | "runtimes"> {
+  /** The name of the provider, in records and errors. */
+  readonly provider: string
+  /** What programs reach; a session has no say in it. */
+  readonly network: "none" | "open"
+  /** Opens a session: one for an agent's sandbox, and one for each program of a grader, so that no program finds what another left. */
+  readonly open: () => PromiseLike<Opened>
+  /** Programs that run at the same time; 4 unless given. */
+  readonly concurrency?: number
+}
+
+const defaultConcurrency = 4
+
+const lost = (cause: unknown) => new Lost({ detail: String(cause) })
+
+const ask = <A>(promise: () => PromiseLike<A>) => Effect.tryPromise({ try: promise, catch: lost })
+
+/** A word of a shell's command that stands for itself. */
+const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`
+
+const signalOf = (code: number) => Object.entries(constants.signals).find(([, value]) => value === code - 128)?.[0]
+
+/** A shell says that a signal ended its program by a code above 128. */
+const exited = (code: number, ended: Outcome.Ended): Outcome.Outcome => {
+  const signal = code > 128 ? signalOf(code) : undefined
+  return signal === undefined ? Outcome.Exited({ ...ended, code }) : Outcome.Signalled({ ...ended, signal })
+}
+
+/** Why a program was ended from here. */
+type Stop = "wall" | "stdout" | "stderr" | "closed"
+
+const stopped = (why: Stop, ended: Outcome.Ended): Outcome.Outcome => {
+  if (why === "wall") return Outcome.TimedOut({ ...ended, limit: "wall" })
+  return why === "closed" ? Outcome.Killed(ended) : Outcome.OutputLimit({ ...ended, of: why })
+}
+
+/** Reads a stream to its end; the chunks stay where they are when it is interrupted. */
+const collect = (bytes: Bytes, limit: number, onExcess: Effect.Effect<unknown>) => {
+  const chunks: Array<Uint8Array> = []
+  let left = limit
+  const all = Effect.gen(function*() {
+    const reader = bytes.getReader()
+    yield* Effect.addFinalizer(() => Effect.ignore(ask(() => reader.cancel())))
+    for (;;) {
+      const { done, value } = yield* ask(() => reader.read())
+      if (done) return
+      if (value === undefined) continue
+      if (left > 0) chunks.push(value.subarray(0, left))
+      if (value.byteLength > left) yield* onExcess
+      left = Math.max(0, left - value.byteLength)
+    }
+  })
+  return { all: Effect.scoped(all), bytes: () => new Uint8Array(Buffer.concat(chunks)) }
+}
+
+/** The folder in which programs start; beside it lie their standard inputs. */
+const rootOf = ({ folder }: Opened) => `${folder}/work`
+
+const inputOf = Effect.fnUntraced(function*({ folder, session }: Opened, { stdin }: Command) {
+  if (stdin === undefined || stdin.length === 0) return "/dev/null"
+  const path = `${folder}/input-${randomUUID()}`
+  yield* ask(() => session.writeBinaryFile({ path, content: bytesOf(stdin) }))
+  return path
+})
+
+/** Runs one program in a session. */
+const run = (
+  opened: Opened,
+  spec: SandboxSpec.Resolved,
+  command: Command,
+  onStart: Running.OnStart,
+  folder = rootOf(opened)
+) =>
+  Effect.gen(function*() {
+    const { limits } = spec
+    const stop = yield* Deferred.make<Stop>()
+    const over = onStart(() => Deferred.doneUnsafe(stop, Exit.succeed("closed")))
+    yield* Effect.addFinalizer(() => Effect.sync(over))
+    const input = yield* inputOf(opened, command)
+    const child = yield* Effect.acquireRelease(
+      ask(() =>
+        opened.session.spawn({
+          command: `${command.argv.map(quoted).join(" ")} <${quoted(input)}`,
+          workingDirectory: folder,
+          env: { ...spec.environment }
+        })
+      ),
+      (child) => Effect.ignore(ask(() => child.kill()))
+    )
+    const startedAt = yield* Clock.currentTimeMillis
+    const stdout = collect(child.stdout, limits.output, Deferred.succeed(stop, "stdout"))
+    const stderr = collect(child.stderr, limits.output, Deferred.succeed(stop, "stderr"))
+    const code = Effect.map(
+      Effect.all([ask(() => child.wait()), stdout.all, stderr.all], { concurrency: "unbounded" }),
+      ([{ exitCode }]) => exitCode
+    )
+    const wall = Effect.andThen(Effect.sleep(limits.wallMillis), Deferred.succeed(stop, "wall"))
+    yield* Effect.forkScoped(wall)
+    const ending = yield* Effect.raceFirst(Deferred.await(stop), code)
+    const ended = {
+      stdout: stdout.bytes(),
+      stderr: stderr.bytes(),
+      wallMillis: (yield* Clock.currentTimeMillis) - startedAt
+    }
+    return typeof ending === "number" ? exited(ending, ended) : stopped(ending, ended)
+  }).pipe(Effect.scoped)
+
+/** Opens a session with the files of a sandbox. */
+const opening = (options: Options, spec: SandboxSpec.Resolved, files: ReadonlyMap<string, Uint8Array>) =>
+  Effect.gen(function*() {
+    const opened = yield* Effect.acquireRelease(
+      Effect.tryPromise({ try: options.open, catch: (cause) => new Provision({ detail: String(cause) }) }),
+      ({ close }) => Effect.ignore(ask(close))
+    )
+    const made = yield* run(
+      opened,
+      { ...spec, limits: { ...spec.limits, wallMillis: 60_000 } },
+      { argv: ["mkdir", "-p", rootOf(opened)] },
+      () => () => {},
+      opened.folder
+    )
+    if (!Outcome.is("Exited")(made) || made.code !== 0) {
+      return yield* new Provision({ detail: `mkdir ended as ${made._tag}: ${Outcome.text(made.stderr)}` })
+    }
+    for (const [path, content] of files) {
+      yield* ask(() => opened.session.writeBinaryFile({ path: `${rootOf(opened)}/${path}`, content }))
+    }
+    return opened
+  })
+
+/** What both handles do alike: they refuse paths, wait for their turn, and are lost when their scope has closed. */
+interface Use {
+  readonly named: Pick<Handle, "id" | "provider" | "spec">
+  readonly program: (
+    start: (onStart: Running.OnStart) => Effect.Effect<Outcome.Outcome, Lost | Provision>
+  ) => Effect.Effect<Outcome.Outcome, SandboxError>
+  readonly file: <A>(
+    operation: "read" | "write",
+    path: string,
+    effect: Effect.Effect<A, Lost>
+  ) => Effect.Effect<A, SandboxError>
+}
+
+const useOf = (named: Use["named"], running: Running.Running, turns: Semaphore.Semaphore): Use => ({
+  named,
+  program: (start) => running.program("exec", turns, start),
+  file: (operation, path, effect) =>
+    running.whileOpen(operation, () =>
+      Effect.andThen(
+        SandboxSpec.confine(path, named.provider, operation),
+        Effect.mapError(effect, (reason) => new SandboxError({ provider: named.provider, operation, reason }))
+      ))
+})
+
+/** The handle of an agent: one session, in which files stay. */
+const agentHandle = (opened: Opened, use: Use): Handle => ({
+  ...use.named,
+  exec: (command) => use.program((onStart) => run(opened, use.named.spec, command, onStart)),
+  read: (path) =>
+    use.file(
+      "read",
+      path,
+      Effect.map(
+        ask(() => opened.session.readBinaryFile({ path: `${rootOf(opened)}/${path}` })),
+        (bytes) => bytes === null ? undefined : new Uint8Array(bytes)
+      )
+    ),
+  write: (path, content) =>
+    use.file(
+      "write",
+      path,
+      ask(() => opened.session.writeBinaryFile({ path: `${rootOf(opened)}/${path}`, content: bytesOf(content) }))
+    )
+})
+
+/** The handle of a grader: files are kept here, and every program gets a session with a copy of them. */
+const graderHandle = (options: Options, use: Use): Handle => {
+  const { spec } = use.named
+  let files: ReadonlyMap<string, Uint8Array> = new Map(spec.files.map(({ bytes, path }) => [path, bytes]))
+  return {
+    ...use.named,
+    exec: (command) =>
+      use.program((onStart) =>
+        Effect.scoped(Effect.flatMap(opening(options, spec, files), (opened) => run(opened, spec, command, onStart)))
+      ),
+    read: (path) => use.file("read", path, Effect.sync(() => files.get(path))),
+    write: (path, content) =>
+      use.file("write", path, Effect.sync(() => void (files = new Map([...files, [path, bytesOf(content)]]))))
+  }
+}
+
+/** The service. A session opens with a sandbox, or with a program of a grader, and none before. */
+export const make = (options: Options): Effect.Effect<Sandbox["Service"]> =>
+  Effect.map(Semaphore.make(options.concurrency ?? defaultConcurrency), (turns) => {
+    const { isolation, network, provider, runtimes, sampledCode } = options
+    const capabilities: Capabilities = {
+      isolation,
+      sampledCode,
+      runtimes,
+      network,
+      enforced: ["wall", "output"],
+      timeScale: 1
+    }
+    const open = Effect.fn("Sandbox.open")(
+      function*(spec: SandboxSpec.SandboxSpec): Effect.fn.Return<Handle, SandboxError, Scope.Scope> {
+        const resolved = yield* SandboxSpec.resolve(spec, provider, capabilities)
+        const named = { id: `${provider}-${randomUUID()}`, provider, spec: resolved }
+        if (resolved.role === "grader") {
+          return graderHandle(options, useOf(named, yield* Running.make(provider), turns))
+        }
+        const files = new Map(resolved.files.map(({ bytes, path }) => [path, bytes]))
+        const opened = yield* Effect.mapError(
+          opening(options, resolved, files),
+          (reason) => new SandboxError({ provider, operation: "open", reason })
+        )
+        return agentHandle(opened, useOf(named, yield* Running.make(provider), turns))
+      }
+    )
+    return { provider, capabilities, open }
+  })
