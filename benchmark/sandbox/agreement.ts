@@ -76,7 +76,13 @@ Report.publish("agreement", "Verdicts of the same programs in every place", [
   ...(differences.length === 0
     ? []
     : [Report.table(["family", ...places.map(({ name }) => name), "program"], differences)]),
-  "Right programs of which the places are known to differ, which are not among those:",
+  ...(differences.some(([family]) => family === "math")
+    ? [
+      "The last digit of `math`'s functions is the C library's: WASI has musl's, and what a function returns is compared to the last digit." +
+      (differences.every(([family]) => family === "math") ? " No other family differs." : "")
+    ]
+    : []),
+  "Right programs about what the places do not have alike, which are not among those:",
   Report.table(
     ["program", ...places.map(({ name }) => name), "because"],
     CorrectPrograms.differing.map(({ because, family }, index) => [

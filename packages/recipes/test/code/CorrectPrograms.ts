@@ -386,7 +386,7 @@ export const spoiled = (program: CorrectProgram): CorrectProgram => ({
   }
 })
 
-/** Right programs of which the places are known to differ, and why. */
+/** Right programs about what the places do not have alike, and why. */
 export const differing: ReadonlyArray<CorrectProgram & { readonly because: string }> = [
   ["NumPy", "import numpy as np\nprint(int(np.arange(10).sum()))", "45", "there where the Python of the place has it"],
   [
