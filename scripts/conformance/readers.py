@@ -30,7 +30,7 @@ def tensorboard():
     """TensorBoard's loader"""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    events = EventAccumulator(str(out / "tensorboard"))
+    events = EventAccumulator(str(next((out / "tensorboard").iterdir())))
     events.Reload()
     rewards = events.Scalars("env/all/reward/total")
     equal([event.step for event in rewards], list(range(expected["iterations"])), "steps")

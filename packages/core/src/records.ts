@@ -32,6 +32,8 @@ export * as GroupId from "./records/GroupId.ts"
 export * as Rollouts from "./story/Rollouts.ts"
 /** What was said in a recorded episode, turn by turn as messages. */
 export * as Conversation from "./story/Conversation.ts"
+/** Where prompts that are rendered again from a conversation differ from the recorded ones. */
+export * as Departure from "./story/Departure.ts"
 /** The tokens that a turn's prompt adds to the turn before it. */
 export * as NewTokens from "./story/NewTokens.ts"
 /** Names under which environments log texts that readers know. */

@@ -68,7 +68,10 @@ const page = (does: string): PageFormat => ({ _tag: "Page", does })
 
 const table = {
   html: page("one page with the run in it, to open in a browser"),
-  tensorboard: sink("folder of event files, which W&B, Aim and SwanLab read too", (folder) => TensorBoard.make(folder)),
+  tensorboard: sink(
+    "folder of event files, which W&B, Aim and SwanLab read too",
+    (folder, run) => TensorBoard.make({ folder, run })
+  ),
   trackio: sink("Trackio's folder", (folder, run) => Trackio.make({ folder, project, run })),
   mlflow: sink("address of an MLflow server", (url, run) => Mlflow.make({ url, experiment: project, run })),
   otlp: appended(

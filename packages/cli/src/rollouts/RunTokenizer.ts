@@ -18,7 +18,7 @@ const languageOf = (tokenizer: Tokenizer.Tokenizer, renderer: unknown): Effect.E
     ? Effect.succeed(tokenizer)
     : Effect.match(Renderers.byName(renderer, tokenizer), {
       onFailure: () => tokenizer,
-      onSuccess: ({ parse }) => ({ decode: tokenizer.decode, parse })
+      onSuccess: ({ generationPrompt, parse }) => ({ decode: tokenizer.decode, parse, render: generationPrompt })
     })
 
 /** Reads the run's tokens; undefined, with a warning, where its model's tokenizer is not available. */

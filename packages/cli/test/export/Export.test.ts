@@ -1,8 +1,10 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import * as CommandLine from "../CommandLine.ts"
+import * as EarlierRuns from "../fixtures/EarlierRuns.ts"
 
 const { run, runFolder, short } = CommandLine
 
@@ -20,6 +22,27 @@ describe("effect-rl export", () => {
       const line: { readonly messages: ReadonlyArray<{ readonly content: string }> } = JSON.parse(first)
       assert.match(line.messages[0]?.content ?? "", /^What is \d+ \+ \d+\?/)
     }))
+
+  it.effect("writes conversations that render to the recorded prompts, or names where the policy wrote otherwise", () =>
+    Effect.gen(function*() {
+      const runs = yield* EarlierRuns.folder
+      const departuresOf = Effect.fnUntraced(function*(kind: string) {
+        const file = join(runs, `${kind}.jsonl`)
+        yield* run("export", join(runs, kind), file, "--format", "chat")
+        return readFileSync(file, "utf8").trimEnd().split("\n").map((line) => {
+          const { departures }: { readonly departures: ReadonlyArray<{ readonly detail: string }> } = JSON.parse(line)
+          return departures.map(({ detail }) => detail.replace(/^.*: /, ""))
+        })
+      })
+      for (const kind of ["synchronous", "resumed", "asynchronous"]) {
+        assert.deepStrictEqual([...new Set((yield* departuresOf(kind)).flat())], [], kind)
+      }
+      const tools = yield* departuresOf("tools")
+      assert.deepStrictEqual([tools.length, tools.filter((found) => found.length === 0).length], [48, 25])
+      assert.deepStrictEqual([...new Set(tools.flat())], [
+        "the policy wrote the response of turn 0 otherwise than the renderer does"
+      ])
+    }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("writes a run as one page that loads nothing", () =>
     Effect.gen(function*() {
@@ -72,7 +95,7 @@ describe("effect-rl train --sink", () => {
       const { errors, exit } = yield* run(...short, "--iterations", "1", "--log-path", folder, ...sinks)
       assert.isTrue(Exit.isSuccess(exit))
       assert.deepStrictEqual(errors, [])
-      assert.strictEqual(readdirSync(events).length, 1)
+      assert.deepStrictEqual(readdirSync(events), [basename(folder)])
       assert.include(readFileSync(trace, "utf8"), "rl.train 0")
     }))
 

@@ -23,6 +23,8 @@ import * as PromptText from "./PromptText.ts"
 export interface Language extends Pick<Tokenizer, "decode"> {
   /** Reads a response as a message; absent where the run's renderer is not known. */
   readonly parse?: Renderer["parse"]
+  /** Renders a prompt; absent where the run's renderer is not known. */
+  readonly render?: Renderer["generationPrompt"]
 }
 
 /** A call of a tool, and its answer where one was recorded. */

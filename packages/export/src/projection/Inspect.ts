@@ -1,7 +1,7 @@
 /** Logs of Inspect: one `.eval` for each evaluation and each iteration. */
 import { Statistics } from "@effect-rl/core/evaluation"
 import { Conversation, type Rollouts } from "@effect-rl/core/records"
-import type { OpenAi } from "@effect-rl/core/renderers"
+import { OpenAi } from "@effect-rl/core/renderers"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -39,26 +39,6 @@ const scoreOf = ({ reward, trajectory, turns }: Rollouts.Told) => ({
   }
 })
 
-/** What a sample and its summary have in common: a group is a sample, its members are epochs. */
-const common = (member: Rollouts.Told, model: string) => {
-  const { advantage, group, trajectory, turns } = member
-  const { key, tags } = group.record
-  const { end, start } = Period.member(group.record, trajectory)
-  return {
-    id: key,
-    epoch: member.member + 1,
-    uuid: `${key}#${member.member}`,
-    input: turns[0] === undefined ? "" : Conversation.shownText(turns[0]),
-    target: trajectory.task?.reference ?? "",
-    metadata: { tags, advantage: advantage ?? null, sampler_step: group.record.step },
-    scores: scoreOf(member),
-    model_usage: { [model]: usageOf(member) },
-    started_at: time(start),
-    completed_at: time(end),
-    total_time: (end - start) / 1000
-  }
-}
-
 /** A call with its arguments as values; as a text under its own name where they are no object. */
 const callOf = ({ function: { arguments: given, name }, id }: OpenAi.ToolCall) => ({
   id,
@@ -75,6 +55,35 @@ const messageOf = ({ reasoning_content: reasoning, tool_calls: calls, ...message
   ...(calls === undefined || calls === null ? {} : { tool_calls: calls.map(callOf) }),
   ...(message.role === "tool" ? { function: message.name } : {})
 })
+
+/** The first prompt: as a text where it is one message of the user, else as its messages. */
+const inputOf = ([first]: ReadonlyArray<Conversation.Turn>) => {
+  const [only, ...others] = first?.shown ?? []
+  if (first === undefined || only === undefined) return ""
+  return others.length === 0 && only.role === "user"
+    ? Conversation.shownText(first)
+    : OpenAi.fromMessages(first.shown).map((message) => ({ ...messageOf(message), source: "input" }))
+}
+
+/** What a sample and its summary have in common: a group is a sample, its members are epochs. */
+const common = (member: Rollouts.Told, model: string) => {
+  const { advantage, group, trajectory, turns } = member
+  const { key, tags } = group.record
+  const { end, start } = Period.member(group.record, trajectory)
+  return {
+    id: key,
+    epoch: member.member + 1,
+    uuid: `${key}#${member.member}`,
+    input: inputOf(turns),
+    target: trajectory.task?.reference ?? "",
+    metadata: { tags, advantage: advantage ?? null, sampler_step: group.record.step },
+    scores: scoreOf(member),
+    model_usage: { [model]: usageOf(member) },
+    started_at: time(start),
+    completed_at: time(end),
+    total_time: (end - start) / 1000
+  }
+}
 
 const sampleOf = ({ model }: Projection.Batch) => (member: Rollouts.Told) => {
   const messages = Conversation.toOpenAi(member.turns).map((message, index) => ({

@@ -144,7 +144,7 @@ const attach = Effect.fnUntraced(function*<R>(sink: Sink<R>, options: Patience |
  *
  * @example
  * const observed = RunDirectory.layer("runs/sums").pipe(
- *   Layer.provideMerge(Sink.layer(TensorBoard.make("runs/sums/tensorboard")))
+ *   Layer.provideMerge(Sink.layer(TensorBoard.make({ folder: "runs/tensorboard", run: "sums" })))
  * )
  */
 export const layer = <R>(

@@ -30,16 +30,23 @@ const eventsOf = (record: RunRecord.RunRecord): Uint8Array | undefined => {
   return scalars === undefined ? undefined : summary(scalars)
 }
 
+export interface Place {
+  /** The folder that TensorBoard is started on; many runs may share it. */
+  readonly folder: string
+  /** Name of the run, which has a folder of its own in it. */
+  readonly run: string
+}
+
 /**
- * Writes metrics, rewards and evaluations as scalars into a new event file of the folder, with the iteration as step. A resumed run
+ * Writes metrics, rewards and evaluations as scalars into a new event file of the run's folder, with the iteration as step. A resumed run
  * takes back the steps that it abandoned.
  *
  * @example
- * const sink = Sink.layer(TensorBoard.make("runs/sums/tensorboard"))
+ * const sink = Sink.layer(TensorBoard.make({ folder: "runs/tensorboard", run: "sums" }))
  *
  * @see tinker-cookbook `ml_log`
  */
-export const make = (folder: string): Sink<FileSink.Files> => ({
+export const make = ({ folder, run }: Place): Sink<FileSink.Files> => ({
   name: "tensorboard",
   open: Effect.fnUntraced(function*() {
     const path = yield* Path.Path
@@ -47,7 +54,7 @@ export const make = (folder: string): Sink<FileSink.Files> => ({
     const name = `events.out.tfevents.${String(Math.floor(now / 1000)).padStart(10, "0")}.effect-rl.${process.pid}.${
       now % 1000
     }`
-    const append = yield* FileSink.appender("tensorboard", path.join(folder, name))
+    const append = yield* FileSink.appender("tensorboard", path.join(folder, run, name))
     yield* append(fileVersion(now))
     return {
       write: (record) => {

@@ -99,7 +99,8 @@ const alert = (db: DatabaseSync, run: string, at: number, level: "warn" | "error
     .run(run, time(at), run, title, text, level, `${run}-${at}-${title}`)
 
 const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, member: Rollouts.Told) => {
-  const id = `${run}:${record.sequence}:${member.member}`
+  // Trackio shows the beginning of an id alone.
+  const id = `${record.sequence}.${member.member}:${run}`
   const messages = Conversation.toOpenAi(member.turns)
   const metadata = { group: record.key, member: member.member, reward: member.reward, tags: record.tags }
   db.prepare(

@@ -41,11 +41,11 @@ describe("TensorBoard", () => {
       const path = yield* Path.Path
       const folder = yield* Files.place("events")
       yield* Recorded.record
-      yield* Sink.write(TensorBoard.make(folder), yield* RunStore.RunStore)
-      const [name = "", ...others] = yield* fs.readDirectory(folder)
+      yield* Sink.write(TensorBoard.make({ folder, run: "sums" }), yield* RunStore.RunStore)
+      const [name = "", ...others] = yield* fs.readDirectory(path.join(folder, "sums"))
       assert.match(name, /^events\.out\.tfevents\.\d{10}\./)
       assert.deepStrictEqual(others, [])
-      const events = contents(yield* fs.readFile(path.join(folder, name)))
+      const events = contents(yield* fs.readFile(path.join(folder, "sums", name)))
       const [
         version = new Uint8Array(),
         start = new Uint8Array(),
@@ -60,5 +60,16 @@ describe("TensorBoard", () => {
       assert.strictEqual(scalar(first, "reward/mean"), 0.25)
       assert.isNaN(scalar(first, "optim/lr"))
       assert.strictEqual(later.length, 1)
+    }).pipe(Effect.provide([Files.layer, RunStore.RunStore.layerMemory])))
+
+  it.effect("keeps two runs of one folder apart", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* Files.place("events")
+      yield* Recorded.record
+      for (const run of ["first", "second"]) {
+        yield* Sink.write(TensorBoard.make({ folder, run }), yield* RunStore.RunStore)
+      }
+      assert.deepStrictEqual((yield* fs.readDirectory(folder)).toSorted(), ["first", "second"])
     }).pipe(Effect.provide([Files.layer, RunStore.RunStore.layerMemory])))
 })
