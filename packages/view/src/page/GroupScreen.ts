@@ -1,8 +1,10 @@
 /** The members of a group side by side. */
+import * as LogNames from "@effect-rl/core/story/LogNames"
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, dotted, empty, h, panel } from "./Dom.ts"
 import * as LogTexts from "./LogTexts.ts"
+import * as Messages from "./Messages.ts"
 import type { Route } from "./Route.ts"
 import { type Choice, choosable, type Data, link, type Screen, waiting } from "./Screen.ts"
 import * as Text from "./Text.ts"
@@ -47,7 +49,7 @@ const said = (view: Entry.GroupView, member: Entry.MemberView, route: Route, ind
       scale: TokenStrip.scaleOf(view),
       ...departure(view, member, route)
     })
-    : LogTexts.answer(last)
+    : Messages.answer(member)
 }
 
 const card = (data: Data, member: Entry.MemberView | null, index: number, advantage: number | null | undefined) => {
@@ -92,9 +94,17 @@ const suspicion = (story: Story.Story<null>, group: Entry.Group | undefined): Ch
 }
 
 /** The question is shown once, above the members. */
-const question = (view: Entry.GroupView) => {
-  const turn = view.members.find((member) => member !== null)?.turns[0]
-  return LogTexts.question(turn?.logs ?? {})
+const question = (view: Entry.GroupView): ReadonlyArray<Child> => {
+  const member = view.members.find((member) => member !== null)
+  const { [LogNames.reference]: reference } = member?.turns[0]?.logs ?? {}
+  const asked = Messages.question(member ?? undefined)
+  if (asked === "") return []
+  const answer = typeof reference === "string"
+    ? [h("dt", {}, "reference"), h("dd", {}, LogTexts.block(reference))]
+    : []
+  return [
+    panel("Problem", h("dl", { class: "logs" }, h("dt", {}, "question"), h("dd", {}, LogTexts.block(asked)), ...answer))
+  ]
 }
 
 const toggle = (route: Route): Child =>

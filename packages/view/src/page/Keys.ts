@@ -11,6 +11,7 @@ const keys: ReadonlyArray<readonly [keys: string, meaning: string]> = [
   ["k  ↑", "previous one"],
   ["n / p", "next / previous iteration, from wherever you are in one"],
   ["g / G", "next / previous group"],
+  ["[ / ]", "previous / next member, from wherever you are in one"],
   ["← →", "previous / next token under the microscope"],
   ["Enter", "open what is selected"],
   ["Escape", "back to the level above"],
@@ -74,6 +75,12 @@ const otherGroup = ({ route, story }: Data, by: number): Route.Route | undefined
   return group === undefined ? undefined : { ...route, at, group, turn: undefined, token: undefined }
 }
 
+const otherMember = ({ route, transcript }: Data, by: number): Route.Route | undefined => {
+  if (route.at !== "member" || transcript === undefined) return undefined
+  const member = beside(transcript.members.map((_, index) => index), route.member ?? 0, by)
+  return { ...route, member, turn: undefined, token: undefined }
+}
+
 const otherToken = ({ route, transcript }: Data, by: number): Route.Route | undefined => {
   const turns = transcript?.members[route.member ?? 0]?.turns ?? []
   const turn = route.turn ?? 0
@@ -113,6 +120,10 @@ const target = (key: string, screen: Screen, data: Data): Route.Route | undefine
       return otherGroup(data, 1)
     case "G":
       return otherGroup(data, -1)
+    case "]":
+      return otherMember(data, 1)
+    case "[":
+      return otherMember(data, -1)
     case "ArrowRight":
       return otherToken(data, 1)
     case "ArrowLeft":

@@ -5,6 +5,7 @@ import type * as Entry from "../story/Entry.ts"
 import { cell, type Child, copy, dotted, empty, h, numberCell, panel, table } from "./Dom.ts"
 import { tone } from "./GroupScreen.ts"
 import * as LogTexts from "./LogTexts.ts"
+import * as Messages from "./Messages.ts"
 import * as Replay from "./Replay.ts"
 import type { Route } from "./Route.ts"
 import { type Data, link, type Screen, waiting } from "./Screen.ts"
@@ -55,7 +56,12 @@ const turnFacts = (turn: Entry.TurnView): ReadonlyArray<Child> =>
     ...(turn.credit.masked === null ? [] : [`not trained on: ${turn.credit.masked}`])
   ])
 
-const turnPanel = ({ isLive, route, transcript }: Data, turn: Entry.TurnView, index: number): Child =>
+const turnPanel = (
+  { isLive, route, transcript }: Data,
+  member: Entry.MemberView,
+  turn: Entry.TurnView,
+  index: number
+): Child =>
   panel(
     `Turn ${index}`,
     branch(turn),
@@ -72,7 +78,7 @@ const turnPanel = ({ isLive, route, transcript }: Data, turn: Entry.TurnView, in
         }),
         TokenStrip.promptStrip(turn)
       ]
-      : [LogTexts.ofTurn(turn), metricTable(turn.metrics, `metrics of turn ${index}`)])
+      : [Messages.ofTurn(member, turn), metricTable(turn.metrics, `metrics of turn ${index}`)])
   )
 
 const summary = (
@@ -84,8 +90,9 @@ const summary = (
   const reward = transcript?.rewards[index]
   return h(
     "p",
-    { class: "summary" },
+    { class: "summary standing" },
     ...dotted([
+      h("strong", {}, Text.foreign(transcript?.key ?? "")),
       h("span", { class: tone(reward, 0.5) }, `reward ${Text.short(reward)}`),
       advantage === undefined
         ? "not trained on"
@@ -104,6 +111,24 @@ const forms = (route: Route, { messages }: Entry.MemberView): Child =>
     link({ ...route, tokens: true }, "exact tokens (t)", route.tokens === true),
     ...(route.tokens === true ? [TokenStrip.chooser(route), TokenStrip.legend(route.colour)] : []),
     copy(() => JSON.stringify({ messages }), "copy as OpenAI's messages")
+  )
+
+/** The turns in a few words each; pressing one leads to it. */
+const outline = (member: Entry.MemberView): Child =>
+  member.turns.length < 2 ? undefined : h(
+    "nav",
+    { class: "filters outline", "aria-label": "turns" },
+    ...member.turns.map((turn, index) =>
+      h(
+        "button",
+        {
+          type: "button",
+          onClick: () =>
+            document.querySelector(`section[aria-label="Turn ${index}"]`)?.scrollIntoView({ block: "start" })
+        },
+        `${turn.branch === null ? "" : "⑂ "}${index}: ${Text.foreign(Messages.gist(member, turn))}`
+      )
+    )
   )
 
 /** The graders' logs: the evidence for the reward. */
@@ -130,7 +155,8 @@ export const render = (data: Data): Screen => {
       : [
         summary(data, member, index, advantage),
         forms(route, member),
-        ...member.turns.map((turn, at) => turnPanel(data, turn, at)),
+        outline(member),
+        ...member.turns.map((turn, at) => turnPanel(data, member, turn, at)),
         evidence(member),
         TurnLanes.panelOf(transcript, [index]),
         Replay.draw({ turns: member.turns, milliseconds: transcript.milliseconds }, place)

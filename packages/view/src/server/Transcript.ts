@@ -91,13 +91,15 @@ const turnOf = (
   trajectory: Trajectory.Trajectory,
   advantage: number | null | undefined,
   trained: ReadonlyMap<number, TrainedTurns.TrainedTurn>,
-  readings: ReadonlyArray<Read | null>
+  readings: ReadonlyArray<Read | null>,
+  places: ReadonlyArray<Entry.TurnMessages>
 ) =>
 (transition: Trajectory.Transition, index: number): Entry.TurnView => {
   const { action, branch = null, metrics, observation, reward, times = null, trainable } = transition
   const prompt = Conversation.promptTokens(observation)
   const tokens = Array.from(action.tokens)
   return {
+    place: places[index] ?? { first: 0, response: 0 },
     prompt,
     tokens,
     promptPieces: context.texts(prompt),
@@ -113,6 +115,16 @@ const turnOf = (
     times,
     credit: creditOf(context, transition, advantage, trained.get(index))
   }
+}
+
+/** Each turn's messages follow those of the turn before. */
+const placesOf = (turns: ReadonlyArray<Conversation.Turn>): ReadonlyArray<Entry.TurnMessages> => {
+  let next = 0
+  return turns.map(({ shown }) => {
+    const first = next
+    next += shown.length + 1
+    return { first, response: first + shown.length }
+  })
 }
 
 const memberOf = Effect.fnUntraced(function*(
@@ -131,7 +143,7 @@ const memberOf = Effect.fnUntraced(function*(
     stopReason: Option.getOrNull(stopReason),
     logs: logsOf(logs),
     metrics: metricsOf(metrics),
-    turns: transitions.map(turnOf(context, trajectory, advantage, trained, readings)),
+    turns: transitions.map(turnOf(context, trajectory, advantage, trained, readings, placesOf(turns))),
     messages: Conversation.toOpenAi(turns)
   }
   return view

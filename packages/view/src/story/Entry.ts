@@ -91,7 +91,16 @@ export interface LossTerms {
   readonly clipped: ReadonlyArray<boolean>
 }
 
+/** The places of a turn in the messages of its member. */
+export interface TurnMessages {
+  /** The first message that was shown since the turn which it continues. */
+  readonly first: number
+  /** Its response, which follows the messages that were shown. */
+  readonly response: number
+}
+
 export interface TurnView {
+  readonly place: TurnMessages
   /** Token ids of the prompt; null stands for a position of an image. */
   readonly prompt: ReadonlyArray<number | null>
   readonly tokens: ReadonlyArray<number>

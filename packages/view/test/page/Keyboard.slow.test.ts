@@ -57,7 +57,7 @@ describe.skipIf(isMissing)("the page, by keyboard", () => {
         const { visit } = yield* Browser
         const member = at(url, { at: "member", run, iteration: 1, group: Recorded.first.rough, member: 1 })
         yield* visit(member, async (page) => {
-          await page.getByText("⑂").waitFor()
+          await page.locator("p.branch").waitFor()
           await page.keyboard.press("t")
           await page.getByText("Point at a token").first().waitFor()
           await page.keyboard.press("ArrowRight")
@@ -65,7 +65,7 @@ describe.skipIf(isMissing)("the page, by keyboard", () => {
           await page.getByText("position 1 of 4").waitFor()
           await page.keyboard.press("ArrowLeft")
           await page.getByText("position 0 of 4").waitFor()
-          for (const [key, member] of [["ArrowUp", 0], ["ArrowDown", 1], ["k", 0]] as const) {
+          for (const [key, member] of [["ArrowUp", 0], ["ArrowDown", 1], ["k", 0], ["]", 1], ["[", 0]] as const) {
             await page.keyboard.press(key)
             await page.getByRole("heading", { name: `Member ${member}` }).waitFor()
           }

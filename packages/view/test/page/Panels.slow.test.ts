@@ -202,7 +202,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
           await turn.getByText("thinking", { exact: true }).waitFor()
           await eventually(async () =>
             assert.deepStrictEqual(await turn.locator("dl.logs dt").allTextContents(), [
-              "question",
+              "user",
               "thinking",
               "answer",
               "call of a tool",
@@ -211,7 +211,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
           )
           await eventually(async () =>
             assert.deepStrictEqual((await turn.locator("dl.logs dd").allTextContents()).slice(1, 4), [
-              "2 and 3",
+              "7 characters2 and 3",
               "five",
               "add({})"
             ])

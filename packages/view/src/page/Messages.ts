@@ -1,0 +1,141 @@
+/** What was said in a turn: the messages that the policy was shown, and its response with each call and the call's result. */
+import * as LogNames from "@effect-rl/core/story/LogNames"
+import type * as Entry from "../story/Entry.ts"
+import { type Child, empty, h } from "./Dom.ts"
+import * as LogTexts from "./LogTexts.ts"
+import * as Text from "./Text.ts"
+
+type Message = Entry.MemberView["messages"][number]
+
+/** A named part of a conversation; a folded one shows its name and its length until it is opened. */
+interface Part {
+  readonly name: string
+  readonly text: string
+  readonly isFolded: boolean
+}
+
+const contentOf = ({ content }: Message): string =>
+  typeof content === "string"
+    ? content
+    : (content ?? []).map((part) => part.type === "text" ? part.text : "⟨image⟩").join("\n")
+
+const open = (name: string, text: string): Part => ({ name, text, isFolded: false })
+const folded = (name: string, text: string): Part => ({ name, text, isFolded: true })
+
+/** Results of tools are shown beside their calls. */
+const resultsOf = ({ messages }: Entry.MemberView): ReadonlyMap<string, string> =>
+  new Map(
+    messages.flatMap((message) =>
+      message.role === "tool" && message.tool_call_id !== undefined ? [[message.tool_call_id, contentOf(message)]] : []
+    )
+  )
+
+const hasTools = (text: string) => text.includes("<tools>") || text.includes("# Tools")
+
+const shownPart = (message: Message): ReadonlyArray<Part> => {
+  const text = contentOf(message)
+  switch (message.role) {
+    case "system":
+    case "developer":
+      return [folded(hasTools(text) ? `${message.role}, with tools` : message.role, text)]
+    case "tool":
+      return message.tool_call_id === undefined ? [open("result", text)] : []
+    default:
+      return [open(message.role, text)]
+  }
+}
+
+/** The response as the renderer reads it, part by part, or else as its message has it. */
+const responseParts = (turn: Entry.TurnView, message: Message): ReadonlyArray<Entry.SaidPart> => {
+  if (turn.said !== null) return turn.said
+  const [reasoning, text] = [message.reasoning_content ?? "", contentOf(message)]
+  const calls = message.tool_calls ?? []
+  return [
+    ...(reasoning === "" ? [] : [{ kind: "thinking", text: reasoning } as const]),
+    ...(text === "" && calls.length > 0 ? [] : [{ kind: "text", text } as const]),
+    ...calls.map(({ function: { arguments: given, name } }) => ({ kind: "call", text: `${name}(${given})` }) as const)
+  ]
+}
+
+const saidParts = (
+  turn: Entry.TurnView,
+  message: Message,
+  results: ReadonlyMap<string, string>
+): ReadonlyArray<Part> => {
+  const calls = message.tool_calls ?? []
+  let call = 0
+  return responseParts(turn, message).flatMap(({ kind, text }): ReadonlyArray<Part> => {
+    switch (kind) {
+      case "thinking":
+        return [folded("thinking", text)]
+      case "text":
+        return [open("answer", text)]
+      case "unread_call":
+        return [open("call that cannot be read", text)]
+      case "call": {
+        const result = results.get(calls[call++]?.id ?? "")
+        return [open("call of a tool", text), ...(result === undefined ? [] : [open("result", result)])]
+      }
+    }
+  })
+}
+
+/** The last part is what the turn came to: it is open. */
+const isNeeded = (part: Part, index: number, parts: ReadonlyArray<Part>): Part =>
+  parts.length === 1 || (part.name === "thinking" && index === parts.length - 1) ? { ...part, isFolded: false } : part
+
+const draw = ({ isFolded, name, text }: Part): ReadonlyArray<Child> => [
+  h("dt", {}, Text.foreign(name)),
+  h(
+    "dd",
+    { class: `said-${name.replace(/\W.*$/, "")}` },
+    isFolded
+      ? h("details", {}, h("summary", {}, Text.plural(text.length, "character")), LogTexts.block(text))
+      : LogTexts.block(text)
+  )
+]
+
+/** What else the environment logged of the turn. */
+const others = ({ logs }: Entry.TurnView): ReadonlyArray<Part> =>
+  Object.entries(logs).flatMap(([name, value]) =>
+    LogNames.isSaid(name) || value === null ? [] : [open(name, String(value))]
+  )
+
+/** The conversation of a turn. */
+export const ofTurn = (member: Entry.MemberView, turn: Entry.TurnView): Child => {
+  const { place: { first, response } } = turn
+  const said = member.messages[response]
+  const parts = said === undefined ? [] : saidParts(turn, said, resultsOf(member)).map(isNeeded)
+  const all = [...member.messages.slice(first, response).flatMap(shownPart), ...parts, ...others(turn)]
+  return all.length === 0
+    ? empty("The environment logged no texts for this turn.")
+    : h("dl", { class: "logs" }, ...all.flatMap(draw))
+}
+
+/** What a member was asked: the messages of its first turn that its user wrote. */
+export const question = (member: Entry.MemberView | undefined): string => {
+  const [turn] = member?.turns ?? []
+  if (member === undefined || turn === undefined) return ""
+  const asked = member.messages.slice(turn.place.first, turn.place.response).filter(({ role }) => role === "user")
+  return asked.map(contentOf).join("\n\n")
+}
+
+/** The last response of a member, with its calls. */
+export const answer = (member: Entry.MemberView): Child => {
+  const turn = member.turns.at(-1)
+  const said = turn === undefined ? undefined : member.messages[turn.place.response]
+  if (turn === undefined || said === undefined) return empty("This member took no turn.")
+  const parts = responseParts(turn, said).filter(({ kind }) => kind !== "thinking")
+  return LogTexts.block(parts.map(({ text }) => text).join("\n"))
+}
+
+const shortest = 40
+
+/** A turn in a few words, for an outline. */
+export const gist = (member: Entry.MemberView, turn: Entry.TurnView): string => {
+  const said = member.messages[turn.place.response]
+  const parts = said === undefined ? [] : responseParts(turn, said)
+  const told = (parts.find(({ kind }) => kind === "call") ?? parts.findLast(({ kind }) => kind === "text"))?.text ?? ""
+  const line = told.trim().replace(/\s+/g, " ")
+  return line.length > shortest ? `${line.slice(0, shortest)} …` : line
+}
