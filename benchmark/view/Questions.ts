@@ -115,7 +115,7 @@ export const questions: ReadonlyArray<Question> = [
     text: "Which attempts of the last iteration earned least?",
     effectRl: {
       steps: [lastPoint, { click: "button.bar >> nth=0" }],
-      answer: "table[aria-label=groups] svg.dots >> nth=0"
+      answer: "table[aria-label=groups] svg.rewards >> nth=0"
     },
     inspect: {
       steps: [lastLog, { click: "text=\"Score\" >> nth=-1" }],

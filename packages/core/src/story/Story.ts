@@ -340,6 +340,12 @@ export const updateGroups = <Gap extends null>(
     iteration(story, batch ?? index).groups.find((group) => group.key === key) ?? []
   )
 
+/** The groups of an iteration: those that its update lists, whose mean reward it reports, or those of its batch before there is an update. */
+export const groupsOf = <Gap extends null>(story: Story<Gap>, index: number): ReadonlyArray<Recorded.Group<Gap>> => {
+  const { credited, groups } = iteration(story, index)
+  return credited === undefined ? groups : updateGroups(story, index)
+}
+
 /** Iterations that are done. */
 export const done = <Gap>(story: Story<Gap>): number => {
   let count = 0

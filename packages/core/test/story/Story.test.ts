@@ -1,7 +1,10 @@
-import { type RunRecord, RunStore } from "@effect-rl/core"
-import { Story, StoryReader } from "@effect-rl/core/records"
+import { RunRecord, RunStore } from "@effect-rl/core"
+import { Recorded, Story, StoryReader } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { gunzipSync } from "node:zlib"
 
 const spent = { prefilled: 1, sampled: 2, trained: 3 }
 
@@ -59,6 +62,30 @@ const told = (entries: ReadonlyArray<RunRecord.Entry>) =>
     yield* Effect.forEach(entries, (entry) => run.append(entry))
     return yield* StoryReader.read(run)
   }).pipe(Effect.provide(RunStore.RunStore.layerMemory))
+
+/** The story of a recorded run of `fixtures/verdicts`. */
+const planted = (name: string) => {
+  const file = join(import.meta.dirname, "..", "fixtures", "verdicts", `${name}.jsonl.gz`)
+  const [, ...lines] = gunzipSync(readFileSync(file)).toString().split("\n")
+  const decode = Schema.decodeUnknownSync(RunRecord.codec)
+  return Story.fromRecords(lines.map((line) => Recorded.make(decode(JSON.parse(line)))))
+}
+
+describe("Story.groupsOf", () => {
+  it.each(["good-0", "good-async", "held-good-async"])("lists the groups whose mean reward %s reports", (name) => {
+    const story = planted(name)
+    for (const { index, updated } of Story.iterations(story)) {
+      const rewards = Story.groupsOf(story, index).flatMap((group) => group.rewards)
+      if (updated !== undefined) {
+        assert.closeTo(
+          rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length,
+          updated.reward?.mean ?? NaN,
+          1e-9
+        )
+      }
+    }
+  })
+})
 
 describe("Story", () => {
   it.effect("leaves out the records that a resume abandoned", () =>

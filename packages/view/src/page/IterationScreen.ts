@@ -1,14 +1,14 @@
-/** The groups of one iteration or evaluation, with a dot for each member by its reward. */
+/** The groups of one iteration or evaluation, with the rewards of their members on one axis. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import * as Story from "@effect-rl/core/story/Story"
 import { verdict } from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
 import { cell, type Child, columns, empty, h, numberCell, panel, table } from "./Dom.ts"
-import * as DotStrip from "./DotStrip.ts"
 import * as GroupFilter from "./GroupFilter.ts"
 import { allMetrics } from "./Health.ts"
 import * as RegradePanel from "./RegradePanel.ts"
 import * as RewardHistogram from "./RewardHistogram.ts"
+import * as RewardStrip from "./RewardStrip.ts"
 import type { Route } from "./Route.ts"
 import { type Choice, choosable, type Data, link, type Screen, waiting } from "./Screen.ts"
 import { names } from "./SignalChart.ts"
@@ -21,14 +21,14 @@ const choiceOf = (route: Route, { sequence }: Entry.Group): Choice => ({
 
 const mean = (rewards: ReadonlyArray<number | null>) => Statistics.mean(rewards.filter((reward) => reward !== null))
 
-const row = (group: Entry.Group, extent: DotStrip.Extent, story: Story.Story<null>, route: Route) => {
+const row = (group: Entry.Group, extent: RewardStrip.Extent, story: Story.Story<null>, route: Route) => {
   const choice = choiceOf(route, group)
   return choosable(
     "tr",
     choice,
     group.sequence === route.group,
     cell(link(choice.open, Text.foreign(group.key))),
-    cell(DotStrip.draw(group, extent)),
+    cell(RewardStrip.draw(group, extent)),
     numberCell(Text.fixed(mean(group.rewards))),
     cell(h("span", { class: `key key-${verdict(group)}` }, names[verdict(group)])),
     cell(GroupFilter.training(story, group)),
@@ -39,9 +39,9 @@ const row = (group: Entry.Group, extent: DotStrip.Extent, story: Story.Story<nul
   )
 }
 
-const headings = ([low, high]: DotStrip.Extent) => [
+const headings = ([low, high]: RewardStrip.Extent) => [
   "group",
-  `a dot per member, by reward from ${Text.short(low)} to ${Text.short(high)}`,
+  `members by reward, from ${Text.short(low)} to ${Text.short(high)}`,
   "mean",
   "signal",
   "training",
@@ -60,7 +60,7 @@ const groupPanel = (
   story: Story.Story<null>,
   route: Route
 ): Child => {
-  const extent = DotStrip.extent(groups)
+  const extent = RewardStrip.extent(groups)
   const selected = Math.max(0, shown.findIndex(({ sequence }) => sequence === route.group))
   const from = Math.max(0, Math.min(selected - around, shown.length - 2 * around))
   const part = shown.slice(from, from + 2 * around)
@@ -97,14 +97,19 @@ const placeOf = (story: Story.Story<null>, { evaluator, iteration = 0 }: Route) 
       summary: scoreText(found)
     }
   }
-  const { groups, updated } = Story.iteration(story, iteration)
+  const { updated } = Story.iteration(story, iteration)
   const reward = updated?.reward
   const summary = updated === undefined
     ? "not done yet"
     : `reward ${Text.fixed(reward?.mean)} ± ${Text.fixed(reward?.standardError)}, ${
       Text.plural(updated.updates.length, "update")
     }`
-  return { groups, metrics: updated?.metrics, title: `Iteration ${iteration + 1}`, summary }
+  return {
+    groups: Story.groupsOf(story, iteration),
+    metrics: updated?.metrics,
+    title: `Iteration ${iteration + 1}`,
+    summary
+  }
 }
 
 /** Iterations before and after, as the arrow keys walk them. */

@@ -67,9 +67,9 @@ const otherIteration = ({ route, story }: Data, by: number): Route.Route | undef
 
 const otherGroup = ({ route, story }: Data, by: number): Route.Route | undefined => {
   if (story === undefined || route.iteration === undefined) return undefined
-  const { groups } = route.evaluator === undefined
-    ? Story.iteration(story, route.iteration)
-    : Story.evaluation(story, route.evaluator, route.iteration)
+  const groups = route.evaluator === undefined
+    ? Story.groupsOf(story, route.iteration)
+    : Story.evaluation(story, route.evaluator, route.iteration).groups
   const group = beside(groups.map(({ sequence }) => sequence), route.group, by)
   const at = route.at === "member" || route.at === "group" ? route.at : "iteration"
   return group === undefined ? undefined : { ...route, at, group, turn: undefined, token: undefined }

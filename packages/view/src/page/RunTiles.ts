@@ -42,21 +42,25 @@ const amount = (tokens: number | undefined, dollars: number | undefined) =>
 
 const costTile = (story: Story.Story<null>) => {
   const { dollars, tokens: { expected, limit, spent } } = Spending.make(story)
+  const caps = [
+    ...(limit === undefined ? [] : [`cap ${Text.count(limit)}`]),
+    ...(dollars.limit === undefined ? [] : [`cap ${Text.dollars(dollars.limit)}`])
+  ]
   const forecast = story.end !== undefined || expected === undefined
     ? ""
     : `about ${amount(expected, dollars.expected)} in all`
-  const cap = limit === undefined ? "no cap" : `cap ${Text.count(limit)}`
+  const cap = caps.length === 0 ? "no cap" : caps.join(", ")
   return tile("tokens", amount(spent, dollars.spent), forecast === "" ? cap : `${forecast}, ${cap}`)
 }
 
-const progressTile = (story: Story.Story<null>) => {
+const progressTile = ({ isWritten }: Data, story: Story.Story<null>) => {
   const { iterations = null } = story.opened ?? {}
   const done = Story.done(story)
   const { remaining } = Spending.make(story)
   return tile(
     "iterations",
     iterations === null ? String(done) : `${done} / ${iterations}`,
-    remaining === undefined
+    remaining === undefined || !isWritten
       ? story.saved === undefined ? "nothing saved yet" : `last checkpoint: ${Text.foreign(story.saved.name)}`
       : `about ${Text.duration(remaining)} to go`
   )
@@ -82,7 +86,7 @@ export const draw = (data: Data, story: Story.Story<null>) => {
       Text.foreign(Status.of(story, now, isWritten)),
       story.last === undefined ? "" : `last record ${Text.dateTime(story.last.at)}`
     ),
-    progressTile(story),
+    progressTile(data, story),
     rewardTile(story),
     heldOutTile(story),
     costTile(story),

@@ -57,7 +57,9 @@ interface Axis {
 
 const linearAxis = (low: number, high: number): Axis => {
   const step = niceStep(high > low ? high - low : Math.abs(low) || 1)
-  const [bottom, top] = [Math.floor(low / step) * step, Math.ceil(high / step) * step]
+  // Values a little beyond a label do not widen the axis by a whole step.
+  const fine = step / 5
+  const [bottom, top] = [Math.floor(low / fine) * fine, Math.ceil(high / fine) * fine]
   const widened = top > bottom ? top : bottom + step
   return { low: bottom, high: widened, names: multiples(bottom, widened, step) }
 }

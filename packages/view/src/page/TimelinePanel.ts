@@ -88,20 +88,36 @@ const flowLane = ({ counts, meaning, name, shade }: Flow, at: number) => {
   )
 }
 
-const draw = (timeline: Timeline.Timeline, route: Route.Route): Child => {
+/** Times since the beginning of the run, below the lanes. */
+const axis = ({ from, to }: Timeline.Timeline, began: number, y: number) =>
+  [0, 0.25, 0.5, 0.75, 1].map((share) =>
+    svg(
+      "text",
+      {
+        class: "when",
+        x: size.left + share * (size.width - size.left),
+        y,
+        "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle"
+      },
+      Text.duration(from + share * (to - from) - began)
+    )
+  )
+
+const draw = (timeline: Timeline.Timeline, whole: Timeline.Timeline, route: Route.Route): Child => {
   const x = scale(timeline)
   const lanes = laneNames.filter((lane) => timeline.lanes[lane].length > 0)
   const flows = flowsOf(timeline)
-  const height = (lanes.length + flows.length) * size.lane
+  const bottom = (lanes.length + flows.length) * size.lane
   return h(
     "figure",
     {},
     picture(
       `When the run sampled, trained and evaluated, over ${Text.duration(timeline.to - timeline.from)}`,
       size.width,
-      height,
+      bottom + size.lane,
       { class: "timeline" },
       ...flows.map(flowLane),
+      ...axis(timeline, whole.from, bottom + size.lane - 8),
       ...lanes.flatMap((lane, index) => {
         const at = flows.length + index
         return [label(lane, at), ...timeline.lanes[lane].map(span(lane, at, x, route))]
@@ -110,8 +126,8 @@ const draw = (timeline: Timeline.Timeline, route: Route.Route): Child => {
     h(
       "figcaption",
       {},
-      ...lanes.map((lane) => h("span", { class: `key key-${lane}` }, `${lane} ${Text.percent(timeline.shares[lane])}`)),
-      h("span", {}, `${Text.duration(timeline.to - timeline.from)} shown`)
+      ...lanes.map((lane) => h("span", { class: `key key-${lane}` }, `${lane} ${Text.percent(whole.shares[lane])}`)),
+      h("span", {}, `of ${Text.duration(whole.to - whole.from)} in all`)
     )
   )
 }
@@ -138,7 +154,21 @@ const evaluationsOf = (
   )
 }
 
-/** The time of the newest iterations, or of those around the selected one. */
+/** Timelines of whole runs, made again only where a record has arrived: drawing repeats more often. */
+const wholes = new WeakMap<
+  Story.Story<null>,
+  { readonly records: number; readonly timeline: Timeline.Timeline | undefined }
+>()
+
+const wholeOf = (story: Story.Story<null>, all: ReadonlyArray<Story.Iteration<null>>) => {
+  const before = wholes.get(story)
+  if (before?.records === story.records.length) return before.timeline
+  const timeline = Timeline.make(all, Story.evaluations(story), story.pauses)
+  wholes.set(story, { records: story.records.length, timeline })
+  return timeline
+}
+
+/** Lanes of the newest iterations, or of those around the selected one; shares and the bottleneck are those of the whole run. */
 export const panelOf = (story: Story.Story<null>, route: Route.Route): Child => {
   const all = Story.iterations(story)
   const selected = all.findIndex(({ index }) => index === route.iteration)
@@ -147,11 +177,12 @@ export const panelOf = (story: Story.Story<null>, route: Route.Route): Child => 
   const part = all.slice(begin, end)
   const [first, last] = [part[0]?.index ?? 0, part.at(-1)?.index ?? 0]
   const timeline = Timeline.make(part, evaluationsOf(story, all, begin, end), story.pauses)
-  if (timeline === undefined) return panel("Time", empty("No iteration is done yet."))
+  const whole = part.length === all.length ? timeline : wholeOf(story, all)
+  if (timeline === undefined || whole === undefined) return panel("Time", empty("No iteration is done yet."))
   return panel(
-    part.length === all.length ? "Time" : `Time, iterations ${first} to ${last}`,
-    draw(timeline, route),
-    h("p", { class: "verdict" }, Timeline.bottleneck(timeline)),
-    h("p", { class: "facts" }, waitingText(timeline))
+    part.length === all.length ? "Time" : `Time, iterations ${first + 1} to ${last + 1}`,
+    draw(timeline, whole, route),
+    h("p", { class: "verdict" }, Timeline.bottleneck(whole)),
+    h("p", { class: "facts" }, waitingText(whole))
   )
 }

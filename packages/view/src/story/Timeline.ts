@@ -30,7 +30,7 @@ export interface Timeline {
   readonly inFlight: ReadonlyArray<number>
   /** Undefined where the run did not time the turns of its members. */
   readonly waiting: Readonly<Record<Wait, Waiting>> | undefined
-  /** Share of the time that each lane takes; the rest is between them. */
+  /** Share of the time that each lane takes; where several are under way at once, each has an equal part. The rest is between them. */
   readonly shares: Readonly<Record<LaneName, number>>
   /** Share of the sampling time in which only the last fifth of an iteration's groups was still missing. */
   readonly tail: number
@@ -38,10 +38,12 @@ export interface Timeline {
 
 const lastOf = (groups: ReadonlyArray<Entry.Group>) => groups.reduce((last, { at }) => Math.max(last, at), 0)
 
-const samplingOf = ({ groups, index, sampling }: Story.Iteration<null>): ReadonlyArray<Span> =>
-  sampling === undefined || groups.length === 0
-    ? []
-    : [{ from: sampling.at, to: lastOf(groups), iteration: index }]
+/** From when the first of an iteration's groups began: asynchronous training records that it samples over and over. */
+const samplingOf = ({ groups, index, sampling }: Story.Iteration<null>): ReadonlyArray<Span> => {
+  if (sampling === undefined || groups.length === 0) return []
+  const from = groups.reduce((first, { at, milliseconds }) => Math.min(first, at - milliseconds), sampling.at)
+  return [{ from, to: lastOf(groups), iteration: index }]
+}
 
 const trainingOf = ({ credited, index, updated }: Story.Iteration<null>): ReadonlyArray<Span> =>
   updated === undefined ? [] : [{
@@ -62,7 +64,25 @@ const tailOf = ({ groups }: Story.Iteration<null>) => {
   return (ends.at(-1) ?? 0) - (ends[Math.ceil(ends.length * 0.8) - 1] ?? 0)
 }
 
-const length = (spans: ReadonlyArray<Span>) => spans.reduce((sum, { from, to }) => sum + Math.max(0, to - from), 0)
+type Lanes = Timeline["lanes"]
+
+/** Milliseconds of each lane, each counted once however many of its spans overlap, and shared where lanes do. */
+const times = (lanes: Lanes): Timeline["shares"] => {
+  const names = ["sampling", "training", "evaluation"] as const
+  const edges = names.flatMap((lane) =>
+    lanes[lane].flatMap(({ from, to }) => to > from ? [{ at: from, lane, by: 1 }, { at: to, lane, by: -1 }] : [])
+  ).toSorted((left, right) => left.at - right.at)
+  const open = { sampling: 0, training: 0, evaluation: 0 }
+  const sums = { sampling: 0, training: 0, evaluation: 0 }
+  let before = edges[0]?.at ?? 0
+  for (const { at, by, lane } of edges) {
+    const active = names.filter((name) => open[name] > 0)
+    for (const name of active) sums[name] += (at - before) / active.length
+    open[lane] += by
+    before = at
+  }
+  return sums
+}
 
 const stretches = 160
 
@@ -166,7 +186,7 @@ export const make = (
   const to = spans.reduce((last, span) => Math.max(last, span.to), -Infinity)
   if (!(to > from)) return undefined
   const groups = [...iterations, ...evaluations].flatMap(({ groups }) => groups)
-  const sampling = length(lanes.sampling)
+  const { evaluation, sampling, training } = times(lanes)
   return {
     from,
     to,
@@ -175,10 +195,10 @@ export const make = (
     waiting: waitingOf(groups, from, to),
     shares: {
       sampling: sampling / (to - from),
-      training: length(lanes.training) / (to - from),
-      evaluation: length(lanes.evaluation) / (to - from)
+      training: training / (to - from),
+      evaluation: evaluation / (to - from)
     },
-    tail: sampling === 0 ? 0 : iterations.reduce((sum, iteration) => sum + tailOf(iteration), 0) / sampling
+    tail: sampling === 0 ? 0 : Math.min(1, iterations.reduce((sum, iteration) => sum + tailOf(iteration), 0) / sampling)
   }
 }
 

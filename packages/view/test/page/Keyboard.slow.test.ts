@@ -17,7 +17,20 @@ describe.skipIf(isMissing)("the page, by keyboard", () => {
           await page.keyboard.press("j")
           await page.keyboard.press("Enter")
           await page.getByRole("heading", { name: "Iteration 2" }).waitFor()
-          await eventually(async () => assert.strictEqual(await page.locator("svg.dots circle").count(), 6))
+          await eventually(async () => assert.strictEqual(await page.locator("svg.rewards rect").count(), 5))
+          const bars = await page.evaluate<ReadonlyArray<readonly [reward: number, x: number]>>(
+            "[...document.querySelectorAll('svg.rewards rect')].map((bar) => " +
+              "[Number(/^reward (\\S+):/.exec(bar.textContent)[1]), Number(bar.getAttribute('x'))])"
+          )
+          const [zero, one] = [0, 1].map((reward) => bars.find((bar) => bar[0] === reward)?.[1] ?? NaN)
+          for (const [reward, x] of bars) {
+            assert.closeTo(
+              x,
+              (zero ?? NaN) + reward * ((one ?? NaN) - (zero ?? NaN)),
+              1e-6,
+              `the place of reward ${reward}`
+            )
+          }
 
           await page.keyboard.press("j")
           await page.keyboard.press("Enter")

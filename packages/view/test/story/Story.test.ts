@@ -34,6 +34,35 @@ describe("Timeline", () => {
     }))
 })
 
+describe("Timeline of an asynchronous run", () => {
+  it.effect("takes no more than all of the time, where stages overlap and sampling is recorded again and again", () =>
+    Effect.gen(function*() {
+      const { opened, simple, updated } = Recorded
+      const sampling: RunRecord.Entry = { _tag: "Sampling", iteration: 0, step: 0, groups: 1 }
+      const evaluating: RunRecord.Entry = { _tag: "Evaluating", iteration: 0, step: 0, evaluator: "held_out" }
+      const evaluated: RunRecord.Entry = {
+        _tag: "Evaluated",
+        iteration: 0,
+        step: 0,
+        evaluator: "held_out",
+        metrics: {},
+        seconds: 1,
+        spent: { prefilled: 0, sampled: 0, trained: 0 }
+      }
+      const entries = [opened(-1), evaluating, simple(0, "a"), sampling, evaluated, updated(0, 0.5)]
+      const { records } = yield* told(entries)
+      // The group was begun at 0, the evaluation lasts as long as the run, and the newest record of sampling comes late.
+      const at = [0, 0, 600, 900, 1000, 1000]
+      const story = Story.fromRecords(records.map((record, index) => ({
+        ...record,
+        at: at[index] ?? 0,
+        ...(record._tag === "GroupRolledOut" ? { milliseconds: 600 } : {})
+      })))
+      const timeline = Timeline.make(Story.iterations(story), Story.evaluations(story))
+      assert.deepStrictEqual(timeline?.shares, { sampling: 0.3, training: 0, evaluation: 0.7 })
+    }))
+})
+
 describe("Status", () => {
   it.effect("gives the run's activity, and how long it has been silent", () =>
     Effect.gen(function*() {
