@@ -85,14 +85,24 @@ const listed = (failures: Summary["failures"]) =>
   Object.entries(failures).map(([reason, number]) => `${number} ${Untrusted.show(reason)}`).join(", ")
 
 /** The latest mean rewards, the newest as a number too. */
-const rewardLine = ({ rewards }: RunHistory.RunHistory): ReadonlyArray<string> => {
+const rewardLine = ({ rewards, story }: RunHistory.RunHistory): ReadonlyArray<string> => {
   const latest = rewards.at(-1)
-  if (latest === undefined) return []
+  if (latest === undefined) return lossLine(story)
   const curve = Sparkline.of(rewards.slice(-shownRewards).map(({ reward }) => reward))
   return [`reward      ${curve} ${Quantity.fixed(latest.reward, 3)}`]
 }
 
 const shownRewards = 60
+
+/** The loss or the margin of a program without rewards, in its first iteration and its newest one. */
+const lossLine = (story: Story.Story): ReadonlyArray<string> => {
+  const measure = Diagnosis.training(story)
+  if (measure === undefined) return []
+  const values = measure.points.map(({ value }) => value)
+  const [first = NaN, last = NaN] = [values[0], values.at(-1)]
+  const curve = Sparkline.of(values.slice(-shownRewards))
+  return [`${measure.name.padEnd(12)}${curve} ${Quantity.fixed(first, 3)} → ${Quantity.fixed(last, 3)}`]
+}
 
 /** Signs of health that stay outside of their range, with advice. */
 const concerns = ({ concerns }: Diagnosis.Diagnosis): ReadonlyArray<string> =>

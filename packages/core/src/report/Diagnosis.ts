@@ -14,6 +14,8 @@ import * as Measure from "./diagnosis/Measure.ts"
 import * as SignHistory from "./diagnosis/SignHistory.ts"
 
 export type { Doubt } from "./diagnosis/Doubts.ts"
+export type { Measure } from "./diagnosis/Measure.ts"
+export { training } from "./diagnosis/Measure.ts"
 export type { SignHistory } from "./diagnosis/SignHistory.ts"
 
 /**
@@ -193,6 +195,9 @@ const advices: Readonly<Record<Kind, string | undefined>> = {
   untold: undefined
 }
 
+/** For a program without groups. */
+const longer = "Train for longer, or raise the learning rate"
+
 /** The kind's own part of the sentence; what was measured follows. */
 const headOf = (kind: Kind, { done, doubts, story }: Evidence): string => {
   const { end } = story
@@ -265,7 +270,7 @@ export const of = (story: AnyStory, known: Known): Diagnosis => {
     kind,
     level: levels[kind],
     sentence: sentenceOf(kind, evidence),
-    advice: advices[kind],
+    advice: kind === "unchanged" && evidence.trained?.name !== "reward" ? longer : advices[kind],
     numbers: main === undefined ? undefined : {
       measure: main.name,
       before: DiagnosisText.value(before, main.unit),

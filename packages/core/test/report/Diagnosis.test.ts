@@ -86,6 +86,11 @@ describe("Diagnosis.of", () => {
     ]])
   })
 
+  it("advises a program without rewards about what it has", () => {
+    assert.strictEqual(named("dpo-flat").diagnosis.advice, "Train for longer, or raise the learning rate")
+    assert.include(named("flat-0").diagnosis.advice ?? "", "informative groups")
+  })
+
   it("has too little to tell of a run that has just begun", () => {
     const { records } = named("good-0").story
     const diagnosis = Diagnosis.of(Story.fromRecords(records.slice(0, 20)), { isWritten: true })

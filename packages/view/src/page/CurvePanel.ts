@@ -1,4 +1,5 @@
 /** The reward of each iteration, or one of its metrics. */
+import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Signs from "@effect-rl/core/rl/metrics/Health"
 import type { Story } from "@effect-rl/core/story/Story"
 import { type Child, h, panel } from "./Dom.ts"
@@ -23,19 +24,27 @@ const chooser = (story: Story<null>, route: Route): Child => {
           go({ ...route, metric: chosen === "" ? undefined : chosen })
         }
       },
-      h("option", { value: "", selected: route.metric === undefined }, "reward"),
+      ...(stead(story) === undefined
+        ? [h("option", { value: "", selected: route.metric === undefined }, "reward")]
+        : []),
       ...names.map((name) => h("option", { value: name, selected: name === route.metric }, Text.foreign(name)))
     )
   )
 }
 
+/** The metric that stands for a reward in a program without rewards: its loss or its margin. */
+const stead = (story: Story<null>): string | undefined => {
+  const measure = Diagnosis.training(story)
+  return measure === undefined || measure.name === "reward" ? undefined : measure.name
+}
+
 export const panelOf = (story: Story<null>, route: Route): Child => {
-  const { metric } = route
+  const metric = route.metric ?? stead(story)
   const meaning = metric === undefined ? undefined : Signs.meaning(metric)
   return panel(
     metric === undefined ? "Reward" : Text.foreign(metric),
     metric === undefined ? RewardChart.draw(story, route) : MetricChart.draw(story, route, metric),
     meaning === undefined ? undefined : h("p", { class: "facts" }, `${Text.foreign(meaning)}.`),
-    PlotControls.draw(route, chooser(story, route))
+    PlotControls.draw(route, chooser(story, { ...route, metric }))
   )
 }

@@ -1,4 +1,5 @@
 /** One run: its learning curve, health, cost and present activity. */
+import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 import * as AuditPanel from "./AuditPanel.ts"
 import * as CostPanel from "./CostPanel.ts"
@@ -40,6 +41,20 @@ const row = ({ groups, index, tally, updated }: Story.Iteration<null>, route: Ro
   )
 }
 
+/** A row of a program without groups. */
+const plainRow = (name: string, { index, updated }: Story.Iteration<null>, route: Route) => {
+  const choice = choiceOf(route, index)
+  return choosable(
+    "tr",
+    choice,
+    index === route.iteration,
+    numberCell(link(choice.open, String(index + 1))),
+    numberCell(Text.short(updated?.metrics[name])),
+    numberCell(Text.count(updated?.metrics["tokens/trained"])),
+    numberCell(updated === undefined ? "–" : String(updated.updates.length))
+  )
+}
+
 const headings = [
   "iteration",
   "reward",
@@ -52,10 +67,19 @@ const headings = [
   "updates"
 ]
 
+/** Whether a program samples groups: until its first iteration is done, each may. */
+const isGrouped = (story: Story.Story<null>) => (Diagnosis.training(story)?.name ?? "reward") === "reward"
+
 /** Rows before and after the selected one that are shown. */
 const around = 10
 
-const iterationTable = (all: ReadonlyArray<Story.Iteration<null>>, selected: number, route: Route): Child => {
+const iterationTable = (
+  story: Story.Story<null>,
+  all: ReadonlyArray<Story.Iteration<null>>,
+  selected: number,
+  route: Route
+): Child => {
+  const name = Diagnosis.training(story)?.name ?? ""
   const middle = selected < 0 ? all.length - 1 : selected
   const from = Math.max(0, Math.min(middle - around, all.length - 2 * around))
   const shown = all.slice(from, from + 2 * around)
@@ -63,7 +87,13 @@ const iterationTable = (all: ReadonlyArray<Story.Iteration<null>>, selected: num
     shown.length === all.length ? "Iterations" : `Iterations, ${shown.length} of ${all.length}`,
     all.length === 0
       ? empty("Sampling has not begun.")
-      : table(headings, shown.map((iteration) => row(iteration, route)), "iterations")
+      : isGrouped(story)
+      ? table(headings, shown.map((iteration) => row(iteration, route)), "iterations")
+      : table(
+        ["iteration", name, "tokens trained", "updates"],
+        shown.map((iteration) => plainRow(name, iteration, route)),
+        "iterations"
+      )
   )
 }
 
@@ -108,17 +138,17 @@ export const render = (data: Data): Screen => {
   if (story === undefined) return waiting(title, "Reading the records …")
   const all = Story.iterations(story)
   const selected = all.findIndex(({ index }) => index === route.iteration)
+  const [curve, time] = [CurvePanel.panelOf(story, route), TimelinePanel.panelOf(story, route)]
+  const events = Events.noticePanel(story)
   return {
     title,
     body: [
       Verdict.draw(data, story),
       RunTiles.draw(data, story),
-      columns(
-        CurvePanel.panelOf(story, route),
-        panel("Signal of groups", SignalChart.draw(story, route))
-      ),
-      columns(TimelinePanel.panelOf(story, route), Events.noticePanel(story)),
-      iterationTable(all, selected, route),
+      ...(isGrouped(story)
+        ? [columns(curve, panel("Signal of groups", SignalChart.draw(story, route))), columns(time, events)]
+        : [columns(curve, time), events]),
+      iterationTable(story, all, selected, route),
       evaluationTable(story, route),
       Health.panelOf(story, Verdict.of(data, story), route),
       columns(CostPanel.panelOf(story), Events.failurePanel(story, route)),

@@ -1,5 +1,5 @@
 /** The run at a glance: activity, progress, reward, cost. */
-import type * as Diagnosis from "@effect-rl/core/report/Diagnosis"
+import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 import * as Spending from "../story/Spending.ts"
 import * as Status from "../story/Status.ts"
@@ -11,20 +11,28 @@ import * as Verdict from "./Verdict.ts"
 const tile = (label: string, value: string, more = "") =>
   h("div", { class: "tile" }, h("dt", {}, label), h("dd", {}, value), h("dd", { class: "more" }, more))
 
+/** The newest reward or, in a program without rewards, its loss or its margin. */
 const rewardTile = (story: Story.Story<null>) => {
+  const measure = Diagnosis.training(story)
+  if (measure !== undefined && measure.name !== "reward") {
+    const [first, last] = [measure.points[0], measure.points.at(-1)]
+    return tile(`last ${measure.name}`, Text.short(last?.value), `${Text.short(first.value)} in iteration 1`)
+  }
   const reward = Story.lastUpdated(story)?.reward
   const error = reward?.standardError
   return tile("last reward", Text.fixed(reward?.mean), error === undefined ? "" : `± ${Text.fixed(error)}`)
 }
 
-const heldOutTile = (story: Story.Story<null>) => {
+const heldOutTile = (story: Story.Story<null>, { numbers }: Diagnosis.Diagnosis) => {
   const [first] = Story.evaluators(story)
   const last = Story.evaluations(story).findLast(({ evaluated, evaluator }) =>
     evaluated !== undefined && evaluator === first
   )
   if (last?.evaluated === undefined) return tile("held out", "–", "not evaluated yet")
   const { reward, score } = last.evaluated
-  const value = score === undefined ? Text.fixed(reward?.mean) : Text.percent(score.value)
+  const measured = score === undefined ? Text.fixed(reward?.mean) : Text.percent(score.value)
+  const isElse = score === undefined && reward === undefined && numbers?.measure === last.evaluator
+  const value = isElse ? numbers.after : measured
   const interval = score === undefined
     ? Text.rewardInterval(reward)
     : `${Text.percent(score.low)} to ${Text.percent(score.high)}`
@@ -78,6 +86,7 @@ const signsTile = ({ signs }: Diagnosis.Diagnosis) => {
 
 export const draw = (data: Data, story: Story.Story<null>) => {
   const { isWritten, now } = data
+  const diagnosis = Verdict.of(data, story)
   return h(
     "dl",
     { class: "tiles" },
@@ -88,8 +97,8 @@ export const draw = (data: Data, story: Story.Story<null>) => {
     ),
     progressTile(data, story),
     rewardTile(story),
-    heldOutTile(story),
+    heldOutTile(story, diagnosis),
     costTile(story),
-    signsTile(Verdict.of(data, story))
+    signsTile(diagnosis)
   )
 }

@@ -79,6 +79,30 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
+    it.effect("shows the loss of a run without rewards in place of rewards and groups", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const run = `${folder}/supervised`
+        yield* Effect.gen(function*() {
+          const store = yield* RunStore.RunStore
+          yield* store.append(Recorded.opened(-1))
+          for (const [iteration, nll] of [0.5, 0.4, 0.25].entries()) {
+            const spent = { prefilled: 0, sampled: 0, trained: 100 }
+            const metrics = { nll, "tokens/trained": 100 }
+            yield* store.append({ _tag: "Updated", iteration, metrics, updates: [], spent })
+          }
+        }).pipe(Effect.provide(RunDirectory.layer(run)))
+        const { visit } = yield* Browser
+        yield* visit(at(yield* Served.serve(folder), { at: "run", run }), async (page) => {
+          await page.locator(".tiles").getByText("0.5 in iteration 1").waitFor()
+          await page.getByRole("region", { name: "nll", exact: true }).locator("p.told").getByText("iteration 3: 0.25")
+            .waitFor()
+          await page.getByRole("table", { name: "iterations" }).getByRole("row", { name: "2 0.4 100 0" }).waitFor()
+          assert.strictEqual(await page.getByRole("region", { name: "Signal of groups" }).count(), 0)
+        })
+      }).pipe(Effect.provide(NodeServices.layer)))
+
     it.effect("names metrics that drifted since the first iterations, and what to do", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
