@@ -192,7 +192,7 @@ const many = Effect.fnUntraced(function*(model: ChatModel.ChatModel, way: Way) {
 })
 
 const gateway = AgentGateway.AgentGateway.layer.pipe(
-  Layer.provide(NodeHttpServer.layer(() => createServer(), { host: "127.0.0.1", port: 0 }))
+  Layer.provide(NodeHttpServer.layer(() => createServer({ keepAliveTimeout: 120_000 }), { host: "127.0.0.1", port: 0 }))
 )
 
 const program = Effect.gen(function*() {
