@@ -23,6 +23,13 @@ const found = (lines: ReadonlyArray<string>, pattern: RegExp) =>
 
 const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
+/** What the agents print that learn to use a calculator. */
+const learned = (lines: ReadonlyArray<string>) => {
+  const rewards = found(lines, /^iteration \d+: reward ([\d.]+)$/)
+  assert.strictEqual(rewards.length, 20)
+  assert.isAbove(mean(rewards.slice(-4)), mean(rewards.slice(0, 4)) + 0.1)
+}
+
 const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => void>> = {
   "04-first-rl.ts": (lines) => {
     const rewards = found(lines, /^Step +\d+ \| reward: ([\d.]+) \| degenerate: \d+% \| datums: \d+$/)
@@ -91,11 +98,10 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
     assert.strictEqual(rewards.length, 10)
     assert.isAbove(mean(rewards.slice(-3)), mean(rewards.slice(0, 3)) + 0.1)
   },
-  "15-agent.ts": (lines) => {
-    const rewards = found(lines, /^iteration \d+: reward ([\d.]+)$/)
-    assert.strictEqual(rewards.length, 20)
-    assert.isAbove(mean(rewards.slice(-4)), mean(rewards.slice(0, 4)) + 0.1)
-  }
+  "15-agent.ts": learned,
+  "16-tool-loop-agent.ts": learned,
+  "17-openai-agents.ts": learned,
+  "18-langgraph.ts": learned
 }
 
 layer(NodeServices.layer)("examples", (it) => {

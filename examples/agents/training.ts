@@ -1,0 +1,41 @@
+/** Trains any agent that answers questions about sums. It says by a session where its model is, and gets back what the agent answers. */
+import { AgentEnv } from "@effect-rl/agent"
+import { ChatModel, EnvGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
+import { Engine } from "@effect-rl/engine"
+import { Calculation, CalculatorEnv } from "@effect-rl/recipes"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Console, Effect, Stream } from "effect"
+
+/** What an agent answers; undefined where it gives none. */
+export type Answer = (session: AgentEnv.Session, model: string, question: string) => Promise<string | undefined>
+
+const train = Effect.fnUntraced(function*(answer: Answer) {
+  const model = yield* ChatModel.resolve("effect-rl/tiny-tasks")
+  const member = ({ answer: right, expression }: Calculation.Calculation) =>
+    AgentEnv.make({
+      model,
+      run: async (session) => {
+        const said = await answer(session, model.name, CalculatorEnv.question(expression))
+        return said?.match(/-?\d+/g)?.at(-1) === right ? 1 : 0
+      }
+    })
+  const dataset = RLDataset.fromArray(Calculation.batch(0, 320, "short", 1), {
+    groupsPerBatch: 16,
+    group: (task) => EnvGroupBuilder.make({ key: task.expression, size: 8, makeEnv: () => member(task) })
+  })
+  yield* Rl.run({ model, dataset, sampling: { maxTokens: 48 }, update: { learningRate: 1e-3 } }).pipe(
+    Stream.filter(RunRecord.guards.Updated),
+    Stream.runForEach(({ iteration, reward }) =>
+      Console.log(`iteration ${iteration}: reward ${reward?.mean.toFixed(2)}`)
+    )
+  )
+})
+
+/** Trains the agent on the embedded engine, and prints the mean reward of each iteration. */
+export const runMain = (answer: Answer) =>
+  train(answer).pipe(
+    Effect.provide([Engine.layer, RunStore.RunStore.layerMemory]),
+    Effect.provide(NodeServices.layer),
+    NodeRuntime.runMain
+  )

@@ -1,0 +1,31 @@
+// An agent of OpenAI Agents is trained as it is: its runner gets a client with the session's address, key and fetch.
+import { Agent, MaxTurnsExceededError, ModelBehaviorError, OpenAIProvider, Runner, tool } from "@openai/agents"
+import OpenAI from "openai"
+import { calculate, calculator } from "../agents/calculator.ts"
+import * as Training from "../agents/training.ts"
+
+const calculatorTool = tool({
+  ...calculator,
+  parameters: { ...calculator.parameters, required: ["expression"] },
+  strict: false,
+  execute: (given: unknown) => calculate(JSON.stringify(given))
+})
+
+const agent = new Agent({ name: "calculator", tools: [calculatorTool] })
+
+/** What the model may do wrong, of which its reward tells it. */
+const isOfTheModel = (error: unknown) => error instanceof MaxTurnsExceededError || error instanceof ModelBehaviorError
+
+export const answer: Training.Answer = async ({ apiKey, baseUrl: baseURL, fetch, signal }, model, question) => {
+  const openAIClient = new OpenAI({ apiKey, baseURL, fetch })
+  const runner = new Runner({ model, modelProvider: new OpenAIProvider({ openAIClient }), tracingDisabled: true })
+  try {
+    const { finalOutput } = await runner.run(agent, question, { maxTurns: 3, signal })
+    return finalOutput
+  } catch (error) {
+    if (isOfTheModel(error)) return undefined
+    throw error
+  }
+}
+
+if (import.meta.main) Training.runMain(answer)
