@@ -58,7 +58,7 @@ export const rows: ReadonlyArray<Row> = [
   ...noEffect(conversations, "a name changes no answer", { safety_identifier: [] }),
   ...noEffect(["chat completions", "messages"], "a name changes no answer", { metadata: [] }),
   ...noEffect(messages, "a name changes no answer", { user_profile_id: [], workspace_id: [], inference_geo: [] }),
-  ...noEffect(conversations, "nothing can be fetched later", { store: [] }),
+  ...noEffect(conversations, "sessions of agents keep what was answered; nothing can be fetched later", { store: [] }),
   ...noEffect(conversations, keptPrompts, {
     prompt_cache_key: [],
     prompt_cache_options: [],
@@ -126,6 +126,16 @@ export const rows: ReadonlyArray<Row> = [
     thinking: [],
     "output_config.effort": []
   }),
+  ...given(
+    messages,
+    "sessions of agents keep their threads; elsewhere, to go on with one is refused, so that clients send the whole conversation",
+    { thread: [] }
+  ),
+  ...given(
+    responses,
+    "sessions of agents keep their responses, and items by reference; refused elsewhere: send the whole conversation as input",
+    { previous_response_id: [] }
+  ),
   ...given(["chat completions", "messages"], "messages of the role `system` anywhere", { messages: [] }),
 
   ...checked(chat, noGrammar, { response_format: [], "tools[].function.strict": [] }),
@@ -163,7 +173,7 @@ export const rows: ReadonlyArray<Row> = [
 
   ...refused(chat, "give tools and tool_choice", { function_call: [], functions: [] }),
   ...refused(completions, "no model here fills in", { suffix: [""] }),
-  ...refused(responses, notStored, { conversation: [], previous_response_id: [] }),
+  ...refused(responses, notStored, { conversation: [] }),
   ...refused(responses, "no prompt is stored", { prompt: [] }),
   ...refused(responses, "no response is made in the background", { background: [false] })
 ]

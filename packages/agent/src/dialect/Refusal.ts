@@ -21,6 +21,8 @@ export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
   detail: Schema.String,
   /** The field that is at fault. */
   field: Schema.optionalKey(Schema.String),
+  /** The name by which a dialect's clients know what to do instead. */
+  code: Schema.optionalKey(Schema.String),
   tooLong: Schema.optionalKey(TooLong),
   headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
 }) {

@@ -18,6 +18,7 @@ import { createHash } from "node:crypto"
 import type { Asked, Prompted } from "../dialect/Answerer.ts"
 import * as CallNames from "../dialect/CallNames.ts"
 import * as Continued from "../dialect/Continued.ts"
+import * as Kept from "../dialect/Kept.ts"
 import * as Notes from "../dialect/Notes.ts"
 import * as PromptedChat from "../dialect/PromptedChat.ts"
 import { ended, invalid } from "../dialect/Refusal.ts"
@@ -315,6 +316,7 @@ export const at = <E, R>(open: Place.Open) =>
     }
     const episode: CapturedAnswers.Episode = {
       mailbox,
+      kept: Kept.make(),
       options,
       uniqueId: self.uniqueId,
       answeredAside: (aside) => void self.asides.push(aside),

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Crypto from "node:crypto"
 import type { Answerer, Asked, Prompted, Settings } from "../dialect/Answerer.ts"
 import type { Incoming } from "../dialect/Incoming.ts"
+import type * as Kept from "../dialect/Kept.ts"
 import type * as Notes from "../dialect/Notes.ts"
 import * as PromptedChat from "../dialect/PromptedChat.ts"
 import { fromTinkerError, invalid, notFound, type Refusal } from "../dialect/Refusal.ts"
@@ -58,6 +59,8 @@ export interface Aside {
 /** The part of an episode that its requests reach. */
 export interface Episode {
   readonly mailbox: Mailbox
+  /** What was answered, for requests that name it. */
+  readonly kept: Kept.Kept
   readonly options: Options
   /** A name for a prompt that no other has. */
   readonly uniqueId: () => string
@@ -147,6 +150,7 @@ export type Answering = Omit<Incoming, "body">
 /** Answers one request of the episode's agent. */
 export const make = (episode: Episode, sent: Sent): Answering => ({
   answerer: answererOf(episode, sent),
+  kept: episode.kept,
   isLenient: episode.options.lenient ?? true,
   noted: episode.noted
 })

@@ -44,6 +44,20 @@ describe("a prompt that does not fit", () => {
     }))
 })
 
+describe("a conversation that a service would have kept", () => {
+  it.effect("is sent as a whole by Anthropic's clients, which begin a new thread where they are told that there is none", () =>
+    Effect.gen(function*() {
+      const { post } = yield* Service.make({ sample: hello })
+      const begun = yield* post(messages.path, { ...messages.conversation, thread: { type: "create" } })
+      assert.strictEqual(begun.status, 200)
+      const thread = { type: "continue", previous_message_id: begun.body["id"] }
+      const { body, status } = yield* post(messages.path, { ...messages.conversation, thread })
+      assert.strictEqual(status, 404)
+      assert.strictEqual(body["error"].type, "not_found_error")
+      assert.deepStrictEqual(body["error"].details, { error_code: "thread_not_found" })
+    }))
+})
+
 describe("a service that is busy", () => {
   const limited = new TinkerError.RateLimited({ retryAfterMillis: 1500 })
   const down = new TinkerError.Unavailable({ detail: "restarting" })

@@ -87,6 +87,8 @@ export const make = Effect.fnUntraced(function*(
   const url = (path: string) => `http://agent${path}`
   return {
     notes,
+    /** Sends a text as the body. */
+    send: (path: string, text: string) => send(new Request(url(path), { method: "POST", body: text })),
     get: (path: string, headers: Readonly<Record<string, string>> = {}) => send(new Request(url(path), { headers })),
     post: (path: string, content: object) =>
       send(new Request(url(path), { method: "POST", body: JSON.stringify({ model, ...content }) }))

@@ -73,7 +73,7 @@ const inputOf = ({ function: { arguments: text } }: Message.ToolCall) =>
   Option.getOrElse(decodeInput(text), () => ({ arguments: text }))
 
 export const toolUse = (call: Message.ToolCall) => ({
-  type: "tool_use",
+  type: "tool_use" as const,
   id: call.id ?? "",
   name: call.function.name,
   input: inputOf(call)

@@ -63,6 +63,12 @@ const Format = Schema.Struct({
   schema: Schema.Record(Schema.String, Schema.Json)
 })
 
+/** A conversation that a service would keep, so that only what is new in it is sent. */
+const Thread = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("create") }),
+  Schema.Struct({ type: Schema.Literal("continue"), previous_message_id: Schema.String })
+])
+
 const conversation = {
   model: Schema.String,
   messages: Schema.NonEmptyArray(Message),
@@ -76,6 +82,7 @@ const conversation = {
   }))),
   tool_choice: nullable(ToolChoice),
   thinking: nullable(Schema.Struct({ type: Schema.Literals(["adaptive", "enabled", "disabled"]) })),
+  thread: nullable(Thread),
   output_config: nullable(Schema.Struct({ effort: nullable(Schema.String), format: nullable(Format) }))
 }
 

@@ -34,11 +34,12 @@ const kinds: Readonly<Record<number, string>> = {
 }
 
 /** An error as Anthropic's clients read it. Agents that find the words of a prompt that is too long send a shorter one. */
-const error = ({ detail, status, tooLong }: Refusal) => ({
+const error = ({ code, detail, status, tooLong }: Refusal) => ({
   type: kinds[status] ?? (status < 500 ? "invalid_request_error" : "api_error"),
   message: tooLong === undefined
     ? detail
-    : `prompt is too long: ${tooLong.tokens} tokens > ${tooLong.most} maximum (${detail})`
+    : `prompt is too long: ${tooLong.tokens} tokens > ${tooLong.most} maximum (${detail})`,
+  ...(code !== undefined && { details: { error_code: code } })
 })
 
 /** Anthropic's own status of a service that is overloaded. */
@@ -54,12 +55,14 @@ const refused = (refusal: Refusal) => {
 
 const failed = (refusal: Refusal) => [ofType("error", { error: error(refusal) })]
 
-const headOf = (model: string, { id, request: { prompt } }: Prompted, sampled: number) => ({
-  id: `msg_${id}`,
+const idOf = ({ id }: Prompted) => `msg_${id}`
+
+const headOf = (model: string, prompted: Prompted, sampled: number) => ({
+  id: idOf(prompted),
   type: "message",
   role: "assistant",
   model,
-  usage: { input_tokens: prompt.length, output_tokens: sampled }
+  usage: { input_tokens: prompted.request.prompt.length, output_tokens: sampled }
 })
 
 /** The block that is open, if any, and the number of calls before it. */
@@ -141,6 +144,44 @@ const effortOf = Effect.fnUntraced(function*({ output_config, thinking }: Wire.C
   return { field: "thinking", value: thinking, effort: "on" } as const
 })
 
+/** The whole request. Clients that hear that its thread is not kept send the whole conversation. */
+const rethreaded = <A extends Wire.CountTokens>({ kept }: Incoming, value: A): Effect.Effect<A, Refusal> => {
+  const { messages, system, thread, tools } = value
+  if (thread?.type !== "continue") return Effect.succeed(value)
+  const { previous_message_id: id } = thread
+  const before = kept?.threads.get(id)
+  if (before === undefined) {
+    const detail = `thread.previous_message_id is "${id}", expected a whole conversation: this thread is not kept`
+    return Effect.fail(new Refusal({ status: 404, detail, code: "thread_not_found" }))
+  }
+  return Effect.succeed({
+    ...value,
+    messages: [...before.messages, ...messages],
+    system: system ?? before.system,
+    tools: tools ?? before.tools
+  })
+}
+
+/** The prompt, whose conversation is kept with its answer where the client asks for a thread. */
+const threaded = (
+  { kept }: Incoming,
+  prompted: Prompted,
+  { messages, system, thread, tools }: Wire.Messages
+): Prompted =>
+  kept === undefined || thread === null || thread === undefined
+    ? prompted
+    : {
+      ...prompted,
+      replied: (reply) => {
+        const content = AnthropicMessages.fromMessage(reply.parsed.message)
+        const all = [...messages, { role: "assistant", content }] as const
+        const keep = Effect.sync(() =>
+          kept.threads.set(idOf(prompted), { messages: all, system: system ?? null, tools: tools ?? null })
+        )
+        return Effect.andThen(keep, prompted.replied(reply))
+      }
+    }
+
 const askedOf = Effect.fnUntraced(function*(incoming: Incoming, notes: Notes, value: Wire.CountTokens) {
   yield* restricted(notes, value)
   return {
@@ -156,10 +197,11 @@ const read = ClientBody.reading({ ...form, schema: Wire.Messages })
 
 const answered = (incoming: Incoming) =>
   Effect.gen(function*() {
-    const { notes, value } = yield* read(incoming)
+    const { notes, value: sent } = yield* read(incoming)
+    const value = yield* rethreaded(incoming, sent)
     const { max_tokens, model, stop_sequences, stream, temperature, tool_choice, top_k, top_p } = value
     const asked = yield* askedOf(incoming, notes, value)
-    const prompted = yield* incoming.answerer.prompted(model, asked, {
+    const found = yield* incoming.answerer.prompted(model, asked, {
       maxTokens: max_tokens,
       temperature,
       topP: top_p,
@@ -167,6 +209,7 @@ const answered = (incoming: Incoming) =>
       isOneCall: tool_choice?.disable_parallel_tool_use === true,
       stops: stop_sequences ?? []
     })
+    const prompted = threaded(incoming, found, value)
     return stream === true ? streamed(prompted, notes, model) : yield* whole(prompted, notes, value)
   })
 
@@ -174,7 +217,8 @@ const readCount = ClientBody.reading({ ...form, schema: Wire.CountTokens })
 
 const countTokens = (incoming: Incoming) =>
   Effect.gen(function*() {
-    const { notes, value } = yield* readCount(incoming)
+    const { notes, value: sent } = yield* readCount(incoming)
+    const value = yield* rethreaded(incoming, sent)
     const asked = yield* askedOf(incoming, notes, value)
     const chatModel = yield* incoming.answerer.chatModel(value.model)
     const { prompt } = yield* PromptedChat.render(chatModel, asked)

@@ -75,11 +75,11 @@ const codes: Readonly<Record<number, string>> = {
 }
 
 /** An error as OpenAI's clients read it. Agents that find the code of a prompt that is too long send a shorter one. */
-export const error = ({ detail, field, status, tooLong }: Refusal) => ({
+export const error = ({ code, detail, field, status, tooLong }: Refusal) => ({
   message: detail,
   type: kinds[status] ?? (status < 500 ? "invalid_request_error" : "server_error"),
   param: field ?? null,
-  code: tooLong === undefined ? codes[status] ?? null : "context_length_exceeded"
+  code: tooLong === undefined ? code ?? codes[status] ?? null : "context_length_exceeded"
 })
 
 export const refused = (refusal: Refusal) => {

@@ -61,6 +61,13 @@ const Reasoning = Schema.Struct({
 export const Item = Schema.Union([Call, CustomCall, Result, Reasoning, Said])
 export type Item = typeof Item.Type
 
+/** An item of an earlier response by its id. */
+const Reference = Schema.Struct({ type: Schema.Literal("item_reference"), id: Schema.String })
+export type Reference = typeof Reference.Type
+
+const Sent = Schema.Union([...Item.members, Reference])
+export type Sent = typeof Sent.Type
+
 const FunctionTool = Schema.Struct({
   type: Schema.Literal("function"),
   strict: nullable(Schema.Boolean),
@@ -115,7 +122,8 @@ const Format = Schema.Union([
 
 export const Create = Schema.Struct({
   model: Schema.String,
-  input: Schema.Union([Schema.String, Schema.NonEmptyArray(Item)]),
+  input: Schema.Union([Schema.String, Schema.NonEmptyArray(Sent)]),
+  previous_response_id: nullable(Schema.String),
   instructions: nullable(Schema.String),
   max_output_tokens: nullable(Request.AtLeastOne),
   temperature: nullable(Schema.Finite),

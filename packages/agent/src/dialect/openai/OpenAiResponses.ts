@@ -1,4 +1,4 @@
-/** Responses: OpenAI's newer form of a chat, without anything stored. */
+/** Responses: OpenAI's newer form of a chat. */
 import type { Message } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import { OpenAi } from "@effect-rl/core/renderers"
@@ -14,6 +14,7 @@ import * as Reasoning from "../Reasoning.ts"
 import { invalid, Refusal } from "../Refusal.ts"
 import * as Reply from "../Reply.ts"
 import * as Structure from "../Structure.ts"
+import * as KeptInput from "./KeptInput.ts"
 import * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import * as Wire from "./OpenAiResponse.ts"
 import * as ResponseEvents from "./ResponseEvents.ts"
@@ -38,7 +39,7 @@ const opening = ({ id, created, model }: { id: string; created: number; model: s
   model,
   output: [],
   parallel_tool_calls: value.parallel_tool_calls ?? true,
-  previous_response_id: null,
+  previous_response_id: value.previous_response_id ?? null,
   reasoning: { effort: value.reasoning?.effort ?? null, summary: null },
   store: false,
   temperature: value.temperature ?? 1,
@@ -83,37 +84,42 @@ interface Begun {
   readonly notes: Notes
   readonly response: Opening
   readonly shown: Shown
+  /** Keeps what was answered, for requests that name it. */
+  readonly keep: (items: ReadonlyArray<ResponseItems.Item>) => Effect.Effect<void>
   /** Reads a call of the client's tools. */
   readonly called: (call: Message.ToolCall) => ResponseItems.Item
 }
 
 const whole = Effect.fnUntraced(function*(
-  { called, notes, prompted, response, shown }: Begun,
+  { called, keep, notes, prompted, response, shown }: Begun,
   isWithIds: boolean
 ) {
   const [reply] = yield* Reply.whole(prompted, notes)
   if (reply === undefined) return yield* new Refusal({ status: 500, detail: "the backend sampled nothing" })
   const { ended, sequences } = reply
   const items = ResponseItems.fromMessage(ended.parsed.message, called, shown(sequences))
+  yield* keep(items)
   return HttpServerResponse.jsonUnsafe({
     ...finished(response, prompted, ended, items),
     ...(isWithIds && Reply.allIds(prompted, reply))
   })
 })
 
-const eventsOf = ({ called, prompted, response, shown }: Begun) =>
-(
-  output: ResponseEvents.Output,
-  event: Reply.Event
-): readonly [ResponseEvents.Output, ReadonlyArray<ResponseEvents.Event>] => {
-  if (event._tag === "Sampled") return [ResponseEvents.sampled(output, shown([event.sequence])), []]
-  if (event._tag !== "Ended") return ResponseEvents.added(response.id, output, event, called)
-  const last = finished(response, prompted, event, ResponseEvents.all(output))
-  return [output, [...ResponseEvents.closed(response.id, output), {
-    type: `response.${last.status}`,
-    response: last
-  }]]
-}
+/** The output so far, and the events that tell of what is new in it. */
+type Told = readonly [ResponseEvents.Output, ReadonlyArray<ResponseEvents.Event>]
+
+const eventsOf =
+  ({ called, keep, prompted, response, shown }: Begun) =>
+  (output: ResponseEvents.Output, event: Reply.Event): Effect.Effect<Told> => {
+    if (event._tag === "Sampled") {
+      return Effect.succeed([ResponseEvents.sampled(output, shown([event.sequence])), []])
+    }
+    if (event._tag !== "Ended") return Effect.succeed(ResponseEvents.added(response.id, output, event, called))
+    const items = ResponseEvents.all(output)
+    const last = finished(response, prompted, event, items)
+    const ending = { type: `response.${last.status}`, response: last }
+    return Effect.as(keep(items), [output, [...ResponseEvents.closed(response.id, output), ending]])
+  }
 
 const sent = (event: ResponseEvents.Event, index: number): EventStream.Event => ({
   event: event.type,
@@ -135,7 +141,7 @@ const streamed = (begun: Begun) => {
   ]
   const events = Stream.fromIterable(opened).pipe(
     Stream.concat(
-      Stream.mapAccum(Reply.stream(prompted, notes), () => ResponseEvents.nothing, eventsOf(begun))
+      Stream.mapAccumEffect(Reply.stream(prompted, notes), () => ResponseEvents.nothing, eventsOf(begun))
     ),
     Stream.zipWithIndex,
     Stream.map(([event, index]) => sent(event, index))
@@ -169,7 +175,9 @@ const read = ClientBody.reading({ kind: "responses", schema: Wire.Create, tools:
 export const handler = (incoming: Incoming) =>
   Effect.gen(function*() {
     const { notes, value } = yield* read(incoming)
-    const messages = yield* OpenAi.toMessages(ResponseItems.toMessages(value)).pipe(
+    const { kept } = incoming
+    const input = yield* KeptInput.resolve(kept, value)
+    const messages = yield* OpenAi.toMessages(ResponseItems.toMessages(input, value.instructions)).pipe(
       Effect.mapError(({ message }) => invalid(`input: ${message}`, "input"))
     )
     const own = ResponseTools.all(value)
@@ -193,6 +201,11 @@ export const handler = (incoming: Incoming) =>
     const { tokenizer } = prompted.chatModel
     const shown: Shown = (sequences) => hasLogprobs ? OpenAiAnswer.logprobs(tokenizer, sequences) : []
     const response = opening(yield* OpenAiAnswer.head(prompted, "resp_", value.model), value)
-    const begun: Begun = { prompted, notes, response, shown, called: ResponseTools.reading(own) }
+    const keep: Begun["keep"] = (items) =>
+      Effect.sync(() => {
+        const output = items.map((item, index) => ResponseItems.sent(response.id, item, index))
+        if (kept !== undefined) KeptInput.keep(kept, response.id, input, output)
+      })
+    const begun: Begun = { prompted, notes, response, shown, keep, called: ResponseTools.reading(own) }
     return value.stream === true ? streamed(begun) : yield* whole(begun, value.return_token_ids === true)
   })

@@ -48,9 +48,11 @@ const continues = (run: Run, next: OpenAi.ChatMessage) =>
   (next.content === undefined || run.every(({ content }) => content === undefined))
 
 /** The conversation in the form of chat completions. */
-export const toMessages = ({ input, instructions }: Wire.Create): ReadonlyArray<OpenAi.ChatMessage> => {
+export const toMessages = (
+  input: ReadonlyArray<Wire.Item>,
+  instructions?: string | null
+): ReadonlyArray<OpenAi.ChatMessage> => {
   const first = typeof instructions === "string" ? [{ role: "system", content: instructions }] : []
-  if (typeof input === "string") return [...first, { role: "user", content: input }]
   const runs: Array<Run> = []
   for (const next of input.map(toMessage)) {
     const last = runs.at(-1)
@@ -97,6 +99,22 @@ export const shown = (response: string, item: Item, index: number, status: "comp
   return kind === "reasoning"
     ? { type: kind, id, summary: [], content, status }
     : { type: kind, id, role: "assistant", content, status }
+}
+
+/** The item as a client would send it. */
+export const sent = (response: string, item: Item, index: number) => {
+  const { call = { call_id: "", name: "" }, kind, text } = item
+  const id = idOf(response, item, index)
+  switch (kind) {
+    case "message":
+      return { type: kind, id, role: "assistant" as const, content: text }
+    case "reasoning":
+      return { type: kind, id, content: [{ type: "reasoning_text" as const, text }] }
+    case "function_call":
+      return { type: kind, id, ...call, arguments: text }
+    case "custom_tool_call":
+      return { type: kind, id, ...call, input: text }
+  }
 }
 
 /** The items of a message: reasoning, text, calls. */

@@ -12,7 +12,7 @@ const toolCall = (id: string) => ({ id, function: { name: "add", arguments: "{}"
 describe("ResponseItems", () => {
   it("are one message where the assistant's reasoning, text and calls follow each other", () => {
     const [first, ...rest] = [user, reasoning, said, call("1"), call("2"), result]
-    assert.deepStrictEqual(ResponseItems.toMessages({ model: "any", input: [first, ...rest] }), [
+    assert.deepStrictEqual(ResponseItems.toMessages([first, ...rest]), [
       { role: "user", content: "Hi" },
       {
         role: "assistant",
@@ -25,17 +25,17 @@ describe("ResponseItems", () => {
   })
 
   it("keep all calls of two that follow each other, and both texts as messages of their own", () => {
-    assert.deepStrictEqual(ResponseItems.toMessages({ model: "any", input: [call("1"), call("2"), said, said] }), [
+    assert.deepStrictEqual(ResponseItems.toMessages([call("1"), call("2"), said, said]), [
       { role: "assistant", tool_calls: [toolCall("1"), toolCall("2")], content: "I add." },
       { role: "assistant", content: "I add." }
     ])
-    assert.deepStrictEqual(ResponseItems.toMessages({ model: "any", input: [call("1"), call("2")] }), [
+    assert.deepStrictEqual(ResponseItems.toMessages([call("1"), call("2")]), [
       { role: "assistant", tool_calls: [toolCall("1"), toolCall("2")] }
     ])
   })
 
   it("begin with the instructions", () => {
-    assert.deepStrictEqual(ResponseItems.toMessages({ model: "any", input: "Hi", instructions: "Be brief." }), [
+    assert.deepStrictEqual(ResponseItems.toMessages([user], "Be brief."), [
       { role: "system", content: "Be brief." },
       { role: "user", content: "Hi" }
     ])
