@@ -1,0 +1,166 @@
+// One episode of a client or agent that others wrote: it reaches a scripted model through a gateway, over HTTP, and what it was told is
+// compared with what the model said.
+import { AgentGateway } from "@effect-rl/agent"
+import { Rollout } from "@effect-rl/core"
+import { Renderers } from "@effect-rl/core/renderers"
+import { Script } from "@effect-rl/core/testing"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { createServer } from "node:http"
+import * as Plans from "./plans.mjs"
+import * as Recorder from "./recorder.mjs"
+
+/** The name by which clients ask for the scripted model. */
+export const model = "Qwen/Qwen3-4B-Instruct-2507"
+
+const specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"]
+const pattern = new RegExp(`${specials.map((text) => text.replaceAll("|", "\\|")).join("|")}|[^]`, "gu")
+
+/** One token per character. */
+const tokenizer = {
+  encode: (text, { splitSpecialTokens = false } = {}) =>
+    splitSpecialTokens
+      ? Int32Array.from(text, (one) => one.codePointAt(0) + specials.length)
+      : Int32Array.from(text.match(pattern) ?? [], (one) => {
+        const special = specials.indexOf(one)
+        return special < 0 ? one.codePointAt(0) + specials.length : special
+      }),
+  decode: (tokens) =>
+    Array.from(tokens, (token) => specials[token] ?? String.fromCodePoint(token - specials.length)).join(""),
+  specialToken: (text) => specials.includes(text) ? specials.indexOf(text) : undefined,
+  bosToken: undefined,
+  eosTokenId: 0,
+  fingerprint: "conformance:characters"
+}
+
+const opening = "<|im_start|>assistant\n"
+
+const textOf = ({ chunks }) => tokenizer.decode(chunks.flatMap(({ tokens }) => [...tokens]))
+
+/** The tools that a prompt offers, by name. */
+const toolsOf = (prompt) =>
+  new Map(
+    (/<tools>\n([^]*?)\n<\/tools>/.exec(prompt)?.[1] ?? "").split("\n").flatMap((line) => {
+      if (!line.startsWith("{")) return []
+      const { function: tool } = JSON.parse(line)
+      return [[tool.name, tool]]
+    })
+  )
+
+const callOf = ({ name, input }) =>
+  `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": ${
+    JSON.stringify(input, null, 1).replaceAll("\n", " ")
+  }}\n</tool_call>`
+
+const written = ({ calls = [], text = "" }) => [text, ...calls.map(callOf)].filter((one) => one !== "").join("\n")
+
+/** Samples what the plan says for a prompt, and keeps a log of its own. */
+const scripted = (plan) => {
+  const log = []
+  const act = ({ maxTokens, prompt }) =>
+    Effect.sync(() => {
+      const shown = textOf(prompt)
+      const turns = shown.split(opening).length - 2
+      const step = plan({ shown, tools: toolsOf(shown), turns })
+      const whole = tokenizer.encode(`${written(step)}<|im_end|>`)
+      const tokens = whole.slice(0, maxTokens ?? whole.length)
+      const logprobs = Float32Array.from(tokens, (_, index) => -(log.length + 1) - index / 65_536)
+      const sampled = { tokens, logprobs, stopReason: tokens.length < whole.length ? "length" : "stop" }
+      log.push({ prompt: textOf(prompt), sampled, calls: step.isAnswer ? [] : step.calls ?? [] })
+      return sampled
+    })
+  return { log, policy: { act } }
+}
+
+const listening = (server) =>
+  new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(`http://127.0.0.1:${server.address().port}`)))
+
+const equal = (left, right) => left.length === right.length && left.every((one, index) => one === right[index])
+
+/** What was captured in other ways than it was sampled. */
+const problems = (log, transitions) => {
+  if (log.length !== transitions.length) return [`${log.length} responses were sampled, ${transitions.length} captured`]
+  return log.flatMap(({ prompt, sampled }, index) => {
+    const { action, observation, trainable } = transitions[index]
+    const isKept = textOf(observation) === prompt && equal(action.tokens, sampled.tokens) &&
+      equal(action.logprobs, sampled.logprobs)
+    return [
+      ...(isKept ? [] : [`turn ${index} is not what was sampled`]),
+      ...(trainable ? [] : [`turn ${index} was told to nobody`])
+    ]
+  })
+}
+
+/** Calls of tools to which no later prompt has a result. */
+const unanswered = (log) =>
+  log.flatMap(({ calls, prompt }, index) => {
+    const expected = Plans.results(prompt) + calls.length
+    return log.slice(index + 1).some((later) => Plans.results(later.prompt) >= expected) ||
+        expected === Plans.results(prompt)
+      ? []
+      : [`a call of ${calls[0].name} has no result`]
+  })
+
+const branchesOf = (transitions) => {
+  const counts = {}
+  for (const { branch } of transitions) {
+    if (branch !== undefined) counts[branch.reason] = (counts[branch.reason] ?? 0) + 1
+  }
+  return counts
+}
+
+const server = NodeHttpServer.layer(() => createServer(), { host: "127.0.0.1", port: 0 })
+const gateway = Layer.provide(AgentGateway.AgentGateway.layer, server)
+
+/**
+ * Plays one episode.
+ *
+ * `run` gets the session and returns what the client said of itself; it may throw. `plan` says for a prompt what the model samples.
+ */
+export const play = ({ contextLength = 4_000_000, frozen = () => ({}), names = [], plan, run }) => {
+  const { log, policy } = scripted(plan)
+  const seen = []
+  let result
+  let error
+  const program = Effect.gen(function*() {
+    const renderer = yield* Renderers.byName("qwen3_instruct", tokenizer)
+    const chatModel = {
+      name: model,
+      tokenizer,
+      renderer,
+      capabilities: { ...Script.defaultCapabilities, contextLength }
+    }
+    const env = yield* AgentGateway.env({
+      model: chatModel,
+      names,
+      frozen: frozen(chatModel),
+      run: async (session) => {
+        const recorder = Recorder.make(new URL(session.baseUrl).origin, seen)
+        const address = await listening(recorder)
+        const root = `${address}/s/${session.session}`
+        try {
+          result = await run({ ...session, address, anthropicBaseUrl: root, baseUrl: `${root}/v1` })
+        } catch (cause) {
+          error = cause
+        } finally {
+          recorder.closeAllConnections()
+          recorder.close()
+        }
+        return 0
+      }
+    })
+    return yield* Rollout.episode(env, policy, { iteration: 0, group: "conformance", member: 0, attempt: 0 })
+  })
+  return Effect.runPromise(Effect.provide(Effect.scoped(program), gateway)).then(({ transitions }) => ({
+    result,
+    error,
+    seen,
+    log,
+    transitions,
+    captured: problems(log, transitions),
+    unanswered: unanswered(log),
+    branches: branchesOf(transitions),
+    notes: transitions.flatMap(({ logs }) => Object.entries(logs))
+  }))
+}

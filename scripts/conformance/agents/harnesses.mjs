@@ -1,0 +1,287 @@
+// Agents that work in a folder, with tools of their own. Each reads a file and writes another one, in a folder and with a home of its own.
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { model } from "./episode.mjs"
+import * as Install from "./install.mjs"
+import * as Plans from "./plans.mjs"
+import * as Process from "./process.mjs"
+
+const task = "Read the file in.txt and write the word that it has to the file out.txt."
+const word = "heron"
+const timeout = 180_000
+
+const write = (file, content) => {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content))
+}
+
+/** A folder with the task's file, and a home with nothing. */
+const place = (content = `${word}\n`) => {
+  const root = mkdtempSync(join(tmpdir(), "effect-rl-agent-"))
+  const [cwd, home] = [join(root, "work"), join(root, "home")]
+  mkdirSync(cwd)
+  mkdirSync(home)
+  write(join(cwd, "in.txt"), content)
+  return { root, cwd, home, input: join(cwd, "in.txt"), output: join(cwd, "out.txt") }
+}
+
+/**
+ * The features of a harness. `start` says how it is started in a place, `steps` which calls read and write; `more` are other features,
+ * each with its own steps and the model's name.
+ */
+const features = (start, steps, more = {}) => {
+  const all = { "reads and writes a file": { steps }, ...more }
+  return Object.entries(all).map(
+    ([name, { asModel = model, content, contextLength, plan, problem, settings = {}, steps, ...rest }]) => {
+      const where = place(content)
+      const { cwd, home, output, root } = where
+      return {
+        ...rest,
+        name,
+        contextLength,
+        names: [asModel],
+        plan: plan?.(where) ?? Plans.steps(steps(where)),
+        run: async (session) => {
+          const { argv, env = {}, files = {} } = start({ ...session, ...where, asModel, settings })
+          for (const [file, content] of Object.entries(files)) write(join(home, file), content)
+          const variables = { PATH: Install.path, HOME: home, LANG: "C.UTF-8", TERM: "dumb", ...env }
+          return await Process.run(argv, { cwd, env: variables, timeout })
+        },
+        problem: (episode) => {
+          const { result } = episode
+          if (result.timedOut) return `no end within ${timeout / 1000} s`
+          const other = problem?.(episode)
+          if (other !== undefined) return other
+          const written = existsSync(output) ? readFileSync(output, "utf8").trim() : undefined
+          if (written !== word) return `out.txt is ${JSON.stringify(written)}: ${result.stderr.trim().slice(-200)}`
+          return undefined
+        },
+        close: () => rmSync(root, { recursive: true, force: true })
+      }
+    }
+  )
+}
+
+const call = (name, input) => ({ calls: [{ name, input }] })
+
+const harness = (name, packages, make) => ({
+  name,
+  open: async () => {
+    const files = [join("scripts/conformance/agents/clients", "claude_agent_sdk.mjs")]
+    const installed = await Install.npm(name.toLowerCase().replaceAll(/[^a-z]+/g, "-"), packages, files)
+    const bin = (program) => join(installed.folder, "node_modules/.bin", program)
+    return { version: installed.version, features: make({ ...installed, bin }) }
+  }
+})
+
+const claudeSteps = ({ input, output }) => [
+  { text: "I read it.", ...call("Read", { file_path: input }) },
+  call("Write", { file_path: output, content: `${word}\n` })
+]
+
+/** A model of Claude Code's own by which it asks for small things too. */
+const claudeEnv = ({ anthropicBaseUrl, apiKey, asModel, settings }) => ({
+  ANTHROPIC_BASE_URL: anthropicBaseUrl,
+  ANTHROPIC_API_KEY: apiKey,
+  ANTHROPIC_DEFAULT_HAIKU_MODEL: asModel,
+  ...settings
+})
+
+const claude = ({ bin }) =>
+  features(
+    (session) => ({
+      argv: [bin("claude"), "-p", task, "--model", session.asModel, "--allowedTools", "Read,Write"],
+      env: claudeEnv(session)
+    }),
+    claudeSteps,
+    {
+      "finds a tool by search": {
+        steps: (place) => [call("ToolSearch", { query: "select:WebFetch" }), ...claudeSteps(place)]
+      },
+      "starts a sub-agent": {
+        steps: (place) => [
+          call("Agent", { description: "reads", prompt: "Say hi.", subagent_type: "general-purpose" }),
+          ...claudeSteps(place)
+        ]
+      },
+      "asks as claude-sonnet-4-5": { steps: claudeSteps, asModel: "claude-sonnet-4-5" }
+    }
+  )
+
+const codexSteps = () => [
+  { text: "I read it.", ...call("exec_command", { cmd: "cat in.txt" }) },
+  call("exec_command", { cmd: `echo ${word} > out.txt` })
+]
+
+const patch = `*** Begin Patch\n*** Add File: out.txt\n+${word}\n*** End Patch`
+
+const codexConfig = ({ asModel, baseUrl, settings }) =>
+  Object.entries({ model: asModel, model_provider: "policy", ...settings }).map(([key, value]) =>
+    `${key} = ${JSON.stringify(value)}\n`
+  ).join("") +
+  `[model_providers.policy]\nname = "policy"\nbase_url = "${baseUrl}"\nenv_key = "OPENAI_API_KEY"\nwire_api = "responses"\n`
+
+const codex = ({ bin }) =>
+  features(
+    (session) => ({
+      argv: [bin("codex"), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", task],
+      env: { OPENAI_API_KEY: session.apiKey },
+      files: { ".codex/config.toml": codexConfig(session) }
+    }),
+    codexSteps,
+    {
+      "writes by a freeform patch, as gpt-5.5": {
+        asModel: "gpt-5.5",
+        steps: () => [call("exec_command", { cmd: "cat in.txt" }), call("apply_patch", { input: patch })]
+      },
+      "starts a sub-agent": {
+        steps:
+          () => [call("multi_agent_v1__spawn_agent", { message: "Say hi.", agent_type: "default" }), ...codexSteps()]
+      }
+    }
+  )
+
+const opencode = ({ bin }) => {
+  const files = (npm) => ({ apiKey, asModel, baseUrl: baseURL }) => ({
+    ".config/opencode/opencode.json": {
+      autoupdate: false,
+      provider: {
+        local: { npm, name: "local", options: { baseURL, apiKey }, models: { [asModel]: { name: "policy" } } }
+      }
+    }
+  })
+  return features(
+    (session) => ({
+      argv: [bin("opencode"), "run", "--model", `local/${session.asModel}`, task],
+      files: files(session.settings.npm ?? "@ai-sdk/openai-compatible")(session)
+    }),
+    ({ input, output }) => [
+      { text: "I read it.", ...call("read", { filePath: input }) },
+      call("write", { filePath: output, content: `${word}\n` })
+    ]
+  )
+}
+
+const pi = ({ bin }) => {
+  const steps = ({ input, output }) => [
+    { text: "I read it.", ...call("read", { path: input }) },
+    call("write", { path: output, content: `${word}\n` })
+  ]
+  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
+  const one = { name: "policy", reasoning: false, input: ["text"], cost, contextWindow: 128_000, maxTokens: 4096 }
+  return features(
+    ({ anthropicBaseUrl, apiKey, asModel, baseUrl, settings: { api = "openai-completions" } }) => ({
+      argv: [bin("pi"), "-p", "--provider", "local", "--model", asModel, task],
+      env: { PI_OFFLINE: "1" },
+      files: {
+        ".pi/agent/models.json": {
+          providers: {
+            local: {
+              baseUrl: api === "anthropic-messages" ? anthropicBaseUrl : baseUrl,
+              api,
+              apiKey,
+              models: [{ id: asModel, ...one }]
+            }
+          }
+        }
+      }
+    }),
+    steps,
+    {
+      "reads and writes a file, by Responses": { steps, settings: { api: "openai-responses" } },
+      "reads and writes a file, by Messages": { steps, settings: { api: "anthropic-messages" } }
+    }
+  )
+}
+
+const qwen = ({ bin }) =>
+  features(
+    ({ apiKey, asModel, baseUrl }) => ({
+      argv: [bin("qwen"), "--yolo", "--auth-type", "openai", "-p", task],
+      env: { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: asModel }
+    }),
+    ({ input, output }) => [
+      { text: "I read it.", ...call("read_file", { file_path: input }) },
+      call("write_file", { file_path: output, content: `${word}\n` })
+    ]
+  )
+
+const cline = ({ bin }) =>
+  features(
+    ({ apiKey, asModel, baseUrl, cwd, home }) => ({
+      argv: [
+        bin("cline"),
+        "--json",
+        "-c",
+        cwd,
+        "-P",
+        "openai-compatible",
+        "-k",
+        apiKey,
+        "-m",
+        asModel,
+        "--data-dir",
+        join(home, "data"),
+        task
+      ],
+      env: { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey }
+    }),
+    ({ input, output }) => [
+      { text: "I read it.", ...call("read_file", { path: input }) },
+      call("write_to_file", { path: output, content: `${word}\n` })
+    ]
+  )
+
+const cn = ({ bin }) =>
+  features(
+    ({ apiKey, asModel, baseUrl, home }) => ({
+      argv: [bin("cn"), "--auto", "-p", "--config", join(home, "config.yaml"), task],
+      files: {
+        "config.yaml": {
+          name: "policy",
+          version: "1.0.0",
+          schema: "v1",
+          models: [{
+            name: "policy",
+            provider: "openai",
+            model: asModel,
+            apiBase: baseUrl,
+            apiKey,
+            roles: ["chat"],
+            capabilities: ["tool_use"]
+          }]
+        }
+      }
+    }),
+    ({ input, output }) => [
+      { text: "I read it.", ...call("Read", { filepath: input }) },
+      call("Write", { filepath: output, content: `${word}\n` })
+    ]
+  )
+
+const sdk = ({ folder, program }) =>
+  features(
+    (session) => ({
+      argv: [program, join(folder, "claude_agent_sdk.mjs")],
+      env: { ...claudeEnv(session), MODEL: session.asModel, TASK: task }
+    }),
+    claudeSteps
+  )
+
+export const all = [
+  harness("Claude Code", ["@anthropic-ai/claude-code"], claude),
+  harness("Claude Code by claude-agent-sdk", ["@anthropic-ai/claude-agent-sdk"], sdk),
+  harness("Codex CLI", ["@openai/codex"], codex),
+  harness("OpenCode", ["opencode-ai"], opencode),
+  harness("Pi", ["@mariozechner/pi-coding-agent"], pi),
+  harness("Qwen Code", ["@qwen-code/qwen-code"], qwen),
+  harness("Cline CLI", ["cline"], cline),
+  harness("Continue CLI", ["@continuedev/cli"], cn)
+]
+
+/** Agents that cannot be pointed at such an address, or that no registry gives. */
+export const absent = [
+  ["Gemini CLI", "it speaks Google's dialect alone, which no gateway here has"],
+  ["Crush", "its package on npm fetches a binary from another host at installation"]
+]

@@ -1,0 +1,38 @@
+// What the scripted model says to a prompt.
+
+const matches = (text, pattern) => [...text.matchAll(pattern)].map(([, found]) => found)
+
+/** How many results of tools a prompt has. One library writes them as a user's text. */
+export const results = (shown) => shown.split(/<tool_response>|Observation:\n/).length - 1
+
+/** Numbers that tools gave. */
+const numbersOf = (shown) =>
+  matches(shown, /(?:<tool_response>|Observation:)\s*[^\d<]{0,20}?(\d+(?:\.\d+)?)/g).map(Number)
+
+/** Two calls at once, a call with their results, and a sentence with its result. */
+export const calculation = ({ shown, tools }) => {
+  if (shown.includes("as an object")) {
+    const [name] = tools.keys()
+    return name === undefined ? { text: "{\"sum\": 25}" } : { isAnswer: true, calls: [{ name, input: { sum: 25 } }] }
+  }
+  const transfer = [...tools.keys()].find((name) => name.startsWith("transfer_to_"))
+  if (transfer !== undefined) return { calls: [{ name: transfer, input: {} }] }
+  const [sum, product, result] = numbersOf(shown)
+  if (sum === undefined) {
+    return {
+      text: "I add and multiply.",
+      calls: [{ name: "add", input: { a: 2, b: 3 } }, { name: "mul", input: { a: 4, b: 5 } }]
+    }
+  }
+  if (result === undefined) return { calls: [{ name: "add", input: { a: sum, b: product } }] }
+  const text = `The result is ${result}.`
+  return tools.has("final_answer")
+    ? { isAnswer: true, calls: [{ name: "final_answer", input: { answer: text } }] }
+    : { text }
+}
+
+/** These steps one after another, in each conversation that offers tools; others get a title. */
+export const steps = (steps) => ({ tools, turns }) => {
+  if (tools.size === 0) return { text: "Words in files" }
+  return steps.find((step, index) => index === turns && tools.has(step.calls[0].name)) ?? { text: "It is done." }
+}

@@ -1,0 +1,97 @@
+// Lets clients and agents that others wrote, unmodified and as npm and PyPI have them, talk to a scripted model through a gateway for
+// agents. What does not install is skipped, with its reason. With --write the table goes to scripts/conformance/AGENTS.md; with names as
+// arguments only these clients run.
+import { writeFileSync } from "node:fs"
+import { play } from "./episode.mjs"
+import { absent, all as harnesses } from "./harnesses.mjs"
+import { all as libraries } from "./libraries.mjs"
+
+const names = process.argv.slice(2).filter((one) => !one.startsWith("--"))
+const chosen = [...libraries, ...harnesses].filter(({ name }) => names.length === 0 || names.includes(name))
+
+/** Requests that were refused, apart from those of a feature that is about refusals and from a probe whose answer no client needs. */
+const refusals = ({ seen }, { isRefused = () => false }) =>
+  seen.filter((one) => one.status >= 400 && one.method !== "HEAD" && !isRefused(one)).map((
+    { answer, method, path, status }
+  ) => `${method} ${path} was answered ${status}: ${answer.slice(0, 300)}`)
+
+const problemsOf = (feature, episode) => {
+  const { captured, error, unanswered } = episode
+  const own = error === undefined ? feature.problem(episode) : error.message
+  return [...(own === undefined ? [] : [own]), ...refusals(episode, feature), ...captured, ...unanswered]
+}
+
+const counted = (branches) => Object.entries(branches).map(([reason, count]) => `${reason} ${count}`).join(", ")
+
+const tokensOf = (log) => log.reduce((sum, { sampled }) => sum + sampled.tokens.length, 0)
+
+/** The result of one feature, as the cells of a row. */
+const tried = async (feature) => {
+  try {
+    const episode = await play(feature)
+    const { branches, log, seen } = episode
+    const problems = problemsOf(feature, episode)
+    for (const problem of problems) console.error(`  ${feature.name}: ${problem}`)
+    if (process.env.CONFORMANCE_SEEN !== undefined) {
+      writeFileSync(
+        `${process.env.CONFORMANCE_SEEN}/${feature.name.replaceAll(/\W+/g, "-")}.json`,
+        JSON.stringify(episode.seen)
+      )
+    }
+    return [
+      problems.length === 0 ? `passed${feature.note?.(episode) ?? ""}` : `failed: ${problems[0]}`,
+      seen.length,
+      log.length,
+      tokensOf(log),
+      counted(branches)
+    ]
+  } catch (error) {
+    return [`failed: ${error.message}`, "", "", "", ""]
+  } finally {
+    feature.close?.()
+  }
+}
+
+const cell = (value) => String(value).replaceAll(/\s+/g, " ").replaceAll("|", "\\|").slice(0, 200)
+const row = (...cells) => `| ${cells.map(cell).join(" | ")} |`
+
+const rows = []
+for (const { name, open } of chosen) {
+  console.error(name)
+  try {
+    const { features, version } = await open()
+    for (const feature of features) rows.push(row(`${name} ${version}`, feature.name, ...(await tried(feature))))
+  } catch (error) {
+    rows.push(row(name, "all", `skipped: ${error.message}`, "", "", "", ""))
+  }
+  console.log(rows.at(-1))
+}
+if (names.length === 0) {
+  for (const [name, reason] of absent) rows.push(row(name, "all", `not run: ${reason}`, "", "", "", ""))
+}
+
+const head = ["client", "feature", "result", "requests", "turns", "sampled tokens", "branches"]
+const table = [row(...head), row(...head.map(() => "---")), ...rows].join("\n")
+console.log(table)
+
+if (process.argv.includes("--write")) {
+  const date = new Date().toISOString().slice(0, 10)
+  writeFileSync(
+    "scripts/conformance/AGENTS.md",
+    `# Agents and clients against a gateway
+
+Run on ${date} by \`npm run conformance:agents -- --write\`: Node ${process.version}, ${process.platform}. Clients are unmodified, in their newest
+versions of npm and PyPI. Each talks to a session of an \`AgentGateway\`, over HTTP on loopback and through a proxy that keeps what was asked
+and answered; the model says what a script says, by the renderer \`qwen3_instruct\`. Libraries calculate with two tools, of which the model
+calls two at once and then one with their results; agents read a file and write another one, in a folder and with a home of their own.
+
+*Passed* means: the client got the right answer, no request was refused (apart from what a row is about), each sampled token is in a turn,
+after its own prompt and with its own log-probability by the sampler's own log, and every sampled call has a result in a later prompt.
+*Branches* counts the turns that do not continue the one before, by reason. Claude Code also asks \`HEAD /api/hello\`, which is answered 404
+and which it needs not.
+
+${table}
+`
+  )
+}
+process.exit(rows.some((one) => one.includes("| failed")) ? 1 : 0)
