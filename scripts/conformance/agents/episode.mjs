@@ -1,7 +1,7 @@
 // One episode of a client or agent that others wrote: it reaches a scripted model through a gateway, over HTTP, and what it was told is
 // compared with what the model said.
 import { AgentGateway } from "@effect-rl/agent"
-import { Rollout } from "@effect-rl/core"
+import { Rollout, TinkerError } from "@effect-rl/core"
 import { Renderers } from "@effect-rl/core/renderers"
 import { Script } from "@effect-rl/core/testing"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -11,8 +11,12 @@ import { createServer } from "node:http"
 import * as Plans from "./plans.mjs"
 import * as Recorder from "./recorder.mjs"
 
-/** The name by which clients ask for the scripted model. */
+/** The name of the scripted model. Some clients take a slash for the end of a service's name, and ask for the alias. */
+export const alias = "policy"
 export const model = "Qwen/Qwen3-4B-Instruct-2507"
+
+/** The name of weights that are busy at first, and that are not trained. */
+export const busyModel = "busy"
 
 const specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"]
 const pattern = new RegExp(`${specials.map((text) => text.replaceAll("|", "\\|")).join("|")}|[^]`, "gu")
@@ -55,6 +59,23 @@ const callOf = ({ name, input }) =>
 
 const written = ({ calls = [], text = "" }) => [text, ...calls.map(callOf)].filter((one) => one !== "").join("\n")
 
+/** A sampling client that is busy at first: it says so to as many requests as there are reasons, and then samples what the plan says. */
+const busy = (reasons, plan) => {
+  const waiting = [...reasons]
+  const { policy } = scripted(plan)
+  return {
+    modelPath: "busy",
+    sample: ({ params: { maxTokens }, prompt }) =>
+      Effect.suspend(() => {
+        const reason = waiting.shift()
+        return reason === undefined
+          ? Effect.map(policy.act({ maxTokens, prompt }), (sequence) => ({ sequences: [sequence] }))
+          : Effect.fail(new TinkerError.TinkerError({ operation: "sample", reason }))
+      }),
+    computeLogprobs: () => Effect.die("not asked")
+  }
+}
+
 /** Samples what the plan says for a prompt, and keeps a log of its own. */
 const scripted = (plan) => {
   const log = []
@@ -64,9 +85,10 @@ const scripted = (plan) => {
       const turns = shown.split(opening).length - 2
       const step = plan({ shown, tools: toolsOf(shown), turns })
       const whole = tokenizer.encode(`${written(step)}<|im_end|>`)
-      const tokens = whole.slice(0, maxTokens ?? whole.length)
+      const said = tokenizer.encode(shown.slice(shown.lastIndexOf(opening) + opening.length)).length
+      const tokens = whole.slice(said, said + (maxTokens ?? whole.length))
       const logprobs = Float32Array.from(tokens, (_, index) => -(log.length + 1) - index / 65_536)
-      const sampled = { tokens, logprobs, stopReason: tokens.length < whole.length ? "length" : "stop" }
+      const sampled = { tokens, logprobs, stopReason: said + tokens.length < whole.length ? "length" : "stop" }
       log.push({ prompt: textOf(prompt), sampled, calls: step.isAnswer ? [] : step.calls ?? [] })
       return sampled
     })
@@ -118,7 +140,7 @@ const gateway = Layer.provide(AgentGateway.AgentGateway.layer, server)
  *
  * `run` gets the session and returns what the client said of itself; it may throw. `plan` says for a prompt what the model samples.
  */
-export const play = ({ contextLength = 4_000_000, frozen = () => ({}), names = [], plan, run }) => {
+export const play = ({ contextLength = 4_000_000, names = [], plan, reasons = [], run }) => {
   const { log, policy } = scripted(plan)
   const seen = []
   let result
@@ -133,8 +155,8 @@ export const play = ({ contextLength = 4_000_000, frozen = () => ({}), names = [
     }
     const env = yield* AgentGateway.env({
       model: chatModel,
-      names,
-      frozen: frozen(chatModel),
+      names: [alias, ...names],
+      frozen: { [busyModel]: { model: chatModel, client: busy(reasons, plan) } },
       run: async (session) => {
         const recorder = Recorder.make(new URL(session.baseUrl).origin, seen)
         const address = await listening(recorder)

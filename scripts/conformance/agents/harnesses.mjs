@@ -1,8 +1,9 @@
 // Agents that work in a folder, with tools of their own. Each reads a file and writes another one, in a folder and with a home of its own.
+import { TinkerError } from "@effect-rl/core"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import { model } from "./episode.mjs"
+import { busyModel, model } from "./episode.mjs"
 import * as Install from "./install.mjs"
 import * as Plans from "./plans.mjs"
 import * as Process from "./process.mjs"
@@ -33,26 +34,26 @@ const place = (content = `${word}\n`) => {
 const features = (start, steps, more = {}) => {
   const all = { "reads and writes a file": { steps }, ...more }
   return Object.entries(all).map(
-    ([name, { asModel = model, content, contextLength, plan, problem, settings = {}, steps, ...rest }]) => {
+    ([name, { asModel = model, content, contextLength, ending, plan, settings = {}, steps, ...rest }]) => {
       const where = place(content)
       const { cwd, home, output, root } = where
       return {
         ...rest,
         name,
         contextLength,
-        names: [asModel],
+        names: asModel === busyModel ? [] : [asModel],
         plan: plan?.(where) ?? Plans.steps(steps(where)),
         run: async (session) => {
-          const { argv, env = {}, files = {} } = start({ ...session, ...where, asModel, settings })
+          const { argv, before, env = {}, files = {} } = start({ ...session, ...where, asModel, settings })
           for (const [file, content] of Object.entries(files)) write(join(home, file), content)
           const variables = { PATH: Install.path, HOME: home, LANG: "C.UTF-8", TERM: "dumb", ...env }
+          if (before !== undefined) await Process.run(before, { cwd, env: variables, timeout })
           return await Process.run(argv, { cwd, env: variables, timeout })
         },
         problem: (episode) => {
           const { result } = episode
           if (result.timedOut) return `no end within ${timeout / 1000} s`
-          const other = problem?.(episode)
-          if (other !== undefined) return other
+          if (ending !== undefined) return ending(episode)
           const written = existsSync(output) ? readFileSync(output, "utf8").trim() : undefined
           if (written !== word) return `out.txt is ${JSON.stringify(written)}: ${result.stderr.trim().slice(-200)}`
           return undefined
@@ -62,6 +63,46 @@ const features = (start, steps, more = {}) => {
     }
   )
 }
+
+/** Text that does not fit beside the prompt of an agent. */
+const long = `${word}\n${"reeds and rushes and water\n".repeat(1500)}`
+
+/** Says how an agent's conversation was compacted, and what happened before. */
+const summary = "I read in.txt: its word is heron. What is left is to write it to out.txt."
+
+/** The words in which agents ask for a summary. */
+const asksForSummary =
+  /detailed summary of|checkpoint compaction|context checkpoint|summarize (?:the|our|this) conversation|continuing our conversation/i
+
+/** Reads; where a summary is asked for, gives it; and writes once it is quoted, or once the file was read. */
+const compacting = ([read, write]) => ({ shown, tools }) => {
+  const last = shown.slice(shown.lastIndexOf("<|im_start|>user"))
+  if (tools.size === 0 || asksForSummary.test(last)) return { text: summary }
+  if (!shown.includes(summary)) return read
+  return Plans.results(shown.slice(shown.lastIndexOf(summary))) === 0 ? write : { text: "It is done." }
+}
+
+/** A conversation becomes too long, which the gateway refuses in the words of the dialect. */
+const overflowing = (steps, contextLength) => ({
+  content: long,
+  contextLength,
+  plan: (place) => compacting(steps(place)),
+  isRefused: ({ answer, status }) => status === 400 && /prompt is too long|context_length_exceeded/.test(answer),
+  note: ({ seen }) => `; ${seen.filter(({ status }) => status === 400).length} requests were too long`
+})
+
+const limited = new TinkerError.RateLimited({ retryAfterMillis: 1000 })
+const down = new TinkerError.Unavailable({ detail: "restarting" })
+
+/** The backend is busy for two requests, which the agent has to repeat. */
+const waiting = (steps) => ({
+  asModel: busyModel,
+  reasons: [limited, down],
+  steps,
+  isRefused: ({ status }) => [429, 503, 529].includes(status),
+  note: ({ seen }) =>
+    `; told ${seen.filter(({ answer }) => /rate_limit|overloaded/.test(answer)).length} times to come later`
+})
 
 const call = (name, input) => ({ calls: [{ name, input }] })
 
@@ -105,6 +146,8 @@ const claude = ({ bin }) =>
           ...claudeSteps(place)
         ]
       },
+      "is told that its conversation is too long": overflowing(claudeSteps, 70_000),
+      "waits for a busy backend": waiting(claudeSteps),
       "asks as claude-sonnet-4-5": { steps: claudeSteps, asModel: "claude-sonnet-4-5" }
     }
   )
@@ -135,6 +178,21 @@ const codex = ({ bin }) =>
         asModel: "gpt-5.5",
         steps: () => [call("exec_command", { cmd: "cat in.txt" }), call("apply_patch", { input: patch })]
       },
+      "is told that its conversation is too long": {
+        ...overflowing(codexSteps, 50_000),
+        isCut: true,
+        ending: ({ result }) =>
+          result.stderr.includes("ran out of room in the model's context window")
+            ? undefined
+            : "it does not say that its context is full",
+        note: () => ": it says that its context is full, and ends"
+      },
+      "compacts before its context is full": {
+        content: long,
+        plan: (place) => compacting(codexSteps(place)),
+        settings: { model_context_window: 60_000, model_auto_compact_token_limit: 50_000 }
+      },
+      "waits for a busy backend": waiting(codexSteps),
       "starts a sub-agent": {
         steps:
           () => [call("multi_agent_v1__spawn_agent", { message: "Say hi.", agent_type: "default" }), ...codexSteps()]
@@ -143,6 +201,10 @@ const codex = ({ bin }) =>
   )
 
 const opencode = ({ bin }) => {
+  const steps = ({ input, output }) => [
+    { text: "I read it.", ...call("read", { filePath: input }) },
+    call("write", { filePath: output, content: `${word}\n` })
+  ]
   const files = (npm) => ({ apiKey, asModel, baseUrl: baseURL }) => ({
     ".config/opencode/opencode.json": {
       autoupdate: false,
@@ -156,10 +218,11 @@ const opencode = ({ bin }) => {
       argv: [bin("opencode"), "run", "--model", `local/${session.asModel}`, task],
       files: files(session.settings.npm ?? "@ai-sdk/openai-compatible")(session)
     }),
-    ({ input, output }) => [
-      { text: "I read it.", ...call("read", { filePath: input }) },
-      call("write", { filePath: output, content: `${word}\n` })
-    ]
+    steps,
+    {
+      "is told that its conversation is too long": overflowing(steps, 50_000),
+      "waits for a busy backend": waiting(steps)
+    }
   )
 }
 
@@ -190,7 +253,9 @@ const pi = ({ bin }) => {
     steps,
     {
       "reads and writes a file, by Responses": { steps, settings: { api: "openai-responses" } },
-      "reads and writes a file, by Messages": { steps, settings: { api: "anthropic-messages" } }
+      "reads and writes a file, by Messages": { steps, settings: { api: "anthropic-messages" } },
+      "is told that its conversation is too long": overflowing(steps, 20_000),
+      "waits for a busy backend": waiting(steps)
     }
   )
 }
@@ -209,24 +274,14 @@ const qwen = ({ bin }) =>
 
 const cline = ({ bin }) =>
   features(
-    ({ apiKey, asModel, baseUrl, cwd, home }) => ({
-      argv: [
-        bin("cline"),
-        "--json",
-        "-c",
-        cwd,
-        "-P",
-        "openai-compatible",
-        "-k",
-        apiKey,
-        "-m",
-        asModel,
-        "--data-dir",
-        join(home, "data"),
-        task
-      ],
-      env: { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey }
-    }),
+    ({ apiKey, asModel, baseUrl, cwd, home }) => {
+      const folder = ["-c", cwd, "--data-dir", join(home, "data")]
+      const provider = ["-p", "openai-compatible", "-k", apiKey, "-m", asModel, "-b", baseUrl]
+      return {
+        before: [bin("cline"), "auth", ...folder, ...provider],
+        argv: [bin("cline"), "--json", ...folder, "-P", "openai-compatible", "-m", asModel, task]
+      }
+    },
     ({ input, output }) => [
       { text: "I read it.", ...call("read_file", { path: input }) },
       call("write_to_file", { path: output, content: `${word}\n` })

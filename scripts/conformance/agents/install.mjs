@@ -1,5 +1,5 @@
 // Clients as npm and PyPI have them today, each in a folder of its own. They are kept in $CONFORMANCE_ENVIRONMENTS (default:
-// effect-rl-conformance in the temporary folder).
+// effect-rl-conformance in the temporary folder); with $CONFORMANCE_INSTALLED they are used as they are there.
 import { execFile } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -25,48 +25,37 @@ const copied = (folder, files) => {
   for (const file of files) copyFileSync(file, join(folder, basename(file)))
 }
 
+/** Whether what was installed before is used as it is. */
+const isInstalled = process.env.CONFORMANCE_INSTALLED !== undefined
+
+const installed = async (program, args, options) => {
+  if (!isInstalled) await run(program, args, options).catch((error) => Promise.reject(reasonOf(error)))
+}
+
 /** A folder with these packages of npm, and the version of the first. `files` are copied into it. */
 export const npm = async (name, packages, files) => {
   const folder = join(environments, name)
   mkdirSync(folder, { recursive: true })
   const manifest = join(folder, "package.json")
   if (!existsSync(manifest)) writeFileSync(manifest, JSON.stringify({ private: true, type: "module" }))
-  if (process.env.CONFORMANCE_INSTALLED !== undefined) {
-    copied(folder, files)
-    return {
-      folder,
-      program: process.execPath,
-      version: JSON.parse(readFileSync(join(folder, "node_modules", packages[0], "package.json"), "utf8")).version
-    }
-  }
-  const install = ["install", "--no-audit", "--no-fund", ...packages.map((one) => `${one}@latest`)]
-  await run("npm", install, { cwd: folder, env, timeout }).catch((error) => Promise.reject(reasonOf(error)))
+  const latest = packages.map((one) => `${one}@latest`)
+  await installed("npm", ["install", "--no-audit", "--no-fund", ...latest], { cwd: folder, env, timeout })
   copied(folder, files)
-  const versionOf = (one) => JSON.parse(readFileSync(join(folder, "node_modules", one, "package.json"), "utf8")).version
-  return { folder, program: process.execPath, version: versionOf(packages[0]) }
+  const { version } = JSON.parse(readFileSync(join(folder, "node_modules", packages[0], "package.json"), "utf8"))
+  return { folder, program: process.execPath, version }
 }
 
-const shown =
+const versionOf =
   "import importlib.metadata, re, sys; print(importlib.metadata.version(re.split(r'[\\[<>=]', sys.argv[1])[0]))"
 
 /** An environment with these packages of PyPI, and the version of the first. */
 export const pip = async (name, packages, files) => {
   const folder = join(environments, name)
   const program = join(folder, "bin/python")
-  try {
-    if (process.env.CONFORMANCE_INSTALLED !== undefined) {
-      copied(folder, files)
-      const { stdout } = await run(program, ["-c", shown, packages[0]])
-      return { folder, program, version: stdout.trim() }
-    }
-    if (!existsSync(program)) await run(process.env.CONFORMANCE_PYTHON ?? "python3", ["-m", "venv", folder])
-    await run(program, ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--upgrade", ...packages], {
-      timeout
-    })
-  } catch (error) {
-    throw reasonOf(error)
-  }
+  if (!existsSync(program)) await installed(process.env.CONFORMANCE_PYTHON ?? "python3", ["-m", "venv", folder], {})
+  const install = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--upgrade"]
+  await installed(program, [...install, ...packages], { timeout })
   copied(folder, files)
-  const { stdout } = await run(program, ["-c", shown, packages[0]])
+  const { stdout } = await run(program, ["-c", versionOf, packages[0]])
   return { folder, program, version: stdout.trim() }
 }

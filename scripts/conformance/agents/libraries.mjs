@@ -1,5 +1,5 @@
 // Libraries with which people write agents. Each calculates with two tools, by a script that asks as the library's guide does.
-import { model } from "./episode.mjs"
+import { alias } from "./episode.mjs"
 import * as Install from "./install.mjs"
 import * as Plans from "./plans.mjs"
 import * as Process from "./process.mjs"
@@ -22,7 +22,7 @@ const told = ({ code, stderr, stdout, timedOut }) => {
 }
 
 const started = async ({ folder, program, script }, variables) => {
-  const env = { PATH: Install.path, HOME: folder, PYTHONPATH: folder, MODEL: model, ...variables }
+  const env = { PATH: Install.path, HOME: folder, PYTHONPATH: folder, MODEL: alias, ...variables }
   return told(await Process.run([program, script], { cwd: folder, env, timeout }))
 }
 
@@ -83,7 +83,6 @@ export const all = [
   js("@mastra/core", "mastra", ["@mastra/core", "zod"]),
   js("llamaindex", "llamaindex", ["llamaindex", "@llamaindex/openai", "@llamaindex/workflow", "zod"]),
   js("@instructor-ai/instructor", "instructor", ["@instructor-ai/instructor", "openai", "zod"]),
-  js("@strands-agents/sdk", "strands", ["@strands-agents/sdk", "openai", "zod"]),
   python("openai (Python)", "openai_client", ["openai"]),
   python("anthropic (Python)", "anthropic_client", ["anthropic"]),
   python("openai-agents (Python)", "openai_agents", ["openai-agents"]),

@@ -2,12 +2,22 @@
 
 const matches = (text, pattern) => [...text.matchAll(pattern)].map(([, found]) => found)
 
-/** How many results of tools a prompt has. One library writes them as a user's text. */
-export const results = (shown) => shown.split(/<tool_response>|Observation:\n/).length - 1
+/** One library writes the results of tools as a user's text. */
+const asResults = (shown) =>
+  shown.replaceAll(
+    /Observation:\n((?:[\d.]+\n?)+)/g,
+    (_, lines) => lines.trim().split("\n").map((line) => `<tool_response>\n${line}\n</tool_response>`).join("\n")
+  )
 
-/** Numbers that tools gave. */
+/** How many results of tools a prompt has. */
+export const results = (shown) => asResults(shown).split("<tool_response>").length - 1
+
+/** Numbers that tools gave since the question; the instructions of one library have examples with others. */
 const numbersOf = (shown) =>
-  matches(shown, /(?:<tool_response>|Observation:)\s*[^\d<]{0,20}?(\d+(?:\.\d+)?)/g).map(Number)
+  matches(
+    asResults(shown.slice(shown.lastIndexOf("Use the tools."))),
+    /<tool_response>\s*[^\d<]{0,20}?(\d+(?:\.\d+)?)/g
+  ).map(Number)
 
 /** Two calls at once, a call with their results, and a sentence with its result. */
 export const calculation = ({ shown, tools }) => {

@@ -18,7 +18,12 @@ const refusals = ({ seen }, { isRefused = () => false }) =>
 const problemsOf = (feature, episode) => {
   const { captured, error, unanswered } = episode
   const own = error === undefined ? feature.problem(episode) : error.message
-  return [...(own === undefined ? [] : [own]), ...refusals(episode, feature), ...captured, ...unanswered]
+  return [
+    ...(own === undefined ? [] : [own]),
+    ...refusals(episode, feature),
+    ...captured,
+    ...(feature.isCut === true ? [] : unanswered)
+  ]
 }
 
 const counted = (branches) => Object.entries(branches).map(([reason, count]) => `${reason} ${count}`).join(", ")
@@ -55,17 +60,31 @@ const tried = async (feature) => {
 const cell = (value) => String(value).replaceAll(/\s+/g, " ").replaceAll("|", "\\|").slice(0, 200)
 const row = (...cells) => `| ${cells.map(cell).join(" | ")} |`
 
-const rows = []
-for (const { name, open } of chosen) {
-  console.error(name)
+/** The rows of a client, one feature after another. */
+const rowsOf = async ({ name, open }) => {
+  const rows = []
   try {
     const { features, version } = await open()
-    for (const feature of features) rows.push(row(`${name} ${version}`, feature.name, ...(await tried(feature))))
+    for (const feature of features) {
+      rows.push(row(`${name} ${version}`, feature.name, ...(await tried(feature))))
+      console.error(rows.at(-1))
+    }
   } catch (error) {
     rows.push(row(name, "all", `skipped: ${error.message}`, "", "", "", ""))
   }
-  console.log(rows.at(-1))
+  return rows
 }
+
+/** Clients that run at the same time. */
+const concurrency = 4
+
+const found = new Map()
+const left = [...chosen]
+const work = async () => {
+  for (let client = left.shift(); client !== undefined; client = left.shift()) found.set(client, await rowsOf(client))
+}
+await Promise.all(Array.from({ length: concurrency }, work))
+const rows = chosen.flatMap((client) => found.get(client))
 if (names.length === 0) {
   for (const [name, reason] of absent) rows.push(row(name, "all", `not run: ${reason}`, "", "", "", ""))
 }

@@ -26,7 +26,10 @@ describe("a prompt that does not fit", () => {
         assert.strictEqual(response.status, 400)
         const { code, message, type } = response.body["error"]
         assert.deepStrictEqual([type, code], ["invalid_request_error", "context_length_exceeded"])
-        assert.match(message, /the prompt has \d+ tokens, expected fewer than 512, the maximum context length of /)
+        assert.match(
+          message,
+          /^the maximum context length is 512 tokens: the prompt has \d+ tokens, expected fewer than 512, the maximum context length of /
+        )
       }
     }))
 
@@ -76,6 +79,9 @@ describe("a service that is busy", () => {
         assert.strictEqual(response.status, status)
         assert.strictEqual(response.headers.get("retry-after"), seconds)
         assert.strictEqual(response.body["error"].type, type)
+        if (dialect === chat && status === 503) {
+          assert.match(dialect.message(response.body), /^the service is overloaded: /)
+        }
       }
     }))
 

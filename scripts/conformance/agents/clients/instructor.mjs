@@ -4,7 +4,7 @@ import { answer, model, object, schema } from "./task.mjs"
 
 const client = new OpenAI({ maxRetries: 0 })
 const ask = (mode) => async () => {
-  const { sum } = await Instructor.default({ client, mode }).chat.completions.create({
+  const { sum } = await Instructor({ client, mode }).chat.completions.create({
     model,
     messages: object,
     response_model: { schema, name: "Result" },

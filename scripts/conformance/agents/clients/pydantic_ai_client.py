@@ -17,9 +17,14 @@ def loop(model):
     return Agent(model(task.model), tools=tools).run_sync(task.prompt).output
 
 
+async def read(_, events):
+    async for _ in events:
+        pass
+
+
 async def streamed():
-    async with Agent(OpenAIChatModel(task.model), tools=tools).run_stream(task.prompt) as result:
-        return await result.get_output()
+    agent = Agent(OpenAIChatModel(task.model), tools=tools)
+    return (await agent.run(task.prompt, event_stream_handler=read)).output
 
 
 def parsed():

@@ -74,13 +74,22 @@ const codes: Readonly<Record<number, string>> = {
   503: "server_overloaded"
 }
 
+/** Agents look for these words where they do not look at codes: to send a shorter prompt, or to come back later. */
+const worded = ({ detail, status, tooLong }: Refusal) => {
+  if (tooLong !== undefined) return `the maximum context length is ${tooLong.most} tokens: ${detail}`
+  return status === 503 ? `the service is overloaded: ${detail}` : detail
+}
+
 /** An error as OpenAI's clients read it. Agents that find the code of a prompt that is too long send a shorter one. */
-export const error = ({ code, detail, field, status, tooLong }: Refusal) => ({
-  message: detail,
-  type: kinds[status] ?? (status < 500 ? "invalid_request_error" : "server_error"),
-  param: field ?? null,
-  code: tooLong === undefined ? code ?? codes[status] ?? null : "context_length_exceeded"
-})
+export const error = (refusal: Refusal) => {
+  const { code, field, status, tooLong } = refusal
+  return {
+    message: worded(refusal),
+    type: kinds[status] ?? (status < 500 ? "invalid_request_error" : "server_error"),
+    param: field ?? null,
+    code: tooLong === undefined ? code ?? codes[status] ?? null : "context_length_exceeded"
+  }
+}
 
 export const refused = (refusal: Refusal) => {
   const { headers, status } = refusal
