@@ -2,7 +2,7 @@
  * A request of a chat client that is refused. Each dialect gives it the form that its clients read.
  *
  * @example
- * const refusal = Refusal.later(429, "too many requests", 5)
+ * const { headers } = Refusal.later(429, "too many requests", 5) // => { "retry-after": "5" }
  */
 import type { TinkerError } from "@effect-rl/core"
 import * as Schema from "effect/Schema"

@@ -106,7 +106,7 @@ export const codeRl = Recipe.make({
   sample: { problems: "programs" },
   onEngine: {
     says:
-      "a short run on effect-rl/tiny-128 shows how the recipe works; this model does not write Python, and will not learn. " +
+      "a short run on effect-rl/tiny-128 shows how the recipe works; this model does not write Python: it will not learn. " +
       "Name a model that does with --model",
     settings: {
       model: "effect-rl/tiny-128",

@@ -18,14 +18,25 @@ const forPass = { forward_backward_input: { data: [Examples.datum()], loss_fn: "
 
 /** Requests about what is not there. */
 const unknown: ReadonlyArray<readonly [path: string, body: object]> = [
-  ["/create_sampling_session", { session_id: nothing, sampling_session_seq_id: 0, base_model: nothing }],
+  ["/create_sampling_session", {
+    session_id: nothing,
+    sampling_session_seq_id: 0,
+    base_model: nothing,
+    type: "create_sampling_session"
+  }],
   ["/forward_backward", { model_id: nothing, seq_id: 1, ...forPass }],
   ["/forward", { model_id: nothing, seq_id: 1, forward_input: forPass.forward_backward_input }],
-  ["/optim_step", { model_id: nothing, seq_id: 1, adam_params: Examples.adam }],
-  ["/save_weights", { model_id: nothing, seq_id: 1, path: nothing }],
-  ["/save_weights_for_sampler", { model_id: nothing, seq_id: 1, path: nothing }],
+  ["/optim_step", Examples.step(nothing, 1)],
+  ["/save_weights", { model_id: nothing, seq_id: 1, path: nothing, overwrite: false, type: "save_weights" }],
+  ["/save_weights_for_sampler", {
+    model_id: nothing,
+    seq_id: 1,
+    path: nothing,
+    kind: "snapshot",
+    type: "save_weights_for_sampler"
+  }],
   ["/load_weights", { model_id: nothing, seq_id: 1, path }],
-  ["/unload_model", { model_id: nothing }],
+  ["/unload_model", { model_id: nothing, type: "unload_model" }],
   ["/weights_info", { tinker_path: path }],
   ["/weights_info", { tinker_path: nothing }],
   ["/asample", { ...Examples.sample(nothing, 1), sampling_session_id: undefined, model_path: path }],
@@ -63,7 +74,7 @@ export const missing: Check.Check = {
     const made = yield* NumberedModel.of(yield* model)
     yield* Blame.expectRefused(yield* made.send("/load_weights", { path, optimizer: true }))
     const target = { type: "sampling_session", sampling_session_id: nothing, cloned_sampler_id: 0 }
-    const together = yield* post("/retrieve_futures", { target, prev_cursor: 0, timeout: 0 })
+    const together = yield* post("/retrieve_futures", { target, prev_cursor: 0, retrieved_request_ids: [], timeout: 0 })
     if (!isAbsent(together)) yield* Blame.expectRefused(together)
   })
 }
@@ -111,9 +122,9 @@ export const wrongTypes: Check.Check = {
         }
       }],
       ["/forward_backward", { forward_backward_input: { data: [Examples.datum()], loss_fn: 7 } }],
-      ["/optim_step", { adam_params: { ...Examples.adam, beta1: "0.9" } }],
-      ["/save_weights", { path: 7 }],
-      ["/save_weights", { path: "certify-ttl", ttl_seconds: "an hour" }],
+      ["/optim_step", { adam_params: { ...Examples.adam, beta1: "0.9" }, type: "optim_step" }],
+      ["/save_weights", { path: 7, overwrite: false, type: "save_weights" }],
+      ["/save_weights", { path: "certify-ttl", ttl_seconds: "an hour", overwrite: false, type: "save_weights" }],
       ["/load_weights", { path: 7 }]
     ]
     const before = yield* made.logprobs
