@@ -7,7 +7,8 @@ import * as RecordedLines from "./RecordedLines.ts"
 
 const packages = join(import.meta.dirname, "../..")
 
-const isRecorded = (file: string) => /\.jsonl(\.gz)?$/.test(file)
+/** Verdicts are judged on runs of this project. */
+const isRecorded = (file: string) => /\.jsonl(\.gz)?$/.test(file) && !file.startsWith("verdicts/")
 
 const filesIn = (folder: string): ReadonlyArray<string> =>
   readdirSync(join(packages, folder), { recursive: true, encoding: "utf8" }).filter(isRecorded)
