@@ -4,12 +4,10 @@
  */
 import { Setting } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
-import * as Path from "effect/Path"
 import type * as Backend from "../train/Backend.ts"
 import { kebab } from "../train/SettingFlags.ts"
+import * as CopiedCheckpoint from "./CopiedCheckpoint.ts"
 import * as NamedCheckpoint from "./NamedCheckpoint.ts"
-import * as RunCheckpoints from "./RunCheckpoints.ts"
 
 /** The backend of the new run, and where its engine keeps checkpoints. */
 interface Target extends Pick<Backend.Options, "checkpoints"> {
@@ -17,32 +15,6 @@ interface Target extends Pick<Backend.Options, "checkpoints"> {
 }
 
 const scheme = { engine: "engine://", tinker: "tinker://", mock: "scripted://" } as const
-
-/** The folder `<run>-<iteration>-<digest>` of the copy: equal checkpoints have one name, and others another. */
-const idOf = (run: string, { iteration, stateDigest = "" }: NamedCheckpoint.NamedCheckpoint["saved"]) =>
-  [run.replace(/[^A-Za-z0-9._-]/g, "-").replace(/^[^A-Za-z0-9]+/, ""), iteration, stateDigest.slice(0, 8)].join("-")
-
-/** Copies the files of a checkpoint of another run, unless they are there, and gives the copy's path. */
-const copied = Effect.fnUntraced(function*(
-  { run, saved }: NamedCheckpoint.NamedCheckpoint,
-  address: string,
-  checkpoints: string
-) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const from = yield* RunCheckpoints.folderOf(run, address)
-  const [, kind = "", name = ""] = /\/([^/]+)\/([^/]+)$/.exec(address) ?? []
-  const id = idOf(path.basename(run), saved)
-  const to = path.join(checkpoints, id, kind, name)
-  if (from !== undefined && !(yield* fs.exists(to))) {
-    const partial = path.join(checkpoints, id, kind, `.${name}.partial`)
-    yield* fs.remove(partial, { recursive: true, force: true })
-    yield* fs.makeDirectory(path.dirname(to), { recursive: true })
-    yield* fs.copy(from, partial)
-    yield* fs.rename(partial, to)
-  }
-  return `${scheme.engine}${id}/${kind}/${name}`
-})
 
 const pathOf = Effect.fnUntraced(function*(
   setting: Setting.Setting,
@@ -61,7 +33,9 @@ const pathOf = Effect.fnUntraced(function*(
     const detail = `its weights are at ${address}, where --backend ${backend} does not find them`
     return yield* new NamedCheckpoint.NoCheckpoint({ flag, run: text, detail })
   }
-  return backend === "engine" ? yield* copied(named, address, checkpoints) : address
+  return backend === "engine"
+    ? `${scheme.engine}${yield* CopiedCheckpoint.copy(named, address, checkpoints)}`
+    : address
 })
 
 /** The given settings, with the paths of the checkpoints that they name by a run. */

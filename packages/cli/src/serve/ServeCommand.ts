@@ -20,6 +20,8 @@ import { createServer } from "node:http"
 import { isIPv4 } from "node:net"
 import * as HttpListener from "../HttpListener.ts"
 import * as WorkersFlag from "../WorkersFlag.ts"
+import * as FirstRequest from "./FirstRequest.ts"
+import * as ServedCheckpoints from "./ServedCheckpoints.ts"
 import * as ServedModels from "./ServedModels.ts"
 
 /** The server would admit everybody in the network. */
@@ -66,6 +68,7 @@ const flags = {
     Flag.withDescription("Folder that checkpoints lie under (default: runs/checkpoints)"),
     Flag.withDefault("runs/checkpoints")
   ),
+  served: ServedCheckpoints.flag,
   models: ServedModels.flag,
   workers: WorkersFlag.flag,
   ttl: Flag.String("ttl").pipe(
@@ -143,14 +146,18 @@ const listener = () => {
 const http = (host: string, port: number) =>
   HttpListener.layer(listener, { host, port, gracefulShutdownTimeout: "5 seconds" })
 
-const announce = (hasKeys: boolean) =>
+const announce = (served: ReadonlyArray<ServedCheckpoints.ServedCheckpoint>, hasKeys: boolean) =>
   Effect.gen(function*() {
     const { address } = yield* HttpServer.HttpServer
     const url = HttpServer.formatAddress(address)
     const tinker = yield* Tinker.Tinker
     const models = yield* tinker.models
+    yield* ServedCheckpoints.check(served, models)
     yield* Console.log(`serving ${models.join(", ")} at ${url}`)
+    yield* Effect.forEach(served, ({ model, name }) => Console.log(`checkpoint ${name} of ${model}`))
     yield* Console.log("")
+    const [model = served[0]?.name] = served.length === 0 ? models : []
+    if (model !== undefined) yield* Console.log(FirstRequest.lines({ url, model, hasKeys }).join("\n"))
     yield* Console.log("official Python SDK, and whatever is built on it:")
     yield* Console.log(`  export TINKER_BASE_URL=${url} TINKER_API_KEY=${hasKeys ? "<one of the keys>" : "tml-local"}`)
     yield* Console.log("")
@@ -169,6 +176,7 @@ interface Options {
   readonly host: string
   readonly port: number
   readonly checkpoints: string
+  readonly served: ReadonlyArray<string>
   readonly models: ReadonlyArray<ServedModels.ServedModel>
   readonly workers: Option.Option<number>
   readonly ttl: Option.Option<Duration.Duration>
@@ -184,8 +192,18 @@ interface Options {
 const given = <A, B extends object>(option: Option.Option<A>, make: (value: A) => B) =>
   Option.match(option, { onNone: () => ({}), onSome: make })
 
-const serverOptions = (options: Options, folder: string, apiKeys: ReadonlyArray<ApiKeys.ApiKey>) => ({
-  checkpoints: { folder, scheme: "engine", ...given(options.ttl, (ttl) => ({ ttl })) },
+const serverOptions = (
+  options: Options,
+  folder: string,
+  served: ReadonlyArray<ServedCheckpoints.ServedCheckpoint>,
+  apiKeys: ReadonlyArray<ApiKeys.ApiKey>
+) => ({
+  checkpoints: {
+    folder,
+    scheme: "engine",
+    names: ServedCheckpoints.names(served),
+    ...given(options.ttl, (ttl) => ({ ttl }))
+  },
   apiKeys,
   quota: { models: options.maxModels, memory: ByteSize.mebibytes(options.maxMemory) },
   maxBodySize: ByteSize.mebibytes(options.maxBody),
@@ -218,11 +236,13 @@ const run = Effect.fn("ServeCommand.run")(function*(options: Options) {
   const apiKeys = yield* keys
   if (apiKeys.length === 0 && !isLoopback(host)) return yield* new OpenServer({ host })
   yield* keep(folder)
-  const server = TinkerServer.layer(serverOptions(options, folder, apiKeys))
-  return yield* Layer.effectDiscard(announce(apiKeys.length > 0)).pipe(
+  const served = yield* ServedCheckpoints.copyAll(options.served, folder)
+  const models = [...options.models, ...yield* ServedCheckpoints.models(served, options.models)]
+  const server = TinkerServer.layer(serverOptions(options, folder, served, apiKeys))
+  return yield* Layer.effectDiscard(announce(served, apiKeys.length > 0)).pipe(
     Layer.provide(server),
     Layer.launch,
-    Effect.provide(Layer.merge(engine(options, folder), http(host, port)))
+    Effect.provide(Layer.merge(engine({ ...options, models }, folder), http(host, port)))
   )
 }, Effect.scoped)
 

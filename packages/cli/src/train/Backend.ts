@@ -35,10 +35,17 @@ const isPath = (model: string) =>
     (exists) => exists || /^[./]|\.gguf$/.test(model)
   )
 
+/** Whether the engine has to be told where the model is, as it is no preset. */
+export const isLoaded = (model: string) =>
+  Effect.gen(function*() {
+    const { SmolLm2 } = yield* Effect.promise(() => import("@effect-rl/engine"))
+    return model === SmolLm2.name || (yield* isPath(model))
+  })
+
 /** The embedded engine, which is loaded where it is asked for, and its options. */
 const configured = Effect.fnUntraced(function*({ checkpoints, model, workers }: Options) {
-  const { Engine, SmolLm2 } = yield* Effect.promise(() => import("@effect-rl/engine"))
-  const models = model === SmolLm2.name || (yield* isPath(model)) ? [model] : []
+  const { Engine } = yield* Effect.promise(() => import("@effect-rl/engine"))
+  const models = (yield* isLoaded(model)) ? [model] : []
   return { Engine, options: { checkpoints, models, ...WorkersFlag.option(workers) } }
 })
 

@@ -70,7 +70,7 @@ export const Settings = Schema.Struct({
   run: Setting.group(RunSettings),
   loadCheckpointPath: Setting.checkpoint({
     weights: "state",
-    help: "Weights to start from, with a fresh optimizer; the base model unless given"
+    help: "Weights to start from, while the optimizer's averages and steps begin anew; the base model unless given"
   }),
   lora: Setting.group(LoraSettings, { rank: "loraRank" })
 })
@@ -79,7 +79,10 @@ export const Settings = Schema.Struct({
 export interface RunOptions<out EE = never, out ER = never> {
   readonly model: ChatModel
   readonly lora?: LoraSettings
-  /** Start from these weights, with a fresh optimizer. */
+  /**
+   * The path of weights to start from, such as `Finished.checkpoint` of another run. Averages and steps of the optimizer begin anew; the base
+   * model unless given.
+   */
   readonly loadCheckpointPath?: string
   readonly run?: RunSettings & { readonly evaluators?: ReadonlyArray<Evaluator<EE, ER>> }
 }

@@ -57,15 +57,22 @@ const mapReason = (reason: TinkerError.Reason, change: (text: string) => string)
   }
 }
 
+/** Paths of checkpoints by further names that clients may use. */
+export type Names = ReadonlyMap<string, string>
+
 /** Between clients' paths and those of a backend, which begin with `scheme`. */
-export const make = (scheme: string, { folderOf, inFolder }: Pick<Runs, "folderOf" | "inFolder">): Paths => {
+export const make = (
+  scheme: string,
+  { folderOf, inFolder }: Pick<Runs, "folderOf" | "inFolder">,
+  names: Names = new Map()
+): Paths => {
   const backendPaths = new RegExp(`${escaped(scheme)}://([A-Za-z0-9][A-Za-z0-9._-]*)`, "g")
   const toClient = (path: string) =>
     path.replace(backendPaths, (_, folder: string) => `${clientScheme}${inFolder(folder).id}`)
   return {
     format: ({ folder, id }) => `${clientScheme}${inFolder(folder).id}/${id}`,
     parse: (path) => {
-      const [, run, id] = clientPath.exec(path) ?? []
+      const [, run, id] = clientPath.exec(names.get(path) ?? path) ?? []
       return run === undefined || id === undefined
         ? Effect.fail(notFound("checkpoint", path))
         : Effect.succeed({ folder: folderOf(run), id })

@@ -23,6 +23,8 @@ export interface CheckpointOptions {
   readonly scheme: string
   /** Lifetime of checkpoints whose clients give none; for ever unless given. */
   readonly ttl?: Duration.Input
+  /** Paths of checkpoints, `tinker://<folder>/<kind>/<name>`, by further names that clients may use, such as `runs/x`. */
+  readonly names?: CheckpointPath.Names
 }
 
 type Place = CheckpointPath.Place
@@ -31,6 +33,7 @@ export type Checkpoint = typeof Administration.Checkpoint.Encoded
 
 export interface CheckpointStore {
   readonly paths: CheckpointPath.Paths
+  readonly names: CheckpointPath.Names
   readonly runs: Runs.Runs
   /** Folders of the runs that the caller may see. */
   readonly folders: Effect.Effect<ReadonlyArray<string>, HttpRefusal, Caller>
@@ -106,12 +109,12 @@ const newestFirst = (checkpoints: ReadonlyArray<Checkpoint>) =>
   [...checkpoints].sort((left, right) => right.time.localeCompare(left.time))
 
 /** Removes expired checkpoints, and forgets old runs without any, every minute until its scope closes. */
-export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: CheckpointOptions) {
+export const make = Effect.fnUntraced(function*({ folder, names = new Map(), scheme, ttl }: CheckpointOptions) {
   const { join } = yield* Path.Path
   const files = yield* CheckpointFiles.make(folder)
   const records = yield* CheckpointRecords.make(join(folder, ".tinker"))
   const runs = yield* Runs.make(join(folder, ".tinker"))
-  const paths = CheckpointPath.make(scheme, runs)
+  const paths = CheckpointPath.make(scheme, runs, names)
   const usualMillis = ttl === undefined ? undefined : Duration.toMillis(Duration.fromInputUnsafe(ttl))
 
   const find = Effect.fnUntraced(function*(place: Place) {
@@ -246,6 +249,7 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
 
   return {
     paths,
+    names,
     runs,
     folders: Effect.flatMap(allFolders, Effect.filter(isVisible)),
     isVisible,

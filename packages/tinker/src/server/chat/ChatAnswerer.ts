@@ -12,23 +12,47 @@ import type { Parts } from "../Parts.ts"
 import * as SamplingRoutes from "../SamplingRoutes.ts"
 import type { Strictness } from "../Strictness.ts"
 
-/** A base model, a checkpoint's path, or `<base model>;<path>`. */
-const named = (model: string) => {
+/** A base model, a checkpoint's path or name, or `<base model>;<path>`. */
+const named = ({ checkpoints: { names } }: Parts, model: string) => {
   const at = model.indexOf(";")
   if (at >= 0) return { base_model: model.slice(0, at), model_path: model.slice(at + 1) }
-  return model.includes("://") ? { model_path: model } : { base_model: model }
+  return model.includes("://") || names.has(model) ? { model_path: model } : { base_model: model }
 }
 
 const chatModel = Effect.fnUntraced(function*(parts: Parts, model: string) {
-  const { baseModel } = yield* SamplingRoutes.sourceOf(parts, named(model))
+  const { baseModel } = yield* SamplingRoutes.sourceOf(parts, named(parts, model))
   return yield* parts.chatModel(baseModel)
 })
 
-const models = ({ tinker }: Parts) =>
+const baseModels = ({ tinker }: Parts) =>
   Effect.flatMap(
     tinker.models,
     Effect.forEach((id) => Effect.map(tinker.capabilities(id), ({ contextLength }) => ({ id, contextLength })))
   ).pipe(Effect.mapError(fromTinkerError))
+
+/** Checkpoints to sample from, each once: by the last of its names where it has some, or else by its path. */
+const sampledPaths = Effect.fnUntraced(function*({ checkpoints: { folders, list, names } }: Parts) {
+  const listed = yield* Effect.forEach(yield* folders, list)
+  const paths = listed.flat().flatMap((found) => found.checkpoint_type === "sampler" ? [found.tinker_path] : [])
+  const named = new Map(Array.from(names, ([name, path]) => [path, name]))
+  return [...named.values(), ...paths.filter((path) => !named.has(path))]
+})
+
+/** The checkpoint as a model; none where it has just been deleted, or where its base model is not served. */
+const checkpointModel = ({ checkpoints }: Parts, bases: ReadonlyArray<Answerer.ModelInfo>) => (id: string) =>
+  Effect.flatMap(checkpoints.readable(id), checkpoints.weights).pipe(
+    Effect.map(({ base_model }) => bases.filter((base) => base.id === base_model)),
+    Effect.map((found) => found.map(({ contextLength }) => ({ id, contextLength }))),
+    Effect.orElseSucceed((): ReadonlyArray<Answerer.ModelInfo> => [])
+  )
+
+/** The backend's models, and the checkpoints that the caller may see. */
+const models = Effect.fnUntraced(function*(parts: Parts) {
+  const bases = yield* baseModels(parts)
+  const paths = yield* sampledPaths(parts)
+  const found = yield* Effect.forEach(paths, checkpointModel(parts, bases))
+  return [...bases, ...found.flat()]
+})
 
 /** Silent sessions end, and a chat client sends nothing while it waits. */
 const heartbeat = ({ sessions }: Parts, { id }: Sampler) =>
@@ -77,7 +101,7 @@ export const incoming = Effect.fnUntraced(function*(parts: Parts, policy: Notes.
 
   const source = Effect.fnUntraced(function*(model: string) {
     yield* SamplingRoutes.enter(parts)
-    const sampler = yield* SamplingRoutes.samplerOf(parts, named(model))
+    const sampler = yield* SamplingRoutes.samplerOf(parts, named(parts, model))
     return {
       sampler,
       id: parts.uniqueId(),

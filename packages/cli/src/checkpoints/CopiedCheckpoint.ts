@@ -1,0 +1,35 @@
+/**
+ * Checkpoints of the engine, copied from the folder of the run that saved them to where another process keeps its own, so that it does not
+ * depend on that run.
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import type * as NamedCheckpoint from "./NamedCheckpoint.ts"
+import * as RunCheckpoints from "./RunCheckpoints.ts"
+
+/** The folder `<run>-<iteration>-<digest>` of the copy: equal checkpoints have one name, and others another. */
+const idOf = (run: string, { iteration, stateDigest = "" }: NamedCheckpoint.NamedCheckpoint["saved"]) =>
+  [run.replace(/[^A-Za-z0-9._-]/g, "-").replace(/^[^A-Za-z0-9]+/, ""), iteration, stateDigest.slice(0, 8)].join("-")
+
+/** Copies the files at one of a checkpoint's addresses under `checkpoints`, unless they are there, and gives `<folder>/<kind>/<name>`. */
+export const copy = Effect.fnUntraced(function*(
+  { run, saved }: NamedCheckpoint.NamedCheckpoint,
+  address: string,
+  checkpoints: string
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const from = yield* RunCheckpoints.folderOf(run, address)
+  const [, kind = "", name = ""] = /\/([^/]+)\/([^/]+)$/.exec(address) ?? []
+  const id = idOf(path.basename(path.resolve(run)), saved)
+  const to = path.join(checkpoints, id, kind, name)
+  if (from !== undefined && !(yield* fs.exists(to))) {
+    const partial = path.join(checkpoints, id, kind, `.${name}.partial`)
+    yield* fs.remove(partial, { recursive: true, force: true })
+    yield* fs.makeDirectory(path.dirname(to), { recursive: true })
+    yield* fs.copy(from, partial)
+    yield* fs.rename(partial, to)
+  }
+  return `${id}/${kind}/${name}`
+})
