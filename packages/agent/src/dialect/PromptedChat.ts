@@ -5,7 +5,7 @@
  * const asked: Answerer.Asked = { messages: [Message.user("What is 2 + 2?")], tools: [] }
  * const prompted = (source: PromptedChat.Source) => PromptedChat.prompted(source, asked, { stops: [] })
  */
-import type { ChatModel } from "@effect-rl/core"
+import type { ChatModel, Message } from "@effect-rl/core"
 import { ModelInput, type Sampling } from "@effect-rl/core/backend"
 import { Renderer, Renderers } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
@@ -33,17 +33,41 @@ export const inMode = (
     ? Effect.succeed(chatModel)
     : Effect.map(Renderers.byName(name, chatModel.tokenizer), (renderer) => ({ ...chatModel, renderer }))
 
-/** The conversation before the reply as it is rendered, with its tools, and the prompt, which may begin the reply. */
-export const render = Effect.fnUntraced(function*(own: ChatModel.ChatModel, asked: Asked) {
+/** A conversation before its reply, as it is rendered. */
+export interface Conversation {
+  readonly chatModel: ChatModel.ChatModel
+  /** With the messages about its tools. */
+  readonly messages: ReadonlyArray<Message.Message>
+  /** The beginning of the reply; empty for a new one. */
+  readonly prefill: string
+}
+
+const unreadable = ({ message }: Renderer.RendererError) => Effect.fail(invalid(`messages: ${message}`, "messages"))
+
+/** The conversation that is asked, once its length and its tools suit the model. */
+export const conversation = Effect.fnUntraced(function*(own: ChatModel.ChatModel, asked: Asked) {
   const chatModel = yield* inMode(own, asked)
   yield* Length.check(chatModel, "messages and tools", Length.of(asked))
   yield* knowsTools(chatModel, asked)
   const { before, prefill } = yield* Continued.divide(asked.messages)
   const messages = yield* Renderer.withTools(chatModel.renderer, asked.tools, before)
+  const found: Conversation = { chatModel, messages, prefill }
+  return found
+}, Effect.catchTag("RendererError", unreadable))
+
+/** A conversation and its prompt. */
+export interface Rendered extends Omit<Conversation, "prefill"> {
+  readonly prompt: ModelInput.ModelInput
+}
+
+/** The conversation with its prompt, which may begin the reply. */
+export const render = Effect.fnUntraced(function*(own: ChatModel.ChatModel, asked: Asked) {
+  const { chatModel, messages, prefill } = yield* conversation(own, asked)
   const prompt = yield* chatModel.renderer.generationPrompt(messages, { prefill })
   yield* Continued.check(chatModel, messages, prefill, prompt)
-  return { chatModel, messages, prompt }
-}, Effect.catchTag("RendererError", (error) => Effect.fail(invalid(`messages: ${error.message}`, "messages"))))
+  const rendered: Rendered = { chatModel, messages, prompt }
+  return rendered
+}, Effect.catchTag("RendererError", unreadable))
 
 const hasTopLogprobs = ({ capabilities: { topkPromptLogprobs: most }, name }: ChatModel.ChatModel, asked: number) =>
   asked <= most
@@ -86,9 +110,12 @@ const closingOf = ({ renderer: { stop }, tokenizer }: ChatModel.ChatModel) => {
   return typeof first === "string" ? tokenizer.encode(first) : Int32Array.of(first)
 }
 
-/** Renders the conversation; its reply ends as the renderer's replies do, or at the client's own texts. */
-export const prompted = Effect.fnUntraced(function*(source: Source, asked: Asked, settings: Settings) {
-  const { chatModel, messages, prompt } = yield* render(source.chatModel, asked)
+/** A rendered conversation, whose reply ends as the renderer's replies do, or at the client's own texts. */
+export const of = Effect.fnUntraced(function*(
+  source: Omit<Source, "chatModel">,
+  { chatModel, messages, prompt }: Rendered,
+  settings: Settings
+) {
   const { renderer } = chatModel
   const asking = yield* request(chatModel, prompt, renderer.stop, settings)
   return {
@@ -101,6 +128,11 @@ export const prompted = Effect.fnUntraced(function*(source: Source, asked: Asked
     closing: closingOf(chatModel),
     callNames: CallNames.make(messages, asking, source.id)
   } satisfies Prompted
+})
+
+/** Renders the conversation. */
+export const prompted = Effect.fnUntraced(function*(source: Source, asked: Asked, settings: Settings) {
+  return yield* of(source, yield* render(source.chatModel, asked), settings)
 })
 
 const promptOf = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, prompt: string | ReadonlyArray<number>) {

@@ -16,8 +16,6 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { createHash } from "node:crypto"
 import type { Asked, Prompted } from "../dialect/Answerer.ts"
-import * as CallNames from "../dialect/CallNames.ts"
-import * as Continued from "../dialect/Continued.ts"
 import * as Kept from "../dialect/Kept.ts"
 import * as Notes from "../dialect/Notes.ts"
 import * as PromptedChat from "../dialect/PromptedChat.ts"
@@ -86,27 +84,18 @@ const place = Effect.fnUntraced(
   function*<E, R>({ options, tree, uniqueId }: Playing<E, R>, question: Mailbox.Question) {
     const { arrived, asked } = question
     const settings = { ...question.settings, seed: null, choices: null }
-    const source = {
-      id: uniqueId(),
-      chatModel: options.model,
-      sample: () => Effect.fail(over),
-      replied: () => Effect.void
-    }
-    const prompted = yield* PromptedChat.prompted(source, asked, settings)
-    const { renderer } = prompted.chatModel
-    const { before, prefill } = yield* Continued.divide(asked.messages)
-    const messages = yield* Renderer.withTools(renderer, asked.tools, before)
-    const placed = yield* tree.place({ renderer, messages, prefill, arrived })
-    const request = yield* PromptedChat.request(prompted.chatModel, placed.input, renderer.stop, settings)
+    const { chatModel, messages, prefill } = yield* PromptedChat.conversation(options.model, asked)
+    // Whether the renderer can go on from such a beginning is seen in a prompt of its own alone.
+    if (prefill !== "") yield* PromptedChat.render(options.model, asked)
+    const placed = yield* tree.place({ renderer: chatModel.renderer, messages, prefill, arrived })
+    const source = { id: uniqueId(), sample: () => Effect.fail(over), replied: () => Effect.void }
+    const rendered = { chatModel, messages: placed.messages, prompt: placed.input }
+    const prompted = yield* PromptedChat.of(source, rendered, settings)
+    const { request } = prompted
     const shown: Shown = {
       question,
       placed,
-      prompted: {
-        ...prompted,
-        request: { ...request, params: { ...request.params, seed: 0 } },
-        read: () => renderer.stream(placed.messages),
-        callNames: CallNames.make(placed.messages, request, source.id)
-      }
+      prompted: { ...prompted, request: { ...request, params: { ...request.params, seed: 0 } } }
     }
     return shown
   },
