@@ -14,6 +14,8 @@ export * as PromptedChat from "./dialect/PromptedChat.ts"
 export * as Samplers from "./dialect/Samplers.ts"
 /** The routes of all dialects, for a server, a gateway or a `fetch` of this process. */
 export * as Dialects from "./dialect/Dialects.ts"
+/** What a session keeps of its conversations, for clients that name what was said. */
+export * as Kept from "./dialect/Kept.ts"
 /** Fields of a request that change no answer, and those whose effect cannot be given. */
 export * as Notes from "./dialect/Notes.ts"
 /** The fields of requests by what becomes of them. */

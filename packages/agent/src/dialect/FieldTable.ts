@@ -46,7 +46,8 @@ const conversations: ReadonlyArray<Kind> = ["chat completions", "responses"]
 const openAi: ReadonlyArray<Kind> = ["chat completions", "completions", "responses"]
 const all: ReadonlyArray<Kind> = [...openAi, "messages"]
 
-const notStored = "no response is stored: send the whole conversation as input"
+const notStored =
+  "there are no conversations to name: give previous_response_id, or send the whole conversation as input"
 const keptPrompts = "a backend keeps the prompts that it likes"
 const noGrammar = "no sampler here takes a grammar"
 const noBias = "no sampler here takes a bias"
@@ -58,7 +59,9 @@ export const rows: ReadonlyArray<Row> = [
   ...noEffect(conversations, "a name changes no answer", { safety_identifier: [] }),
   ...noEffect(["chat completions", "messages"], "a name changes no answer", { metadata: [] }),
   ...noEffect(messages, "a name changes no answer", { user_profile_id: [], workspace_id: [], inference_geo: [] }),
-  ...noEffect(conversations, "sessions of agents keep what was answered; nothing can be fetched later", { store: [] }),
+  ...noEffect(conversations, "what was answered is kept for a while in any case; nothing can be fetched later", {
+    store: []
+  }),
   ...noEffect(conversations, keptPrompts, {
     prompt_cache_key: [],
     prompt_cache_options: [],
@@ -128,12 +131,12 @@ export const rows: ReadonlyArray<Row> = [
   }),
   ...given(
     messages,
-    "sessions of agents keep their threads; elsewhere, to go on with one is refused, so that clients send the whole conversation",
+    "threads are kept for a while; one that is not is refused, so that clients send the whole conversation",
     { thread: [] }
   ),
   ...given(
     responses,
-    "sessions of agents keep their responses, and items by reference; refused elsewhere: send the whole conversation as input",
+    "responses and their items are kept for a while; one that is not is refused: send the whole conversation as input",
     { previous_response_id: [] }
   ),
   ...given(["chat completions", "messages"], "messages of the role `system` anywhere", { messages: [] }),

@@ -20,6 +20,7 @@ import * as Audit from "./Audit.ts"
 import * as Body from "./Body.ts"
 import { Caller } from "./Caller.ts"
 import * as ChatAnswerer from "./chat/ChatAnswerer.ts"
+import * as ChatKept from "./chat/ChatKept.ts"
 import * as ChatModels from "./chat/ChatModels.ts"
 import * as ChatPolicy from "./chat/ChatPolicy.ts"
 import * as CheckpointRoutes from "./CheckpointRoutes.ts"
@@ -181,7 +182,8 @@ const routes = (options: TinkerServerOptions) =>
       const open = guarded(admitted(stranger, room, strictness, limit))
       const admitChat = admitted(identify, room, strictness, ByteSize.min(limit, chatLimit))
       const policy = ChatPolicy.make(options.lenient ?? false)
-      const chat = Effect.mapError(admitChat(ChatAnswerer.incoming(parts, policy)), ChatAnswerer.told)
+      const incoming = ChatAnswerer.incoming(parts, policy, ChatKept.make())
+      const chat = Effect.mapError(admitChat(incoming), ChatAnswerer.told)
       return [
         ...[...withKey(parts, links).map(known), ...withoutKey(parts, links).map(open)].map(
           HttpRouter.prefixRoute(prefix)

@@ -11,6 +11,7 @@ import { fromTinkerError, type HttpRefusal } from "../HttpRefusal.ts"
 import type { Parts } from "../Parts.ts"
 import * as SamplingRoutes from "../SamplingRoutes.ts"
 import type { Strictness } from "../Strictness.ts"
+import type * as ChatKept from "./ChatKept.ts"
 
 /** A base model, a checkpoint's path or name, or `<base model>;<path>`. */
 const named = ({ checkpoints: { names } }: Parts, model: string) => {
@@ -94,8 +95,9 @@ export const told = ({ detail, headers, message, reason, status }: HttpRefusal) 
     : Dialect.fromReason(reason, message)
 
 /** Lets the current caller's request in. */
-export const incoming = Effect.fnUntraced(function*(parts: Parts, policy: Notes.Policy) {
+export const incoming = Effect.fnUntraced(function*(parts: Parts, policy: Notes.Policy, kept: ChatKept.ChatKept) {
   const context = yield* Effect.context<Caller | Strictness | Body.Room>()
+  const { tenant } = yield* Caller
   const given = <A, R>(work: Effect.Effect<A, HttpRefusal, R>) =>
     Effect.mapError(Effect.provideContext(work, context), told)
 
@@ -127,5 +129,5 @@ export const incoming = Effect.fnUntraced(function*(parts: Parts, policy: Notes.
     prompted: (model, asked, settings) => held(model, (found) => PromptedChat.prompted(found, asked, settings)),
     continued: (model, prompt, settings) => held(model, (found) => PromptedChat.continued(found, prompt, settings))
   }
-  return { ...policy, answerer, body: given(Body.text) } satisfies Dialects.Incoming
+  return { ...policy, answerer, kept: kept(tenant), body: given(Body.text) } satisfies Dialects.Incoming
 })

@@ -8,13 +8,17 @@ import * as Api from "../Api.ts"
 export const model = "Qwen/Qwen3-4B-Instruct-2507"
 const { characters } = TestTokenizer
 
+/** The text of a prompt. */
+export const shown = ({ prompt }: Sampling.SampleRequest) =>
+  characters.decode(prompt.chunks.flatMap((chunk) => chunk._tag === "EncodedText" ? [...chunk.tokens] : []))
+
 /** What a model says that answers every conversation with this text, as many tokens at a time as are asked for. */
 export const saying = (text: string) => {
   const answer = characters.encode(text)
-  return ({ numSamples = 1, params, prompt }: Sampling.SampleRequest): Sampling.SampleResponse => {
-    const asked = prompt.chunks.flatMap((chunk) => chunk._tag === "EncodedText" ? [...chunk.tokens] : [])
-    const shown = characters.decode(asked)
-    const said = shown.slice(shown.lastIndexOf("<|im_start|>assistant\n") + "<|im_start|>assistant\n".length)
+  return (request: Sampling.SampleRequest): Sampling.SampleResponse => {
+    const { numSamples = 1, params } = request
+    const asked = shown(request)
+    const said = asked.slice(asked.lastIndexOf("<|im_start|>assistant\n") + "<|im_start|>assistant\n".length)
     const from = characters.encode(said).length
     const tokens = answer.slice(from, from + params.maxTokens)
     const stopReason = from + tokens.length === answer.length ? "stop" : "length"
