@@ -1,88 +1,182 @@
 /**
- * How an agent that exists already learns: one question to the `openai` client, whose request is the only turn. Every problem is asked once,
- * so that the rewards of the last iterations are those of problems that were never trained on. Prints Markdown.
+ * How agents that exist already learn: one question to the `openai` client, then loops with a calculator of several libraries in this process
+ * and of a program in Python over HTTP. Measures what `benchmark/results/curves/agents.json` lacks, of the agents that are named or of all,
+ * and prints a table of all in Markdown.
  */
-import { AgentEnv } from "@effect-rl/agent"
-import { Advantage, ChatModel, Credit, EnvGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
-import { Statistics } from "@effect-rl/core/evaluation"
-import { Clock, Console, Effect, Stream } from "effect"
+import { AgentEnv, AgentGateway } from "@effect-rl/agent"
+import { ChatModel, EnvGroupBuilder, Evaluator, Rl, RLDataset, RunRecord, RunStore, Score } from "@effect-rl/core"
+import { Calculation, CalculatorEnv } from "@effect-rl/recipes"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Clock, Context, Effect, Layer, Stream } from "effect"
+import { createServer } from "node:http"
+import { loadavg } from "node:os"
 import OpenAI from "openai"
+import * as OpenAiAgent from "../../examples/agents/openai.ts"
+import type { Answer } from "../../examples/agents/training.ts"
+import * as ToolLoop from "../../examples/src/16-tool-loop-agent.ts"
+import * as OpenAiAgents from "../../examples/src/17-openai-agents.ts"
 import * as Controls from "../learning/Controls.ts"
+import * as Kept from "../learning/Kept.ts"
 import * as OnEngine from "../OnEngine.ts"
+import * as Report from "../Report.ts"
+import * as PythonAgent from "./PythonAgent.ts"
 
-const problems = Array.from(
-  { length: 400 },
-  (_, index) => [index % 100, (index * 7 + Math.floor(index / 100)) % 100] as const
-)
+const groups = 16
 
-const ends = 3
-
-interface Trained {
-  readonly first: number
-  readonly last: number
-  readonly seconds: number
+/** What an agent is asked, and what it should answer. */
+interface Task {
+  readonly question: string
+  readonly answer: string
 }
 
-const train = Effect.fnUntraced(
-  function*(seed: number, learningRate: number, credit: Credit.Credit) {
-    const model = yield* ChatModel.resolve("effect-rl/tiny-128")
-    const member = (a: number, b: number) =>
-      AgentEnv.make({
-        model,
-        run: async ({ apiKey, baseUrl, fetch }) => {
-          const client = new OpenAI({ apiKey, baseURL: baseUrl, fetch })
-          const { choices } = await client.chat.completions.create({
-            model: model.name,
-            messages: [{ role: "user", content: `What is ${a} + ${b}?` }]
-          })
-          return choices[0]?.message.content?.endsWith(String(a + b)) === true ? 1 : 0
-        }
-      })
-    const dataset = RLDataset.fromArray(problems, {
-      groupsPerBatch: 16,
-      shuffle: true,
-      group: ([a, b]) => EnvGroupBuilder.make({ key: `${a} + ${b}`, size: 8, makeEnv: () => member(a, b) })
-    })
+/** What an agent is trained on, and what it is measured on. */
+interface Tasks {
+  readonly model: string
+  readonly maxTokens: number
+  readonly iterations: number
+  readonly train: (count: number, seed: number) => ReadonlyArray<Task>
+  readonly heldOut: ReadonlyArray<Task>
+}
+
+const asked = ({ answer, expression }: Calculation.Calculation): Task => ({
+  answer,
+  question: CalculatorEnv.question(expression)
+})
+
+const calculations: Tasks = {
+  model: "effect-rl/tiny-tasks",
+  maxTokens: 48,
+  iterations: 20,
+  train: (count, seed) => Calculation.batch(0, count, "short", seed + 1).map(asked),
+  heldOut: Calculation.heldOut(256, "short").map(asked)
+}
+
+const sum = (index: number): Task => {
+  const [left, right] = [index % 100, (index * 7) % 99]
+  return { question: `What is ${left} + ${right}?`, answer: String(left + right) }
+}
+
+const sums: Tasks = {
+  model: "effect-rl/tiny-128",
+  maxTokens: 40,
+  iterations: 25,
+  train: (count, seed) => Array.from({ length: count }, (_, index) => sum(256 + seed * count + index)),
+  heldOut: Array.from({ length: 256 }, (_, index) => sum(index))
+}
+
+const openAi = ({ apiKey, baseUrl: baseURL, fetch }: AgentEnv.Session) => new OpenAI({ apiKey, baseURL, fetch })
+
+const oneQuestion: Answer = async (session, model, content) => {
+  const { choices } = await openAi(session).chat.completions.create({ model, messages: [{ role: "user", content }] })
+  return choices[0]?.message.content ?? undefined
+}
+
+const loop: Answer = (session, model, question) => OpenAiAgent.answer(openAi(session), model, question)
+
+type MakeEnv = (model: ChatModel.ChatModel, task: Task) => ReturnType<typeof AgentGateway.env<never, never>>
+
+const judged = (answer: Answer, { name }: ChatModel.ChatModel, task: Task) => async (session: AgentEnv.Session) => {
+  const said = await answer(session, name, task.question)
+  return Score.correct(said?.match(/-?\d+/g)?.at(-1) === task.answer)
+}
+
+const inProcess = (answer: Answer): MakeEnv => (model, task) =>
+  AgentEnv.make({ model, run: judged(answer, model, task) })
+
+const overHttp = ({ answer }: PythonAgent.PythonAgent["Service"]): MakeEnv => (model, task) =>
+  AgentGateway.env({
+    model,
+    run: judged(({ apiKey, baseUrl }, model, question) => answer({ apiKey, baseUrl, model, question }), model, task)
+  })
+
+const scoreOf = ({ score }: RunRecord.Evaluated): Kept.Score =>
+  score === undefined ? { value: NaN } : { value: score.value, interval: [score.low, score.high] }
+
+const train = (tasks: Tasks, makeEnv: MakeEnv, control: Controls.Control) =>
+  Effect.fnUntraced(function*(seed: number) {
+    const { heldOut, iterations, maxTokens } = tasks
+    const model = yield* ChatModel.resolve(tasks.model)
+    const group = (size: number) => (task: Task) =>
+      EnvGroupBuilder.make({ key: task.question, size, makeEnv: () => makeEnv(model, task) })
+    const evaluator = Evaluator.testSet({ name: "held_out", groups: heldOut.map(group(1)), maxTokens })
     const began = yield* Clock.currentTimeMillis
-    const rewards = yield* Rl.run({
+    const records = yield* Stream.runCollect(Rl.run({
       model,
-      dataset,
-      sampling: { maxTokens: 40 },
-      update: { learningRate, credit },
-      run: { seed }
-    }).pipe(
-      Stream.filter(RunRecord.guards.Updated),
-      Stream.map(({ reward }) => reward?.mean ?? NaN),
-      Stream.runCollect
-    )
-    const trained: Trained = {
-      first: Statistics.mean(rewards.slice(0, ends)),
-      last: Statistics.mean(rewards.slice(-ends)),
-      seconds: ((yield* Clock.currentTimeMillis) - began) / 1000
+      dataset: RLDataset.fromArray(tasks.train(iterations * groups, seed), { groupsPerBatch: groups, group: group(8) }),
+      sampling: { maxTokens },
+      update: { learningRate: 1e-3, ...control(seed) },
+      run: { seed, evalEvery: iterations, evaluators: [evaluator] }
+    }))
+    const [before, ...later] = records.filter(RunRecord.guards.Evaluated).map(scoreOf)
+    const after = later.at(-1)
+    if (before === undefined || after === undefined) return yield* Effect.die("nothing was evaluated")
+    const outcome: Kept.Outcome = {
+      curve: records.filter(RunRecord.guards.Updated).flatMap(({ reward }) => reward?.mean ?? []),
+      before,
+      after,
+      besides: { seconds: ((yield* Clock.currentTimeMillis) - began) / 1000, load: loadavg()[0] ?? NaN }
     }
-    return trained
-  },
-  Effect.scoped,
-  Effect.provide(RunStore.RunStore.layerMemory, { local: true })
-)
+    return outcome
+  }, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
 
-const centered = Credit.groupRelative(Advantage.centered)
-
-const rows: ReadonlyArray<readonly [name: string, learningRate: number, credit: (seed: number) => Credit.Credit]> = [
-  ["trained", 1e-3, () => centered],
-  ["learning rate 0", 0, () => centered],
-  ["rewards shuffled in each group", 1e-3, (seed) => Controls.shuffled(seed)(centered)]
-]
-
-const program = Effect.gen(function*() {
-  yield* Console.log(`| run | seed | first ${ends} iterations | last ${ends} | seconds |`)
-  yield* Console.log("| --- | ---: | ---: | ---: | ---: |")
-  for (const [name, learningRate, credit] of rows) {
-    for (const seed of [0, 1, 2]) {
-      const { first, last, seconds } = yield* train(seed, learningRate, credit(seed))
-      yield* Console.log(`| ${name} | ${seed} | ${first.toFixed(3)} | ${last.toFixed(3)} | ${seconds.toFixed(0)} |`)
-    }
+const row = (title: string, tasks: Tasks, makeEnv: MakeEnv) => ({
+  title,
+  kinds: {
+    trained: train(tasks, makeEnv, Controls.none),
+    "learning rate 0": train(tasks, makeEnv, Controls.noLearning),
+    "rewards shuffled": train(tasks, makeEnv, Controls.shuffledRewards)
   }
 })
+
+const shown = ({ interval, value }: Kept.Score = { value: NaN }) =>
+  interval === undefined
+    ? value.toFixed(3)
+    : `${value.toFixed(3)} [${interval.map((end) => end.toFixed(3)).join(", ")}]`
+
+const table = ({ rows }: Kept.Kept) =>
+  Report.table(
+    ["agent", "seed", "before [95 %]", "after [95 %]", "seconds", "load"],
+    Object.entries(rows).flatMap(([title, kinds]) =>
+      Object.entries(kinds).flatMap(([kind, outcomes]) =>
+        outcomes.map(({ after, before, besides: { load = NaN, seconds = NaN } }, seed) => [
+          `${title}, ${kind}`,
+          String(seed),
+          shown(before),
+          shown(after),
+          seconds.toFixed(0),
+          load.toFixed(1)
+        ])
+      )
+    )
+  )
+
+const gateway = AgentGateway.AgentGateway.layer.pipe(
+  Layer.provide(NodeHttpServer.layer(() => createServer({ keepAliveTimeout: 120_000 }), { host: "127.0.0.1", port: 0 }))
+)
+
+/** Agents in Python, where this machine has it. */
+const pythons = Effect.suspend(() =>
+  PythonAgent.isThere()
+    ? Effect.map(Layer.build(PythonAgent.PythonAgent.layer), (context) => [
+      overHttp(Context.get(context, PythonAgent.PythonAgent))
+    ])
+    : Effect.succeed([])
+)
+
+const program = Effect.gen(function*() {
+  const python = yield* pythons
+  if (python.length === 0) Report.progress("the agent in Python is left out: there is no python3")
+  const rows = [
+    row("`openai`, one question", sums, inProcess(oneQuestion)),
+    row("`openai`, a loop with a tool", calculations, inProcess(loop)),
+    row("AI SDK `ToolLoopAgent`", calculations, inProcess(ToolLoop.answer)),
+    row("OpenAI Agents", calculations, inProcess(OpenAiAgents.answer)),
+    ...python.map((makeEnv) => row("Python over HTTP", calculations, makeEnv))
+  ]
+  const named = process.argv.slice(2)
+  const chosen = named.length === 0 ? rows : rows.filter(({ title }) => named.includes(title))
+  yield* Kept.measure({ name: "agents", seeds: [0, 1, 2], rows: chosen })
+  Report.print(table(yield* Kept.read("agents")))
+}).pipe(Effect.provide(gateway))
 
 OnEngine.runMain(program)
