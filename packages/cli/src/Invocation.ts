@@ -1,4 +1,4 @@
-/** The mistakes of a command line, one line each, with suggestions. */
+/** The help of a command line, and its mistakes, one line each, with suggestions. */
 import { Suggestion } from "@effect-rl/core/program"
 import * as CliConfig from "effect/cli/CliConfig"
 import type * as CliError from "effect/cli/CliError"
@@ -8,6 +8,7 @@ import type { HelpDoc } from "effect/cli/HelpDoc"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Help from "./Help.ts"
 import * as Untrusted from "./terminal/Untrusted.ts"
 
 const subcommandNames = ({ subcommands = [] }: HelpDoc) =>
@@ -53,7 +54,10 @@ const describe = (error: CliError.NonShowHelpErrors, doc: HelpDoc): string => {
 }
 
 const present = Effect.fnUntraced(function*(event: CliOutput.Presenter.Event) {
-  if (event._tag !== "InvalidInvocation") return yield* CliOutput.defaultPresenter.present(event)
+  if (event._tag === "Help") {
+    return yield* CliOutput.defaultPresenter.present({ ...event, helpDoc: Help.sectioned(event.helpDoc) })
+  }
+  if (event._tag === "Version") return yield* CliOutput.defaultPresenter.present(event)
   for (const error of event.errors) {
     yield* Console.error(`error: ${Untrusted.show(describe(error, event.helpDoc))}`)
   }

@@ -15,7 +15,7 @@ export interface Defaults {
 
 const Program = Schema.Struct({
   ...RunOptions.Settings.fields,
-  update: Setting.group(Schema.Struct({ adam: RlOptions.UpdateSettings.fields.adam }))
+  update: Setting.group(Schema.Struct({ adam: RlOptions.UpdateSettings.fields.adam }).annotate({ title: "Update" }))
 })
 
 const common = Setting.flat(Program)
@@ -37,12 +37,15 @@ export const own = (defaults: Pick<Defaults, "learningRate" | "model" | "schedul
   })
 })
 
-/** Settings of programs with a recipe's own defaults. */
-export const replaced = (defaults: Pick<Defaults, "evalEvery" | "iterations" | "maxTokens">) => ({
-  iterations: Setting.withDefault(common.iterations, defaults.iterations),
-  evalEvery: Setting.withDefault(common.evalEvery, defaults.evalEvery),
-  saveEvery: Setting.withDefault(common.saveEvery, 10),
-  maxTokens: Setting.withDefault(SamplingSettings.SamplingSettings.fields.maxTokens, defaults.maxTokens)
+const { evalEvery, iterations, saveEvery, seed } = RunOptions.RunSettings.fields
+
+/** The settings of programs that are changed most often, with a recipe's own defaults. */
+export const first = (defaults: Pick<Defaults, "evalEvery" | "iterations" | "maxTokens">) => ({
+  iterations: Setting.withDefault(iterations, defaults.iterations),
+  evalEvery: Setting.withDefault(evalEvery, defaults.evalEvery),
+  saveEvery: Setting.withDefault(saveEvery, 10),
+  maxTokens: Setting.withDefault(SamplingSettings.SamplingSettings.fields.maxTokens, defaults.maxTokens),
+  seed
 })
 
 /**
@@ -59,10 +62,10 @@ export const replaced = (defaults: Pick<Defaults, "evalEvery" | "iterations" | "
  */
 export const fields = (defaults: Defaults) => ({
   ...own(defaults),
-  // What is changed most often comes first, as in the help.
-  ...replaced(defaults),
+  ...first(defaults),
   ...common,
-  ...replaced(defaults)
+  // Those that come first are in no section of the help.
+  ...first(defaults)
 })
 
 const All = Schema.Struct(fields({ model: "", iterations: 0, learningRate: 1, maxTokens: 1, evalEvery: 0 }))

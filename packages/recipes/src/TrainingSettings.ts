@@ -1,6 +1,6 @@
 /** The settings that all reinforcement learning recipes share, with each recipe's own defaults. */
 import { type ChatModel, type InvalidOption, Setting } from "@effect-rl/core"
-import { RlOptions } from "@effect-rl/core/program"
+import { RlOptions, SamplingSettings } from "@effect-rl/core/program"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -14,6 +14,28 @@ export interface Defaults extends CommonSettings.Defaults {
   readonly groupsPerBatch: number
   readonly groupSize: number
 }
+
+/** The settings that are changed most often. */
+const first = (defaults: Defaults) => ({
+  ...CommonSettings.own(defaults),
+  groupsPerBatch: Setting.int({
+    default: defaults.groupsPerBatch,
+    least: 1,
+    unit: "problems",
+    help: "Problems in each iteration"
+  }),
+  groupSize: Setting.int({
+    default: defaults.groupSize,
+    least: 1,
+    unit: "attempts",
+    help: "Attempts at each problem, whose rewards are compared with each other"
+  }),
+  ...CommonSettings.first(defaults),
+  temperature: SamplingSettings.SamplingSettings.fields.temperature,
+  ...AlgorithmSettings.fields,
+  ...Struct.pick(LossSettings.fields, ["loss"]),
+  ...Struct.pick(CreditSettings.fields, ["credit"])
+})
 
 /**
  * The fields of a recipe's settings.
@@ -33,28 +55,12 @@ export interface Defaults extends CommonSettings.Defaults {
  * })
  */
 export const fields = (defaults: Defaults) => ({
-  ...CommonSettings.own(defaults),
-  groupsPerBatch: Setting.int({
-    default: defaults.groupsPerBatch,
-    least: 1,
-    unit: "problems",
-    help: "Problems in each iteration"
-  }),
-  groupSize: Setting.int({
-    default: defaults.groupSize,
-    least: 1,
-    unit: "attempts",
-    help: "Attempts at each problem, whose rewards are compared with each other"
-  }),
-  // What is changed most often comes first, as in the help.
-  ...CommonSettings.replaced(defaults),
-  ...AlgorithmSettings.fields,
-  ...Struct.pick(LossSettings.fields, ["loss"]),
-  ...Struct.pick(CreditSettings.fields, ["credit"]),
+  ...first(defaults),
   ...Setting.flat(RlOptions.Settings),
-  ...CommonSettings.replaced(defaults),
-  ...LossSettings.fields,
-  ...CreditSettings.fields
+  ...Setting.flat(Schema.Struct(LossSettings.fields).annotate({ title: "Loss" })),
+  ...Setting.flat(Schema.Struct(CreditSettings.fields).annotate({ title: "Credit" })),
+  // Those that come first are in no section of the help.
+  ...first(defaults)
 })
 
 /** The settings of any recipe, without its own defaults. */

@@ -70,4 +70,9 @@ export const auditRun = Command.make(
     Effect.flatMap(RunDirectory.open(run), (reader) => audit(reader, quarantine)).pipe(
       Effect.provide(Layer.provide(Output.layer({ json }), RunLog.layerNone))
     )
-)
+).pipe(Command.withExamples([
+  {
+    command: "effect-rl audit runs/arithmetic-0 --quarantine suspected.jsonl",
+    description: "The suspected rollouts in a file"
+  }
+]))

@@ -100,4 +100,6 @@ export const certify = Command.make(
         ModelTokenizers.layer
       ]
     )
-)
+).pipe(Command.withExamples([
+  { command: "effect-rl certify http://127.0.0.1:8000", description: "A server of this machine" }
+]))

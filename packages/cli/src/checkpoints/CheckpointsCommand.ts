@@ -132,5 +132,9 @@ const download = Command.make(
 ).pipe(Command.withDescription("Write a checkpoint's files into a folder, as an adapter that other tools load"))
 
 export const checkpoints = Command.make("checkpoints").pipe(
-  Command.withSubcommands([list, publish, unpublish, download, remove, ttl])
+  Command.withSubcommands([list, publish, unpublish, download, remove, ttl]),
+  Command.withExamples([
+    { command: "effect-rl checkpoints list runs/arithmetic-0", description: "Those of a run" },
+    { command: "effect-rl checkpoints download runs/arithmetic-0@10", description: "The adapter after ten iterations" }
+  ])
 )

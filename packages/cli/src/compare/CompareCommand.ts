@@ -76,4 +76,10 @@ export const compare = Command.make(
   flags,
   ({ json, ...options }) =>
     Effect.provide(compareRuns(options), Layer.provide(Output.layer({ json }), RunLog.layerNone))
-)
+).pipe(Command.withExamples([
+  { command: "effect-rl compare runs/before runs/after", description: "Two runs" },
+  {
+    command: "effect-rl compare runs/before runs/after --at tokens",
+    description: "Two runs where both had sampled and trained as many tokens"
+  }
+]))

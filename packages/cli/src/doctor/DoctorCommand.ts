@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import * as Subject from "../eval/Subject.ts"
 import * as SubjectFlags from "../eval/SubjectFlags.ts"
 import * as Failure from "../Failure.ts"
+import * as Help from "../Help.ts"
 import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
@@ -63,4 +64,10 @@ export const doctor = Command.make(
       examine(flags),
       Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), RunLog.layerNone))
     )
+).pipe(
+  Help.withSections(SubjectFlags.sections),
+  Command.withExamples([
+    { command: "effect-rl doctor", description: "The engine of this process" },
+    { command: "effect-rl doctor --backend tinker --model Qwen/Qwen3-8B", description: "A model of a service" }
+  ])
 )

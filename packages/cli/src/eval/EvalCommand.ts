@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as AgentArguments from "../agents/AgentArguments.ts"
 import * as UnsafeHostFlag from "../agents/UnsafeHostFlag.ts"
+import * as Help from "../Help.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as RunLogger from "../terminal/RunLogger.ts"
@@ -84,13 +85,17 @@ const evaluate = (settings: typeof agentSettings) =>
           Hub.Hub.layer
         ])
       )
-  ).pipe(Command.withExamples([
-    { command: "effect-rl eval gsm8k --limit 50 --k 4", description: "Fifty questions, four answers to each" },
-    {
-      command: "effect-rl eval arithmetic --checkpoint runs/arithmetic-0@10",
-      description: "A run after its tenth iteration"
-    }
-  ]))
+  ).pipe(
+    Help.withSections(SubjectFlags.sections),
+    Command.withExamples([
+      { command: "effect-rl eval ./my-recipe.ts", description: "The held-out problems of a recipe of one's own" },
+      { command: "effect-rl eval gsm8k --limit 50 --k 4", description: "Fifty questions, four answers to each" },
+      {
+        command: "effect-rl eval arithmetic --checkpoint runs/arithmetic-0@10",
+        description: "A run after its tenth iteration"
+      }
+    ])
+  )
 
 /** The command, which has the settings of an agent where the arguments name one. */
 export const make = (args: ReadonlyArray<string>) => evaluate(AgentArguments.isGiven(args) ? agentSettings : {})

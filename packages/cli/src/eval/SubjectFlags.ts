@@ -2,6 +2,7 @@
 import * as Flag from "effect/cli/Flag"
 import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
+import type * as Help from "../Help.ts"
 import * as AnswerKey from "../train/AnswerKey.ts"
 import * as Backend from "../train/Backend.ts"
 import * as RunFlags from "../train/RunFlags.ts"
@@ -15,6 +16,11 @@ export const model = (usual: string) =>
     Flag.withDescription(`Model to sample from (default: ${usual})`),
     Flag.optional
   )
+
+/** The sections of the help that these flags are in. */
+export const sections: ReadonlyArray<Help.Section> = [
+  { title: "Backend", flags: ["workers", "base-url", "server"] }
+]
 
 export const flags = {
   model: model("that of the checkpoint, or effect-rl/tiny-128"),

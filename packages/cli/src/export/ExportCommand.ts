@@ -60,4 +60,12 @@ export const exportRun = Command.make("export", flags, ({ format, out, run }) =>
     const reader = yield* RunDirectory.open(run)
     yield* write(reader, format, out)
     yield* Console.log(`written: ${out}`)
-  }).pipe(DamagedGroups.failing, Effect.provide([NodeHttpClient.layerUndici, ModelTokenizers.layer])))
+  }).pipe(DamagedGroups.failing, Effect.provide([NodeHttpClient.layerUndici, ModelTokenizers.layer]))).pipe(
+    Command.withExamples([
+      { command: "effect-rl export runs/arithmetic-0 arithmetic.html", description: "The run as one page" },
+      {
+        command: "effect-rl export runs/arithmetic-0 logs --format inspect",
+        description: "Its evaluations as logs of Inspect"
+      }
+    ])
+  )

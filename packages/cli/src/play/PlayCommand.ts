@@ -60,6 +60,10 @@ export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
       ...Recipes.all.map((recipe) => commandOf(recipe)),
       commandOf(AgentProgram.program),
       ...owned
+    ]),
+    Command.withExamples([
+      { command: "effect-rl play guess-number --episodes 3", description: "Three games" },
+      { command: "effect-rl play ./my-recipe.ts", description: "A task of one's own" }
     ])
   )
 })

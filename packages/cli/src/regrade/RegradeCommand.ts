@@ -106,4 +106,6 @@ export const regrade = Command.make(
     DamagedGroups.failing(Effect.flatMap(RunDirectory.open(run), (reader) => regradeRun(reader, rule))).pipe(
       Effect.provide(Layer.provide(Output.layer({ json }), RunLog.layerNone))
     )
-)
+).pipe(Command.withExamples([
+  { command: "effect-rl regrade runs/arithmetic-0 --rule max_rl", description: "The run's rewards under another rule" }
+]))

@@ -12,6 +12,8 @@ import * as Stream from "effect/Stream"
 import * as Terminal from "effect/Terminal"
 import * as ConversationFile from "../ConversationFile.ts"
 import * as CtrlC from "../CtrlC.ts"
+import * as SubjectFlags from "../eval/SubjectFlags.ts"
+import * as Help from "../Help.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as RunLogger from "../terminal/RunLogger.ts"
@@ -94,4 +96,10 @@ export const chat = Command.make(
           (messages) => talk({ talker, beginning, messages, file: save }, name)
         ))
     }).pipe(Effect.provide(Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), RunLog.layerNone))))
+).pipe(
+  Help.withSections(SubjectFlags.sections),
+  Command.withExamples([
+    { command: "effect-rl chat --checkpoint runs/arithmetic-0@10", description: "A run after its tenth iteration" },
+    { command: "effect-rl chat --backend tinker --model Qwen/Qwen3-8B", description: "A model of a service" }
+  ])
 )

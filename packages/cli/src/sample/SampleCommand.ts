@@ -4,6 +4,8 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as SubjectFlags from "../eval/SubjectFlags.ts"
+import * as Help from "../Help.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as RunLogger from "../terminal/RunLogger.ts"
@@ -46,4 +48,12 @@ export const sample = Command.make(
           discard: true
         })
     ).pipe(Effect.provide(Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), RunLog.layerNone))))
+).pipe(
+  Help.withSections(SubjectFlags.sections),
+  Command.withExamples([
+    {
+      command: "effect-rl sample \"What is 2 + 3?\" --checkpoint runs/arithmetic-0 --n 4",
+      description: "Four answers of the newest checkpoint of a run"
+    }
+  ])
 )

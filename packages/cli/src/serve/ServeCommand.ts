@@ -18,6 +18,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { createServer } from "node:http"
 import { isIPv4 } from "node:net"
+import * as Help from "../Help.ts"
 import * as HttpListener from "../HttpListener.ts"
 import * as WorkersFlag from "../WorkersFlag.ts"
 import * as FirstRequest from "./FirstRequest.ts"
@@ -246,4 +247,15 @@ const run = Effect.fn("ServeCommand.run")(function*(options: Options) {
   )
 }, Effect.scoped)
 
-export const serve = Command.make("serve", flags, run)
+export const serve = Command.make("serve", flags, run).pipe(
+  Help.withSections([{
+    title: "Limits",
+    flags: ["ttl", "samples-per-minute", "max-models", "max-memory", "max-body"]
+  }]),
+  Command.withExamples([
+    {
+      command: "effect-rl serve --model mine=./models/mine --port 8000",
+      description: "A model of a folder, beside the engine's own"
+    }
+  ])
+)

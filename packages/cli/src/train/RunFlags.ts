@@ -1,8 +1,15 @@
 /** The flags of `train` that all recipes share. */
 import * as Flag from "effect/cli/Flag"
 import * as UnsafeHostFlag from "../agents/UnsafeHostFlag.ts"
+import type * as Help from "../Help.ts"
 import * as WorkersFlag from "../WorkersFlag.ts"
 import * as SinkFlag from "./SinkFlag.ts"
+
+/** The sections of the help that these flags are in. */
+export const sections: ReadonlyArray<Help.Section> = [
+  { title: "Backend", flags: ["workers", "base-url", "server", "allow-unmasked-loss", "unsafe-host"] },
+  { title: "Reports", flags: ["prices", "audit", "sink", "json"] }
+]
 
 export const flags = {
   backend: Flag.Literals("backend", ["engine", "mock", "tinker"]).pipe(

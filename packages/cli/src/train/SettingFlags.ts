@@ -2,6 +2,7 @@
 import { Setting } from "@effect-rl/core"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
+import type * as Help from "../Help.ts"
 
 /** `groupSize` as `group-size`. */
 export const kebab = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
@@ -42,6 +43,16 @@ export const of = ({ fields }: Setting.Struct): Record<string, Flag.Flag<Option.
       return [[name, parameter(kebab(name), setting).pipe(Flag.withDescription(describe(setting)), Flag.optional)]]
     })
   )
+
+/** The sections of the help that settings are in, in the order of the settings. */
+export const sections = ({ fields }: Setting.Struct): ReadonlyArray<Help.Section> => {
+  const flags = new Map<string, Array<string>>()
+  for (const [name, field] of Object.entries(fields)) {
+    const title = Setting.of(field)?.section
+    if (title !== undefined) flags.set(title, [...flags.get(title) ?? [], kebab(name)])
+  }
+  return Array.from(flags, ([title, flags]) => ({ title, flags }))
+}
 
 /** The settings that were given. */
 export const given = (settings: Readonly<Record<string, Option.Option<unknown>>>): Readonly<Record<string, unknown>> =>

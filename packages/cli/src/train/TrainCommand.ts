@@ -1,4 +1,5 @@
 /** `effect-rl train <recipe>`. */
+import type { Setting } from "@effect-rl/core"
 import { RunOptions } from "@effect-rl/core/program"
 import { Hub } from "@effect-rl/files"
 import { AgentProgram, type Pipeline, type Recipe, Recipes } from "@effect-rl/recipes"
@@ -6,6 +7,7 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as AgentServices from "../agents/AgentServices.ts"
+import * as Help from "../Help.ts"
 import * as RecipeSandbox from "../RecipeSandbox.ts"
 import * as OwnRecipe from "./OwnRecipe.ts"
 import * as PipelineRun from "./PipelineRun.ts"
@@ -20,6 +22,17 @@ interface Own {
   readonly name: string
   readonly code: string
 }
+
+/** Flags in sections, and what to type, of a recipe or a pipeline. */
+const withHelp = (settings: Setting.Struct, name: string) => <I, E, R>(command: Command.Command<string, I, {}, E, R>) =>
+  command.pipe(
+    Help.withSections([...SettingFlags.sections(settings), ...RunFlags.sections]),
+    Command.withExamples([
+      { command: `effect-rl train ${name} --plan`, description: "What a run would take, without running it" },
+      { command: `effect-rl train ${name} --iterations 5 --log-path runs/short`, description: "A short run" },
+      { command: `effect-rl train ${name} --backend tinker --view`, description: "On a service, with the run's page" }
+    ])
+  )
 
 const commandOf = <E>(
   recipe: Recipe.Recipe<E, OwnRecipe.Services>,
@@ -38,7 +51,7 @@ const commandOf = <E>(
         Effect.provideService(RunOptions.Code, code)
       )
     }
-  ).pipe(Command.withDescription(recipe.description))
+  ).pipe(Command.withDescription(recipe.description), withHelp(recipe.settings, name ?? recipe.name))
 
 const commandOfPipeline = <E>(
   pipeline: Pipeline.Pipeline<E, OwnRecipe.Services>,
@@ -57,7 +70,7 @@ const commandOfPipeline = <E>(
         Effect.provideService(RunOptions.Code, code)
       )
     }
-  ).pipe(Command.withDescription(pipeline.description))
+  ).pipe(Command.withDescription(pipeline.description), withHelp(pipeline.settings, name ?? pipeline.name))
 
 const commandOfModule = Effect.fnUntraced(function*(file: string) {
   const one = yield* OwnRecipe.load(file)

@@ -62,4 +62,6 @@ export const runs = Command.make(
   "runs",
   flags,
   ({ folder, json }) => Effect.provide(list(folder), Layer.provide(Output.layer({ json }), RunLog.layerNone))
-)
+).pipe(Command.withExamples([
+  { command: "effect-rl runs", description: "All runs under runs" }
+]))

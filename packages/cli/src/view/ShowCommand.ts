@@ -215,4 +215,10 @@ export const show = Command.make(
   "show",
   flags,
   ({ json, ...asked }) => Effect.provide(answer(asked), Layer.provide(Output.layer({ json }), RunLog.layerNone))
-)
+).pipe(Command.withExamples([
+  { command: "effect-rl show runs/arithmetic-0", description: "The report of a run" },
+  {
+    command: "effect-rl show runs/arithmetic-0 --rollouts --iteration 3 --max-reward 0",
+    description: "What went wrong in the third iteration"
+  }
+]))

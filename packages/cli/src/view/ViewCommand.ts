@@ -34,4 +34,7 @@ export const view = Command.make("view", flags, ({ folders, host, port }) =>
     for (const folder of folders) yield* Folders.check(folder, yield* Runs.find([folder]))
     yield* Console.log(yield* PageServer.start(folders.length === 0 ? [Folders.usual] : folders, port, host))
     return yield* Effect.never
-  }).pipe(Effect.scoped, Effect.provide(ModelTokenizers.layer)))
+  }).pipe(Effect.scoped, Effect.provide(ModelTokenizers.layer))).pipe(Command.withExamples([
+    { command: "effect-rl view", description: "All runs under runs" },
+    { command: "effect-rl view runs/arithmetic-0 --port 8080", description: "One run, at a port of your choice" }
+  ]))

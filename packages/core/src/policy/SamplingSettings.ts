@@ -35,7 +35,7 @@ export const SamplingSettings = Schema.Struct({
     default: false,
     help: "Train although temperature, topP or topK make the log-probabilities differ from what was sampled"
   })
-})
+}).annotate({ title: "Sampling" })
 export interface SamplingSettings extends Schema.Codec.Encoded<typeof SamplingSettings> {}
 
 type Resolved = typeof SamplingSettings.Type

@@ -18,7 +18,7 @@ export const HealthSettings = Schema.Struct({
   stopOn: Setting.text({
     help: "Metrics, separated by commas, that end the run where they leave their healthy range; none unless given"
   })
-})
+}).annotate({ title: "Health" })
 export interface HealthSettings extends Schema.Codec.Encoded<typeof HealthSettings> {}
 
 /** A metric left its healthy range, and the run was to end there. */

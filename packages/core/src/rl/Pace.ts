@@ -57,7 +57,7 @@ export const PaceSettings = Schema.Struct({
       + "while its batch is sampled (streaming)"
   }),
   settings: Setting.group(AsyncSettings)
-})
+}).annotate({ title: "Pace" })
 
 /** Samples a batch with the newest weights, trains on it, and samples the next one with the updated weights. */
 export const synchronous: Pace = { name: "synchronous", settings: {} }

@@ -46,7 +46,7 @@ export const RolloutSettings = Schema.Struct({
     help: "An iteration that loses more than this share of its members stops the run"
   }),
   dynamic: Setting.group(DynamicSampling.DynamicSettings)
-})
+}).annotate({ title: "Rollouts" })
 
 /** How the weights are updated, beside the learning rate, the loss and the credit: a KL penalty is added to the credit. */
 export const UpdateSettings = Schema.Struct({
@@ -63,7 +63,7 @@ export const UpdateSettings = Schema.Struct({
     help: "Optimizer steps per iteration, each on its share of the problems",
     identity: true
   })
-})
+}).annotate({ title: "Update" })
 
 /**
  * All settings of a reinforcement learning run, in the groups of its options. Defaults, checks, the identity of a run, flags and

@@ -21,7 +21,7 @@ export const LoraSettings = Schema.Struct({
   trainMlp: Setting.toggle({ default: true, help: "Adapt the feed-forward layers", identity: true }),
   trainAttn: Setting.toggle({ default: true, help: "Adapt the attention layers", identity: true }),
   trainUnembed: Setting.toggle({ default: true, help: "Adapt the output layer", identity: true })
-})
+}).annotate({ title: "Adapter" })
 export interface LoraSettings extends Schema.Codec.Encoded<typeof LoraSettings> {}
 
 /** The run's length, when it saves and evaluates, and how much it may spend. */
@@ -62,7 +62,7 @@ export const RunSettings = Schema.Struct({
     default: "5 minutes",
     help: "How long an interruption waits for an update or a checkpoint under way"
   })
-})
+}).annotate({ title: "Checkpoints and limits" })
 export interface RunSettings extends Schema.Codec.Encoded<typeof RunSettings> {}
 
 /** The settings of every run. */

@@ -36,6 +36,8 @@ export interface Setting {
   readonly unit?: string
   /** Whether a resumed run must have the same value. */
   readonly identity?: boolean
+  /** The title of the group that it is in, under which help lists it; absent for settings that come first. */
+  readonly section?: string
   /** The accepted values, in words. */
   readonly expected: string
 }
@@ -253,14 +255,42 @@ export type Flat<F extends Schema.Struct.Fields> = {
   [K in keyof Intersection<Leaves<F, {}>>]: Intersection<Leaves<F, {}>>[K]
 }
 
-const leaves = (struct: Struct, names: Names = {}): ReadonlyArray<readonly [name: string, field: Schema.Constraint]> =>
-  Object.entries(struct.fields).flatMap(([key, field]) => {
+const isTop = (value: unknown): value is Schema.Top => Predicate.hasProperty(value, "ast")
+
+/** The schema of a setting's values; undefined for a field that was not made here. */
+const valuesOf = (field: Schema.Constraint): Schema.Top | undefined => {
+  if (Predicate.hasProperty(field, "to") && isTop(field.to)) return field.to
+  return Predicate.hasProperty(field, "schema") && isTop(field.schema) ? field.schema : undefined
+}
+
+/** A setting with another description of it. */
+const described = (field: Schema.Constraint, change: Partial<Setting>): Schema.Constraint => {
+  const setting = of(field)
+  const values = valuesOf(field)
+  if (setting === undefined || values === undefined) return field
+  const next = { ...setting, ...change }
+  const annotated = values.annotate({ setting: next })
+  return next.default === undefined
+    ? Schema.optionalKey(annotated)
+    : Schema.withDecodingDefaultKey<Schema.Top>(Effect.succeed(next.default))(annotated)
+}
+
+const leaves = (
+  struct: Struct,
+  names: Names = {},
+  outer?: string
+): ReadonlyArray<readonly [name: string, field: Schema.Constraint]> => {
+  const section = Schema.resolveAnnotations(struct)?.title ?? outer
+  return Object.entries(struct.fields).flatMap(([key, field]) => {
     const inner = structOf(field)
-    return inner === undefined ? [[names[key] ?? key, field] as const] : leaves(inner, namesOf(field))
+    if (inner !== undefined) return leaves(inner, namesOf(field), section)
+    return [[names[key] ?? key, section === undefined ? field : described(field, { section })] as const]
   })
+}
 
 /**
- * The settings of a struct and of its groups beside each other, as flags and configuration files name them.
+ * The settings of a struct and of its groups beside each other, as flags and configuration files name them. Those of a struct whose
+ * annotations have a title are listed under it in help.
  *
  * @example
  * const Recipe = Schema.Struct({ ...Setting.flat(RlOptions.Settings), digits: Setting.int({ least: 1, help: "Digits" }) })
@@ -289,14 +319,6 @@ export function nest(struct: Struct, flat: object): object {
   return nested(struct, flat, {})
 }
 
-const isTop = (value: unknown): value is Schema.Top => Predicate.hasProperty(value, "ast")
-
-/** The schema of a setting's values; undefined for a field that was not made here. */
-const valuesOf = (field: Schema.Constraint): Schema.Top | undefined => {
-  if (Predicate.hasProperty(field, "to") && isTop(field.to)) return field.to
-  return Predicate.hasProperty(field, "schema") && isTop(field.schema) ? field.schema : undefined
-}
-
 /**
  * A setting with another default.
  *
@@ -308,13 +330,7 @@ export function withDefault<S extends Schema.Constraint>(
   value: S["Encoded"]
 ): Defaulted<S>
 export function withDefault(field: Schema.Constraint, value: unknown): Schema.Constraint {
-  const setting = of(field)
-  const values = valuesOf(field)
-  return setting === undefined || values === undefined
-    ? field
-    : Schema.withDecodingDefaultKey<Schema.Top>(Effect.succeed(value))(
-      values.annotate({ setting: { ...setting, default: value } })
-    )
+  return described(field, { default: value })
 }
 
 /** The values among `given` that are settings of the struct, or groups of it. */

@@ -205,3 +205,23 @@ describe("checks of settings one by one", () => {
     ])
   })
 })
+
+describe("sections of settings", () => {
+  const Adapter = Schema.Struct({ rank: Setting.int({ least: 1, default: 8, help: "Rank" }) }).annotate({
+    title: "Adapter"
+  })
+  const Run = Schema.Struct({ seed: Setting.int({ least: 0, help: "Seed" }), lora: Setting.group(Adapter) })
+
+  it("are the titles of their structs, where those have one", () => {
+    const { rank, seed } = Setting.flat(Run)
+    assert.strictEqual(Setting.of(rank)?.section, "Adapter")
+    assert.strictEqual(Setting.of(seed)?.section, undefined)
+    assert.strictEqual(Setting.of(Adapter.fields.rank)?.section, undefined)
+  })
+
+  it("change neither defaults nor checks", () => {
+    const flat = Schema.Struct(Setting.flat(Run))
+    assert.deepStrictEqual(Setting.defaults(flat), { rank: 8 })
+    assert.isFalse(Schema.is(flat)({ rank: 0 }))
+  })
+})
