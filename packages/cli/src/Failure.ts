@@ -1,4 +1,5 @@
 /** The message of a failed command. */
+import { FailedMember } from "@effect-rl/core/records"
 import { FileFailure } from "@effect-rl/files"
 import * as Cause from "effect/Cause"
 import * as CliError from "effect/cli/CliError"
@@ -28,16 +29,23 @@ export const message = (error: unknown): string => {
 /** The first failure, in one line. */
 export const causeMessage = (cause: Cause.Cause<unknown>): string => message(Cause.squash(cause)).split("\n").join(" ")
 
-const lines = (cause: Cause.Cause<unknown>): ReadonlyArray<string> => {
+/** Where a rollout failed; the message may name it already. */
+const placed = (cause: Cause.Cause<unknown>, text: string): string => {
+  const where = FailedMember.of(cause)
+  return where === undefined || text.includes(`group "${where.group}"`) ? text : `${FailedMember.text(where)}: ${text}`
+}
+
+/** What went wrong, without a stack unless it is a bug of ours; empty where a command was only interrupted. */
+export const lines = (cause: Cause.Cause<unknown>): ReadonlyArray<string> => {
   if (Cause.hasInterruptsOnly(cause)) return []
   const error = Cause.squash(cause)
   if (CliError.isCliError(error) && error._tag === "ShowHelp") return []
   return Cause.hasDies(cause)
     ? ["this is a bug in effect-rl:", Cause.pretty(cause)]
-    : [`error: ${message(error)}`]
+    : [`error: ${placed(cause, message(error))}`]
 }
 
-/** Writes what went wrong to standard error, without a stack unless it is a bug of ours; fails as before. */
+/** Writes what went wrong to standard error; fails as before. */
 export const report = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.tapCause(
     effect,

@@ -2,6 +2,7 @@
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as AgentArguments from "./agents/AgentArguments.ts"
+import { CommandLine } from "./terminal/CommandLine.ts"
 
 /** A command line, and the version that `--version` shows. */
 interface Line {
@@ -161,5 +162,6 @@ export const run = (version: string) =>
     const line: Line = { args, version }
     // Flags before the verb take no values.
     const name = args.find((arg) => !arg.startsWith("-"))
-    return yield* isVerb(name) ? verbs[name].run(verbs, line) : among(Command.make("train"), verbs, line)
+    const running = isVerb(name) ? verbs[name].run(verbs, line) : among(Command.make("train"), verbs, line)
+    return yield* Effect.provideService(running, CommandLine, given)
   })

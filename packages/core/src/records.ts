@@ -8,6 +8,10 @@ export * as TrainedTokens from "./rl/metrics/TrainedTokens.ts"
 export * as TurnIndices from "./records/TurnIndices.ts"
 /** Everything that a run has paid for, including iterations that a resume abandoned. */
 export * as Spent from "./records/Spent.ts"
+/** How a run was started: by which command, with which settings, on which machine. */
+export * as Launch from "./records/Launch.ts"
+/** The member whose failure ended a run, as an annotation of the cause. */
+export * as FailedMember from "./rollout/FailedMember.ts"
 /** JSON values. */
 export * as Json from "./records/Json.ts"
 /** Searches recorded rollouts for signs that a policy exploits its reward or degenerates. */

@@ -146,6 +146,19 @@ export const writeUnlogged = (run: string, logs: Trajectory.Transition["logs"] =
 export const simple = (iteration: number, key: string, evaluator?: string): RunRecord.Entry =>
   rolledOut(group(key, ["sums"], [answer(1), answer(0)]), iteration, evaluator)
 
+const launch = {
+  recipe: "arithmetic",
+  command: `effect-rl train arithmetic --digits 3 --note '${hostile}'`,
+  directory: "/home/ada",
+  machine: { system: "Linux 6.1 x64", processor: "A fast one", cores: 8, memory: 2 ** 34 },
+  versions: { "effect-rl": "0.0.0", node: "24.0.0" },
+  settings: [
+    { name: "digits", value: 3, default: 2, unit: "digits" },
+    { name: "groupSize", value: 8, default: 8 },
+    { name: "note", value: hostile }
+  ]
+}
+
 export const opened = (
   continuesAfter: number,
   identity: Readonly<Record<string, string | number>> = {}
@@ -161,6 +174,7 @@ export const opened = (
   },
   settings: { max_tokens_total: 100 },
   capabilities: {},
+  launch,
   iteration: 0,
   iterations: 3,
   resumedFrom: continuesAfter < 0 ? null : "first",
@@ -181,6 +195,33 @@ export const updated = (
   updates: [],
   spent: { ...spent, ...(dollars.spent === undefined ? {} : { dollars: dollars.spent }) },
   ...(dollars.expected === undefined ? {} : { forecast: { ...spent, dollars: dollars.expected } })
+})
+
+/** A share of right answers before the iteration. */
+export const evaluated = (iteration: number, value: number): RunRecord.Entry => ({
+  _tag: "Evaluated",
+  iteration,
+  step: iteration,
+  evaluator: "held_out",
+  metrics: {},
+  score: { value, low: value - 0.1, high: value + 0.1 },
+  reward: { mean: value },
+  seconds: 1,
+  spent
+})
+
+/** A checkpoint after the iterations. */
+export const saved = (iteration: number, name: string): RunRecord.Entry => ({
+  _tag: "Saved",
+  iteration,
+  name,
+  kind: "periodic",
+  statePath: `tinker://run/weights/${name}`,
+  samplerPath: `tinker://run/sampler_weights/${name}`,
+  optimizerSteps: iteration,
+  usage: spent,
+  cursor: null,
+  expiresAt: null
 })
 
 const append = Effect.fnUntraced(function*(entry: RunRecord.Entry, payload?: GroupResult.GroupResult) {
@@ -238,17 +279,7 @@ const evaluation = Effect.fnUntraced(function*(before: number, rewards: Readonly
     yield* append(rolledOut(result, before, "held_out"), result)
   }
   const value = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
-  yield* append({
-    _tag: "Evaluated",
-    iteration: before,
-    step: before,
-    evaluator: "held_out",
-    metrics: {},
-    score: { value, low: value - 0.1, high: value + 0.1 },
-    reward: { mean: value },
-    seconds: 1,
-    spent
-  })
+  yield* append(evaluated(before, value))
 })
 
 const rewards = [1, 0, 1, 1, 0]

@@ -1,7 +1,7 @@
 /** One `train` command, from its flags to its report. */
 import { ChatModel, InvalidOption, RunStore } from "@effect-rl/core"
 import { Usage } from "@effect-rl/core/backend"
-import { Caps, Prices, Suggestion } from "@effect-rl/core/program"
+import { Caps, Prices, RunOptions, Suggestion } from "@effect-rl/core/program"
 import { StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import type { Recipe } from "@effect-rl/recipes"
@@ -16,6 +16,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as String from "effect/String"
 import * as NamedSettings from "../checkpoints/NamedSettings.ts"
+import * as Failure from "../Failure.ts"
 import * as CurveFiles from "../report/CurveFiles.ts"
 import * as FinalReport from "../report/FinalReport.ts"
 import * as RunHistory from "../report/RunHistory.ts"
@@ -27,6 +28,7 @@ import * as RunLogger from "../terminal/RunLogger.ts"
 import * as AnswerKey from "./AnswerKey.ts"
 import * as Backend from "./Backend.ts"
 import * as ConfigFile from "./ConfigFile.ts"
+import * as Launching from "./Launching.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanText from "./PlanText.ts"
 import * as Reporter from "./Reporter.ts"
@@ -272,18 +274,24 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
   }
   const backend = Backend.layer(flags.backend, options)
   const log = flags.plan ? RunLog.layerNone : RunLog.layer(path.join(folder, "run.log"))
-  const output = Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), log))
+  const output = Layer.provideMerge(RunLogger.layer, Layer.provideMerge(Output.layer(flags), log))
   const prices = yield* pricesOf(flags)
   const program = Effect.gen(function*() {
     const task = yield* prepare(recipe, yield* configured(recipe, named, flags.backend), flags)
     if (flags.plan) return yield* showPlan(name, task, folder, { backend: flags.backend, given: options })
     yield* ShortRun.say(recipe, model)
     const run = Layer.provideMerge(yield* SinkFlag.attach(flags, folder), RunDirectory.layer(folder))
-    return yield* Effect.provide(train(name, task, folder, flags), run)
+    const short = yield* ShortRun.settings(recipe, flags.backend, named["model"])
+    const launch = yield* Launching.make(recipe, { ...short, ...named })
+    return yield* train(name, task, folder, flags).pipe(
+      Effect.provide(run),
+      Effect.provideService(RunOptions.Launched, launch)
+    )
   })
   yield* program.pipe(
     Effect.provide(Layer.merge(Prices.layer(prices), Layer.provideMerge(backend, AnswerKey.AnswerKey.layer))),
     Effect.tapError(Output.recordError),
+    Effect.tapCause((cause) => RunLog.use(({ append }) => append(Failure.lines(cause)))),
     Effect.provide(output)
   )
 })

@@ -13,6 +13,7 @@
  */
 import * as Schema from "effect/Schema"
 import type { Json } from "./Json.ts"
+import { Launch } from "./Launch.ts"
 import { Spent } from "./Spent.ts"
 import * as TurnIndices from "./TurnIndices.ts"
 import { Usage } from "./Usage.ts"
@@ -54,6 +55,8 @@ export const Opened = Schema.TaggedStruct("Opened", {
   /** The settings that may change between segments. */
   settings: Schema.JsonObject,
   capabilities: Schema.JsonObject,
+  /** Absent where nothing told how the run was started. */
+  launch: Schema.optionalKey(Launch),
   iteration: Schema.Natural,
   iterations: Schema.NullOr(Schema.Int),
   resumedFrom: Schema.NullOr(Schema.String),
@@ -297,6 +300,12 @@ export const Failed = Schema.TaggedStruct("Failed", {
   iteration: Schema.Natural,
   error: Schema.String,
   message: Schema.String,
+  /** The rollout that failed; absent where something else did. Its iteration counts from 0; a whole group has no member. */
+  where: Schema.optionalKey(Schema.Struct({
+    iteration: Schema.Int,
+    group: Schema.String,
+    member: Schema.optionalKey(Schema.Int)
+  })),
   spent: atEnd
 })
 

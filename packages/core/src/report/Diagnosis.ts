@@ -204,7 +204,7 @@ const headOf = (kind: Kind, { done, doubts, story }: Evidence): string => {
   switch (kind) {
     case "failed":
       return end?._tag === "Failed"
-        ? `Failed after ${DiagnosisText.iterations(done)}: ${end.error}: ${end.message}`
+        ? `Failed after ${DiagnosisText.iterations(done)}: ${Story.failure(end)}`
         : "Failed"
     case "killed":
       return `Killed after ${DiagnosisText.iterations(done)}`

@@ -20,6 +20,7 @@ import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Setting from "../settings/Setting.ts"
 import * as Attempts from "./Attempts.ts"
 import * as Episode from "./Episode.ts"
+import * as FailedMember from "./FailedMember.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import type { FailureReport, GradingTime, Group, GroupResult, Skipped } from "./GroupResult.ts"
 import type { Hooks } from "./Hooks.ts"
@@ -189,11 +190,16 @@ interface Played extends Graded {
 const errorOf = ({ key }: { readonly key: string }, member: number, reason: Reason) =>
   new RolloutError({ group: key, member, reason })
 
-/** The iteration, the group and, unless it is the group as a whole, the member. */
-const nameOf = <E, R, PE, PR>({ builder, options }: Run<E, R, PE, PR>, member: number) => {
-  const group = `iteration ${(options.iteration ?? 0) + 1}, group "${builder.key}"`
-  return member === Attempts.wholeGroup ? group : `${group}, member ${member}`
-}
+const placeOf = <E, R, PE, PR>(
+  { builder: { key }, options }: Run<E, R, PE, PR>,
+  member: number
+): FailedMember.Place => ({
+  iteration: options.iteration ?? 0,
+  group: key,
+  ...(member === Attempts.wholeGroup ? {} : { member })
+})
+
+const nameOf = <E, R, PE, PR>(run: Run<E, R, PE, PR>, member: number) => FailedMember.text(placeOf(run, member))
 
 /** Limits the time of opening, or of one member. */
 const timedMember = <A, E, R, PE, PR, R2>(
@@ -376,14 +382,14 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { grading, members, reward
 const withGraderTimeout = ({ graderTimeout }: Bounds) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   graderTimeout === undefined ? effect : Effect.provideService(effect, Grader.GraderTimeout, graderTimeout)
 
-/** A defect is raised with the name of the member in which it occurred. */
+/** A failure is raised with the place at which it occurred; the message of a defect names it. */
 const raise = <E, R, PE, PR>(
   run: Run<E, R, PE, PR>,
   { failure, report }: Extract<Attempts.Stop<E, PE>, { _tag: "Abort" }>
 ) =>
   failure._tag === "Died"
     ? Effect.die(new Error(`${nameOf(run, report.member)}: ${report.message}`, { cause: Cause.squash(failure.cause) }))
-    : FailurePolicy.raise(failure)
+    : FailedMember.at(placeOf(run, report.member))(FailurePolicy.raise(failure))
 
 /** Rolls out the group, whose resources belong to the run's scope. */
 const rollIn = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {

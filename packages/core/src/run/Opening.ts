@@ -164,6 +164,7 @@ const opened = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   given: Pick<RunRecord.Opened, "identity" | "code" | "iterations" | "warnings">,
   { position: { iteration }, saved }: Start<Cursor>
 ) {
+  const launch = yield* RunOptions.Launched
   const entry: RunRecord.Entry = {
     _tag: "Opened",
     program: program.name,
@@ -171,6 +172,7 @@ const opened = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
     ...given,
     settings: { ...Setting.record(RunOptions.RunSettings, settings), ...(yield* Budget.recordedPrices) },
     capabilities: { ...options.model.capabilities },
+    ...(launch === undefined ? {} : { launch }),
     iteration,
     resumedFrom: saved?.statePath ?? null,
     continuesAfter: continuesAfter(saved)

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import type { ChatModel } from "../catalog/ChatModel.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
 import type { JsonObject } from "../records/Json.ts"
+import type { Launch } from "../records/Launch.ts"
 import * as Check from "../settings/Check.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Setting from "../settings/Setting.ts"
@@ -122,6 +123,11 @@ export const resolve = Effect.fnUntraced(function*<EE, ER>(
  */
 export const Identity = Context.Reference<JsonObject>("@effect-rl/core/run/RunOptions/Identity", {
   defaultValue: () => ({})
+})
+
+/** How the run is started, for its record; what is told does not change the run. */
+export const Launched = Context.Reference<Launch | undefined>("@effect-rl/core/run/RunOptions/Launched", {
+  defaultValue: () => undefined
 })
 
 /** A hash of the module that defines the task, where it has one of its own. A resumed run warns where it has changed. */

@@ -13,10 +13,11 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import type { TrainingClient } from "../backend/TrainingClient.ts"
 import type { Sampler, Weights } from "../backend/Weights.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
-import type { RunRecord } from "../records/RunRecord.ts"
+import type { Entry, RunRecord } from "../records/RunRecord.ts"
 import { type RunError, RunStore } from "../records/RunStore.ts"
 import type { Spent } from "../records/Spent.ts"
 import * as Executor from "../rollout/Executor.ts"
+import * as FailedMember from "../rollout/FailedMember.ts"
 import type { GroupLog } from "../rollout/GroupLog.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Checkpoints from "./Checkpoints.ts"
@@ -198,9 +199,16 @@ export const fail = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>, c
   const { position: { iteration } } = yield* Ref.get(run.status)
   const spent = yield* run.budget.spent
   yield* update(run, { isOver: true })
-  yield* Effect.ignore(
-    run.ledger.append({ entry: { _tag: "Failed", iteration, error: tagOf(error), message: messageOf(error), spent } })
-  )
+  const where = FailedMember.of(cause)
+  const failed: Entry = {
+    _tag: "Failed",
+    iteration,
+    error: tagOf(error),
+    message: messageOf(error),
+    ...(where === undefined ? {} : { where }),
+    spent
+  }
+  yield* Effect.ignore(run.ledger.append({ entry: failed }))
 })
 
 /** The kind of checkpoint that is due after `done` iterations; the last one is saved when the run ends. */

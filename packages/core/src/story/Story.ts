@@ -7,6 +7,7 @@
  * const advantages = Story.batches(story).flatMap(({ groups }) => groups.map((group) => Story.advantages(story, group)))
  */
 import * as GroupId from "../records/GroupId.ts"
+import * as FailedMember from "../rollout/FailedMember.ts"
 import type * as Recorded from "./Recorded.ts"
 
 /** Groups with different rewards teach something; the members of others all did well, all did badly, or were lost. */
@@ -193,9 +194,29 @@ const addOpened = <Gap>(story: Story<Gap>, opened: Recorded.Opened<Gap>) => {
   for (const text of warnings) story.notices.push({ at, kind: "warning", text })
 }
 
-const addFailed = <Gap>(story: Story<Gap>, failed: Recorded.Failed<Gap>) => {
+/**
+ * The error of a failed run, where it struck, and its message.
+ *
+ * @example
+ * Story.failure({ error: "JudgeDown", message: "no answer", where: { iteration: 2, group: "sum-7", member: 1 } })
+ * // `JudgeDown in iteration 3, group "sum-7", member 1: no answer`
+ */
+export const failure = (
+  { error, message, where }: Pick<Recorded.Failed<null>, "error" | "message" | "where">
+): string => {
+  if (where === undefined || message.includes(`group "${where.group}"`)) return `${error}: ${message}`
+  const { group, iteration, member } = where
+  const place = FailedMember.text({
+    iteration: iteration ?? 0,
+    group,
+    ...(typeof member === "number" ? { member } : {})
+  })
+  return `${error} in ${place}: ${message}`
+}
+
+const addFailed = <Gap extends null>(story: Story<Gap>, failed: Recorded.Failed<Gap>) => {
   story.end = failed
-  story.notices.push({ at: failed.at, kind: "failure", text: `${failed.error}: ${failed.message}` })
+  story.notices.push({ at: failed.at, kind: "failure", text: failure(failed) })
 }
 
 /** A measurement that was cut short and is made again has the groups of the newer one alone. */
@@ -363,6 +384,16 @@ export const checkpoints = <Gap>(story: Story<Gap>): ReadonlyArray<Recorded.Save
 /** Tokens of every kind. */
 export const tokens = ({ spent: { prefilled, sampled, trained } }: Story<null>): number =>
   (prefilled ?? 0) + (sampled ?? 0) + (trained ?? 0)
+
+/** How the newest segment was started; undefined where its record does not tell. */
+export const launch = (story: Story<null>): Recorded.Opened<null>["launch"] => story.opened?.launch
+
+/** A setting as a run's launch records it. */
+export type Chosen = NonNullable<Recorded.Opened<null>["launch"]>["settings"][number]
+
+/** Whether the setting differs from its default. */
+export const isChanged = ({ default: usual, value }: Pick<Chosen, "default" | "value">): boolean =>
+  JSON.stringify(value) !== JSON.stringify(usual)
 
 const named = (story: Story<null>, field: string): string => {
   const name = story.opened?.identity[field]

@@ -21,7 +21,7 @@ const hitsIn = ({ key, members }: GroupView, sought: string) =>
     }, sought).map((hit) => ({ key, member: index, ...hit }))
   )
 
-const sourceOf = ({ entries, findings, line, transcripts }: Embedded): Source => ({
+const sourceOf = ({ entries, findings, line, log, transcripts }: Embedded): Source => ({
   isLive: false,
   runs: () => Promise.resolve([line]),
   follow: (_, { onEntries, onWritten }) => {
@@ -30,6 +30,7 @@ const sourceOf = ({ entries, findings, line, transcripts }: Embedded): Source =>
     return Promise.resolve(() => {})
   },
   findings: () => Promise.resolve(findings),
+  log: () => Promise.resolve(log),
   transcript: ({ sequence }) => {
     const view = transcripts[sequence]
     return view === undefined

@@ -1,6 +1,6 @@
 /** The data of the page: fetches what a route needs, and asks for a redraw when something has arrived. */
 import * as Story from "@effect-rl/core/story/Story"
-import type { BrokenRun, Comparison, Findings, GroupView, Regraded, RunLine } from "../story/Entry.ts"
+import type { BrokenRun, Comparison, Findings, GroupView, LogTail, Regraded, RunLine } from "../story/Entry.ts"
 import * as Route from "./Route.ts"
 import type { Data, Found } from "./Screen.ts"
 import * as ServerSource from "./ServerSource.ts"
@@ -45,6 +45,7 @@ export const make = (source: Source, draw: () => void): Model => {
   let search: { readonly key: string; readonly stop: () => void; found: Found } | undefined
   const transcript: Slot<GroupView> = { key: "", value: undefined }
   let audited: Audited = { run: "", stage: "", value: undefined }
+  const log: Slot<LogTail> = { key: "", value: undefined }
   const regraded: Slot<Regraded> = { key: "", value: undefined }
   const comparison: Slot<Comparison> = { key: "", value: undefined }
 
@@ -119,6 +120,7 @@ export const make = (source: Source, draw: () => void): Model => {
     const stage = isLive ? `doubled ${Math.floor(Math.log2(Story.done(story) + 1))} times` : "ended"
     if (audited.run === run && audited.stage === stage) return
     audited = { run, stage, value: audited.run === run ? audited.value : undefined }
+    fill(log, JSON.stringify([run, stage]), () => source.log(run))
     source.findings(run).then((value) => {
       if (audited.run !== run) return
       audited = { ...audited, value }
@@ -177,6 +179,7 @@ export const make = (source: Source, draw: () => void): Model => {
         story,
         isWritten,
         findings: audited.run === route.run ? audited.value : undefined,
+        log: route.at === "run" ? log.value : undefined,
         transcript: transcript.value,
         found: search?.found ?? nothingFound,
         regraded: regraded.value,

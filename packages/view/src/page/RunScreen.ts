@@ -2,11 +2,14 @@
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 import * as AuditPanel from "./AuditPanel.ts"
+import * as CheckpointPanel from "./CheckpointPanel.ts"
 import * as CostPanel from "./CostPanel.ts"
 import * as CurvePanel from "./CurvePanel.ts"
 import { type Child, columns, empty, h, numberCell, panel, table } from "./Dom.ts"
 import * as Events from "./Events.ts"
 import * as Health from "./Health.ts"
+import * as LaunchPanel from "./LaunchPanel.ts"
+import * as LogPanel from "./LogPanel.ts"
 import type { Route } from "./Route.ts"
 import * as RunTiles from "./RunTiles.ts"
 import { type Choice, choosable, type Data, link, type Screen, waiting } from "./Screen.ts"
@@ -150,9 +153,12 @@ export const render = (data: Data): Screen => {
         : [columns(curve, time), events]),
       iterationTable(story, all, selected, route),
       evaluationTable(story, route),
+      LaunchPanel.panelOf(story),
+      CheckpointPanel.panelOf(story, route.run ?? ""),
       Health.panelOf(story, Verdict.of(data, story), route),
       columns(CostPanel.panelOf(story), Events.failurePanel(story, route)),
-      AuditPanel.panelOf(data.findings, route)
+      AuditPanel.panelOf(data.findings, route),
+      LogPanel.panelOf(data.log, story.end?._tag === "Failed" || (story.end === undefined && !data.isWritten))
     ],
     choices: all.map(({ index }) => choiceOf(route, index)),
     selected

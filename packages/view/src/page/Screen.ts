@@ -1,6 +1,16 @@
 /** One level of the page: what it shows, and the things on it that the keyboard walks through. */
 import type { Story } from "@effect-rl/core/story/Story"
-import type { BrokenRun, Comparison, Findings, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
+import type {
+  BrokenRun,
+  Comparison,
+  Findings,
+  GroupView,
+  Hit,
+  LogTail,
+  Regraded,
+  RunLine,
+  Searched
+} from "../story/Entry.ts"
 import { type Child, empty, h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
 
@@ -22,6 +32,8 @@ export interface Data {
   readonly isWritten: boolean
   /** What an audit found in the run. */
   readonly findings: Findings | undefined
+  /** The end of the run's log. */
+  readonly log: LogTail | undefined
   /** The transcripts of the route's group. */
   readonly transcript: GroupView | undefined
   readonly found: Found

@@ -7,6 +7,7 @@ import type {
   Findings,
   GroupView,
   Hit,
+  LogTail,
   Regraded,
   RunLine,
   Searched
@@ -36,6 +37,7 @@ export interface Source {
   readonly transcript: (query: TranscriptQuery) => Promise<GroupView>
   /** What an audit of the run finds. */
   readonly findings: (run: string) => Promise<Findings>
+  readonly log: (run: string) => Promise<LogTail>
   /** Hands over hits as they are found; the returned function ends the search. */
   readonly search: (
     run: string,

@@ -45,6 +45,14 @@ const numbersOf = ({ numbers }: Diagnosis.Diagnosis): Child =>
     h("strong", {}, numbers.after)
   )
 
+/** The way to the groups among which a rollout failed. */
+const failedAt = (story: Story.Story<null>, { route }: Data): Child => {
+  const where = story.end?._tag === "Failed" ? story.end.where : undefined
+  if (where === undefined) return undefined
+  const iteration = where.iteration ?? 0
+  return h("p", { class: "facts" }, link({ ...route, at: "iteration", iteration }, `Open ${Text.iteration(iteration)}`))
+}
+
 const since = (iteration: number | undefined) => iteration === undefined ? "" : `, since iteration ${iteration + 1}`
 
 export const draw = (data: Data, story: Story.Story<null>): Child => {
@@ -59,6 +67,7 @@ export const draw = (data: Data, story: Story.Story<null>): Child => {
       {},
       h("p", { class: "sentence" }, badge(diagnosis), ` ${Text.foreign(sentence)}`),
       advice === undefined ? undefined : h("p", { class: "facts" }, `${advice}.`),
+      failedAt(story, data),
       ...concerns.map(({ metric, outsideSince, sign: { advice, title }, values }) =>
         h(
           "p",

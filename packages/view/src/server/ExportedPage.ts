@@ -10,6 +10,7 @@ import { elementId, type Embedded } from "../story/Embedded.ts"
 import type * as Entry from "../story/Entry.ts"
 import * as Findings from "./Findings.ts"
 import { Languages } from "./Languages.ts"
+import * as LogTail from "./LogTail.ts"
 import * as LossTerms from "./LossTerms.ts"
 import * as PageFiles from "./PageFiles.ts"
 import * as RunCache from "./RunCache.ts"
@@ -89,6 +90,7 @@ export const make = Effect.fn("ExportedPage.make")(
       line: yield* cache.line(run, yield* Clock.currentTimeMillis),
       entries: told.story.records,
       findings: yield* Findings.of(told),
+      log: yield* LogTail.read(run),
       transcripts: yield* transcriptsOf(told)
     }
     const script = (yield* PageFiles.script).replaceAll("</script", "<\\/script")

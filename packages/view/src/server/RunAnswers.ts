@@ -10,6 +10,7 @@ import * as Comparing from "./Comparing.ts"
 import * as Findings from "./Findings.ts"
 import { FollowedRuns } from "./FollowedRuns.ts"
 import { Languages } from "./Languages.ts"
+import * as LogTail from "./LogTail.ts"
 import * as LossTerms from "./LossTerms.ts"
 import * as Regrading from "./Regrading.ts"
 import { RunCache } from "./RunCache.ts"
@@ -97,6 +98,9 @@ export const search = Effect.fnUntraced(function*({ run, text }: OfRun & { reado
 
 export const findings = ({ run }: OfRun) =>
   Effect.map(Effect.flatMap(told(run), Findings.of), (findings) => HttpServerResponse.jsonUnsafe(findings))
+
+/** The end of the run's log. */
+export const log = ({ run }: OfRun) => Effect.map(LogTail.read(run), (tail) => HttpServerResponse.jsonUnsafe(tail))
 
 export const regrade = Effect.fnUntraced(
   function*({ iteration, rule, run }: OfRun & { readonly iteration: number; readonly rule: string }) {

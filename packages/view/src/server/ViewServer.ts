@@ -129,6 +129,7 @@ const routes = Effect.fnUntraced(function*(options: ViewServerOptions) {
     ),
     get("/api/transcript", aboutRun(options, Transcript, RunAnswers.transcript)),
     get("/api/findings", aboutRun(options, OfRun, RunAnswers.findings)),
+    get("/api/log", aboutRun(options, OfRun, RunAnswers.log)),
     get("/api/search", aboutRun(options, Search, RunAnswers.search)),
     get("/api/compare", aboutRun(options, Compare, RunAnswers.compare)),
     get("/api/regrade", aboutRun(options, Regrade, RunAnswers.regrade))

@@ -5,6 +5,7 @@ export interface Embedded {
   readonly line: Entry.RunLine
   readonly entries: ReadonlyArray<Entry.Entry>
   readonly findings: Entry.Findings
+  readonly log: Entry.LogTail
   /** By the sequence number of the group's record. */
   readonly transcripts: Readonly<Record<string, Entry.GroupView>>
 }

@@ -48,6 +48,13 @@ export interface Findings {
   readonly all: number
 }
 
+/** The end of a run's log. */
+export interface LogTail {
+  readonly lines: ReadonlyArray<string>
+  /** The log has more lines before them. */
+  readonly isCut: boolean
+}
+
 /** A run directory that cannot be read. */
 export interface BrokenRun {
   readonly run: string

@@ -1,0 +1,54 @@
+/** How a run is started: its command, settings and machine, for its record. */
+import { RunRecord, Setting } from "@effect-rl/core"
+import type { Json, Launch } from "@effect-rl/core/records"
+import type { Recipe } from "@effect-rl/recipes"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import { arch, availableParallelism, cpus, release, totalmem, type } from "node:os"
+import { CommandLine, quote } from "../terminal/CommandLine.ts"
+import { commandName } from "../terminal/CommandName.ts"
+
+const decodeJson = Schema.decodeUnknownOption(Schema.Json)
+
+const json = (value: unknown): Json.Json => Option.getOrElse(decodeJson(value), () => String(value))
+
+/** The recipe's settings, those that were given in place of the defaults. */
+const settingsOf = (struct: Setting.Struct, given: Readonly<Record<string, unknown>>): ReadonlyArray<Launch.Chosen> =>
+  Object.entries(struct.fields).flatMap(([name, field]) => {
+    const setting = Setting.of(field)
+    const value = given[name] ?? setting?.default
+    if (setting === undefined || value === undefined) return []
+    const { default: usual, unit } = setting
+    return [{
+      name,
+      value: json(value),
+      ...(usual === undefined ? {} : { default: json(usual) }),
+      ...(unit === undefined ? {} : { unit })
+    }]
+  })
+
+const machine = (): Launch.Launch["machine"] => ({
+  system: `${type()} ${release()} ${arch()}`,
+  processor: cpus()[0]?.model.trim() ?? "",
+  cores: availableParallelism(),
+  memory: totalmem()
+})
+
+/** The launch of a run with the settings that were given. */
+export const make = Effect.fnUntraced(function*(
+  { name, settings }: Pick<Recipe.Recipe, "name" | "settings">,
+  given: Readonly<Record<string, unknown>>
+) {
+  const path = yield* Path.Path
+  const launch: Launch.Launch = {
+    recipe: name,
+    command: `${yield* commandName} ${quote(yield* CommandLine)}`,
+    directory: path.resolve("."),
+    machine: machine(),
+    versions: { "effect-rl": RunRecord.version, node: process.versions.node },
+    settings: settingsOf(settings, given)
+  }
+  return launch
+})

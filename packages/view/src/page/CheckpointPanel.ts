@@ -1,0 +1,63 @@
+/** The checkpoints with their scores, and the commands that use them. */
+import type * as Story from "@effect-rl/core/story/Story"
+import * as CheckpointLines from "../story/CheckpointLines.ts"
+import { cell, type Child, copy, empty, h, numberCell, panel, row, table } from "./Dom.ts"
+import * as Text from "./Text.ts"
+
+const score = ({ measured }: CheckpointLines.CheckpointLine) =>
+  measured.map(({ evaluator, isShare, value }) =>
+    `${Text.foreign(evaluator)} ${isShare ? Text.percent(value) : Text.fixed(value)}`
+  ).join(", ") || "not measured"
+
+const keeping = ({ expiresAt }: CheckpointLines.CheckpointLine) =>
+  expiresAt === null ? "kept" : `until ${Text.dateTime(expiresAt)}`
+
+const line = (story: Story.Story<null>, run: string, checkpoint: CheckpointLines.CheckpointLine, isBest: boolean) =>
+  row(
+    cell(isBest ? h("strong", {}, Text.foreign(checkpoint.name)) : Text.foreign(checkpoint.name)),
+    cell(checkpoint.kind),
+    numberCell(String(checkpoint.iteration)),
+    h("td", { class: "short" }, score(checkpoint)),
+    h("td", { class: "short" }, Text.dateTime(checkpoint.at)),
+    cell(keeping(checkpoint)),
+    h(
+      "td",
+      { class: "short" },
+      ...CheckpointLines.commands(story, run, checkpoint).flatMap((
+        { does, line }
+      ) => [copy(() => line, `copy ${does}`), " "])
+    )
+  )
+
+/** Rows that are shown: a run may save after each of thousands of iterations. */
+const most = 50
+
+export const panelOf = (story: Story.Story<null>, run: string): Child => {
+  const all = CheckpointLines.of(story)
+  const best = CheckpointLines.best(story)
+  if (best === undefined) return panel("Checkpoints", empty("Nothing is saved yet."))
+  const title = all.length > most ? `Checkpoints, ${most} of ${all.length}` : "Checkpoints"
+  return panel(
+    title,
+    table(
+      ["name", "kind", "after iterations", "measured", "saved", "kept", "commands"],
+      all.slice(0, most).map((checkpoint) =>
+        line(story, run, checkpoint, all.length > 1 && checkpoint.iteration === best.iteration)
+      ),
+      "checkpoints"
+    ),
+    h(
+      "h3",
+      { class: "after" },
+      `Use the ${best.measured.length > 0 ? "best" : "newest"} one, ${Text.foreign(best.name)}`
+    ),
+    h(
+      "dl",
+      { class: "commands" },
+      ...CheckpointLines.commands(story, run, best).flatMap(({ does, line }) => [
+        h("dt", {}, does),
+        h("dd", {}, h("code", {}, Text.foreign(line)), " ", copy(() => line, "copy"))
+      ])
+    )
+  )
+}

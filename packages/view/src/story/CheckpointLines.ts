@@ -1,0 +1,75 @@
+/** The checkpoints of a run with what was measured at each, and the commands that use them. */
+import * as Story from "@effect-rl/core/story/Story"
+
+/** A measurement of the weights of a checkpoint: a share of right answers, or a mean reward. */
+export interface Measured {
+  readonly evaluator: string
+  readonly value: number
+  readonly isShare: boolean
+}
+
+export interface CheckpointLine {
+  readonly name: string
+  readonly kind: string
+  /** Iterations that were done. */
+  readonly iteration: number
+  readonly at: number
+  /** When the backend deletes it, in milliseconds since 1970; null where it is kept. */
+  readonly expiresAt: number | null
+  readonly measured: ReadonlyArray<Measured>
+}
+
+const measuredAt = (story: Story.Story<null>, iteration: number): ReadonlyArray<Measured> =>
+  Story.evaluations(story).flatMap(({ evaluated, evaluator, iteration: at }) => {
+    if (at !== iteration || evaluated === undefined) return []
+    const value = evaluated.score?.value ?? evaluated.reward?.mean ?? null
+    return value === null ? [] : [{ evaluator, value, isShare: evaluated.score !== undefined }]
+  })
+
+/** The checkpoints, newest first. A checkpoint whose path was written again stands at its newest place. */
+export const of = (story: Story.Story<null>): ReadonlyArray<CheckpointLine> => {
+  const newest = new Map(Story.checkpoints(story).map((saved) => [saved.iteration, saved]))
+  return [...newest.values()].toReversed().map(({ at, expiresAt, iteration, kind, name }) => ({
+    name,
+    kind,
+    iteration,
+    at,
+    expiresAt,
+    measured: measuredAt(story, iteration)
+  }))
+}
+
+/** The checkpoint with the best measurement of the run's first evaluator, or the newest one where none was measured. */
+export const best = (story: Story.Story<null>): CheckpointLine | undefined => {
+  const [first] = Story.evaluators(story)
+  const all = of(story)
+  const valueOf = ({ measured }: CheckpointLine) =>
+    measured.find(({ evaluator }) => evaluator === first)?.value ?? -Infinity
+  return all.toSorted((left, right) => valueOf(right) - valueOf(left))[0]
+}
+
+/** What a command does, and its line. */
+export interface Command {
+  readonly does: "chat" | "evaluate" | "serve" | "export"
+  readonly line: string
+}
+
+const quoted = (path: string) => /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+
+/** The commands for a checkpoint of the run in the folder. */
+export const commands = (
+  story: Story.Story<null>,
+  run: string,
+  { iteration }: Pick<CheckpointLine, "iteration">
+): ReadonlyArray<Command> => {
+  const named = quoted(`${run}@${iteration}`)
+  const recipe = Story.launch(story)?.recipe
+  return [
+    { does: "chat", line: `effect-rl chat --checkpoint ${named}` },
+    ...(recipe === undefined
+      ? []
+      : [{ does: "evaluate", line: `effect-rl eval ${quoted(recipe)} --checkpoint ${named}` } as const]),
+    { does: "serve", line: `effect-rl serve --checkpoints ${quoted(`${run}/checkpoints`)}` },
+    { does: "export", line: `effect-rl merge ${named} --out merged` }
+  ]
+}
