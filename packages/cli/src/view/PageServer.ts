@@ -13,8 +13,18 @@ const gracefulShutdownTimeout = "100 millis"
 
 export const loopback = "127.0.0.1"
 
-/** Serves the runs until the scope closes; gives the address, with a token in it unless the host is loopback. Port 0 is any free one. */
-export const start = Effect.fnUntraced(function*(folders: ReadonlyArray<string>, port = 0, host = loopback) {
+/** The port of the page unless another is asked for, so that its address can be kept. */
+export const usualPort = 7272
+
+/** Ports that are tried after the usual one, such as for the pages of several runs at once; then any free one is taken. */
+const others = 8
+
+interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+const listen = Effect.fnUntraced(function*(folders: ReadonlyArray<string>, { host, port }: Address) {
   const token = host === loopback ? undefined : randomUUID()
   const server = ViewServer.layer({ folders, ...(token === undefined ? {} : { token }) })
   const http = HttpListener.layer(createServer, { host, port, gracefulShutdownTimeout })
@@ -22,3 +32,15 @@ export const start = Effect.fnUntraced(function*(folders: ReadonlyArray<string>,
   const address = HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address)
   return token === undefined ? address : `${address}/?token=${token}`
 })
+
+/**
+ * Serves the runs until the scope closes; gives the address, with a token in it unless the host is loopback. Port 0 is any free one; unless a
+ * port is given, the usual one or a free one after it.
+ */
+export const start = (folders: ReadonlyArray<string>, { host = loopback, port }: Partial<Address> = {}) =>
+  port === undefined
+    ? Effect.firstSuccessOf([
+      ...Array.from({ length: 1 + others }, (_, at) => listen(folders, { host, port: usualPort + at })),
+      listen(folders, { host, port: 0 })
+    ])
+    : listen(folders, { host, port })

@@ -5,8 +5,10 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
 import * as Folders from "./Folders.ts"
+import * as OpenedBrowser from "./OpenedBrowser.ts"
 import * as PageServer from "./PageServer.ts"
 
 const flags = {
@@ -24,15 +26,27 @@ const flags = {
   port: Flag.Int("port").pipe(
     Flag.filter((port) => port >= 0 && port <= 65_535, () => "a port, from 0 to 65535"),
     Flag.withMetavar("number"),
-    Flag.withDescription("Port to listen on; 0 picks a free one (default: 0)"),
-    Flag.withDefault(0)
+    Flag.withDescription(
+      `Port to listen on; 0 picks a free one (default: ${PageServer.usualPort}, or a free one after it)`
+    ),
+    Flag.optional
+  ),
+  open: Flag.Boolean("open").pipe(
+    Flag.withDescription("Open the page in a browser"),
+    Flag.withDefault(false)
   )
 }
 
-export const view = Command.make("view", flags, ({ folders, host, port }) =>
+export const view = Command.make("view", flags, ({ folders, host, open, port }) =>
   Effect.gen(function*() {
-    for (const folder of folders) yield* Folders.check(folder, yield* Runs.find([folder]))
-    yield* Console.log(yield* PageServer.start(folders.length === 0 ? [Folders.usual] : folders, port, host))
+    for (const folder of folders) yield* Folders.checkUnlessEmpty(folder, yield* Runs.find([folder]))
+    const shown = folders.length === 0 ? [Folders.usual] : folders
+    const address = yield* PageServer.start(shown, {
+      host,
+      ...Option.match(port, { onNone: () => ({}), onSome: (port) => ({ port }) })
+    })
+    yield* Console.log(address)
+    if (open) yield* OpenedBrowser.open(address)
     return yield* Effect.never
   }).pipe(Effect.scoped, Effect.provide(ModelTokenizers.layer))).pipe(Command.withExamples([
     { command: "effect-rl view", description: "All runs under runs" },

@@ -1,10 +1,13 @@
 import { commandName } from "@effect-rl/cli/terminal/CommandName"
+import * as PageServer from "@effect-rl/cli/view/PageServer"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { spawn } from "node:child_process"
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { delimiter, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { vi } from "vitest"
 import * as CommandLine from "../CommandLine.ts"
 
 const { run, runFolder, short } = CommandLine
@@ -21,12 +24,13 @@ const recorded = record()
 const bin = fileURLToPath(new URL("../../src/bin.ts", import.meta.url))
 
 /** The first line that a process writes; it is interrupted with the scope, which then waits for its end. */
-const firstLine = (args: ReadonlyArray<string>) =>
+const firstLine = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly kill: () => void; readonly line: string; readonly ended: Promise<number | null> }>(
       (resume) => {
         const child = spawn(process.execPath, ["--conditions=@effect-rl/source", bin, ...args], {
-          stdio: ["ignore", "pipe", "ignore"]
+          stdio: ["ignore", "pipe", "ignore"],
+          env: { ...process.env, ...env }
         })
         const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)))
         child.stdout.setEncoding("utf8").once("data", (text: string) =>
@@ -158,6 +162,39 @@ describe("effect-rl view", () => {
         await following.body?.cancel().catch(() => undefined)
       })
     }))
+
+  it.live("listens on its usual port, where that is free, or on a free one after it, so that an address can be kept", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* recorded
+      const portOf = ({ line }: { readonly line: string }) => Number(new URL(line).port)
+      const first = portOf(yield* firstLine(["view", folder]))
+      const second = portOf(yield* firstLine(["view", folder]))
+      assert.isAtLeast(first, PageServer.usualPort)
+      assert.isAbove(second, first)
+    }).pipe(Effect.scoped))
+
+  it.live("opens the page in a browser where it is asked to", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* recorded
+      const place = mkdtempSync(join(tmpdir(), "browser-"))
+      const opened = join(place, "opened")
+      writeFileSync(
+        join(place, "xdg-open"),
+        `#!/bin/sh\nprintf %s "$1" > ${opened}.part && mv ${opened}.part ${opened}\n`,
+        { mode: 0o755 }
+      )
+      const { line } = yield* firstLine(["view", folder, "--open"], {
+        PATH: `${place}${delimiter}${process.env["PATH"]}`
+      })
+      yield* Effect.promise(() => vi.waitFor(() => assert.strictEqual(readFileSync(opened, "utf8"), line), 20_000))
+    }).pipe(Effect.scoped), { skip: process.platform !== "linux" })
+
+  it.live("serves an empty folder, in which runs may begin later", () =>
+    Effect.gen(function*() {
+      const { line } = yield* firstLine(["view", mkdtempSync(join(tmpdir(), "empty-"))])
+      const runs = yield* Effect.promise(async () => (await fetch(`${line}/api/runs`)).text())
+      assert.strictEqual(runs, "[]")
+    }).pipe(Effect.scoped))
 
   it.effect("says that a folder has no run before it listens", () =>
     Effect.gen(function*() {

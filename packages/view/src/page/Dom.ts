@@ -25,13 +25,17 @@ export const copy = (text: () => string, label: string): View =>
 
 /** A table with a heading for each column. */
 export const table = (headings: ReadonlyArray<string>, rows: ReadonlyArray<Child>, label: string): View =>
+  sortableTable(headings.map((heading) => h("th", { scope: "col" }, heading)), rows, label)
+
+/** A table whose column heads do more than name their columns. */
+export const sortableTable = (heads: ReadonlyArray<Child>, rows: ReadonlyArray<Child>, label: string): View =>
   h(
     "div",
     { class: "scroll", role: "group", "aria-label": label, tabindex: 0 },
     h(
       "table",
       { "aria-label": label },
-      h("thead", {}, h("tr", {}, ...headings.map((heading) => h("th", { scope: "col" }, heading)))),
+      h("thead", {}, h("tr", {}, ...heads)),
       h("tbody", {}, ...rows)
     )
   )

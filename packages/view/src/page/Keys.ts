@@ -18,7 +18,7 @@ const keys: ReadonlyArray<readonly [keys: string, meaning: string]> = [
   ["+ / −", "a smaller / larger part of the curves, around the selected iteration"],
   ["0", "curves of the whole run"],
   ["t", "texts or exact tokens"],
-  ["/", "search the transcripts"],
+  ["/", "search the transcripts, or filter a list"],
   ["x", "mark a run for comparison"],
   ["c", "compare the marked runs"],
   ["?", "this help"]
@@ -151,6 +151,13 @@ const target = (key: string, screen: Screen, data: Data): Route.Route | undefine
   }
 }
 
+/** Puts the cursor into the filter of a list, where there is one. */
+const focusFilter = () => {
+  const filter = document.querySelector<HTMLInputElement>("main input[type=search]")
+  filter?.focus()
+  return filter !== null
+}
+
 const isField = (target: EventTarget | null) =>
   target instanceof HTMLElement && target.matches("input:not([type=checkbox]), select")
 
@@ -172,6 +179,7 @@ export const listen = (
     }
     if (key === "Enter" && isControl(on)) return
     if (key === "?") return showHelp()
+    if (key === "/" && focusFilter()) return event.preventDefault()
     const { data, screen } = current()
     const route = target(key, screen, data)
     if (route === undefined) return

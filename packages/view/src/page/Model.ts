@@ -30,8 +30,11 @@ const nothingFound: Found = { hits: [], end: undefined }
 /** Many records may arrive between two frames. */
 const frame = 100
 
-/** A run that writes nothing is drawn again, to say for how long; the list of runs is read again. */
-const calm = 15_000
+/** A run that writes nothing is drawn again, to say for how long; the list of runs is read again, as others may have begun. */
+const calm = 5000
+
+/** What failed because the server did not answer is asked again after so many milliseconds. */
+const untilNextTry = 3000
 
 export const make = (source: Source, draw: () => void): Model => {
   let route: Route.Route = { at: "runs" }
@@ -39,7 +42,8 @@ export const make = (source: Source, draw: () => void): Model => {
   let runs: ReadonlyArray<RunLine | BrokenRun> | undefined
   let story: Story.Story<null> | undefined
   let isWritten = true
-  let isConnected = true
+  let lost: string | undefined
+  let retrying: ReturnType<typeof setTimeout> | undefined
   let followed: string | undefined
   let stopFollowing: Promise<() => void> | undefined
   let search: { readonly key: string; readonly stop: () => void; found: Found } | undefined
@@ -61,7 +65,16 @@ export const make = (source: Source, draw: () => void): Model => {
 
   const report = (error: unknown) => {
     problem = error instanceof Error ? error.message : String(error)
+    if (problem === ServerSource.gone) {
+      clearTimeout(retrying)
+      retrying = setTimeout(() => read(route), untilNextTry)
+    }
     draw()
+  }
+
+  /** The server answers again. */
+  const recover = () => {
+    if (problem === ServerSource.gone) problem = ""
   }
 
   const follow = (run: string | undefined) => {
@@ -69,12 +82,13 @@ export const make = (source: Source, draw: () => void): Model => {
     stopFollowing?.then((stop) => stop(), () => {})
     story = undefined
     followed = run
-    isConnected = true
+    lost = undefined
     if (run === undefined) return
     stopFollowing = source.follow(run, {
       onEntries: (entries) => {
         if (followed !== run) return
         const isFirst = story === undefined
+        recover()
         for (const entry of entries) story = Story.add(story ?? Story.empty<null>(), entry)
         story ??= Story.empty<null>()
         readFindings(route)
@@ -89,12 +103,15 @@ export const make = (source: Source, draw: () => void): Model => {
         redraw()
       },
       onConnected: (now) => {
-        if (followed !== run || isConnected === now) return
-        isConnected = now
+        if (followed !== run || lost === now) return
+        lost = now
         redraw()
       }
     })
-    stopFollowing.catch(report)
+    stopFollowing.catch((error: unknown) => {
+      if (followed === run) followed = undefined
+      report(error)
+    })
   }
 
   const fill = <A>(slot: Slot<A>, key: string, get: (() => Promise<A>) | undefined) => {
@@ -104,8 +121,12 @@ export const make = (source: Source, draw: () => void): Model => {
     get?.().then((value) => {
       if (slot.key !== key) return
       slot.value = value
+      recover()
       draw()
-    }).catch(report)
+    }).catch((error: unknown) => {
+      if (slot.key === key) slot.key = ""
+      report(error)
+    })
   }
 
   const readTranscript = ({ at, group, loss, run }: Route.Route) => {
@@ -125,7 +146,10 @@ export const make = (source: Source, draw: () => void): Model => {
       if (audited.run !== run) return
       audited = { ...audited, value }
       draw()
-    }).catch(report)
+    }).catch((error: unknown) => {
+      if (audited.run === run) audited = { ...audited, stage: "" }
+      report(error)
+    })
   }
 
   const readRegraded = ({ at, evaluator, iteration, rule, run }: Route.Route) => {
@@ -158,10 +182,23 @@ export const make = (source: Source, draw: () => void): Model => {
 
   const readRuns = async () => {
     runs = await source.runs()
+    recover()
     const [only, ...others] = runs
     const isFirst = location.hash === "" && only !== undefined && others.length === 0 && !("error" in only)
     if (isFirst) location.replace(Route.format({ at: "run", run: only.run }))
     else draw()
+  }
+
+  /** Asks for what the route shows and is not here yet. */
+  const read = (route: Route.Route) => {
+    clearTimeout(retrying)
+    if (route.at === "runs") readRuns().catch(report)
+    follow(route.at === "runs" || route.at === "compare" ? undefined : route.run)
+    readFindings(route)
+    readTranscript(route)
+    readRegraded(route)
+    readComparison(route)
+    startSearch(route)
   }
 
   setInterval(() => {
@@ -171,7 +208,7 @@ export const make = (source: Source, draw: () => void): Model => {
 
   return {
     state: () => ({
-      problem: problem === "" && !isConnected ? ServerSource.gone : problem,
+      problem: problem === "" ? lost ?? "" : problem,
       data: {
         route,
         isLive: source.isLive,
@@ -190,13 +227,7 @@ export const make = (source: Source, draw: () => void): Model => {
     open: (next) => {
       route = next
       problem = ""
-      if (route.at === "runs") readRuns().catch(report)
-      follow(route.at === "runs" || route.at === "compare" ? undefined : route.run)
-      readFindings(route)
-      readTranscript(route)
-      readRegraded(route)
-      readComparison(route)
-      startSearch(route)
+      read(route)
       draw()
     }
   }

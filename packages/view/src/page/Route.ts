@@ -38,6 +38,12 @@ export interface Route {
   readonly high?: number | undefined
   readonly least?: number | undefined
   readonly most?: number | undefined
+  /** The column that a table is sorted by, with a minus where its greatest value comes first. */
+  readonly sort?: string | undefined
+  /** Words that all runs of the list have to have. */
+  readonly filter?: string | undefined
+  /** Runs that differ in their seeds alone stand together. */
+  readonly seeds?: boolean | undefined
   /** The text that is searched for. */
   readonly text?: string | undefined
   /** Another rule of credit, to see what it would change. */
@@ -100,6 +106,9 @@ export const parse = (hash: string): Route => {
     high: decimal(fields.get("high")),
     least: whole(fields.get("least")),
     most: whole(fields.get("most")),
+    sort: text("sort"),
+    filter: text("filter"),
+    seeds: fields.get("seeds") === "true" ? true : undefined,
     text: text("text"),
     rule: text("rule"),
     metric: text("metric"),

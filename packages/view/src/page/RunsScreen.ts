@@ -1,27 +1,29 @@
-/** The list of runs. */
+/** The list of runs: one line a run, newest first, unless the address asks for another order. */
 import type { BrokenRun, RunLine } from "../story/Entry.ts"
-import { cell, empty, h, numberCell, table } from "./Dom.ts"
-import type { Route } from "./Route.ts"
+import { cell, type Child, empty, h, numberCell, sortableTable } from "./Dom.ts"
+import * as Route from "./Route.ts"
 import { type Choice, choosable, type Data, go, link, type Screen, waiting } from "./Screen.ts"
+import * as Sorting from "./Sorting.ts"
+import * as Sparkline from "./Sparkline.ts"
 import * as Text from "./Text.ts"
 import * as Verdict from "./Verdict.ts"
 
 /** Runs that can be compared at a time. */
 export const mostCompared = 4
 
-const choice = ({ run }: { readonly run: string }, route: Route): Choice => ({
+const choice = ({ run }: { readonly run: string }, route: Route.Route): Choice => ({
   select: { ...route, at: "runs", run },
   open: { at: "run", run }
 })
 
 /** The route with the run among those to compare, or no longer. */
-export const toggled = (route: Route, run: string): Route => {
+export const toggled = (route: Route.Route, run: string): Route.Route => {
   const marked = route.others ?? []
   const others = marked.includes(run) ? marked.filter((other) => other !== run) : [...marked, run]
   return { ...route, others: others.length === 0 ? undefined : others.slice(-mostCompared) }
 }
 
-const mark = (route: Route, run: string) =>
+const mark = (route: Route.Route, run: string) =>
   h("input", {
     type: "checkbox",
     "aria-label": `compare ${Text.foreign(run)}`,
@@ -29,23 +31,49 @@ const mark = (route: Route, run: string) =>
     onChange: () => go(toggled(route, run))
   })
 
-const row = (line: RunLine, route: Route) =>
+/** The path that all runs begin with, up to its last separator, is not repeated in each line. */
+const sharedPath = (runs: ReadonlyArray<string>): string => {
+  const [first = "", ...others] = runs
+  const parts = first.split(/(?<=[\\/])/).slice(0, -1)
+  const count = parts.findIndex((_, at) => !others.every((other) => other.startsWith(parts.slice(0, at + 1).join(""))))
+  return parts.slice(0, count < 0 ? parts.length : count).join("")
+}
+
+const progress = ({ done, iterations }: RunLine) => iterations === null ? `${done}` : `${done} / ${iterations}`
+
+const columns: ReadonlyArray<Sorting.Column<RunLine>> = [
+  { key: "compare", title: "compare" },
+  { key: "run", title: "run", value: ({ run }) => run },
+  { key: "verdict", title: "verdict", value: ({ verdict }) => verdict.kind },
+  { key: "curve", title: "reward or loss" },
+  { key: "reward", title: "reward", value: ({ reward }) => reward, isNumber: true },
+  { key: "score", title: "held out", value: ({ score }) => score, isNumber: true },
+  { key: "done", title: "iterations", value: ({ done }) => done, isNumber: true },
+  { key: "tokens", title: "tokens", value: ({ tokens }) => tokens, isNumber: true },
+  { key: "dollars", title: "cost", value: ({ dollars }) => dollars, isNumber: true },
+  { key: "model", title: "model", value: ({ model }) => model },
+  { key: "at", title: "last record", value: ({ at }) => at, isNumber: true }
+]
+
+const row = (line: RunLine, shared: string, { now, route }: Data) =>
   choosable(
     "tr",
     choice(line, route),
     line.run === route.run,
     cell(mark(route, line.run)),
-    cell(link({ at: "run", run: line.run }, Text.foreign(line.run))),
-    cell(h("span", { class: `status status-${line.status}` }, line.status)),
+    cell(
+      link({ at: "run", run: line.run }, Text.foreign(line.run.slice(shared.length))),
+      line.status === "running" ? h("span", { class: "status status-running" }, Text.foreign(line.state)) : undefined
+    ),
     cell(Verdict.badge(line.verdict)),
-    cell(Text.foreign(line.state)),
-    cell(Text.foreign(line.model)),
-    numberCell(line.iterations === null ? `${line.done}` : `${line.done} / ${line.iterations}`),
+    cell(Sparkline.draw(line.curve, `${line.measure} of each iteration`)),
     numberCell(Text.fixed(line.reward)),
     numberCell(Text.percent(line.score)),
+    numberCell(progress(line)),
     numberCell(Text.count(line.tokens)),
     numberCell(Text.dollars(line.dollars)),
-    cell(Text.dateTime(line.at))
+    cell(Text.foreign(line.model)),
+    h("td", { class: "number", title: Text.dateTime(line.at) }, Text.ago(line.at, now))
   )
 
 const broken = ({ error, run }: BrokenRun) =>
@@ -54,34 +82,86 @@ const broken = ({ error, run }: BrokenRun) =>
     {},
     cell(),
     cell(Text.foreign(run)),
-    h("td", { colspan: 10, class: "bad" }, `cannot be read: ${Text.foreign(error)}`)
+    h("td", { colspan: columns.length - 2, class: "bad wrapped" }, `cannot be read: ${Text.foreign(error)}`)
   )
 
-const headings = [
-  "compare",
-  "run",
-  "status",
-  "verdict",
-  "state",
-  "model",
-  "iterations",
-  "last reward",
-  "held out",
-  "tokens",
-  "cost",
-  "last record"
-]
+/** The words that a filter looks through, beside the words of its place. */
+const wordsOf = (line: RunLine | BrokenRun): string =>
+  ("error" in line ? [line.run, line.error] : [line.run, line.program, line.model, line.status, line.verdict.kind])
+    .join(" ").toLowerCase()
 
-const comparing = (route: Route) => {
+const isShown = (line: RunLine | BrokenRun, filter: string): boolean =>
+  filter.toLowerCase().split(/\s+/).every((word) => wordsOf(line).includes(word))
+
+interface Seeds {
+  readonly method: string
+  readonly lines: ReadonlyArray<RunLine>
+}
+
+/** Runs that differ in their seeds alone, in the order of the first of each. */
+const bySeeds = (lines: ReadonlyArray<RunLine>): ReadonlyArray<Seeds> => {
+  const found = new Map<string, Array<RunLine>>()
+  for (const line of lines) found.set(line.method, [...found.get(line.method) ?? [], line])
+  return [...found].map(([method, lines]) => ({ method, lines }))
+}
+
+const spread = (values: ReadonlyArray<number>, show: (value: number) => string): string => {
+  if (values.length === 0) return "–"
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length
+  return `${show(mean)} (${show(Math.min(...values))} to ${show(Math.max(...values))})`
+}
+
+const known = (values: ReadonlyArray<number | null>) => values.filter((value) => value !== null)
+
+/** The head of a group of seeds: how many, with the mean of each number and its least and greatest. */
+const seedsRow = ({ lines, method }: Seeds): Child => {
+  const [first] = lines
+  if (first === undefined || lines.length < 2) return undefined
+  const rewards = spread(known(lines.map(({ reward }) => reward)), (value) => Text.fixed(value))
+  const scores = spread(known(lines.map(({ score }) => score)), Text.percent)
+  return h(
+    "tr",
+    { key: method, class: "seeds" },
+    h(
+      "th",
+      { scope: "rowgroup", colspan: columns.length },
+      `${lines.length} seeds of ${Text.foreign(first.recipe)}, ${
+        Text.foreign(first.model)
+      }: reward ${rewards}, held out ${scores}`
+    )
+  )
+}
+
+const filterBox = ({ route }: Data, shown: number, all: number): Child =>
+  h(
+    "p",
+    { class: "summary filters" },
+    h(
+      "label",
+      {},
+      "filter (/) ",
+      h("input", {
+        type: "search",
+        key: "filter",
+        defaultValue: route.filter ?? "",
+        onInput: ({ target }) => {
+          if (target instanceof HTMLInputElement) {
+            location.replace(Route.format({ ...route, filter: target.value === "" ? undefined : target.value }))
+          }
+        }
+      })
+    ),
+    link({ ...route, seeds: route.seeds === true ? undefined : true }, "group seeds", route.seeds === true),
+    h("span", { class: "facts", role: "status" }, shown === all ? Text.plural(all, "run") : `${shown} of ${all} runs`),
+    comparing(route)
+  )
+
+const comparing = (route: Route.Route): Child => {
   const { others = [] } = route
   const [run, ...rest] = others
-  return h(
-    "p",
-    { class: "summary" },
-    run === undefined || rest.length === 0
-      ? `Mark 2 to ${mostCompared} runs to compare them.`
-      : link({ at: "compare", run, others: rest }, `Compare ${others.length} runs`)
-  )
+  return run === undefined || rest.length === 0
+    ? h("span", { class: "facts" }, `Mark 2 to ${mostCompared} runs to compare them.`)
+    : link({ at: "compare", run, others: rest }, `Compare ${others.length} runs`)
 }
 
 const noRuns = h(
@@ -93,16 +173,35 @@ const noRuns = h(
   empty("In a clone of the repository: npm start. This page shows the run as soon as it begins.")
 )
 
-export const render = ({ route, runs }: Data): Screen => {
+export const render = (data: Data): Screen => {
+  const { route, runs } = data
   if (runs === undefined) return waiting("Runs", "Looking for runs …")
-  const readable = runs.filter((line): line is RunLine => !("error" in line))
+  const shown = runs.filter((line) => isShown(line, route.filter ?? ""))
+  const shared = sharedPath(runs.map(({ run }) => run))
+  const lines = Sorting.sorted(shown.filter((line): line is RunLine => !("error" in line)), columns, route.sort)
+  const groups = route.seeds === true ? bySeeds(lines) : [{ method: "", lines }]
+  const ordered = groups.flatMap(({ lines }) => lines)
   const body = runs.length === 0
     ? noRuns
-    : table(headings, runs.map((line) => "error" in line ? broken(line) : row(line, route)), "runs")
+    : sortableTable(
+      Sorting.heads(columns, route),
+      [
+        ...groups.flatMap((group) => [
+          route.seeds === true ? seedsRow(group) : undefined,
+          ...group.lines.map((line) => row(line, shared, data))
+        ]),
+        ...shown.flatMap((line) => "error" in line ? [broken(line)] : [])
+      ],
+      "runs"
+    )
   return {
     title: "Runs",
-    body: [readable.length > 1 ? comparing(route) : undefined, h("section", { class: "panel" }, body)],
-    choices: readable.map((line) => choice(line, route)),
-    selected: readable.findIndex(({ run }) => run === route.run)
+    body: [
+      runs.length > 1 ? filterBox(data, shown.length, runs.length) : undefined,
+      h("section", { class: "panel lines", "aria-label": "all runs" }, body),
+      shown.length === 0 && runs.length > 0 ? empty("No run passes the filter.") : undefined
+    ],
+    choices: ordered.map((line) => choice(line, route)),
+    selected: ordered.findIndex(({ run }) => run === route.run)
   }
 }

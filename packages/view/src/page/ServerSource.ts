@@ -39,6 +39,14 @@ const readLines = async (body: ReadableStream<Uint8Array>, onLine: (line: string
 /** Milliseconds, as the server asks of pages that it refuses. A browser connects again by itself only where it was not refused. */
 const untilNextTry = 5000
 
+/** Why the server has nothing more of the run: it is gone, or the run is. */
+const refusal = async (run: string): Promise<string> => {
+  const response = await fetch(query("log", { run })).catch(() => undefined)
+  if (response === undefined || response.ok) return gone
+  const { error }: { readonly error?: string } = await response.json()
+  return error ?? gone
+}
+
 export const source: Source = {
   isLive: true,
   runs: async () => (await get("/api/runs")).json(),
@@ -56,9 +64,9 @@ export const source: Source = {
         onEntries(entries)
       })
       events.addEventListener("written", ({ data }) => onWritten(data === "true"))
-      events.addEventListener("open", () => onConnected(true))
+      events.addEventListener("open", () => onConnected(undefined))
       events.addEventListener("error", () => {
-        onConnected(false)
+        refusal(run).then(onConnected, () => onConnected(gone))
         if (events.readyState === EventSource.CLOSED) later = setTimeout(() => opened = connect(), untilNextTry)
       })
       return events

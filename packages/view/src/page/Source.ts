@@ -19,8 +19,8 @@ import * as ServerSource from "./ServerSource.ts"
 export interface Follower {
   readonly onEntries: (entries: ReadonlyArray<Entry>) => void
   readonly onWritten: (isWritten: boolean) => void
-  /** Whether new records can arrive. */
-  readonly onConnected: (isConnected: boolean) => void
+  /** Why no new records can arrive; undefined where they can. */
+  readonly onConnected: (problem: string | undefined) => void
 }
 
 export interface TranscriptQuery {

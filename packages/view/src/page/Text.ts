@@ -42,6 +42,15 @@ export const time = (at: number): string => new Date(at).toLocaleTimeString()
 
 export const dateTime = (at: number): string => new Date(at).toLocaleString()
 
+const ages = [["d", 86_400], ["h", 3600], ["min", 60], ["s", 1]] as const
+
+/** How long ago a time was, in its largest unit: `now`, `12 s ago`, `3 min ago`, `5 d ago`. */
+export const ago = (at: number, now: number): string => {
+  const seconds = Math.floor((now - at) / 1000)
+  const [unit, size] = ages.find(([, size]) => seconds >= size) ?? ["s", 1]
+  return seconds < 5 ? "now" : `${Math.floor(seconds / size)} ${unit} ago`
+}
+
 /** `1 group`, `2 groups`. */
 export const plural = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
 

@@ -1,5 +1,6 @@
 /** A line of the list of runs. */
 import { Diagnosis, Story } from "@effect-rl/core/records"
+import { createHash } from "node:crypto"
 import type * as Entry from "../story/Entry.ts"
 import * as Spending from "../story/Spending.ts"
 import * as Status from "../story/Status.ts"
@@ -25,10 +26,28 @@ const scoreOf = (story: Story.Story) => {
   return newest?.evaluated?.score?.value ?? null
 }
 
+/** Points of a curve that is as wide as a word. */
+const mostPoints = 40
+
+/** At most so many of the values, at equal distances, the last one among them. */
+const thinned = (values: ReadonlyArray<number>): ReadonlyArray<number | null> => {
+  const each = Math.ceil(values.length / mostPoints)
+  return values
+    .filter((_, at) => (values.length - 1 - at) % each === 0)
+    .map((value) => Number.isFinite(value) ? Number(value.toPrecision(4)) : null)
+}
+
+/** The identity of the run without its seed, as a short text. */
+const methodOf = ({ opened }: Story.Story) => {
+  const { seed: _, ...identity } = opened?.identity ?? {}
+  return createHash("sha256").update(JSON.stringify(identity)).digest("base64url").slice(0, 12)
+}
+
 /** One line about a run. */
 export const make = (run: string, known: Known, now: number): Entry.RunLine => {
   const { isWritten, story } = known
   const { kind, level, sentence } = Diagnosis.of(story, { isWritten })
+  const training = Diagnosis.training(story)
   return {
     run,
     program: story.opened?.program ?? "",
@@ -39,6 +58,10 @@ export const make = (run: string, known: Known, now: number): Entry.RunLine => {
     iterations: story.opened?.iterations ?? null,
     reward: Story.lastUpdated(story)?.reward?.mean ?? null,
     score: scoreOf(story),
+    measure: training?.name ?? "reward",
+    curve: thinned(training?.points.map(({ value }) => value) ?? []),
+    method: methodOf(story),
+    recipe: Story.launch(story)?.recipe ?? story.opened?.program ?? "",
     tokens: Story.tokens(story),
     dollars: Spending.make(story).dollars.spent ?? null,
     verdict: { kind, level, sentence },

@@ -19,14 +19,25 @@ const children = Effect.fnUntraced(function*(folder: string) {
   return names.toSorted().map((name) => path.join(folder, name))
 })
 
-/** The run directories among the folders and their direct children, each once. */
-export const find = Effect.fn("Runs.find")(function*(folders: ReadonlyArray<string>) {
-  const found = new Set<string>()
-  for (const folder of folders) {
-    if (yield* isRun(folder)) found.add(folder)
-    for (const child of yield* children(folder)) if (yield* isRun(child)) found.add(child)
+/** Folders of sweeps and pipelines lie in a folder of runs, and have runs in them. */
+const deepest = 2
+
+const runsIn: (
+  folder: string,
+  depth: number
+) => Effect.Effect<ReadonlyArray<string>, never, FileSystem.FileSystem | Path.Path> = Effect.fnUntraced(
+  function*(folder, depth) {
+    const own = yield* isRun(folder)
+    if (depth === 0 || (own && depth < deepest)) return own ? [folder] : []
+    const inner = yield* Effect.forEach(yield* children(folder), (child) => runsIn(child, depth - 1))
+    return [...(own ? [folder] : []), ...inner.flat()]
   }
-  return [...found]
+)
+
+/** The run directories among the folders, their children and grandchildren, each once. No other run is looked for inside of a run. */
+export const find = Effect.fn("Runs.find")(function*(folders: ReadonlyArray<string>) {
+  const found = yield* Effect.forEach(folders, (folder) => runsIn(folder, deepest))
+  return [...new Set(found.flat())]
 })
 
 /** One line about a run; a run that cannot be read says why. */

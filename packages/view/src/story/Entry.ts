@@ -32,6 +32,14 @@ export interface RunLine {
   readonly reward: number | null
   /** The newest score of the first evaluator. */
   readonly score: number | null
+  /** What training is measured by: the reward or, in a program without rewards, its loss or its margin. */
+  readonly measure: string
+  /** The measure of the iterations, of at most forty of them. */
+  readonly curve: ReadonlyArray<number | null>
+  /** Equal for runs that differ in their seeds alone. */
+  readonly method: string
+  /** The recipe, or the program where it is not recorded. */
+  readonly recipe: string
   readonly tokens: number
   /** Null where a model that the run asked had no price. */
   readonly dollars: number | null

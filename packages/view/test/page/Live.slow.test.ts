@@ -24,6 +24,37 @@ describe.skipIf(isMissing)("the page of a live run", () => {
         }, { accepted: ["Failed to load resource"] })
       }).pipe(Effect.provide(NodeServices.layer)))
 
+    it.effect("loads a transcript once its server is back, and says that a run was deleted, not its server", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const run = `${folder}/run`
+        yield* Recorded.write(run)
+        const serving = yield* Scope.make()
+        const url = yield* Scope.provide(Served.serve(folder), serving)
+        const port = Number(new URL(url).port)
+        const { visit } = yield* Browser
+        const refused = ["Failed to load resource"]
+        yield* visit(at(url, { at: "run", run }), async (page) => {
+          await page.getByText("completed", { exact: true }).waitFor()
+          await Effect.runPromise(Scope.close(serving, Exit.void))
+          await page.getByRole("alert").waitFor()
+          await page.goto(at(url, { at: "group", run, iteration: 1, group: Recorded.first.mixed }))
+          await page.getByRole("alert").getByText("does not answer").waitFor()
+          const again = await Effect.runPromise(Scope.make())
+          await Effect.runPromise(Scope.provide(Served.serve(folder, { port }), again))
+          await page.getByText("advantage -0.5").waitFor()
+          await eventually(async () => assert.strictEqual(await page.getByRole("alert").count(), 0))
+
+          await Effect.runPromise(Effect.orDie(fs.remove(run, { recursive: true })))
+          await Effect.runPromise(Scope.close(again, Exit.void))
+          const last = await Effect.runPromise(Scope.make())
+          await Effect.runPromise(Scope.provide(Served.serve(folder, { port }), last))
+          await page.getByRole("alert").getByText(`there is no run "${run}"`).waitFor()
+          await Effect.runPromise(Scope.close(last, Exit.void))
+        }, { accepted: refused })
+      }).pipe(Effect.provide(NodeServices.layer)))
+
     it.effect("shows every record as it arrives, keeps text typed meanwhile, and says that the run was killed", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem

@@ -220,7 +220,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
           "<think>\n2 and 3\n</think>\n\nfive\n<tool_call>\n{\"name\": \"add\", \"arguments\": {}}\n</tool_call><|im_end|>"
         yield* Recorded.writeSaid(run, "qwen3", [...TestTokenizer.characters.encode(text)])
         const { visit } = yield* Browser
-        const url = yield* Served.serve(folder, undefined, TestTokenizer.layer())
+        const url = yield* Served.serve(folder, { known: TestTokenizer.layer() })
         yield* visit(at(url, { at: "member", run, iteration: 1, group: 1, member: 0 }), async (page) => {
           const turn = page.getByRole("region", { name: "Turn 0" })
           await turn.getByText("thinking", { exact: true }).waitFor()

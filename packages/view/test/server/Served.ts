@@ -29,11 +29,18 @@ export const tokenizers = Layer.succeed(Tokenizer.Tokenizers, {
     )
 })
 
+interface Serving {
+  readonly token?: string
+  readonly known?: typeof tokenizers
+  readonly files?: CountedFiles.CountedFiles
+  readonly port?: number
+}
+
 /** The address of a server of a folder, until the scope closes. */
 export const serve = Effect.fnUntraced(
-  function*(folder: string, token?: string, known: typeof tokenizers = tokenizers, files?: CountedFiles.CountedFiles) {
+  function*(folder: string, { files, known = tokenizers, port = 0, token }: Serving = {}) {
     const http = NodeHttpServer.layer(() => createServer({ keepAliveTimeout: 0 }), {
-      port: 0,
+      port,
       host: "127.0.0.1",
       gracefulShutdownTimeout: "100 millis"
     })

@@ -170,7 +170,7 @@ describe("ViewServer", () => {
   const counting = Effect.gen(function*() {
     const { folder, run } = yield* Served.start
     const files = CountedFiles.make()
-    const url = yield* Served.serve(folder, undefined, undefined, files)
+    const url = yield* Served.serve(folder, { files })
     return { files, served: { folder, run, url } }
   })
 
@@ -352,7 +352,7 @@ describe("ViewServer", () => {
   it.effect("with a token, admits any host that brings it, at first in its address and then in a cookie", () =>
     Effect.gen(function*() {
       const { folder } = yield* Served.start
-      const url = yield* Served.serve(folder, "secret")
+      const url = yield* Served.serve(folder, { token: "secret" })
       const host = { host: "workstation.example:4000" }
       assert.strictEqual((yield* Served.get(`${url}/api/runs`, host)).status, 403)
       assert.strictEqual((yield* Served.get(`${url}/?token=secrets`, host)).status, 403)
@@ -440,7 +440,7 @@ describe("ViewServer", () => {
             return yield* new Tokenizer.TokenizerError({ tokenizer: id, detail: "the hub cannot be reached" })
           })
       })
-      const url = yield* Served.serve(folder, undefined, tokenizers)
+      const url = yield* Served.serve(folder, { known: tokenizers })
       yield* Served.get(about({ url, folder, run }, "records"))
       yield* Deferred.await(isAsked)
       for (const sequence of [Recorded.first.mixed, Recorded.second.mixed]) {
