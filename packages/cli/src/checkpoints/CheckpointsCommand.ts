@@ -135,6 +135,6 @@ export const checkpoints = Command.make("checkpoints").pipe(
   Command.withSubcommands([list, publish, unpublish, download, remove, ttl]),
   Command.withExamples([
     { command: "effect-rl checkpoints list runs/arithmetic-0", description: "Those of a run" },
-    { command: "effect-rl checkpoints download runs/arithmetic-0@10", description: "The adapter after ten iterations" }
+    { command: "effect-rl checkpoints download tinker://run/weights/000010", description: "One of a service" }
   ])
 )

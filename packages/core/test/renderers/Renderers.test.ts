@@ -2,6 +2,7 @@
 import { Message } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { type Renderer, Renderers, ResponseStream } from "@effect-rl/core/renderers"
+import { RendererLaws } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import * as CharTokenizer from "./CharTokenizer.ts"
@@ -144,6 +145,11 @@ describe.each(Families.names)("%s", (name) => {
       const unread = yield* Effect.flip(renderer.supervisedExample(marked, "all_messages"))
       assert.include(unread.message, "which only \"customized\" reads")
     }))
+})
+
+describe.each(Families.names.filter((name) => !Families.leavesItsPrompt(name)))("%s keeps the law that it", (name) => {
+  const laws = RendererLaws.rendererLaws(Effect.runSync(make(name)), Families.tokenizerOf(name))
+  for (const { check, name: law } of laws) it.effect(law, () => check)
 })
 
 const Marks = Schema.NonEmptyArray(Schema.Struct({ isTrained: Schema.Boolean, answers: Schema.Boolean }))
