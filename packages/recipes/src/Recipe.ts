@@ -1,8 +1,10 @@
 /** Recipes: tasks with everything that is needed to train on them. They name no backend. */
 import {
+  Advantage,
   type ChatModel,
+  Credit,
   type Evaluator,
-  type InvalidOption,
+  InvalidOption,
   Rl,
   type RLDataset,
   type RunRecord,
@@ -12,7 +14,9 @@ import {
 } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
 import { RlOptions, RunOptions, SamplingSettings } from "@effect-rl/core/program"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Function from "effect/Function"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -77,9 +81,22 @@ const replacing = <E, R>(options: TaskOptions<E, R>["options"]) =>
     return pace.removeConstantRewardGroups ? { batches: Infinity } : undefined
   })
 
+/** A credit made of that which a recipe's settings chose. */
+export type CreditChange = <E>(chosen: Credit.Credit<E>) => Credit.Credit<E | InvalidOption.InvalidOption>
+
+const Change = Context.Reference<CreditChange>("@effect-rl/recipes/Recipe/CreditChange", {
+  defaultValue: () => Function.identity
+})
+
+const changed = <E, R>({ update, ...options }: TaskOptions<E, R>["options"], change: CreditChange) => ({
+  ...options,
+  update: { ...update, credit: change(update?.credit ?? Credit.groupRelative(Advantage.centered)) }
+})
+
 /** The task of a reinforcement learning run. */
 export const task = Effect.fnUntraced(
-  function*<E, R>({ answerTo, emptyAnswer, options, turns = 1 }: TaskOptions<E, R>) {
+  function*<E, R>({ answerTo, emptyAnswer, options: given, turns = 1 }: TaskOptions<E, R>) {
+    const options = changed(given, yield* Change)
     const { run } = yield* RunOptions.resolve(options)
     const { maxTokens } = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling, "sampling")
     const task: Task<E | Rl.Error, R> = {
@@ -199,4 +216,27 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
           }))
       })
     )
+})
+
+/**
+ * The recipe with a credit of your own in place of the one that its settings chose, or made of that one. Fails for a recipe that is not
+ * trained on rewards.
+ *
+ * @example
+ * const fading = Advantage.perToken("fading", ({ group }) => (member, turn) => (group.rewardsG[member] ?? 0) * 0.9 ** turn)
+ * export default Recipe.withCredit(Recipes.guessNumber, () => Credit.groupRelative(fading))
+ */
+export const withCredit = <E, R>(recipe: Recipe<E, R>, change: CreditChange): Recipe<E, R> => ({
+  ...recipe,
+  configure: Effect.fnUntraced(function*(given) {
+    if (!Object.hasOwn(recipe.settings.fields, "credit")) {
+      return yield* new InvalidOption.InvalidOption({
+        field: "recipe",
+        found: recipe.name,
+        expected: "one that has the setting credit, as it is trained on rewards"
+      })
+    }
+    const configured = yield* recipe.configure(given)
+    return { ...configured, build: (model) => Effect.provideService(configured.build(model), Change, change) }
+  })
 })
