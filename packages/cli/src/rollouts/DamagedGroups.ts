@@ -21,7 +21,7 @@ export const failing = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<
     const warn = yield* Rollouts.LeftOut
     const groups = new Set<string>()
     const leaveOut: typeof warn = (group) => {
-      groups.add(GroupId.toString(group.record))
+      groups.add(GroupId.describe(group.record))
       return warn(group)
     }
     const done = yield* Effect.provideService(effect, Rollouts.LeftOut, leaveOut)

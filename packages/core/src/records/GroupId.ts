@@ -4,6 +4,7 @@
  * @example
  * GroupId.toString({ iteration: 7, key: "gsm8k/12" }) // "7/gsm8k/12"
  * GroupId.toString({ iteration: 7, key: "gsm8k/12", evaluator: "held_out" }) // "7@held_out/gsm8k/12"
+ * GroupId.describe({ iteration: 7, key: "gsm8k/12" }) // "gsm8k/12 of iteration 8"
  */
 
 /** A group that was rolled out for training or, where an evaluator is named, for its measurement. */
@@ -19,3 +20,9 @@ const named = (evaluator: string) => `@${evaluator.replaceAll("%", "%25").replac
 /** The id as text, which differs for different groups. */
 export const toString = ({ evaluator, iteration, key }: GroupId): string =>
   `${iteration}${evaluator === undefined ? "" : named(evaluator)}/${key}`
+
+/** The id for people, who count iterations from 1. */
+export const describe = ({ evaluator, iteration, key }: GroupId): string =>
+  evaluator === undefined
+    ? `${key} of iteration ${iteration + 1}`
+    : `${key} of ${evaluator} after ${iteration} iteration${iteration === 1 ? "" : "s"}`

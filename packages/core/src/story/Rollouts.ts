@@ -71,7 +71,7 @@ export const LeftOut = Context.Reference<(group: DamagedGroup) => Effect.Effect<
   "@effect-rl/core/story/Rollouts/LeftOut",
   {
     defaultValue: () => ({ damage, record }) =>
-      Effect.logWarning(`group ${GroupId.toString(record)} is left out: ${damage.message}`)
+      Effect.logWarning(`group ${GroupId.describe(record)} is left out: ${damage.message}`)
   }
 )
 

@@ -15,4 +15,12 @@ describe("GroupId", () => {
     assert.strictEqual(GroupId.toString({ iteration: 7, key: "gsm8k/12" }), "7/gsm8k/12")
     assert.strictEqual(GroupId.toString({ iteration: 7, key: "12", evaluator: "a/b" }), "7@a%2Fb/12")
   })
+
+  it("is described with iterations counted from 1, or with those before an evaluation", () => {
+    assert.strictEqual(GroupId.describe({ iteration: 7, key: "gsm8k/12" }), "gsm8k/12 of iteration 8")
+    assert.strictEqual(
+      GroupId.describe({ iteration: 1, key: "12", evaluator: "held_out" }),
+      "12 of held_out after 1 iteration"
+    )
+  })
 })

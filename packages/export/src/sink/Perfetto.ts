@@ -42,7 +42,10 @@ const groupProcesses = () => {
 const nameOf = ({ attributes, lane, member, name }: RunSpans.Span) => {
   if (name === Names.group) return String(attributes["rl.group.key"])
   if (name === Names.member) return `member ${member}`
-  return lane === "member" ? name : `${name} ${attributes["rl.iteration"]}`
+  if (lane === "member") return name
+  const iteration = Number(attributes["rl.iteration"])
+  // Iterations are counted from 1; an evaluation is named by the iterations before it.
+  return `${name} ${lane === "evaluation" ? iteration : iteration + 1}`
 }
 
 const complete = (span: RunSpans.Span, pid: number, tid: number): Event => ({

@@ -59,7 +59,7 @@ describe("Perfetto", () => {
         ["chat a model", 100],
         ["rl.reward", 100]
       ])
-      const training = spans.find(({ name }) => name === "rl.train 0")
+      const training = spans.find(({ name }) => name === "rl.train 1")
       assert.strictEqual(training?.dur, 1_000_000)
       assert.deepStrictEqual(events.filter(({ ph }) => ph === "C").map(({ args }) => args["mean"]), [0.25, 0.5])
       assert.isTrue(events.some(({ name }) => name === "warning: the disk is nearly full"))
