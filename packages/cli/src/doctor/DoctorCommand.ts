@@ -9,6 +9,7 @@ import * as Subject from "../eval/Subject.ts"
 import * as SubjectFlags from "../eval/SubjectFlags.ts"
 import * as Failure from "../Failure.ts"
 import * as Help from "../Help.ts"
+import * as NamedRecipe from "../NamedRecipe.ts"
 import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
@@ -36,11 +37,17 @@ const tell = Effect.fnUntraced(function*({ check, detail, outcome }: Examination
   yield* output.record({ type: "check", check, outcome, detail })
 })
 
-const examine = Effect.fnUntraced(function*(flags: SubjectFlags.Flags) {
+interface Flags extends SubjectFlags.Flags {
+  readonly recipe: Option.Option<string>
+}
+
+const examine = Effect.fnUntraced(function*(flags: Flags) {
   const output = yield* Output
-  const subject = yield* Subject.resolve(flags.model, flags.checkpoint)
+  const recipe = yield* NamedRecipe.given(flags.recipe)
+  const usual = recipe === undefined ? undefined : yield* NamedRecipe.usualModel(recipe)
+  const subject = yield* Subject.resolve(flags.model, flags.checkpoint, usual)
   const started = yield* Effect.exit(
-    Effect.scoped(Effect.provide(Examination.run(subject, tell), SubjectFlags.backend(subject, flags)))
+    Effect.scoped(Effect.provide(Examination.run(subject, recipe, tell), SubjectFlags.backend(subject, flags)))
   )
   if (started._tag === "Failure") {
     const detail = Failure.causeMessage(started.cause)
@@ -52,13 +59,15 @@ const examine = Effect.fnUntraced(function*(flags: SubjectFlags.Flags) {
   yield* tell(Examination.sandboxes(yield* LocalProvider.examine))
   const address = Option.match(flags.baseUrl, { onNone: () => "", onSome: (url) => ` --base-url ${url}` })
   yield* output.lines([
-    `ready: ${yield* commandName} train arithmetic --backend ${flags.backend}${address} --model ${subject.model}`
+    `ready: ${yield* commandName} train ${
+      Option.getOrElse(flags.recipe, () => "arithmetic")
+    } --backend ${flags.backend}${address} --model ${subject.model}`
   ])
 })
 
 export const doctor = Command.make(
   "doctor",
-  SubjectFlags.flags,
+  { ...SubjectFlags.flags, recipe: NamedRecipe.flag },
   (flags) =>
     Effect.provide(
       examine(flags),
@@ -68,6 +77,7 @@ export const doctor = Command.make(
   Help.withSections(SubjectFlags.sections),
   Command.withExamples([
     { command: "effect-rl doctor", description: "The engine of this process" },
+    { command: "effect-rl doctor --recipe ./my-recipe.ts", description: "What a recipe of one's own trains" },
     { command: "effect-rl doctor --backend tinker --model Qwen/Qwen3-8B", description: "A model of a service" }
   ])
 )

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Subject from "../eval/Subject.ts"
 import * as Failure from "../Failure.ts"
+import * as NamedRecipe from "../NamedRecipe.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 
 export interface Result {
@@ -71,8 +72,19 @@ const tryLogprobs = Effect.fnUntraced(function*(client: SamplingClient.SamplingC
   return unknown < 0 ? works(`of ${values.length} prompt tokens`) : fails(`none for prompt token ${unknown + 1}`)
 })
 
+/** The model as the recipe has it, with the renderer that it chose. */
+const tryRecipe = Effect.fnUntraced(function*(recipe: NamedRecipe.NamedRecipe, { model }: Subject.Subject) {
+  const task = yield* NamedRecipe.task(recipe, model)
+  yield* task.check
+  return [works(`${recipe.name}: its options are in order`), task.model] as const
+})
+
 /** Runs the checks up to the first that fails, and returns that one; `tell` receives each result. */
-export const run = Effect.fnUntraced(function*<TE, TR>(subject: Subject.Subject, tell: Tell<TE, TR>) {
+export const run = Effect.fnUntraced(function*<TE, TR>(
+  subject: Subject.Subject,
+  recipe: NamedRecipe.NamedRecipe | undefined,
+  tell: Tell<TE, TR>
+) {
   const tinker = yield* Tinker.Tinker
   let failed: Result | undefined
 
@@ -106,13 +118,14 @@ export const run = Effect.fnUntraced(function*<TE, TR>(subject: Subject.Subject,
       (capabilities) => [works(`${subject.model}: ${promises(capabilities)}`), capabilities] as const
     )
   )
-  const model = yield* attempt(
+  const resolved = yield* attempt(
     "tokenizer",
     Effect.map(
       ChatModel.resolve(subject.model),
       (model) => [works(`fingerprint ${model.tokenizer.fingerprint.slice(0, 12)}`), model] as const
     )
   )
+  const model = recipe === undefined ? resolved : yield* attempt("recipe", tryRecipe(recipe, subject))
   if (capabilities === undefined || model === undefined) return failed
   const prompt = yield* attempt(
     "renderer",

@@ -1,14 +1,14 @@
 /** The evaluators behind a name: a benchmark's, or those of a recipe. */
 import { type ChatModel, InvalidOption } from "@effect-rl/core"
 import { Suggestion } from "@effect-rl/core/program"
-import { AgentProgram, Benchmark, Benchmarks, type Recipe, Recipes } from "@effect-rl/recipes"
+import { Benchmark, Benchmarks, type Recipe } from "@effect-rl/recipes"
 import type { Sandbox } from "@effect-rl/sandbox"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as NamedRecipe from "../NamedRecipe.ts"
 import { Output } from "../terminal/Output.ts"
 import { AnswerKey } from "../train/AnswerKey.ts"
-import * as OwnRecipe from "../train/OwnRecipe.ts"
 
 export interface Options {
   readonly limit: Option.Option<number>
@@ -78,7 +78,7 @@ const ofBenchmark = Effect.fnUntraced(function*(
 })
 
 const ofRecipe = Effect.fnUntraced(function*(
-  recipe: Recipe.Recipe<unknown, OwnRecipe.Services>,
+  recipe: NamedRecipe.NamedRecipe,
   model: ChatModel.ChatModel,
   { data, k, limit, seed, settings }: Options
 ) {
@@ -100,18 +100,15 @@ const ofRecipe = Effect.fnUntraced(function*(
   return task.evaluators
 })
 
-const recipes: ReadonlyArray<Recipe.Recipe<unknown, OwnRecipe.Services>> = [...Recipes.all, AgentProgram.program]
-
 /** The recipe of a name or of a module. A benchmark goes before a recipe of the same name. */
 const recipeOf = Effect.fnUntraced(function*(name: string) {
-  if (OwnRecipe.isFile(name)) return yield* OwnRecipe.loadRecipe(name)
-  return Option.isSome(Benchmarks.byName(name)) ? undefined : recipes.find((recipe) => recipe.name === name)
+  return Option.isSome(Benchmarks.byName(name)) ? undefined : yield* NamedRecipe.find(name)
 })
 
 /** The model that a recipe trains on the engine unless another is named. */
 export const usualModel = Effect.fnUntraced(function*(name: string) {
   const recipe = yield* recipeOf(name)
-  return recipe === undefined || recipe.onEngine !== undefined ? undefined : (yield* recipe.configure({})).model
+  return recipe === undefined ? undefined : yield* NamedRecipe.usualModel(recipe)
 })
 
 /** What the benchmark or the recipe of a name needs: whether it runs code which a model wrote, or starts programs. */
@@ -127,7 +124,7 @@ export const of = Effect.fnUntraced(function*(name: string, model: ChatModel.Cha
   if (Option.isSome(benchmark)) return yield* ofBenchmark(benchmark.value, model, options)
   const recipe = yield* recipeOf(name)
   if (recipe !== undefined) return yield* ofRecipe(recipe, model, options)
-  const known = new Set([...Benchmarks.all, ...recipes].map(({ name }) => name))
+  const known = new Set([...Benchmarks.all, ...NamedRecipe.all].map(({ name }) => name))
   const detail = `is neither a benchmark nor a recipe; ${Suggestion.describe(name, [...known])}`
   return yield* new NothingToMeasure({ evaluation: name, detail })
 })

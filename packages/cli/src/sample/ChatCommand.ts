@@ -100,6 +100,10 @@ export const chat = Command.make(
   Help.withSections(SubjectFlags.sections),
   Command.withExamples([
     { command: "effect-rl chat --checkpoint runs/arithmetic-0@10", description: "A run after its tenth iteration" },
+    {
+      command: "effect-rl chat --recipe ./my-recipe.ts --checkpoint runs/my-recipe-0",
+      description: "A run of a recipe of one's own, prompted by its renderer"
+    },
     { command: "effect-rl chat --backend tinker --model Qwen/Qwen3-8B", description: "A model of a service" }
   ])
 )

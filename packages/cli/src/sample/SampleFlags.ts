@@ -1,6 +1,7 @@
 /** How answers are sampled. */
 import * as Flag from "effect/cli/Flag"
 import * as SubjectFlags from "../eval/SubjectFlags.ts"
+import * as NamedRecipe from "../NamedRecipe.ts"
 
 const whole = (name: string, least: number) =>
   Flag.Int(name).pipe(
@@ -10,6 +11,7 @@ const whole = (name: string, least: number) =>
 
 export const flags = {
   ...SubjectFlags.flags,
+  recipe: NamedRecipe.flag,
   maxTokens: whole("max-tokens", 1).pipe(
     Flag.withDescription("Most tokens of an answer (default: 256)"),
     Flag.withDefault(256)

@@ -4,12 +4,15 @@ import { SampleStream, type Sampling, type SamplingClient } from "@effect-rl/cor
 import { Seed } from "@effect-rl/core/environments"
 import type { Renderer, ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import * as Subject from "../eval/Subject.ts"
 import * as SubjectFlags from "../eval/SubjectFlags.ts"
+import * as NamedRecipe from "../NamedRecipe.ts"
 
 export interface Flags extends SubjectFlags.Flags {
+  readonly recipe: Option.Option<string>
   readonly maxTokens: number
   readonly temperature: number
   readonly seed: number
@@ -88,9 +91,13 @@ export const withTalker = Effect.fnUntraced(function*<E, R>(
   flags: Flags,
   use: (talker: Talker, name: string) => Effect.Effect<void, E, R>
 ) {
-  const subject = yield* Subject.resolve(flags.model, flags.checkpoint)
+  const recipe = yield* NamedRecipe.given(flags.recipe)
+  const usual = recipe === undefined ? undefined : yield* NamedRecipe.usualModel(recipe)
+  const subject = yield* Subject.resolve(flags.model, flags.checkpoint, usual)
   const program = Effect.scoped(Effect.gen(function*() {
-    const model = yield* ChatModel.resolve(subject.model)
+    const model = recipe === undefined
+      ? yield* ChatModel.resolve(subject.model)
+      : (yield* NamedRecipe.task(recipe, subject.model)).model
     const talker = make(model, yield* Subject.sampler(subject), flags)
     yield* use(talker, subject.checkpoint ?? subject.model)
   }))

@@ -45,4 +45,17 @@ describe("effect-rl doctor", () => {
       assert.isTrue(Exit.isFailure(exit))
       assert.match(out.at(-1) ?? "", /^fails +backend +/)
     }))
+
+  it.effect("examines the model of a recipe, also of a module of one's own, with the renderer that it chose", () =>
+    Effect.gen(function*() {
+      const recipe = new URL("../train/own-renderer-recipe.ts", import.meta.url).pathname
+      const { exit, out } = yield* run("doctor", "--recipe", recipe)
+      assert.isTrue(Exit.isSuccess(exit), out.join("\n"))
+      const text = out.join("\n")
+      assert.match(text, /^works +recipe +greetings: /m)
+      assert.match(text, /^works +renderer +role_colon: /m)
+      assert.include(text, `train ${recipe} --backend engine --model effect-rl/tiny-64`)
+      const { errors } = yield* run("doctor", "--recipe", "arithmetik")
+      assert.include(errors.at(-1), "did you mean \"arithmetic\"?")
+    }))
 })

@@ -51,6 +51,18 @@ describe("effect-rl sample", () => {
       assert.deepStrictEqual(out.slice(plain.out.length).filter((line) => !line.startsWith("{")), [])
     }))
 
+  it.effect("prompts the model of a recipe as the recipe does, also of a module of one's own", () =>
+    Effect.gen(function*() {
+      const recipe = new URL("../train/own-renderer-recipe.ts", import.meta.url).pathname
+      const sampled = ["sample", "hi", "--json", "--max-tokens", "8"]
+      const own = json((yield* run(...sampled, "--recipe", recipe)).out)
+      const [plain] = json((yield* run(...sampled, "--model", "effect-rl/tiny-64")).out).slice(1)
+      assert.lengthOf(own, 1)
+      assert.notStrictEqual(own[0]?.text, plain?.text)
+      const { errors } = yield* run("chat", "--recipe", "./nowhere.ts")
+      assert.include(errors.at(-1), "./nowhere.ts is not a recipe: ")
+    }))
+
   it.effect("samples from the newest checkpoint of a run", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder

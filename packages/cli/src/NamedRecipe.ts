@@ -1,0 +1,49 @@
+/** A recipe that a command names: one that comes with effect-rl, or that of a module of one's own. */
+import { ChatModel } from "@effect-rl/core"
+import { Suggestion } from "@effect-rl/core/program"
+import { Hub } from "@effect-rl/files"
+import { AgentProgram, type Recipe, Recipes } from "@effect-rl/recipes"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as AgentServices from "./agents/AgentServices.ts"
+import * as RecipeSandbox from "./RecipeSandbox.ts"
+import * as OwnRecipe from "./train/OwnRecipe.ts"
+
+export type NamedRecipe = Recipe.Recipe<unknown, OwnRecipe.Services>
+
+export const all: ReadonlyArray<NamedRecipe> = [...Recipes.all, AgentProgram.program]
+
+/** The recipe of a name or of a module; undefined where no recipe has the name. */
+export const find = Effect.fnUntraced(function*(name: string) {
+  return OwnRecipe.isFile(name) ? yield* OwnRecipe.loadRecipe(name) : all.find((recipe) => recipe.name === name)
+})
+
+/** The model that a recipe trains on the engine unless another is named. */
+export const usualModel = Effect.fnUntraced(function*(recipe: NamedRecipe) {
+  return recipe.onEngine === undefined ? (yield* recipe.configure({})).model : undefined
+})
+
+export const flag = Flag.String("recipe").pipe(
+  Flag.withMetavar("name"),
+  Flag.withDescription(
+    "A recipe, or a module of your own such as ./my-recipe.ts, whose model is meant, with the renderer that the recipe gives it"
+  ),
+  Flag.optional
+)
+
+/** The recipe that the flag names; undefined where it was not given. */
+export const given = Effect.fnUntraced(function*(name: Option.Option<string>) {
+  if (Option.isNone(name)) return undefined
+  const recipe = yield* find(name.value)
+  if (recipe !== undefined) return recipe
+  const detail = Suggestion.describe(name.value, all.map(({ name }) => name))
+  return yield* new OwnRecipe.NoRecipe({ file: `--recipe ${name.value}`, detail })
+})
+
+/** The task of a recipe for a model, with made-up problems where others would be downloaded. */
+export const task = Effect.fnUntraced(function*(recipe: NamedRecipe, model: string) {
+  const configured = yield* recipe.configure({ ...recipe.sample, model })
+  const built = configured.build(yield* ChatModel.resolve(model))
+  return yield* Effect.provide(built, [Hub.Hub.layer, RecipeSandbox.layer(recipe), AgentServices.layer(recipe, false)])
+})
