@@ -7,7 +7,7 @@ import * as Headers from "effect/http/Headers"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { Refused as RefusedBody } from "../wire/Future.ts"
-import * as Said from "./Said.ts"
+import * as ServiceText from "./ServiceText.ts"
 import * as WireError from "./WireError.ts"
 
 export interface Answer {
@@ -41,7 +41,7 @@ export const reading = <S extends Schema.Decoder<unknown>>(schema: S) => {
 }
 
 export const unreadable = ({ message }: Json.MalformedBody) =>
-  WireError.make(new WireError.Unreadable({ detail: Said.line(message) }))
+  WireError.make(new WireError.Unreadable({ detail: ServiceText.line(message) }))
 
 /** Seconds, or a date. */
 const retryAfter = (value: string | undefined, now: number) => {
@@ -54,7 +54,7 @@ const retryAfter = (value: string | undefined, now: number) => {
 const refusedBody = Json.decodeText(RefusedBody)
 
 const detailOf = (detail: unknown, text: string) =>
-  Said.line(typeof detail === "string" ? detail : text.length === 0 ? "no body" : text)
+  ServiceText.line(typeof detail === "string" ? detail : text.length === 0 ? "no body" : text)
 
 const reasonOf = (status: number, detail: string, said: WireError.Refused["said"]): WireError.Reason => {
   if (said !== undefined) return new WireError.Refused({ status, detail, said })

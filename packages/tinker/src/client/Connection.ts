@@ -19,7 +19,7 @@ import * as BoundedBody from "./BoundedBody.ts"
 import type { Budget } from "./Budget.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
-import * as Said from "./Said.ts"
+import * as ServiceText from "./ServiceText.ts"
 import * as WireError from "./WireError.ts"
 
 /** The client id and secret of a Cloudflare Access service token. */
@@ -210,7 +210,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
     const isPatient = attempt < worryingAttempt && input.reason._tag !== "BillingPaused"
     if (isPatient || now - warnedAt < Duration.toMillis(betweenWarnings)) return
     warnedAt = now
-    yield* Effect.logWarning(`${baseUrl} is asked again: ${Said.line(input.message)}`)
+    yield* Effect.logWarning(`${baseUrl} is asked again: ${ServiceText.line(input.message)}`)
   })
 
   const retry: Connection["retry"] = (policy, what, attempt) => {

@@ -12,7 +12,7 @@ import * as Connection from "./Connection.ts"
 import * as Polling from "./Polling.ts"
 import * as Promises from "./Promises.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
-import * as Said from "./Said.ts"
+import * as ServiceText from "./ServiceText.ts"
 import * as WireError from "./WireError.ts"
 
 /** Reads a result; `json` where the answer was JSON. */
@@ -68,7 +68,7 @@ const failure = (json: unknown, text: string) =>
       WireError.make(
         new WireError.RequestFailed({
           category: categories.get(category?.toLowerCase() ?? "") ?? "unknown",
-          detail: Said.line(error),
+          detail: ServiceText.line(error),
           ...(said === undefined ? {} : { said })
         })
       )
@@ -179,7 +179,7 @@ export const submit = (
 /** Cancels a result whose caller no longer waits. */
 export const cancel = ({ connection }: Futures, request_id: string) =>
   connection.attempt(Connection.post("/cancel_future", { request_id }), "5 seconds").pipe(
-    Effect.catch(({ message }) => Effect.logDebug(`the request was not cancelled: ${Said.line(message)}`)),
+    Effect.catch(({ message }) => Effect.logDebug(`the request was not cancelled: ${ServiceText.line(message)}`)),
     Effect.asVoid
   )
 

@@ -8,7 +8,7 @@ import * as Wire from "../wire/Service.ts"
 import { Event } from "./Activity.ts"
 import { sdk_version } from "./ClientConfig.ts"
 import * as Connection from "./Connection.ts"
-import * as Said from "./Said.ts"
+import * as ServiceText from "./ServiceText.ts"
 import * as WireError from "./WireError.ts"
 
 export interface Labels {
@@ -84,8 +84,8 @@ export const open = Effect.fnUntraced(function*(
     Wire.CreateSessionResponse
   ).pipe(Effect.mapError(notThere(connection.options.baseUrl)))
   const notice = error_message ?? warning_message ?? undefined
-  if (notice !== undefined) yield* Effect.logWarning(`the service says: ${Said.line(notice)}`)
-  if (typeof info_message === "string") yield* Effect.logInfo(`the service says: ${Said.line(info_message)}`)
+  if (notice !== undefined) yield* Effect.logWarning(`the service says: ${ServiceText.line(notice)}`)
+  if (typeof info_message === "string") yield* Effect.logInfo(`the service says: ${ServiceText.line(info_message)}`)
   yield* Effect.addFinalizer((exit) => finish(connection, session_id, exit))
   yield* heartbeat(connection, session_id)
   return session_id

@@ -5,7 +5,7 @@ import type * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Wire from "../wire/SavedWeights.ts"
-import * as CheckpointPath from "./CheckpointPath.ts"
+import * as ClientPaths from "./ClientPaths.ts"
 import { HttpRefusal } from "./HttpRefusal.ts"
 
 const Record = Schema.Struct({
@@ -20,9 +20,9 @@ export type Record = typeof Record.Type
 const File = Schema.fromJsonString(Record)
 
 export interface CheckpointRecords {
-  readonly read: (place: CheckpointPath.Place) => Effect.Effect<Option.Option<Record>, HttpRefusal>
-  readonly write: (place: CheckpointPath.Place, record: Record) => Effect.Effect<void, HttpRefusal>
-  readonly remove: (place: CheckpointPath.Place) => Effect.Effect<void, HttpRefusal>
+  readonly read: (place: ClientPaths.Place) => Effect.Effect<Option.Option<Record>, HttpRefusal>
+  readonly write: (place: ClientPaths.Place, record: Record) => Effect.Effect<void, HttpRefusal>
+  readonly remove: (place: ClientPaths.Place) => Effect.Effect<void, HttpRefusal>
   readonly runs: Effect.Effect<ReadonlyArray<string>, HttpRefusal>
   /** Names under `<run>/<kind>`. */
   readonly names: (run: string, kind: string) => Effect.Effect<ReadonlyArray<string>, HttpRefusal>
@@ -36,7 +36,7 @@ const suffix = ".json"
 export const entries = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   return yield* fs.readDirectory(folder).pipe(
-    Effect.map((names) => names.filter((name) => CheckpointPath.segment.test(name))),
+    Effect.map((names) => names.filter((name) => ClientPaths.segment.test(name))),
     Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed([])),
     Effect.mapError(unavailable)
   )
@@ -46,10 +46,10 @@ export const entries = Effect.fnUntraced(function*(folder: string) {
 export const make = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { dirname, join } = yield* Path.Path
-  const file = ({ folder: of, id }: CheckpointPath.Place) => `${join(folder, of, id)}${suffix}`
+  const file = ({ folder: of, id }: ClientPaths.Place) => `${join(folder, of, id)}${suffix}`
   const list = (folder: string) => Effect.provideService(entries(folder), FileSystem.FileSystem, fs)
 
-  const write = Effect.fnUntraced(function*(place: CheckpointPath.Place, record: Record) {
+  const write = Effect.fnUntraced(function*(place: ClientPaths.Place, record: Record) {
     const at = file(place)
     yield* fs.makeDirectory(dirname(at), { recursive: true })
     yield* fs.writeFileString(`${at}.new`, yield* Schema.encodeEffect(File)(record))

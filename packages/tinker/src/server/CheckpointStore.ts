@@ -11,8 +11,8 @@ import type * as Administration from "../wire/Administration.ts"
 import type * as Wire from "../wire/SavedWeights.ts"
 import { Caller } from "./Caller.ts"
 import * as CheckpointFiles from "./CheckpointFiles.ts"
-import * as CheckpointPath from "./CheckpointPath.ts"
 import * as CheckpointRecords from "./CheckpointRecords.ts"
+import * as ClientPaths from "./ClientPaths.ts"
 import { badRequest, HttpRefusal, notFound } from "./HttpRefusal.ts"
 import * as Runs from "./Runs.ts"
 
@@ -24,16 +24,16 @@ export interface CheckpointOptions {
   /** Lifetime of checkpoints whose clients give none; for ever unless given. */
   readonly ttl?: Duration.Input
   /** Paths of checkpoints, `tinker://<folder>/<kind>/<name>`, by further names that clients may use, such as `runs/x`. */
-  readonly names?: CheckpointPath.Names
+  readonly names?: ClientPaths.Names
 }
 
-type Place = CheckpointPath.Place
+type Place = ClientPaths.Place
 type WeightsInfo = typeof Wire.WeightsInfo.Type
 export type Checkpoint = typeof Administration.Checkpoint.Encoded
 
 export interface CheckpointStore {
-  readonly paths: CheckpointPath.Paths
-  readonly names: CheckpointPath.Names
+  readonly paths: ClientPaths.Paths
+  readonly names: ClientPaths.Names
   readonly runs: Runs.Runs
   /** Folders of the runs that the caller may see. */
   readonly folders: Effect.Effect<ReadonlyArray<string>, HttpRefusal, Caller>
@@ -86,7 +86,7 @@ const toWire = (
   place: Place,
   type: Checkpoint["checkpoint_type"],
   found: Found,
-  { format }: CheckpointPath.Paths
+  { format }: ClientPaths.Paths
 ): Checkpoint => {
   const { expiresMillis, public: isPublic = false, userMetadata } = Option.getOrUndefined(found.record) ?? {}
   return {
@@ -114,12 +114,12 @@ export const make = Effect.fnUntraced(function*({ folder, names = new Map(), sch
   const files = yield* CheckpointFiles.make(folder)
   const records = yield* CheckpointRecords.make(join(folder, ".tinker"))
   const runs = yield* Runs.make(join(folder, ".tinker"))
-  const paths = CheckpointPath.make(scheme, runs, names)
+  const paths = ClientPaths.make(scheme, runs, names)
   const usualMillis = ttl === undefined ? undefined : Duration.toMillis(Duration.fromInputUnsafe(ttl))
 
   const find = Effect.fnUntraced(function*(place: Place) {
     const missing = notFound("checkpoint", paths.format(place))
-    if (!CheckpointPath.isOurs(place)) return yield* missing
+    if (!ClientPaths.isOurs(place)) return yield* missing
     const found: Found = { record: yield* records.read(place), files: yield* files.list(place) }
     const now = yield* Clock.currentTimeMillis
     const isThere = Option.match(found.record, {
@@ -168,7 +168,7 @@ export const make = Effect.fnUntraced(function*({ folder, names = new Map(), sch
         Effect.all([files.names(folder, kind), records.names(folder, kind)]),
         ([left, right]) => Arr.dedupe([...left, ...right]).map((name) => ({ folder, id: `${kind}/${name}`, type }))
       )
-    if (!CheckpointPath.segment.test(folder)) return []
+    if (!ClientPaths.segment.test(folder)) return []
     const found = yield* Effect.catch(Effect.forEach(kinds, of), (refusal) => Effect.as(leaveOut(folder)(refusal), []))
     return found.flat()
   })
@@ -261,7 +261,7 @@ export const make = Effect.fnUntraced(function*({ folder, names = new Map(), sch
     weights: (place) => Effect.flatMap(find(place), (found) => weightsOf(place, found)),
     saved,
     move: Effect.fnUntraced(function*(from, to) {
-      if (!CheckpointPath.isOurs(to) || (yield* Effect.isSuccess(find(to)))) {
+      if (!ClientPaths.isOurs(to) || (yield* Effect.isSuccess(find(to)))) {
         return yield* badRequest(`the checkpoint "${to.id}" already exists, or cannot be called so`)
       }
       yield* files.move(from, to)

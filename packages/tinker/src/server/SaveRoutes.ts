@@ -6,7 +6,7 @@ import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import * as CheckpointFiles from "./CheckpointFiles.ts"
-import type * as CheckpointPath from "./CheckpointPath.ts"
+import type * as ClientPaths from "./ClientPaths.ts"
 import { type Model, weightsOf } from "./ClientSession.ts"
 import * as Inflight from "./Inflight.ts"
 import type { Parts } from "./Parts.ts"
@@ -14,7 +14,7 @@ import * as Saving from "./Saving.ts"
 import { Strictness } from "./Strictness.ts"
 
 /** A state is replaced only on request. */
-const isFree = ({ checkpoints }: Parts, place: CheckpointPath.Place, overwrite: boolean) =>
+const isFree = ({ checkpoints }: Parts, place: ClientPaths.Place, overwrite: boolean) =>
   Effect.flatMap(Effect.orElseSucceed(checkpoints.exists(place), () => false), (exists) =>
     Saving.check(
       !exists || overwrite,

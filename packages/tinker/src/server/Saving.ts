@@ -4,8 +4,8 @@ import type { Pending, TrainingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import * as Answer from "./Answer.ts"
-import * as CheckpointPath from "./CheckpointPath.ts"
 import type { SavedOptions } from "./CheckpointStore.ts"
+import * as ClientPaths from "./ClientPaths.ts"
 import { type ClientSession, type Model, weightsOf } from "./ClientSession.ts"
 import type { HttpRefusal } from "./HttpRefusal.ts"
 import type { Parts } from "./Parts.ts"
@@ -37,7 +37,7 @@ export const isName = (name: string) =>
   Effect.andThen(
     check(name.length <= longestName, `path has ${name.length} characters, expected at most ${longestName}`),
     check(
-      CheckpointPath.segment.test(name),
+      ClientPaths.segment.test(name),
       `path is "${name}", expected letters, digits, ".", "_" and "-", beginning with a letter or a digit`
     )
   )

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Said from "./Said.ts"
+import * as ReadResponse from "./ReadResponse.ts"
 import * as TokenTexts from "./TokenTexts.ts"
 
 /** The texts of a model's tokens, and what its renderer reads in its responses. */
@@ -16,10 +16,10 @@ export interface Language {
   readonly texts: TokenTexts.TokenTexts
   /** Undefined where the model's tokenizer is not here. */
   readonly decode: Tokenizer.Tokenizer["decode"] | undefined
-  readonly reading: Said.Reading
+  readonly reading: ReadResponse.Reading
 }
 
-const unknown: Language = { texts: TokenTexts.unknown, decode: undefined, reading: Said.unread }
+const unknown: Language = { texts: TokenTexts.unknown, decode: undefined, reading: ReadResponse.unread }
 
 interface Named {
   readonly model: string
@@ -33,7 +33,7 @@ const load = Effect.fnUntraced(function*({ model, renderer }: Named) {
   const language: Language = {
     texts: TokenTexts.make(tokenizer),
     decode: tokenizer.decode,
-    reading: renderer === "" ? Said.unread : yield* Said.make(renderer, tokenizer)
+    reading: renderer === "" ? ReadResponse.unread : yield* ReadResponse.make(renderer, tokenizer)
   }
   return language
 })

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Entry from "../story/Entry.ts"
 import type * as LossTerms from "./LossTerms.ts"
-import type { Read, Reading } from "./Said.ts"
+import type { Read, Reading } from "./ReadResponse.ts"
 import type { TokenTexts } from "./TokenTexts.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
 

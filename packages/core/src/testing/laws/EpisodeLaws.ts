@@ -5,7 +5,7 @@ import type { Limits } from "../../env/Limits.ts"
 import { expect } from "../contract/Case.ts"
 import * as Law from "./Law.ts"
 import * as Play from "./Play.ts"
-import * as Shown from "./Shown.ts"
+import * as ShownPrompt from "./ShownPrompt.ts"
 
 /** More turns than an episode without limits of its own may have. */
 const mostTurns = 100
@@ -14,7 +14,7 @@ const isBounded = ({ maxSampledTokens, maxTrajectoryTokens, maxTurns, rolloutTim
   (maxTurns ?? maxTrajectoryTokens ?? maxSampledTokens ?? rolloutTimeout) !== undefined
 
 const lastPrompt = ({ tokenizer }: Play.Options, { shown }: Play.Played) =>
-  Shown.ending(Shown.text(tokenizer, shown.at(-1)?.tokens ?? []))
+  ShownPrompt.ending(ShownPrompt.text(tokenizer, shown.at(-1)?.tokens ?? []))
 
 const ends = (line: Play.Line, options: Play.Options) =>
   Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>) {
@@ -41,7 +41,7 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
   ),
   Law.forEpisodes("history: is kept", makeEnv, options, (played) => {
     const turn = forgets(played)
-    const text = Shown.beginning(Shown.text(options.tokenizer, played.shown[turn]?.tokens ?? []))
+    const text = ShownPrompt.beginning(ShownPrompt.text(options.tokenizer, played.shown[turn]?.tokens ?? []))
     return expect(
       options.forgets === true || turn === -1,
       "everything said before in the prompt, or the option `forgets`",

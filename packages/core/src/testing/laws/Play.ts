@@ -9,7 +9,7 @@ import type * as Env from "../../env/Env.ts"
 import type * as Sampling from "../../model/Sampling.ts"
 import * as Draw from "../Draw.ts"
 import type { LeakAudit } from "../LeakAudit.ts"
-import * as Shown from "./Shown.ts"
+import * as ShownPrompt from "./ShownPrompt.ts"
 
 /** An environment for a seed: equal seeds, equal tasks. */
 export type MakeEnv<E, R> = (seed: number) => Effect.Effect<Env.Env<E, R>, E, R | Scope.Scope | LeakAudit>
@@ -79,7 +79,7 @@ export type Ending = "overflow" | "done" | "left" | "failed" | "died" | "hung"
 export interface Played {
   readonly line: Line
   /** The prompts: the first one, and one after each action with which the episode went on. */
-  readonly shown: ReadonlyArray<Shown.Shown>
+  readonly shown: ReadonlyArray<ShownPrompt.ShownPrompt>
   readonly turns: ReadonlyArray<Turn>
   readonly overflow: Env.Overflow | undefined
   readonly ending: Ending
@@ -105,7 +105,7 @@ const call = <A, E, R>(self: () => Effect.Effect<A, E, R>, options: Options) =>
 /** Plays until the environment ends the episode, or `turns` are over. */
 export const play = Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>, line: Line, options: Options) {
   const { turns: longest = 8 } = options
-  const shown: Array<Shown.Shown> = []
+  const shown: Array<ShownPrompt.ShownPrompt> = []
   const turns: Array<Turn> = []
   const ended = (ending: Ending, exit: Exit.Exit<unknown, unknown> = Exit.void, overflow?: Env.Overflow): Played => ({
     line,
@@ -120,7 +120,7 @@ export const play = Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>, line: 
   if (first.answer._tag === "Overflow") return ended("overflow", Exit.void, first.answer)
   let prompt = first.answer
   while (turns.length < longest) {
-    shown.push(Shown.make(prompt))
+    shown.push(ShownPrompt.make(prompt))
     const taken = action(options, line, turns.length, prompt.stop)
     const sent = Array.from(taken.tokens)
     const { answer: step, ending, exit } = yield* call(() => env.step(taken), options)

@@ -8,16 +8,19 @@ import type * as Env from "../../env/Env.ts"
 import { expect, type Mismatch } from "../contract/Case.ts"
 import * as Law from "./Law.ts"
 import * as Play from "./Play.ts"
-import * as Shown from "./Shown.ts"
+import * as ShownPrompt from "./ShownPrompt.ts"
 
-const forPrompts =
-  (expected: string, holds: (shown: Shown.Shown) => boolean, found: (shown: Shown.Shown) => string) =>
-  (played: Play.Played) =>
-    Effect.forEach(
-      played.shown,
-      (shown, turn) => expect(holds(shown), expected, `${found(shown)} at turn ${turn}, ${Law.describe(played.line)}`),
-      { discard: true }
-    )
+const forPrompts = (
+  expected: string,
+  holds: (shown: ShownPrompt.ShownPrompt) => boolean,
+  found: (shown: ShownPrompt.ShownPrompt) => string
+) =>
+(played: Play.Played) =>
+  Effect.forEach(
+    played.shown,
+    (shown, turn) => expect(holds(shown), expected, `${found(shown)} at turn ${turn}, ${Law.describe(played.line)}`),
+    { discard: true }
+  )
 
 const isToken = (vocabulary: number) => (token: number | string) =>
   typeof token === "string" || (Number.isInteger(token) && token >= 0 && token < vocabulary)
@@ -53,7 +56,8 @@ const extendsPrompts = ({ tokenizer }: Play.Options) => (played: Play.Played) =>
   const found = played.shown[turn]?.tokens ?? []
   const expected = before(played, turn)
   const at = expected.findIndex((token, index) => token !== found[index])
-  const rest = (tokens: ReadonlyArray<number | string>) => Shown.beginning(Shown.text(tokenizer, tokens.slice(at)))
+  const rest = (tokens: ReadonlyArray<number | string>) =>
+    ShownPrompt.beginning(ShownPrompt.text(tokenizer, tokens.slice(at)))
   return expect(
     false,
     `a prompt that begins with the one before and the action, with ${
@@ -64,7 +68,7 @@ const extendsPrompts = ({ tokenizer }: Play.Options) => (played: Play.Played) =>
 }
 
 const isUntouched = ({ shown, turns }: Play.Played) =>
-  shown.every(({ prompt, spelled }) => Shown.spell(prompt) === spelled)
+  shown.every(({ prompt, spelled }) => ShownPrompt.spell(prompt) === spelled)
   && turns.every(({ action, sent }) => sent.every((token, index) => token === action.tokens[index]))
 
 const mark = "the red fox asks"
@@ -79,7 +83,7 @@ const showsInjected = (options: Play.Options) =>
     if (shown === undefined) {
       return
     }
-    const tokens = Shown.tokens(shown.input).filter((token) =>
+    const tokens = ShownPrompt.tokens(shown.input).filter((token) =>
       typeof token === "number"
     )
     const text = options.tokenizer.decode(tokens)
@@ -87,14 +91,16 @@ const showsInjected = (options: Play.Options) =>
   })
 
 const textOf = ({ tokenizer }: Play.Options, given: Env.Prompt | Env.Overflow) =>
-  given._tag === "Prompt" ? Shown.ending(Shown.text(tokenizer, Shown.tokens(given.input))) : JSON.stringify(given)
+  given._tag === "Prompt"
+    ? ShownPrompt.ending(ShownPrompt.text(tokenizer, ShownPrompt.tokens(given.input)))
+    : JSON.stringify(given)
 
 const showsTheSameAgain = (options: Play.Options) =>
   Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>) {
     const once = yield* Effect.exit(env.initialObservation)
     const again = yield* Effect.exit(env.initialObservation)
     if (Exit.isFailure(once) || Exit.isFailure(again)) return
-    const isSame = Shown.spell(once.value) === Shown.spell(again.value)
+    const isSame = ShownPrompt.spell(once.value) === ShownPrompt.spell(again.value)
     yield* expect(isSame, `${textOf(options, once.value)}, or a refusal`, textOf(options, again.value))
   })
 

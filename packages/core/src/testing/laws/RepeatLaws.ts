@@ -3,11 +3,11 @@ import * as Effect from "effect/Effect"
 import { expect } from "../contract/Case.ts"
 import * as Law from "./Law.ts"
 import * as Play from "./Play.ts"
-import * as Shown from "./Shown.ts"
+import * as ShownPrompt from "./ShownPrompt.ts"
 
 /** The parts of an episode as a person reads them: its first prompt, then each turn with the prompt after it. */
 const readable = ({ tokenizer }: Play.Options, { ending, overflow, shown, turns }: Play.Played) => {
-  const textAt = (index: number) => Shown.ending(Shown.text(tokenizer, shown[index]?.tokens ?? []))
+  const textAt = (index: number) => ShownPrompt.ending(ShownPrompt.text(tokenizer, shown[index]?.tokens ?? []))
   const { reward, ...rest } = overflow ?? { reward: 0 }
   const first = overflow === undefined ? textAt(0) : `reward ${reward}, ${JSON.stringify(rest)}`
   const steps = turns.map(({ step: { _tag, logs = {}, metrics = {}, reward, trainable = true } }, index) =>

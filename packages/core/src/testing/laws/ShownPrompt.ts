@@ -3,7 +3,7 @@ import type { Tokenizer } from "../../chat/Tokenizer.ts"
 import type * as Env from "../../env/Env.ts"
 import type * as ModelInput from "../../model/ModelInput.ts"
 
-export interface Shown {
+export interface ShownPrompt {
   readonly prompt: Env.Prompt
   readonly tokens: ReadonlyArray<number | string>
   /** Equal for equal prompts. */
@@ -20,7 +20,7 @@ export const tokens = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<number 
 export const spell = (given: Env.Prompt | Env.Overflow) =>
   JSON.stringify(given._tag === "Prompt" ? [tokens(given.input), given.stop] : given)
 
-export const make = (prompt: Env.Prompt): Shown => ({
+export const make = (prompt: Env.Prompt): ShownPrompt => ({
   prompt,
   tokens: tokens(prompt.input),
   spelled: spell(prompt)
