@@ -16,6 +16,7 @@ import * as WorkFolder from "./host/WorkFolder.ts"
 import * as Limits from "./Limits.ts"
 import { is, type Outcome, text } from "./Outcome.ts"
 import * as BoundedProcess from "./process/BoundedProcess.ts"
+import * as FileCommands from "./process/FileCommands.ts"
 import * as ForwardScript from "./process/ForwardScript.ts"
 import * as InheritedDescriptors from "./process/InheritedDescriptors.ts"
 import * as ProcessGroup from "./process/ProcessGroup.ts"
@@ -207,11 +208,6 @@ const runOnce = (
 const fail = (operation: SandboxError["operation"]) => (reason: SandboxError["reason"]) =>
   new SandboxError({ provider, operation, reason })
 
-/** A file of an agent is read and written by a program in its sandbox, so that no link leads out of it. */
-const reader = "if [ -f \"$1\" ]; then exec cat -- \"$1\"; else exit 44; fi"
-const writer = "mkdir -p -- \"$(dirname -- \"$1\")\" && cat > \"$1\""
-const isMissing = 44
-
 const handleOf = (
   place: Place,
   id: string,
@@ -230,10 +226,10 @@ const handleOf = (
     network: [],
     limits: { ...Limits.resolve(), output: spec.limits.disk, disk: spec.limits.disk }
   }
-  const shell = (operation: "read" | "write", script: string, path: string, stdin: Uint8Array) =>
+  const shell = (operation: "read" | "write", path: string, stdin: Uint8Array) =>
     Effect.andThen(
       SandboxSpec.confine(path, provider, operation),
-      run(operation, { argv: ["sh", "-c", script, "sh", `./${path}`], stdin }, plain, { ...inside, ports: [] })
+      run(operation, { argv: FileCommands[operation](path), stdin }, plain, { ...inside, ports: [] })
     )
   const refused = (operation: "read" | "write", path: string, outcome: Outcome) =>
     Effect.fail(
@@ -256,9 +252,9 @@ const handleOf = (
         yield* SandboxSpec.confine(path, provider, "read")
         return yield* direct("read", () => WorkFolder.read(folder, path, provider, spec.limits.disk))
       }
-      const outcome = yield* shell("read", reader, path, new Uint8Array(0))
+      const outcome = yield* shell("read", path, new Uint8Array(0))
       if (is("Exited")(outcome) && outcome.code === 0) return outcome.stdout
-      if (is("Exited")(outcome) && outcome.code === isMissing) return undefined
+      if (is("Exited")(outcome) && outcome.code === FileCommands.missing) return undefined
       return yield* refused("read", path, outcome)
     }),
     write: Effect.fn("Sandbox.write")(function*(path, content) {
@@ -266,7 +262,7 @@ const handleOf = (
         yield* SandboxSpec.confine(path, provider, "write")
         return yield* direct("write", () => WorkFolder.write(folder, path, bytesOf(content), provider, place.owner))
       }
-      const outcome = yield* shell("write", writer, path, bytesOf(content))
+      const outcome = yield* shell("write", path, bytesOf(content))
       if (!is("Exited")(outcome) || outcome.code !== 0) yield* refused("write", path, outcome)
     })
   }

@@ -4,6 +4,7 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Bubblewrap from "./Bubblewrap.ts"
+import * as Docker from "./Docker.ts"
 import type { Sandbox } from "./Sandbox.ts"
 import { SandboxError, Unavailable } from "./SandboxError.ts"
 import * as Wasi from "./Wasi.ts"
@@ -18,6 +19,9 @@ const candidates = [
   { provider: Bubblewrap.provider, make: Bubblewrap.make() },
   { provider: Wasi.provider, make: Wasi.make() }
 ]
+
+/** Those that are taken where they are named alone. */
+const named = [{ provider: Docker.provider, make: Docker.make() }]
 
 /** Starts a provider in the current scope; one that fails leaves nothing open. */
 const attempt = (make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope>) =>
@@ -44,7 +48,7 @@ export const make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope> 
 })
 
 /**
- * What this machine has, in the order in which providers are tried.
+ * What this machine has: the providers in the order in which they are tried, then those that are used where they are named alone.
  *
  * @example
  * const report = Effect.flatMap(LocalProvider.examine, Effect.forEach(({ lacks, provider }) =>
@@ -52,7 +56,7 @@ export const make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope> 
  * ))
  */
 export const examine: Effect.Effect<ReadonlyArray<Finding>> = Effect.forEach(
-  candidates,
+  [...candidates, ...named],
   ({ make, provider }) =>
     Effect.scoped(make).pipe(
       Effect.match({

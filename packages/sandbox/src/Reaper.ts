@@ -80,7 +80,7 @@ export const reap: Effect.Effect<Reaped> = Effect.clockWith((clock) =>
   Effect.sync(() => {
     const now = clock.currentTimeMillisUnsafe()
     const root = HostFolder.root()
-    const dead = attempt(() => readdirSync(root), []).filter((id) => isDead(join(root, id), now))
+    const dead = HostFolder.all().filter((id) => isDead(join(root, id), now))
     const processes = dead.map(endAll).reduce((sum, count) => sum + count, 0)
     for (const id of dead) rmSync(join(root, id), { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
     return { hosts: dead.length, processes }

@@ -5,6 +5,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Bubblewrap from "./Bubblewrap.ts"
 import type { Capabilities } from "./Capabilities.ts"
+import * as Docker from "./Docker.ts"
 import * as LocalProvider from "./LocalProvider.ts"
 import type { Outcome } from "./Outcome.ts"
 import type { SandboxError } from "./SandboxError.ts"
@@ -77,6 +78,13 @@ export class Sandbox extends Context.Service<Sandbox, {
    */
   static readonly layerWasi = (options?: Wasi.Options): Layer.Layer<Sandbox, SandboxError> =>
     Layer.effect(Sandbox, Wasi.make(options))
+
+  /**
+   * Sandboxes of Docker, or of a daemon whose command is called `docker`. Fails as `Unavailable` where the command is missing, its daemon
+   * does not answer, or it does not have the image.
+   */
+  static readonly layerDocker = (options?: Docker.Options): Layer.Layer<Sandbox, SandboxError> =>
+    Layer.effect(Sandbox, Docker.make(options))
 
   /**
    * Sandboxes of others, by sessions of the AI SDK: e2b, Daytona, Vercel, just-bash. Of the limits, those on wall time and output are

@@ -16,6 +16,8 @@ export * as Capabilities from "./Capabilities.ts"
 export * as Scripted from "./Scripted.ts"
 /** Sandboxes of bubblewrap, for Linux: namespaces of the kernel, set up without a daemon and without rights. */
 export * as Bubblewrap from "./Bubblewrap.ts"
+/** Sandboxes of Docker: every program is a container of its own. */
+export * as Docker from "./Docker.ts"
 /** Removes what processes that no longer exist left of their sandboxes. */
 export * as Reaper from "./Reaper.ts"
 /** Sandboxes of WebAssembly, for Python on every system that Node runs on. */

@@ -3,7 +3,7 @@ import { Sandbox, type SandboxError } from "@effect-rl/sandbox"
 import { Effect, Layer } from "effect"
 import { spawnSync } from "node:child_process"
 
-const lacks = (layer: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>): Promise<string | undefined> =>
+const probe = (layer: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>): Promise<string | undefined> =>
   Effect.runPromise(
     Layer.build(layer).pipe(
       Effect.scoped,
@@ -11,8 +11,13 @@ const lacks = (layer: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>): 
     )
   )
 
-export const lacksBubblewrap = await lacks(Sandbox.Sandbox.layerBubblewrap())
+export const lacksBubblewrap = await probe(Sandbox.Sandbox.layerBubblewrap())
 
-export const lacksWasi = await lacks(Sandbox.Sandbox.layerWasi({ concurrency: 1 }))
+export const lacksWasi = await probe(Sandbox.Sandbox.layerWasi({ concurrency: 1 }))
 
 export const lacksPython = spawnSync("python3", ["--version"]).status === 0 ? undefined : "no python3"
+
+export const lacksDocker = await probe(Sandbox.Sandbox.layerDocker())
+
+/** By the name of a provider. */
+export const lacks = { bubblewrap: lacksBubblewrap, WASI: lacksWasi, unsafeHost: lacksPython }

@@ -6,7 +6,16 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
-import { lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync, utimesSync, writeFileSync } from "node:fs"
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  utimesSync,
+  writeFileSync
+} from "node:fs"
 import { hostname, tmpdir } from "node:os"
 import { join } from "node:path"
 import { Provision } from "../SandboxError.ts"
@@ -49,6 +58,15 @@ export const startedOf = (pid: number): string =>
   orEmpty(() => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[19] ?? "")
 
 export const pidNamespace = (): string => `${hostname()} ${orEmpty(() => readlinkSync("/proc/self/ns/pid"))}`
+
+/** The ids of all hosts of this user that have a folder. */
+export const all = (): ReadonlyArray<string> => {
+  try {
+    return readdirSync(root())
+  } catch {
+    return []
+  }
+}
 
 const create = (): HostFolder => {
   const id = randomUUID()

@@ -23,8 +23,13 @@ export interface Options {
   readonly detached?: boolean
   readonly stdin: Uint8Array
   readonly limits: Limits.Resolved
-  /** What stands at each descriptor; the child writes a byte to the pipe at descriptor 3 when it is about to start the program. */
+  /**
+   * What stands at each descriptor. The child writes a byte to the pipe at descriptor 3 when it is about to start the program, unless
+   * there is a `readyWord`.
+   */
   readonly stdio: Stdio
+  /** What the child writes to standard error when it is about to start the program; it and what stands before it are no output. */
+  readonly readyWord?: string
   /** Ends the process and all that it started. */
   readonly kill: (child: ChildProcess) => void
   /** `program`: a signal that ends the process ended the program. `place`: the process only watches over the program. */
@@ -45,6 +50,8 @@ export type Stop = (why: "closed" | "disk") => void
 const setupMillis = 30_000
 /** How often what an ended process started is looked for. */
 const remainderMillis = 250
+/** Bytes that are kept of what stands before a word. */
+const mostBefore = 65_536
 /** The longest delay of a timer. */
 const longest = 2 ** 31 - 1
 
@@ -63,6 +70,25 @@ const collector = (limit: number) => {
       return fits
     },
     bytes: (): Uint8Array => new Uint8Array(Buffer.concat(chunks))
+  }
+}
+
+const nothing = new Uint8Array(0)
+
+/** Passes on what follows a word, and calls `found` when the word has come; without a word, passes on everything. */
+const afterWord = (word: string | undefined, found: () => void) => {
+  let before: Uint8Array | undefined = word === undefined ? undefined : nothing
+  return {
+    before: () => before,
+    add: (chunk: Uint8Array): Uint8Array => {
+      if (before === undefined || word === undefined) return chunk
+      const all = Buffer.concat([before, chunk])
+      const at = all.indexOf(word)
+      before = at < 0 ? all.subarray(-mostBefore) : undefined
+      if (at < 0) return nothing
+      found()
+      return all.subarray(at + word.length)
+    }
   }
 }
 
@@ -117,15 +143,17 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
       onClosed()
     }
 
-    const [, , , ready] = child.stdio
-    ready?.on("data", () => {
+    const onReady = () => {
       if (startedAt !== undefined) return
       startedAt = performance.now()
       clearTimeout(timer)
       timer = setTimeout(() => stop("wall"), Math.min(limits.wallMillis, longest))
-    })
+    }
+    const [, , , ready] = child.stdio
+    ready?.on("data", onReady)
+    const preamble = afterWord(options.readyWord, onReady)
     child.stdout?.on("data", (chunk: Uint8Array) => stdout.add(chunk) || stop("stdout"))
-    child.stderr?.on("data", (chunk: Uint8Array) => stderr.add(chunk) || stop("stderr"))
+    child.stderr?.on("data", (chunk: Uint8Array) => stderr.add(preamble.add(chunk)) || stop("stderr"))
     for (const stream of child.stdio) stream?.on("error", () => {})
     child.stdin?.end(options.stdin)
 
@@ -145,7 +173,7 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
         return settle(Effect.fail(new Provision({ detail: `not ready within ${setupMillis} ms` })))
       }
       if (startedAt === undefined) {
-        const said = Outcome.text(ended.stderr).trim()
+        const said = Outcome.text(preamble.before() ?? ended.stderr).trim()
         return settle(Effect.fail(new Provision({ detail: said === "" ? `${options.file} ended with ${code}` : said })))
       }
       if (ending !== undefined) return settle(Effect.succeed(stopped(ending, ended)))

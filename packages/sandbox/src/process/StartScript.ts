@@ -14,7 +14,11 @@ export interface Options {
   readonly given?: string
   /** Ports of the loopback that lead out of the sandbox. */
   readonly ports?: ReadonlyArray<number>
+  /** Steps that say that the program is about to start, and start it; a byte at descriptor 3, and the program in place of the script. */
+  readonly start?: ReadonlyArray<string>
 }
+
+const throughDescriptor = ["printf . >&3", "exec 3>&-", "exec \"$@\""]
 
 const seconds = (millis: number) => Math.max(1, Math.ceil(millis / 1000))
 
@@ -32,7 +36,7 @@ const processes = ({ limits, others, ports = [] }: Options) => {
 
 /** Arguments for `sh`, before those of the program. A limit that cannot be set ends the script before it says that it is ready. */
 export const args = (options: Options): ReadonlyArray<string> => {
-  const { given, limits, limitsProcesses, ports = [] } = options
+  const { given, limits, limitsProcesses, ports = [], start = throughDescriptor } = options
   const cpu = seconds(limits.cpuMillis)
   const steps = [
     "set -e",
@@ -45,9 +49,7 @@ export const args = (options: Options): ReadonlyArray<string> => {
     `ulimit -H -t ${cpu + 1}`,
     ...(limitsProcesses ? [processes(options)] : []),
     memory(options),
-    "printf . >&3",
-    "exec 3>&-",
-    "exec \"$@\""
+    ...start
   ]
   return ["-c", steps.join("; "), "sh"]
 }

@@ -1,0 +1,262 @@
+/**
+ * Sandboxes of Docker: every program is a container of its own, of a user without rights, without network, whose image cannot be changed.
+ * The files of a sandbox lie in a volume in memory, so that the daemon may be on another machine.
+ *
+ * @see the reference of `docker run`, `docker volume create` and `docker exec` on docs.docker.com
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import { type ChildProcess, execFile } from "node:child_process"
+import { createHash, randomUUID } from "node:crypto"
+import { availableParallelism } from "node:os"
+import type { Capabilities, Runtime } from "./Capabilities.ts"
+import * as Container from "./docker/Container.ts"
+import * as DockerCommand from "./docker/DockerCommand.ts"
+import * as HostFolder from "./host/HostFolder.ts"
+import { is, type Outcome, text } from "./Outcome.ts"
+import * as BoundedProcess from "./process/BoundedProcess.ts"
+import * as FileCommands from "./process/FileCommands.ts"
+import * as InheritedDescriptors from "./process/InheritedDescriptors.ts"
+import * as Running from "./process/Running.ts"
+import * as Reaper from "./Reaper.ts"
+import type { Command, Handle, Sandbox } from "./Sandbox.ts"
+import { Denied, Lost, type Operation, Provision, type Reason, SandboxError, Unavailable } from "./SandboxError.ts"
+import { bytesOf } from "./SandboxFiles.ts"
+import * as SandboxSpec from "./SandboxSpec.ts"
+
+/** The name of the provider. */
+export const provider = "docker"
+
+/**
+ * Options of `Sandbox.layerDocker`.
+ *
+ * @example
+ * const options: Docker.Options = { image: "python:3.12-slim" }
+ * const provided = Sandbox.Sandbox.layerDocker(options)
+ */
+export interface Options {
+  /** An image that the daemon has, with `sh` in it: none is ever pulled. Default `python:3.12-slim`. */
+  readonly image?: string
+  /** What the image runs; Python and the shell unless given. */
+  readonly runtimes?: ReadonlyArray<Runtime>
+  /** Programs that run at the same time; as many as this machine has processors unless given. */
+  readonly concurrency?: number
+}
+
+const defaultImage = "python:3.12-slim"
+
+const fail = (operation: Operation) => (reason: Reason) => new SandboxError({ provider, operation, reason })
+
+/** A command that has to succeed. */
+const ask = (args: ReadonlyArray<string>, options: DockerCommand.Options): Effect.Effect<Uint8Array, Provision> =>
+  DockerCommand.run(args, options).pipe(
+    Effect.mapError(({ detail }) => new Provision({ detail })),
+    Effect.filterOrFail(({ code }) => code === 0, ({ stderr }) => new Provision({ detail: stderr.trim() })),
+    Effect.map(({ stdout }) => stdout)
+  )
+
+/** What all sandboxes of one provider share. */
+interface Place extends Container.Place {
+  readonly cover: InheritedDescriptors.Cover
+  readonly turns: Semaphore.Semaphore
+}
+
+/** How often the removal of a container is tried while its client has not ended, and the time between. */
+const removals = 40
+const removalMillis = 250
+
+/** Removes a container, which may not exist yet, until its client ends; ends the client where the daemon does not answer. */
+const remove = (name: string, host: string) => (client: ChildProcess) => {
+  const attempt = (left: number) => {
+    execFile(DockerCommand.program, ["rm", "--force", name], { env: DockerCommand.environment(host) }, () => {
+      if (client.exitCode !== null || client.signalCode !== null) return
+      if (left === 0) client.kill("SIGKILL")
+      else setTimeout(() => attempt(left - 1), removalMillis)
+    })
+  }
+  attempt(removals)
+}
+
+/** A failure of the daemon has the code 125, and so may a program, which the script then says at the end of standard error. */
+const judged = (outcome: Outcome, word: string): Effect.Effect<Outcome, Lost> => {
+  if (!is("Exited")(outcome) || outcome.code !== Container.dockerFailed) return Effect.succeed(outcome)
+  const said = Buffer.from(outcome.stderr)
+  const end = said.length - word.length
+  return end >= 0 && said.subarray(end).equals(Buffer.from(word))
+    ? Effect.succeed({ ...outcome, stderr: outcome.stderr.subarray(0, end) })
+    : Effect.fail(new Lost({ detail: text(outcome.stderr).trim() }))
+}
+
+const runOnce = (
+  place: Place,
+  spec: SandboxSpec.Resolved,
+  volume: string,
+  command: Command,
+  onStart: Running.OnStart
+) =>
+  Effect.suspend(() => {
+    const name = `${volume}-${randomUUID()}`
+    const word = randomUUID()
+    const end = remove(name, place.host)
+    let onEnd = () => {}
+    return BoundedProcess.run({
+      file: DockerCommand.program,
+      args: Container.program(place, { name, volume, word }, spec, command),
+      environment: DockerCommand.environment(place.host),
+      stdin: bytesOf(command.stdin ?? ""),
+      limits: spec.limits,
+      stdio: place.cover(["pipe", "pipe", "pipe"]),
+      readyWord: word,
+      kill: end,
+      onExit: (client) => {
+        if (client.signalCode !== null) end(client)
+      },
+      signals: "place",
+      onStart: (stop) => onEnd = onStart(() => stop("closed")),
+      onEnd: () => onEnd()
+    }).pipe(Effect.flatMap((outcome) => judged(outcome, word)))
+  })
+
+const daemonSays = /^Error response from daemon|^Cannot connect|^error during connect/m
+
+const handleOf = (place: Place, spec: SandboxSpec.Resolved, volume: string, running: Running.Running): Handle => {
+  const { host } = place
+  const inKeeper = Effect.fnUntraced(function*(operation: "read" | "write", path: string, stdin: Uint8Array) {
+    yield* SandboxSpec.confine(path, provider, operation)
+    const command = Container.inKeeper(volume, FileCommands[operation](path))
+    const answer = yield* Effect.mapError(
+      DockerCommand.run(command, { host, stdin, most: spec.limits.disk + 1 }),
+      ({ detail }) => fail(operation)(new Lost({ detail }))
+    )
+    if (daemonSays.test(answer.stderr)) return yield* fail(operation)(new Lost({ detail: answer.stderr.trim() }))
+    return answer
+  })
+  const refused = (operation: "read" | "write", path: string, said: string) =>
+    fail(operation)(
+      new Denied({
+        field: "path",
+        found: JSON.stringify(path),
+        expected: `a file that the sandbox can ${operation} (${said.trim()})`
+      })
+    )
+  return {
+    id: volume,
+    provider,
+    spec,
+    exec: (command) =>
+      running.program("exec", place.turns, (onStart) => runOnce(place, spec, volume, command, onStart)),
+    read: Effect.fn("Sandbox.read")(function*(path) {
+      const { code, stderr, stdout } = yield* running.whileOpen("read", () => inKeeper("read", path, new Uint8Array(0)))
+      if (code === FileCommands.missing) return undefined
+      return code === 0 ? stdout : yield* refused("read", path, stderr)
+    }),
+    write: Effect.fn("Sandbox.write")(function*(path, content) {
+      const { code, stderr } = yield* running.whileOpen("write", () => inKeeper("write", path, bytesOf(content)))
+      if (code !== 0) yield* refused("write", path, stderr)
+    })
+  }
+}
+
+/** A volume and the container that keeps it, with the files of the spec, until the scope closes. */
+const filesOf = Effect.fnUntraced(function*(place: Place, volume: string, spec: SandboxSpec.Resolved) {
+  const { host } = place
+  yield* Effect.acquireRelease(
+    ask(Container.volume(place, volume, spec.limits), { host }),
+    () => Effect.ignore(ask(["volume", "rm", "--force", volume], { host }))
+  )
+  yield* Effect.acquireRelease(
+    ask(Container.keeper(place, volume, spec.limits), { host }),
+    () => Effect.ignore(ask(["rm", "--force", volume], { host }))
+  )
+  for (const { bytes, path } of spec.files) {
+    yield* ask(Container.inKeeper(volume, FileCommands.write(path)), { host, stdin: bytes })
+  }
+})
+
+/** The names of everything of a kind that hosts made which are no longer there. */
+const deadOf = Effect.fnUntraced(function*(
+  list: ReadonlyArray<string>,
+  name: string,
+  { host, owner }: Pick<Place, "host" | "owner">
+) {
+  const format = `{{${name}}} {{.Label "${Container.hostLabel}"}}`
+  const said = yield* ask([...list, "--filter", `label=${Container.ownerLabel}=${owner}`, "--format", format], { host })
+  const living = new Set(HostFolder.all())
+  return text(said).split("\n").flatMap((line) => {
+    const [found = "", of = ""] = line.split(" ")
+    return found === "" || living.has(of) ? [] : [found]
+  })
+})
+
+/**
+ * Removes the containers and volumes of hosts of this user, on this machine, that no longer exist. It comes after `Reaper.reap`, which
+ * removes the folders by which hosts are known to live.
+ */
+const reap = Effect.fnUntraced(function*(from: Pick<Place, "host" | "owner">) {
+  const containers = yield* deadOf(["ps", "--all", "--no-trunc"], ".ID", from)
+  if (containers.length > 0) yield* ask(["rm", "--force", ...containers], from)
+  const volumes = yield* deadOf(["volume", "ls"], ".Name", from)
+  if (volumes.length > 0) yield* ask(["volume", "rm", "--force", ...volumes], from)
+})
+
+/** Hosts whose life can be told from here: those of this user in these namespaces. */
+const ownerOf = (): string =>
+  createHash("sha256").update(`${HostFolder.pidNamespace()} ${HostFolder.root()}`).digest("hex").slice(0, 16)
+
+const advice = (image: string) =>
+  `Docker is used where its command is installed, its daemon answers, and \`docker image inspect ${image}\` finds the image (docker pull ${image})`
+
+/** Runs one program as any other would be. */
+const probe = (open: Sandbox["Service"]["open"], image: string) =>
+  Effect.scoped(
+    Effect.flatMap(
+      open({ runtime: "shell", role: "grader", code: "scripted" }),
+      (place) => place.exec({ argv: ["sh", "-c", "test \"$(id -u)\" = 65534 && ! touch /left 2>/dev/null"] })
+    )
+  ).pipe(
+    Effect.filterOrFail(
+      (outcome) => is("Exited")(outcome) && outcome.code === 0,
+      (outcome) =>
+        fail("probe")(new Provision({ detail: `the probe ended as ${outcome._tag}: ${text(outcome.stderr)}` }))
+    ),
+    Effect.mapError(({ reason }) =>
+      fail("probe")(new Unavailable({ detail: `${reason.message.trim()}. ${advice(image)}` }))
+    )
+  )
+
+/** The service, once a program has run in it. */
+export const make = Effect.fnUntraced(function*(
+  { concurrency = availableParallelism(), image = defaultImage, runtimes = ["python", "shell"] }: Options = {}
+): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope.Scope> {
+  yield* Reaper.reap
+  const { host } = yield* Effect.mapError(HostFolder.make, fail("probe"))
+  const place: Place = {
+    image,
+    host: host.id,
+    owner: ownerOf(),
+    cover: yield* InheritedDescriptors.cover,
+    turns: yield* Semaphore.make(concurrency)
+  }
+  yield* Effect.mapError(
+    reap(place),
+    ({ detail }) => fail("probe")(new Unavailable({ detail: `${detail}. ${advice(image)}` }))
+  )
+  const capabilities: Capabilities = {
+    isolation: "container",
+    sampledCode: true,
+    runtimes,
+    network: "none",
+    enforced: ["wall", "cpu", "memory", "processes", "output", "disk"],
+    timeScale: 1
+  }
+  let count = 0
+  const open = Effect.fn("Sandbox.open")(function*(spec: SandboxSpec.SandboxSpec) {
+    const resolved = yield* SandboxSpec.resolve(spec, provider, capabilities)
+    const volume = `effect-rl-${host.id}-${count++}`
+    yield* Effect.mapError(filesOf(place, volume, resolved), fail("open"))
+    return handleOf(place, resolved, volume, yield* Running.make(provider))
+  })
+  yield* probe(open, image)
+  return { provider, capabilities, open }
+})

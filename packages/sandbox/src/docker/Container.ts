@@ -1,0 +1,149 @@
+/** The arguments with which `docker` makes the containers and volumes of a sandbox. */
+import type * as Limits from "../Limits.ts"
+import * as StartScript from "../process/StartScript.ts"
+import type { Command } from "../Sandbox.ts"
+import type * as SandboxSpec from "../SandboxSpec.ts"
+
+/** The user and group `nobody`, who own nothing in any image. */
+const user = 65534
+
+/** Where programs start, and where a grader's files lie. */
+const root = "/work"
+const given = "/given"
+
+/** The label of everything that a host makes has its id; that of its owner tells whose hosts can be seen from here. */
+export const hostLabel = "effect-rl.sandbox.host"
+export const ownerLabel = "effect-rl.sandbox.owner"
+
+/** What the containers and volumes of one provider share. */
+export interface Place {
+  readonly image: string
+  readonly host: string
+  readonly owner: string
+}
+
+const labels = ({ host, owner }: Place) => [`--label=${hostLabel}=${host}`, `--label=${ownerLabel}=${owner}`]
+
+/** A file system of no bytes is one without a limit. */
+const sizeOf = ({ disk }: Limits.Resolved) => Math.max(disk, 4096)
+
+/** A file system in memory, of limited size, which exists as long as a container uses it. */
+export const volume = (place: Place, name: string, limits: Limits.Resolved): ReadonlyArray<string> => [
+  "volume",
+  "create",
+  "--driver=local",
+  "--opt=type=tmpfs",
+  "--opt=device=tmpfs",
+  `--opt=o=size=${sizeOf(limits)},nr_inodes=65536,mode=0755,uid=${user},gid=${user},nosuid,nodev`,
+  ...labels(place),
+  name
+]
+
+const mount = (volume: string, target: string, ...options: ReadonlyArray<string>) =>
+  `--mount=${["type=volume", `source=${volume}`, `target=${target}`, "volume-nocopy", ...options].join(",")}`
+
+const memoryFolder = (path: string, limits: Limits.Resolved, mode: string) =>
+  `--tmpfs=${path}:rw,exec,nosuid,nodev,size=${sizeOf(limits)},mode=${mode},uid=${user},gid=${user}`
+
+/** Nothing of the image may be changed, no right is kept, and nothing is reached. Outputs are not kept by the daemon. */
+const confined = (place: Place, name: string) => [
+  "run",
+  "--rm",
+  "--pull=never",
+  `--name=${name}`,
+  ...labels(place),
+  "--network=none",
+  "--hostname=sandbox",
+  "--ipc=private",
+  "--read-only",
+  `--user=${user}:${user}`,
+  "--cap-drop=ALL",
+  "--security-opt=no-new-privileges",
+  "--log-driver=none",
+  "--no-healthcheck",
+  `--workdir=${root}`
+]
+
+const mebibyte = 1024 * 1024
+
+const bounds = (processes: number, memory: number) => [
+  `--pids-limit=${processes}`,
+  "--cpus=1",
+  `--memory=${memory}`,
+  `--memory-swap=${memory}`
+]
+
+/** A day, after which nobody needs the sandbox of a host that was never reaped. */
+const longestSeconds = 86_400
+
+/** The container that keeps the files of a sandbox, and in which they are read and written. It runs no program of a model. */
+export const keeper = (place: Place, volume: string, limits: Limits.Resolved): ReadonlyArray<string> => [
+  ...confined(place, volume),
+  "--detach",
+  ...bounds(16, limits.disk + 64 * mebibyte),
+  mount(volume, root),
+  "--entrypoint=sleep",
+  place.image,
+  String(longestSeconds)
+]
+
+/** A command in the container that keeps the files. */
+export const inKeeper = (name: string, command: ReadonlyArray<string>): ReadonlyArray<string> => [
+  "exec",
+  "--interactive",
+  name,
+  ...command
+]
+
+/** The script itself is a process beside those of the program. */
+const own = 1
+
+/** A program may exit with the code by which `docker` reports its own failures; then the script says so. */
+export const dockerFailed = 125
+
+const variables = ({ environment }: SandboxSpec.Resolved) =>
+  Object.entries({ HOME: root, TMPDIR: "/tmp", LANG: "C.UTF-8", ...environment })
+    .map(([name, value]) => `--env=${name}=${value}`)
+
+const start = (word: string) => [
+  "code=0",
+  `printf %s ${word} >&2`,
+  "\"$@\" || code=$?",
+  `[ $code != ${dockerFailed} ] || printf %s ${word} >&2`,
+  "exit $code"
+]
+
+/**
+ * The container of one program, in which `word` marks the start of the program. The limit on memory of the container is that of the
+ * program and of the files that it writes, all of which lie in memory.
+ */
+export const program = (
+  place: Place,
+  { name, volume, word }: { readonly name: string; readonly volume: string; readonly word: string },
+  spec: SandboxSpec.Resolved,
+  { argv }: Command
+): ReadonlyArray<string> => {
+  const { limits, role, runtime } = spec
+  const isGrader = role === "grader"
+  return [
+    ...confined(place, name),
+    "--interactive",
+    "--sig-proxy=false",
+    ...bounds(limits.processes + own, limits.memory + 3 * limits.disk + 16 * mebibyte),
+    `--shm-size=${sizeOf(limits)}`,
+    memoryFolder("/tmp", limits, "1777"),
+    ...(isGrader ? [memoryFolder(root, limits, "0755"), mount(volume, given, "readonly")] : [mount(volume, root)]),
+    ...variables(spec),
+    "--entrypoint=/bin/sh",
+    place.image,
+    ...StartScript.args({
+      limits,
+      runtime,
+      others: own,
+      limitsProcesses: false,
+      start: start(word),
+      ...(isGrader ? { given } : {})
+    }),
+    ...argv
+  ]
+}

@@ -1,0 +1,62 @@
+/** Commands of the `docker` program that answer at once. Programs of a sandbox are none of them. */
+import * as Effect from "effect/Effect"
+import { execFile } from "node:child_process"
+import * as HostFolder from "../host/HostFolder.ts"
+
+export const program = "docker"
+
+/** The variables of the command: its own, by which it finds the daemon, and the label of the host. */
+export const environment = (host: string): Record<string, string> => ({
+  ...Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) => value === undefined ? [] : [[name, value]])
+  ),
+  [HostFolder.label]: host
+})
+
+export interface Answer {
+  readonly code: number
+  readonly stdout: Uint8Array
+  readonly stderr: string
+}
+
+const timeout = 60_000
+
+/** The command could not be started, or has not answered. */
+export interface Failure {
+  readonly _tag: "Failure"
+  readonly detail: string
+}
+
+export interface Options {
+  readonly host: string
+  readonly stdin?: Uint8Array
+  /** Bytes of standard output; more of them are a failure. */
+  readonly most?: number
+}
+
+/** Runs a command to its end. */
+export const run = (
+  args: ReadonlyArray<string>,
+  { host, most = 1024 * 1024, stdin = new Uint8Array(0) }: Options
+): Effect.Effect<Answer, Failure> =>
+  Effect.callback((resume) => {
+    const child = execFile(
+      program,
+      [...args],
+      { env: environment(host), encoding: "buffer", maxBuffer: most, timeout, killSignal: "SIGKILL" },
+      (error, stdout, stderr) => {
+        const code = error === null ? 0 : error.code
+        if (typeof code === "number") {
+          return resume(Effect.succeed({ code, stdout: new Uint8Array(stdout), stderr: stderr.toString() }))
+        }
+        if (code === "ENOENT") {
+          return resume(Effect.fail({ _tag: "Failure", detail: "the command docker is not installed" }))
+        }
+        const detail = error?.killed === true ? `no answer within ${timeout} ms` : String(code)
+        resume(Effect.fail({ _tag: "Failure", detail: `docker ${args[0]}: ${detail}` }))
+      }
+    )
+    child.stdin?.on("error", () => {})
+    child.stdin?.end(stdin)
+    return Effect.sync(() => void child.kill("SIGKILL"))
+  })
