@@ -123,12 +123,15 @@ const failureOf = (cause: Cause.Cause<SandboxError.SandboxError>): Ending =>
 const endingOf = (exit: Exit.Exit<Outcome.Outcome, SandboxError.SandboxError>): Ending =>
   Exit.isSuccess(exit) ? outcomeOf(exit.value) : failureOf(exit.cause)
 
-/** Runs a trial in a sandbox of its own to its end. */
-export const run = Effect.fnUntraced(function*({ cut, limits, python, stdin = "" }: Trial) {
+/** Runs a trial in a sandbox of its own to its end, with variables by which its processes can be found. */
+export const run = Effect.fnUntraced(function*(
+  { cut, limits, python, stdin = "" }: Trial,
+  environment: Readonly<Record<string, string>> = {}
+) {
   const { open } = yield* Sandbox.Sandbox
   const scope = yield* Scope.make()
   const opened = yield* Effect.exit(
-    Scope.provide(open({ runtime: "python", role: "grader", limits: limits ?? patient }), scope)
+    Scope.provide(open({ runtime: "python", role: "grader", environment, limits: limits ?? patient }), scope)
   )
   if (Exit.isFailure(opened)) return failureOf(opened.cause)
   const fiber = yield* Effect.forkChild(opened.value.exec({ argv: ["python3", "-c", python], stdin }))

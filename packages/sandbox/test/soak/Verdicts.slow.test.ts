@@ -1,11 +1,12 @@
 import { Draw } from "@effect-rl/core/testing"
-import { Sandbox, type SandboxError } from "@effect-rl/sandbox"
+import { Sandbox } from "@effect-rl/sandbox"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Layer } from "effect"
+import { Effect } from "effect"
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import * as Machine from "../Machine.ts"
 import * as OwnFolder from "../OwnFolder.ts"
+import * as Providers from "./Providers.ts"
 import * as Remains from "./Remains.ts"
 import * as Trial from "./Trial.ts"
 
@@ -39,16 +40,9 @@ const attempt = Effect.fnUntraced(function*(index: number) {
 
 const all = Effect.forEach(Array.from({ length: trials }, (_, index) => index), attempt, { concurrency: 4 })
 
-const providers: ReadonlyArray<
-  readonly [name: string, lacks: string | undefined, layer: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>]
-> = [
-  ["bubblewrap", Machine.lacksBubblewrap, Sandbox.Sandbox.layerBubblewrap({ concurrency: 2 })],
-  ["WASI", Machine.lacksWasi, Sandbox.Sandbox.layerWasi({ concurrency: 2 })],
-  ["unsafeHost", Machine.lacksPython, Sandbox.Sandbox.layerUnsafeHost({ concurrency: 2 })]
-]
-
 describe(`${trials} verdicts among time-outs, floods, interruptions and random kills`, { concurrent: false }, () => {
-  for (const [name, lacks, layer] of providers) {
+  for (const { layer, name } of Providers.all) {
+    const lacks = Machine.lacks[name]
     it.live.skipIf(lacks !== undefined || !existsSync("/proc"))(
       `are all accounted for, and nothing is left of ${name}${lacks === undefined ? "" : ` (skipped: ${lacks})`}`,
       () =>
