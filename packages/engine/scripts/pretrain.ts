@@ -8,9 +8,7 @@ import * as Effect from "effect/Effect"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as Random from "./corpus/Random.ts"
-import { tasks } from "./corpus/Tasks.ts"
 import * as TokenizerTraining from "./corpus/TokenizerTraining.ts"
-import * as Evaluation from "./pretrain/Evaluation.ts"
 import * as Origin from "./pretrain/Origin.ts"
 import { huggingFaceConfig, presets } from "./pretrain/Presets.ts"
 import * as Trainer from "./pretrain/Trainer.ts"
@@ -33,9 +31,8 @@ const rateAt = (step: number): number =>
 
 const seconds = (since: number): string => `${((performance.now() - since) / 1000).toFixed(0)} s`
 
-/** What there is to say of a model of sums; models of tasks are measured by the recipes' own evaluations. */
 const measure = (perPair: number) => {
-  if (corpus !== tasks) console.log(JSON.stringify(Evaluation.run(trainer.compute, tokenizer, perPair)))
+  if (preset.measure !== undefined) console.log(JSON.stringify(preset.measure(trainer.compute, tokenizer, perPair)))
 }
 
 const start = performance.now()

@@ -250,5 +250,6 @@ export const models: ReadonlyArray<Model> = [
   ...thinkingmachines,
   embedded("tiny-64", 64),
   embedded("tiny-128", 128),
-  embedded("tiny-tasks", 64)
+  embedded("tiny-tasks", 64),
+  embedded("tiny-code", 64)
 ]

@@ -20,7 +20,7 @@ export interface Pen {
   readonly skill: Addition.Skill
 }
 
-interface Turn {
+export interface Turn {
   readonly question: string
   readonly answer: string
   /** Whether the answer is what the assistant should learn to say, or part of the prompt. */
@@ -43,7 +43,11 @@ const workedExample: Turn = { question: Addition.plainQuestion(4, 5), answer: "9
 export const prompt = (question: string): string => `<|im_start|>user\n${question}<|im_end|>\n<|im_start|>assistant\n`
 
 /** Writes turns until `enough` says so of the number of tokens; a document that grows too long is cut. */
-const write = (pen: Pen, turns: Iterable<Turn>, enough: (tokens: number) => boolean): Document => {
+export const write = (
+  pen: Pick<Pen, "encode">,
+  turns: Iterable<Turn>,
+  enough: (tokens: number) => boolean
+): Document => {
   const tokens: Array<number> = []
   const weights: Array<number> = []
   const append = (text: string, weight: number) => {
@@ -84,10 +88,13 @@ const short = (pen: Pen): Document => {
   return conversation(pen, 40 + pen.random.below(120))
 }
 
-const long = (pen: Pen): Document => {
+/** The length of a long document: any between 160 tokens and the longest context, each order of magnitude as often. */
+export const longLength = ({ uniform }: Random.Random): number => {
   const shortest = 160
-  return conversation(pen, Math.floor(shortest * Math.pow(contextLength / shortest, pen.random.uniform())))
+  return Math.floor(shortest * Math.pow(contextLength / shortest, uniform()))
 }
+
+const long = (pen: Pen): Document => conversation(pen, longLength(pen.random))
 
 /** What one step trains on: the long document first, then `count` short ones. */
 export const batch = (pen: Pen, count: number): ReadonlyArray<Document> => [

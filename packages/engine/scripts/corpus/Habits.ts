@@ -22,7 +22,7 @@ export interface Turn {
 export type Habit = (turn: Turn) => string
 
 /** One of the choices, each as often as its weight says. */
-const choose = (
+export const choose = (
   random: Random.Random,
   choices: ReadonlyArray<readonly [weight: number, say: () => string]>
 ): string => {

@@ -2,8 +2,10 @@
 import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
 import type { Corpus } from "../corpus/Corpus.ts"
 import { contextLength } from "../corpus/Documents.ts"
+import * as Programs from "../corpus/Programs.ts"
 import * as Sums from "../corpus/Sums.ts"
 import { tasks } from "../corpus/Tasks.ts"
+import * as Evaluation from "./Evaluation.ts"
 
 export interface Preset {
   /** With room for at most so many tokens. */
@@ -13,6 +15,8 @@ export interface Preset {
   readonly origin?: string
   readonly steps: number
   readonly learningRate: number
+  /** What there is to say of it; of a model of tasks, the recipes' own evaluations say it. */
+  readonly measure?: typeof Evaluation.run
 }
 
 const common = {
@@ -31,19 +35,27 @@ export const presets: Readonly<Record<string, Preset>> = {
     config: { ...common, hiddenSize: 64, feedForwardSize: 192, layers: 3, heads: 2, keyHeads: 1 },
     corpus: Sums.make(64),
     steps: 1200,
-    learningRate: 4e-3
+    learningRate: 4e-3,
+    measure: Evaluation.run
   },
   "tiny-128": {
     config: { ...common, hiddenSize: 128, feedForwardSize: 384, layers: 4, heads: 4, keyHeads: 2 },
     corpus: Sums.make(64),
     steps: 750,
-    learningRate: 3e-3
+    learningRate: 3e-3,
+    measure: Evaluation.run
   },
   "tiny-tasks": {
     config: { ...common, vocabularySize: 800, hiddenSize: 64, feedForwardSize: 192, layers: 3, heads: 2, keyHeads: 1 },
     corpus: tasks,
     origin: "tiny-64",
     steps: 850,
+    learningRate: 4e-3
+  },
+  "tiny-code": {
+    config: { ...common, hiddenSize: 64, feedForwardSize: 192, layers: 3, heads: 2, keyHeads: 1 },
+    corpus: Programs.make(64),
+    steps: 800,
     learningRate: 4e-3
   }
 }
