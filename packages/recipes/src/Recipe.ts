@@ -137,8 +137,8 @@ export interface ShortRun {
 
 /** The short run of a recipe whose default model the embedded engine does not have. */
 export interface OnEngine extends ShortRun {
-  /** The run for machines that have SmolLM2; its settings override the others. */
-  readonly withSmolLm2: ShortRun
+  /** The run for machines that have SmolLM2; its settings override the others. Absent where SmolLM2 would learn less. */
+  readonly withSmolLm2?: ShortRun
 }
 
 /** A task with its settings. Its errors and requirements are its own. */

@@ -18,12 +18,14 @@ export const settings = Effect.fnUntraced(function*(
 ) {
   if (backend === "mock") return sample
   if (backend !== "engine" || model !== undefined || onEngine === undefined) return {}
-  return { ...sample, ...onEngine.settings, ...((yield* hasSmolLm2) ? onEngine.withSmolLm2.settings : {}) }
+  const { settings, withSmolLm2 } = onEngine
+  const others = withSmolLm2 !== undefined && (yield* hasSmolLm2) ? withSmolLm2.settings : {}
+  return { ...sample, ...settings, ...others }
 })
 
 /** Logs what a short run can be expected to reach, where the model is one that short runs train. */
 export const say = ({ onEngine }: Pick<Recipe.Recipe, "onEngine">, model: string) => {
   const runs = onEngine === undefined ? [] : [onEngine, onEngine.withSmolLm2]
-  const short = runs.find(({ settings }) => settings["model"] === model)
+  const short = runs.find((run) => run?.settings["model"] === model)
   return short === undefined ? Effect.void : Effect.logWarning(short.says)
 }

@@ -37,7 +37,7 @@ describe("train with a recipe's defaults", () => {
         assert.isTrue(Exit.isSuccess(exit), errors.join("\n"))
         assert.isTrue(out.some((line) => /iteration +1\/1/.test(line)), out.join("\n"))
         assert.strictEqual(
-          [...out, ...errors].some((line) => line.includes("it will not learn")),
+          [...out, ...errors].some((line) => line.includes(recipe.onEngine?.says ?? "it will not learn")),
           recipe.onEngine !== undefined
         )
       }).pipe(withCache("/nowhere")))
