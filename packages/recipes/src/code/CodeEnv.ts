@@ -1,5 +1,17 @@
 /** A programming problem: the program in the last response is run against hidden tests. */
-import { type ChatModel, EnvMetric, FunctionTool, Grader, Message, MessageEnv, Score, ToolEnv } from "@effect-rl/core"
+import {
+  type ChatModel,
+  EnvMetric,
+  FunctionTool,
+  Grader,
+  Message,
+  MessageEnv,
+  type MessagePolicy,
+  Score,
+  ToolEnv
+} from "@effect-rl/core"
+import { Judge, Rubric } from "@effect-rl/core/environments"
+import { Statistics } from "@effect-rl/core/evaluation"
 import { PythonJson } from "@effect-rl/core/renderers"
 import { Outcome, Sandbox, type SandboxError } from "@effect-rl/sandbox"
 import * as Duration from "effect/Duration"
@@ -22,6 +34,14 @@ import type * as CodeTask from "./CodeTask.ts"
 export const forms = ["single", "check", "repair", "python"] as const
 export type Form = (typeof forms)[number]
 
+/** Criteria for programs beside their tests, which a model judges. */
+export interface Rubrics {
+  readonly rubrics: ReadonlyArray<Rubric.Rubric>
+  readonly judge: MessagePolicy.MessagePolicy<{ readonly message: string }>
+  /** Weight of the mean score over the rubrics, beside the 1 for passing the tests. */
+  readonly coefficient: number
+}
+
 export interface Options extends CodeGrader.Options {
   readonly model: Pick<ChatModel.ChatModel, "renderer">
   readonly task: CodeTask.CodeTask
@@ -31,6 +51,8 @@ export interface Options extends CodeGrader.Options {
   readonly maxTurns?: number
   /** Default 0.1. */
   readonly formatCoef?: number
+  /** Programs are judged by their tests alone unless given. */
+  readonly rubrics?: Rubrics
 }
 
 /** Responses of an episode unless given. */
@@ -42,12 +64,19 @@ const judge = (options: Options, tests: CodeTask.Tests, code: string) =>
 const explain = ({ failure, ran }: CodeGrader.Judgement) =>
   failure === undefined ? {} : { explanation: `test ${ran.at(-1)?.name}: ${failure}` }
 
+/** A graded response. */
+interface Graded {
+  readonly reward: number
+  readonly score: Score.Score
+  readonly metrics: EnvMetric.Metrics
+}
+
 /** The reward of a response: correct + formatCoef·(format − 1), where the format is a block of code. */
 const reward = (
   { formatCoef = 0.1 }: Options,
   code: Option.Option<string>,
   judged: CodeGrader.Judgement | undefined
-) => {
+): Graded => {
   const format = Option.isSome(code)
   const passed = judged?.passed === true
   return {
@@ -61,11 +90,38 @@ const reward = (
   }
 }
 
+/** The scores of a message by the rubrics, from 0 to 1. */
+const scoresOf = ({ judge, rubrics }: Rubrics, { id, prompt }: CodeTask.CodeTask, completion: Message.Message) =>
+  Ungraded.orElse(Effect.forEach(
+    rubrics,
+    (rubric, index) =>
+      Rubric.grade(judge, { rubric, context: [Message.user(prompt)], completion, key: `${id}/rubric${index + 1}` }),
+    { concurrency: Judge.defaultConcurrency }
+  ))
+
+/** Adds what the rubrics give to the reward of a program, whether it passed its tests or not. */
+const withRubrics = (
+  graded: Graded,
+  { coefficient }: Rubrics,
+  scores: ReadonlyArray<number>
+): Graded => {
+  const mean = Statistics.mean(scores)
+  const parts = Object.fromEntries(scores.map((score, index) => [`rubric ${index + 1}`, score]))
+  return {
+    reward: graded.reward + coefficient * mean,
+    score: { ...graded.score, parts: { tests: graded.score.value, ...parts } },
+    metrics: { ...graded.metrics, rubric_score: EnvMetric.mean(mean) }
+  }
+}
+
 /** Grades the program in a message. */
 const grade = Effect.fnUntraced(function*(options: Options, message: Message.Message) {
+  const { rubrics, task } = options
   const code = CodeBlock.last(Message.text(message))
-  const judged = Option.isSome(code) ? yield* judge(options, options.task.tests, code.value) : undefined
-  return reward(options, code, judged)
+  const judged = Option.isSome(code) ? yield* judge(options, task.tests, code.value) : undefined
+  const graded = reward(options, code, judged)
+  if (rubrics === undefined || Option.isNone(code)) return graded
+  return withRubrics(graded, rubrics, yield* scoresOf(rubrics, task, message))
 })
 
 const gradeLast = (options: Options) => (messages: ReadonlyArray<Message.Message>) => {
@@ -188,7 +244,8 @@ const withTools = <T extends FunctionTool.FunctionTool<CodeGrader.Error, Sandbox
 /**
  * Reward = correct + 0.1·(format − 1): the program in the last block of the last response passes all hidden tests; there is a block. A
  * response that is cut at its token limit, or that cannot be parsed, earns −0.1 and is not run. The score's verdict says which provider ran
- * which tests. Where the sandbox fails, the member is `Ungraded`, and never rewarded.
+ * which tests. Where the sandbox fails, the member is `Ungraded`, and never rewarded. With `rubrics`, a judge's mean score of a response with
+ * a block is added, times its coefficient; a judge that fails leaves the member ungraded too.
  *
  * @example
  * const env = CodeEnv.make({

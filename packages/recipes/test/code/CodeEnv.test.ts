@@ -1,10 +1,10 @@
-import { EnvMetric, Rollout } from "@effect-rl/core"
+import { EnvMetric, Message, type MessagePolicy, Rollout } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import { Renderers } from "@effect-rl/core/renderers"
 import { CodeEnv, CodeTask } from "@effect-rl/recipes"
 import { Sandbox, SandboxError, Scripted } from "@effect-rl/sandbox"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Exit, Option } from "effect"
 import * as TestModel from "../TestModel.ts"
 
 const { tokenizer } = TestModel
@@ -48,6 +48,40 @@ const play = (options: Partial<CodeEnv.Options>, ...texts: ReadonlyArray<string>
   }).pipe(Effect.scoped, Effect.provide(printing))
 
 describe("a programming problem", () => {
+  it.effect("adds what a judge gives it by rubrics to what its tests give", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const judge: MessagePolicy.MessagePolicy = {
+        respond: ({ key, messages }) =>
+          Effect.sync(() => {
+            keys.push(key)
+            const isKind = Message.text(messages[0] ?? Message.user("")).includes("comments")
+            return Message.assistant(`<score>${isKind ? 4 : 1}</score>`)
+          })
+      }
+      const rubrics = [{ text: "Does it read well?" }, { text: "Has it comments?", range: [0, 5] as const }]
+      const passed = yield* play({ rubrics: { rubrics, judge, coefficient: 0.5 } }, block("RIGHT"))
+      assert.closeTo(passed.stepReward, 1 + 0.5 * 0.9, 1e-12)
+      assert.deepStrictEqual(passed.transitions[0]?.score?.parts, { tests: 1, "rubric 1": 1, "rubric 2": 0.8 })
+      assert.deepStrictEqual(keys.toSorted(), ["sum/rubric1", "sum/rubric2"])
+      const failed = yield* play({ rubrics: { rubrics, judge, coefficient: 0.5 } }, block("4"))
+      assert.closeTo(failed.stepReward, 0.5 * 0.9, 1e-12)
+      assert.isFalse(failed.transitions[0]?.score?.success)
+      const without = yield* play({ rubrics: { rubrics, judge, coefficient: 0.5 } }, "no program")
+      assert.closeTo(without.stepReward, -0.1, 1e-12)
+      assert.lengthOf(keys, 4)
+    }))
+
+  it.effect("is left ungraded where its judge gives no score", () =>
+    Effect.gen(function*() {
+      const judge: MessagePolicy.MessagePolicy = { respond: () => Effect.succeed(Message.assistant("Well done.")) }
+      const exit = yield* Effect.exit(
+        play({ rubrics: { rubrics: [{ text: "Does it read well?" }], judge, coefficient: 0.5 } }, block("RIGHT"))
+      )
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(String(exit), "expected a score from 0 to 1")
+    }))
+
   it.effect("earns 1 for a program that passes, and records who judged it by which tests", () =>
     Effect.gen(function*() {
       const { stepReward, transitions } = yield* play({}, block("RIGHT"))
