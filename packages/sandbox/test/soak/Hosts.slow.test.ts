@@ -13,8 +13,8 @@ import * as Providers from "./Providers.ts"
 const { EFFECT_RL_SEED: seed = "1", EFFECT_RL_SOAK: soak, EFFECT_RL_SOAK_VERDICTS: amount } = process.env
 const least = Number(amount ?? (soak === undefined ? 30 : 3334))
 
-/** A host begins to open sandboxes within the first second; some are killed before. */
-const longestMillis = 8000
+/** A host begins to open sandboxes within the first seconds; some are killed before. */
+const longestMillis = soak === undefined ? 8000 : 20_000
 
 const program = new URL("../programs/VerdictsHost.ts", import.meta.url).pathname
 

@@ -1,0 +1,247 @@
+/**
+ * Whether code_rl learns to write the made-up programs on the embedded engine, whether its controls do not, what share of the time verdicts
+ * take, and whether a run that was killed ends with the same numbers. Measures what `benchmark/results/curves/programs.json` lacks; with
+ * names of places as arguments, in these alone. Needs bubblewrap, and the packages of WASI.
+ */
+import { Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Recipes } from "@effect-rl/recipes"
+import { Sandbox, type SandboxError } from "@effect-rl/sandbox"
+import { Clock, Effect, Layer, Stream } from "effect"
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { loadavg, tmpdir } from "node:os"
+import { join } from "node:path"
+import * as OnEngine from "../OnEngine.ts"
+import * as Report from "../Report.ts"
+import * as Controls from "./Controls.ts"
+import * as Figure from "./Figure.ts"
+import * as Kept from "./Kept.ts"
+import * as RecipeRun from "./RecipeRun.ts"
+
+const name = "programs"
+
+const settings = { ...Recipes.codeRl.sample, ...Recipes.codeRl.onEngine?.settings }
+
+/** The time in which at least one program ran. */
+interface Meter {
+  running: number
+  since: number
+  busy: number
+}
+
+const metered = (meter: Meter, provided: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>) => {
+  const begin = Effect.map(Clock.currentTimeMillis, (now) => {
+    if (meter.running++ === 0) meter.since = now
+  })
+  const end = Effect.map(Clock.currentTimeMillis, (now) => {
+    if (--meter.running === 0) meter.busy += now - meter.since
+  })
+  return Layer.effect(
+    Sandbox.Sandbox,
+    Effect.map(Sandbox.Sandbox, (sandbox) => ({
+      ...sandbox,
+      open: (spec: Parameters<typeof sandbox.open>[0]) =>
+        Effect.map(sandbox.open(spec), (place) => ({
+          ...place,
+          exec: (command: Parameters<typeof place.exec>[0]) =>
+            Effect.acquireUseRelease(begin, () => place.exec(command), () => end)
+        }))
+    }))
+  ).pipe(Layer.provide(provided))
+}
+
+const heldOut = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  records.filter(RunRecord.guards.Evaluated).flatMap(({ score }) =>
+    score === undefined ? [] : [{ value: score.value, interval: [score.low, score.high] as const }]
+  )
+
+const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => total + value, 0)
+
+const train = (
+  place: string,
+  provided: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>,
+  kind: string,
+  control: Controls.Control
+) =>
+(seed: number) => {
+  const meter: Meter = { running: 0, since: 0, busy: 0 }
+  return Effect.gen(function*() {
+    const options = yield* RecipeRun.options(Recipes.codeRl, { ...settings, seed })
+    const startedAt = yield* Clock.currentTimeMillis
+    const records = yield* Stream.runCollect(
+      Rl.run({ ...options, update: { ...options.update, ...control(seed) } })
+    )
+    const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
+    const [before, after = before] = heldOut(records)
+    if (before === undefined || after === undefined) return yield* Effect.die("the run was not evaluated")
+    const outcome: Kept.Outcome = {
+      curve: records.filter(RunRecord.guards.Updated).flatMap(({ reward }) => reward?.mean ?? []),
+      before,
+      after,
+      besides: {
+        seconds,
+        evaluations: sum(records.filter(RunRecord.guards.Evaluated).map(({ seconds }) => seconds)),
+        verdicts: meter.busy / 1000 / seconds,
+        load: loadavg()[0] ?? NaN
+      }
+    }
+    Report.progress(`${place}, ${kind}, seed ${seed}: ${before.value.toFixed(3)} to ${after.value.toFixed(3)}`)
+    return outcome
+  }).pipe(
+    Effect.provide(RunStore.RunStore.layerMemory, { local: true }),
+    Effect.provide(metered(meter, provided), { local: true })
+  )
+}
+
+const bubblewrap = Sandbox.Sandbox.layerBubblewrap()
+
+const kinds = {
+  trained: Controls.none,
+  "rewards shuffled": Controls.shuffledRewards,
+  "learning rate 0": Controls.noLearning
+}
+
+const native = {
+  title: "bubblewrap",
+  kinds: Object.fromEntries(
+    Object.entries(kinds).map(([kind, control]) => [kind, train("bubblewrap", bubblewrap, kind, control)])
+  )
+}
+
+const portable = {
+  title: "WASI",
+  kinds: { trained: train("WASI", Sandbox.Sandbox.layerWasi(), "trained", Controls.none) }
+}
+
+/** In the order in which they are measured: everything once before anything again. */
+const stages = [
+  { seeds: [0], row: native },
+  { seeds: [0], row: portable },
+  { seeds: [0, 1, 2], row: native }
+]
+
+const short = { seed: 5, iterations: 4, saveEvery: 1, evalEvery: 0 }
+
+const flags = (folder: string) => [
+  "train",
+  "code_rl",
+  "--log-path",
+  folder,
+  ...Object.entries(short).flatMap(([setting, value]) => ["--set", `${setting}=${value}`])
+]
+
+const command = (folder: string, killedAfter?: number) =>
+  spawnSync(
+    process.execPath,
+    [
+      "--conditions=@effect-rl/source",
+      "--disable-warning=ExperimentalWarning",
+      "packages/cli/src/bin.ts",
+      ...flags(folder)
+    ],
+    { killSignal: "SIGKILL", stdio: "ignore", ...(killedAfter === undefined ? {} : { timeout: killedAfter }) }
+  ).signal
+
+interface Line {
+  readonly _tag: string
+  readonly iteration: number
+  readonly at: number
+  readonly reward?: { readonly mean: number }
+  readonly kind?: string
+  readonly stateDigest?: string
+}
+
+const linesOf = (folder: string): ReadonlyArray<Line> =>
+  readFileSync(join(folder, "records.jsonl"), "utf8").split("\n").filter((line) => line !== "").map((line) =>
+    JSON.parse(line)
+  )
+
+/** What a run has come to: the reward of each iteration, and the digest of its last checkpoint. */
+const endOf = (folder: string) => {
+  const lines = linesOf(folder)
+  return {
+    rewards: lines.flatMap(({ _tag, reward }) => _tag === "Updated" && reward !== undefined ? [reward.mean] : []),
+    digest: lines.findLast(({ _tag }) => _tag === "Saved")?.stateDigest
+  }
+}
+
+/** Whether a run that is killed in its midst, and resumed, ends as one that was not. */
+const killed = () => {
+  const root = mkdtempSync(join(tmpdir(), "effect-rl-killed-"))
+  const [whole, cut] = [join(root, "whole"), join(root, "cut")]
+  command(whole)
+  const times = linesOf(whole).map(({ at }) => at)
+  const midst = Math.max(...times) - Math.min(...times)
+  const signal = command(cut, midst * 0.75)
+  const before = endOf(cut).rewards.length
+  command(cut)
+  const ends = { whole: endOf(whole), cut: endOf(cut) }
+  rmSync(root, { recursive: true })
+  const same = JSON.stringify(ends.whole) === JSON.stringify(ends.cut)
+  const rewards = ends.whole.rewards.map((reward) => reward.toFixed(3)).join(", ")
+  return `${signal} after ${before} of ${short.iterations} iterations, resumed: the rewards ${rewards} and the SHA-256 of the last ` +
+    `checkpoint are **${same ? "the same" : "not the same"}** as those of a run that was not killed.`
+}
+
+const shown = ({ interval: [low, high] = [NaN, NaN], value }: Kept.Score = { value: NaN }) =>
+  `${value.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`
+
+const rowsOf = ({ rows }: Kept.Kept) =>
+  Object.entries(rows).flatMap(([place, kinds]) =>
+    Object.entries(kinds).flatMap(([kind, outcomes]) =>
+      outcomes.map(({ after, before, besides, curve }, seed) => [
+        `${place}, ${kind}, seed ${seed}`,
+        shown(before),
+        shown(after),
+        (curve[0] ?? NaN).toFixed(2),
+        (curve.at(-1) ?? NaN).toFixed(2),
+        ((besides["seconds"] ?? NaN) - (besides["evaluations"] ?? NaN)).toFixed(0),
+        Report.percent(besides["verdicts"] ?? NaN),
+        (besides["load"] ?? NaN).toFixed(1)
+      ])
+    )
+  )
+
+const labels = {
+  title: "What the preset tiny-code learns from verdicts of its programs",
+  value: "mean reward by iteration",
+  control: "rewards shuffled in each group"
+}
+
+/** Whether the verdicts of both places led to the same rewards. */
+const agreement = ({ rows }: Kept.Kept) => {
+  const [native, wasi] = ["bubblewrap", "WASI"].map((place) => rows[place]?.["trained"]?.[0]?.curve)
+  if (native === undefined || wasi === undefined) return []
+  const same = JSON.stringify(native) === JSON.stringify(wasi)
+  return [
+    `With seed 0 the rewards of all iterations are ${same ? "the same" : "not the same"} in bubblewrap and on WASI.`
+  ]
+}
+
+const program = Effect.gen(function*() {
+  const named = process.argv.slice(2)
+  for (const { row, seeds } of stages) {
+    if (named.length === 0 || named.includes(row.title)) yield* Kept.measure({ name, seeds, rows: [row] })
+  }
+  const end = yield* Effect.sync(killed)
+  const kept = yield* Kept.read(name)
+  Report.write(name, "Does code_rl learn to write programs?", [
+    `Measured last ${kept.machine}.`,
+    `\`effect-rl train code_rl\` with its defaults for the embedded engine: ${settings["iterations"]} iterations of ${
+      settings["groupsPerBatch"]
+    } problems × ${
+      settings["groupSize"]
+    } attempts on effect-rl/tiny-code, each program judged by up to eight hidden tests in a sandbox. The
+numbers are shares of held-out problems that one program, sampled at temperature 1, solves, with 95 % intervals; then the mean rewards of the
+first and the last iteration, the seconds of training, and the share of all time in which at least one program ran in a sandbox. Other
+programs shared the two processors meanwhile.`,
+    `![${labels.title}: every curve rises above its control](../../docs/images/curves/${name}.svg)`,
+    Report.table(["", "before [95 %]", "after [95 %]", "first reward", "last", "s", "verdicts", "load"], rowsOf(kept)),
+    ...agreement(kept),
+    end
+  ])
+  const { "rewards shuffled": control = [], trained: measured = [] } = kept.rows["bubblewrap"] ?? {}
+  yield* Figure.save(name, labels, [{ title: "code_rl", measured, control }])
+})
+
+OnEngine.runMain(program)
