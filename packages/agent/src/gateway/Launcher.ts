@@ -29,7 +29,7 @@ export interface Program {
   readonly env: Readonly<Record<string, string>>
   /** Its standard input; empty unless given. */
   readonly stdin?: string
-  /** Its working directory; that of this process unless given. */
+  /** The folder in which it starts, or of which it gets a copy where it has files of its own; that of this process, or none, unless given. */
   readonly cwd?: string
 }
 
@@ -77,6 +77,8 @@ const unsafeHost = "unsafe host"
  */
 export class Launcher extends Context.Service<Launcher, {
   readonly name: string
+  /** Whether programs find the files of this machine at their paths, or have files of their own. */
+  readonly files: "machine" | "own"
   /** Runs the program to its end. Interrupting it ends the program and everything that it started. */
   readonly run: (program: Program) => Effect.Effect<Ended, LauncherError>
 }>()("@effect-rl/agent/Launcher") {
@@ -108,6 +110,7 @@ export class Launcher extends Context.Service<Launcher, {
       }, Effect.scoped)
       return Launcher.of({
         name: unsafeHost,
+        files: "machine",
         run: (program) =>
           Effect.mapError(
             run(program),

@@ -7,6 +7,15 @@ import * as HttpListener from "../HttpListener.ts"
 /** An agent that is over may leave connections open, for which nobody waits. */
 const gracefulShutdownTimeout = "1 second"
 
+/** Milliseconds for which an agent may think between two requests on one connection, beyond which its client may find it closed. */
+const keepAliveTimeout = 120_000
+
 export const layer = AgentGateway.AgentGateway.layer.pipe(
-  Layer.provide(HttpListener.layer(() => createServer(), { host: "127.0.0.1", port: 0, gracefulShutdownTimeout }))
+  Layer.provideMerge(
+    HttpListener.layer(() => createServer({ keepAliveTimeout }), {
+      host: "127.0.0.1",
+      port: 0,
+      gracefulShutdownTimeout
+    })
+  )
 )

@@ -95,7 +95,7 @@ export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
       { command: "effect-rl train ./my-recipe.ts --view", description: "A recipe of one's own, with its page" },
       {
         command:
-          "effect-rl train --agent \"node my-agent.js {task}\" --tasks tasks.jsonl --score ./score.js --unsafe-host",
+          "effect-rl train --agent \"node my-agent.js {task}\" --folder my-agent --tasks tasks.jsonl --score ./score.js",
         description: "An agent of one's own"
       }
     ])

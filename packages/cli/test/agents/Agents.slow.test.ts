@@ -1,7 +1,8 @@
 /** Agents as users name them on the command line. */
+import { Sandbox } from "@effect-rl/sandbox"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Path } from "effect"
+import { Console, Effect, FileSystem, Layer, Path } from "effect"
 import { fileURLToPath } from "node:url"
 import * as CommandLine from "../CommandLine.ts"
 
@@ -23,6 +24,18 @@ const agent = (...more: ReadonlyArray<string>) => [process.execPath, place("prog
 const scored = ["--score", place("score.ts"), "--unsafe-host"]
 
 const small = ["--groups-per-batch", "2", "--group-size", "2", "--max-tokens", "8", "--model", "effect-rl/tiny-64"]
+
+/** All texts of the folder of a run. */
+const everything = Effect.fnUntraced(function*(run: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const names = yield* fs.readDirectory(run, { recursive: true })
+  const texts = yield* Effect.forEach(
+    names,
+    (name) => Effect.orElseSucceed(fs.readFileString(join(run, name)), () => "")
+  )
+  return texts.join("\n")
+}, Effect.provide(NodeServices.layer))
 
 const text = ({ errors, out }: CommandLine.Ran) => [...out, ...errors].join("\n")
 
@@ -61,7 +74,7 @@ describe("an agent that is a program", () => {
   )
 
   it.live(
-    "is refused without a scorer, without tasks, and without leave to run on this machine",
+    "is refused without a scorer and without tasks",
     () =>
       Effect.gen(function*() {
         const { tasks } = yield* folder
@@ -72,7 +85,68 @@ describe("an agent that is a program", () => {
           /score is not given, expected exactly one scorer: --score with a module/
         )
         assert.match(yield* trained(...scored), /tasks is not given, expected a file or a folder of tasks/)
-        assert.match(yield* trained("--tasks", tasks, "--score", place("score.ts")), /--unsafe-host says that it shall/)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
+
+const lacks = await Effect.runPromise(
+  Layer.build(Sandbox.Sandbox.layerBubblewrap()).pipe(
+    Effect.scoped,
+    Effect.match({ onFailure: ({ message }) => message, onSuccess: () => undefined })
+  )
+)
+
+describe("a program that nobody lets run on this machine", () => {
+  it.live(
+    "is trained in a sandbox where there is one, and else refused with what to install",
+    () =>
+      Effect.gen(function*() {
+        const { run, tasks } = yield* folder
+        const command = ["--agent", "node program.ts {task}", "--folder", place("."), "--tasks", tasks]
+        const named = [...command, "--score", place("score.ts"), ...small, "--iterations", "1", "--log-path", run]
+        const trained = yield* CommandLine.run("train", ...named)
+        if (lacks !== undefined) {
+          yield* Console.log(`in a sandbox: skipped, ${lacks}`)
+          assert.match(text(trained), /the agent cannot run in a sandbox: .*install bubblewrap.*--unsafe-host/)
+          return
+        }
+        assert.strictEqual(trained.exit._tag, "Success", text(trained))
+        assert.notInclude(text(trained), "the agent runs on this machine")
+        assert.match(text(trained), /held_out after 1 iteration: .* of 1 correct/)
+      }).pipe(Effect.scoped),
+    120_000
+  )
+
+  it.live.skipIf(lacks !== undefined)(
+    "has to be given its files, and no names of others",
+    () =>
+      Effect.gen(function*() {
+        const { tasks } = yield* folder
+        const trained = (command: string, ...args: ReadonlyArray<string>) =>
+          Effect.map(
+            CommandLine.run(
+              "train",
+              "--agent",
+              command,
+              "--tasks",
+              tasks,
+              "--score",
+              place("score.ts"),
+              "--backend",
+              "mock",
+              ...args
+            ),
+            text
+          )
+        assert.match(
+          yield* trained("node program.ts {task}"),
+          /folder is not given, expected the folder with the files of the agent, or --unsafe-host/
+        )
+        assert.match(
+          yield* trained("node program.ts {file}", "--folder", place(".")),
+          /agent is a command with \{file\}, expected one without this name of a file/
+        )
       }).pipe(Effect.scoped),
     60_000
   )
@@ -82,22 +156,19 @@ describe("the folder of a run", () => {
   it.live("has neither the keys nor the addresses that were handed out to its agents", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
-      const { join } = yield* Path.Path
       const { run, tasks } = yield* folder
       const leaked = `${run}.leaked`
       const named = ["--agent", agent("{task}", leaked), "--tasks", tasks, ...scored]
       const trained = yield* CommandLine.run("train", ...named, ...small, "--iterations", "1", "--log-path", run)
       const sessions = (yield* fs.readFileString(leaked)).trim().split("\n").map((line) => line.split(" "))
       assert.lengthOf(sessions, 6)
-      const files = yield* Effect.forEach(yield* fs.readDirectory(run, { recursive: true }), (name) =>
-        Effect.orElseSucceed(fs.readFileString(join(run, name)), () => ""))
-      const everything = [text(trained), ...files].join("\n")
-      assert.include(everything, "I am at http://agent.invalid/v1 with session")
-      assert.include(everything, "asked http://agent.invalid/v1 with session")
+      const shown = [text(trained), yield* everything(run)].join("\n")
+      assert.include(shown, "I am at http://agent.invalid/v1 with session")
+      assert.include(shown, "asked http://agent.invalid/v1 with session")
       for (const [url = "", key = ""] of sessions) {
         assert.lengthOf(key, 32)
         for (const secret of [key, new URL(url).host]) {
-          assert.notInclude(everything, secret)
+          assert.notInclude(shown, secret)
         }
       }
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 120_000)

@@ -41,6 +41,12 @@ const settings = Schema.Struct({
     identity: true,
     help: "Rubric by which the base model judges what the agent printed, from 0 to 1"
   }),
+  folder: Setting.text({
+    default: "",
+    unit: "folder",
+    identity: true,
+    help: "Folder in which the agent starts; in a sandbox, which has no other file of this machine, it gets a copy"
+  }),
   variables: Setting.texts({
     default: [],
     unit: "names",
@@ -80,6 +86,29 @@ const scorerOf = Effect.fnUntraced(function*(
     model,
     textOf: AgentTasks.textOf
   })
+})
+
+const isFolder = (folder: string) =>
+  FileSystem.FileSystem.use(({ stat }) => stat(folder)).pipe(
+    Effect.map(({ type }) => type === "Directory"),
+    Effect.orElseSucceed(() => false)
+  )
+
+/** What the command names has to be where the agent runs. */
+const checkFiles = Effect.fnUntraced(function*(command: AgentCommand.AgentCommand, { folder }: Settings) {
+  const { files, name } = yield* Launcher.Launcher
+  if (folder !== "" && !(yield* isFolder(folder))) {
+    return yield* invalid("folder", JSON.stringify(folder), "a folder with the files of the agent")
+  }
+  if (files === "machine") return
+  const instead = `--unsafe-host, because the launcher "${name}" gives the agent no other files of this machine`
+  if (folder === "") {
+    return yield* invalid("folder", "not given", `the folder with the files of the agent, or ${instead}`)
+  }
+  const place = (["file", "verdict"] as const).find(command.has)
+  if (place !== undefined) {
+    return yield* invalid("agent", `a command with {${place}}`, `one without this name of a file, or ${instead}`)
+  }
 })
 
 /** The variables of the session, the model's name where programs look for it, and those of this process that are asked for. */
@@ -124,7 +153,8 @@ const run = Effect.fnUntraced(
     const launched = yield* launcher.run({
       argv: AgentCommand.filled(command, { task: text, file, model: model.name, verdict }),
       env: variablesOf(model.name, settings, session),
-      ...(!command.has("task") && !command.has("file") && { stdin: text })
+      ...(!command.has("task") && !command.has("file") && { stdin: text }),
+      ...(settings.folder !== "" && { cwd: settings.folder })
     })
     const ended: Launcher.Ended = {
       ...launched,
@@ -168,6 +198,7 @@ export const program = Recipe.make({
     const command = yield* AgentCommand.parse(settings.agent)
     const scorer = yield* scorerOf(model, settings, command)
     if (settings.tasks === "") return yield* invalid("tasks", "not given", "a file or a folder of tasks")
+    yield* checkFiles(command, settings)
     const { name } = yield* Launcher.Launcher
     return yield* AgentTraining.task(model, settings, {
       name: "agent",

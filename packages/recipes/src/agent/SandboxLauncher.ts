@@ -2,17 +2,24 @@
 import { Launcher } from "@effect-rl/agent"
 import { type Capabilities, type Limits, Outcome, Sandbox, SandboxError, type SandboxFiles } from "@effect-rl/sandbox"
 import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
+import type * as Path from "effect/Path"
 import { constants } from "node:os"
+import * as FolderFiles from "./FolderFiles.ts"
 
 export interface Options {
-  /** The language of the agent; `node`, `python3` or `sh` is the first word of its command. */
-  readonly runtime: Capabilities.Runtime
-  /** Files of the agent, in the folder in which it starts; none unless given. */
+  /** The language of the agents; that of the first word of each command unless given: `node`, `python3`, or else a shell. */
+  readonly runtime?: Capabilities.Runtime
+  /** Files of the agent, in the folder in which it starts; those of its `cwd` unless given. */
   readonly files?: SandboxFiles.SandboxFiles
   readonly limits?: Partial<Limits.Limits>
 }
+
+/** The language of a command. */
+const runtimeOf = ([program]: Launcher.Program["argv"]): Capabilities.Runtime =>
+  program === "node" ? "node" : /^python[\d.]*$/.test(program) ? "python" : "shell"
 
 const signals: Readonly<Record<string, number | undefined>> = constants.signals
 
@@ -35,27 +42,50 @@ const endedOf = Outcome.match({
   Killed: (outcome) => ended(codeOf("SIGKILL"), outcome)
 })
 
-const outsideFolder = "its cwd is a folder of this machine, which the sandbox does not have; give it files instead"
+/** Reads each folder once. */
+const folders = Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (context) => {
+  const read = new Map<string, SandboxFiles.SandboxFiles>()
+  return Effect.fnUntraced(function*(folder: string | undefined) {
+    if (folder === undefined) return []
+    const files = read.get(folder) ?? (yield* Effect.provideContext(FolderFiles.read(folder), context))
+    read.set(folder, files)
+    return files
+  })
+})
+
+type FilesOf = Effect.Success<typeof folders>
 
 /** Programs of one launcher, each in a sandbox of its own. */
-const launch = ({ open, provider }: Sandbox.Sandbox["Service"], options: Options, gateway: string) =>
+const launch = (
+  { open, provider }: Sandbox.Sandbox["Service"],
+  { files: given, limits, runtime }: Options,
+  filesOf: FilesOf,
+  gateway: string
+) =>
   Effect.fn("Launcher.sandbox")(
-    function*({ argv, env, stdin = "" }: Launcher.Program) {
-      const place = yield* open({ ...options, role: "agent", environment: env, network: [gateway] })
+    function*({ argv, cwd, env, stdin = "" }: Launcher.Program) {
+      const place = yield* open({
+        runtime: runtime ?? runtimeOf(argv),
+        files: given ?? (yield* filesOf(cwd)),
+        role: "agent",
+        environment: env,
+        network: [gateway],
+        ...(limits !== undefined && { limits })
+      })
       return endedOf(yield* place.exec({ argv, stdin }))
     },
     Effect.scoped,
-    (effect, { argv: [program], cwd }) => {
-      const failed = (detail: string) => new Launcher.LauncherError({ launcher: provider, program, detail })
-      return cwd === undefined
-        ? Effect.mapError(effect, ({ message }) => failed(message))
-        : Effect.fail(failed(outsideFolder))
-    }
+    (effect, { argv: [program] }) =>
+      Effect.mapError(
+        effect,
+        ({ message }) => new Launcher.LauncherError({ launcher: provider, program, detail: message })
+      )
   )
 
 /**
  * Starts each agent in a sandbox of its own, from which it reaches the server of the gateway and nothing else: no other port of this
- * machine, no names, no network. The sandbox ends with the agent, and with it every process that the agent started.
+ * machine, no names, no network. The sandbox ends with the agent, and with it every process that the agent started. Of the folder in which
+ * a program is to start, its sandbox has a copy.
  *
  * Fails as `Unsupported` where the sandbox has no network or cannot prevent any: bubblewrap names addresses, WASI has none, and programs of
  * `unsafeHost` reach whatever this machine reaches.
@@ -69,7 +99,11 @@ const launch = ({ open, provider }: Sandbox.Sandbox["Service"], options: Options
  */
 export const layer = (
   options: Options
-): Layer.Layer<Launcher.Launcher, SandboxError.SandboxError, Sandbox.Sandbox | HttpServer.HttpServer> =>
+): Layer.Layer<
+  Launcher.Launcher,
+  SandboxError.SandboxError,
+  Sandbox.Sandbox | HttpServer.HttpServer | FileSystem.FileSystem | Path.Path
+> =>
   Layer.effect(
     Launcher.Launcher,
     Effect.gen(function*() {
@@ -82,6 +116,7 @@ export const layer = (
       }
       const { address } = yield* HttpServer.HttpServer
       const gateway = new URL(HttpServer.formatAddress(address)).host
-      return Launcher.Launcher.of({ name: sandbox.provider, run: launch(sandbox, options, gateway) })
+      const run = launch(sandbox, options, yield* folders, gateway)
+      return Launcher.Launcher.of({ name: sandbox.provider, files: "own", run })
     })
   )
