@@ -7,6 +7,7 @@ import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Recipe from "../Recipe.ts"
 import * as AgentCommand from "./AgentCommand.ts"
+import * as AgentFrozen from "./AgentFrozen.ts"
 import * as AgentScorer from "./AgentScorer.ts"
 import * as AgentSettings from "./AgentSettings.ts"
 import * as AgentTasks from "./AgentTasks.ts"
@@ -62,6 +63,7 @@ interface Program {
   readonly model: ChatModel.ChatModel
   readonly settings: Settings
   readonly command: AgentCommand.AgentCommand
+  readonly frozen: AgentFrozen.Open
   /** Undefined where the agent writes its verdict into a file. */
   readonly scorer: AgentScorer.Scorer | undefined
 }
@@ -171,12 +173,14 @@ const run = Effect.fnUntraced(
 
 const env = (program: Program) => (task: AgentTasks.AgentTask, key: string) => {
   const { answer } = task.row
-  return AgentGateway.env({
-    model: program.model,
-    ...AgentTraining.episode(program.settings),
-    task: { question: task.text, ...(typeof answer === "string" && { reference: answer }) },
-    run: (session) => run(program, task, key, session)
-  })
+  return Effect.flatMap(program.frozen, (weights) =>
+    AgentGateway.env({
+      model: program.model,
+      ...weights,
+      ...AgentTraining.episode(program.settings),
+      task: { question: task.text, ...(typeof answer === "string" && { reference: answer }) },
+      run: (session) => run(program, task, key, session)
+    }))
 }
 
 /**
@@ -203,7 +207,7 @@ export const program = Recipe.make({
     return yield* AgentTraining.task(model, settings, {
       name: "agent",
       split: yield* AgentTasks.load(settings.tasks, settings.heldOut),
-      env: env({ model, settings, command, scorer }),
+      env: env({ model, settings, command, scorer, frozen: yield* AgentFrozen.make(model, settings) }),
       form: `${settings.agent} by the launcher "${name}"`
     })
   })

@@ -1,9 +1,10 @@
 /** Recipes of one's own agents: functions of this process that talk to a model, with the tasks that they are trained on. */
 import { AgentEnv } from "@effect-rl/agent"
-import { InvalidOption } from "@effect-rl/core"
+import { InvalidOption, type TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Recipe from "../Recipe.ts"
+import * as AgentFrozen from "./AgentFrozen.ts"
 import * as AgentSettings from "./AgentSettings.ts"
 import type { Split } from "./AgentTasks.ts"
 import * as AgentTraining from "./AgentTraining.ts"
@@ -55,16 +56,19 @@ export const make = <Task, E = never, R = never, TE = never, TR = never>(
           expected: "a task to train on"
         })
       }
-      return yield* AgentTraining.task(model, settings, {
+      const frozen = yield* AgentFrozen.make(model, settings)
+      return yield* AgentTraining.task<Task, E | AgentEnv.AgentFailed | TinkerError.TinkerError, R>(model, settings, {
         name,
         split,
         env: (task) =>
-          AgentEnv.make<E, R>({
-            model,
-            ...AgentTraining.episode(settings),
-            ...(shown !== undefined && { task: shown(task) }),
-            run: (session) => run(session, task)
-          })
+          Effect.flatMap(frozen, (weights) =>
+            AgentEnv.make<E, R>({
+              model,
+              ...weights,
+              ...AgentTraining.episode(settings),
+              ...(shown !== undefined && { task: shown(task) }),
+              run: (session) => run(session, task)
+            }))
       })
     })
   })

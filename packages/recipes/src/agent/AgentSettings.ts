@@ -23,6 +23,13 @@ export const fields = (defaults: Defaults = {}) => ({
     help: "Names by which the agent asks for the model besides its own, such as one that is written into its code",
     identity: true
   }),
+  frozen: Setting.texts({
+    default: [],
+    unit: "names",
+    help:
+      "Names of other models that the agent asks for: the base model answers, as it was before training, and is not trained on",
+    identity: true
+  }),
   maxRequests: Setting.int({
     default: 30,
     least: 1,

@@ -1,0 +1,65 @@
+/** An agent that asks two models, of which one is trained. */
+import { Rollout } from "@effect-rl/core"
+import { Script, ScriptedTinker } from "@effect-rl/core/testing"
+import { AgentRecipe } from "@effect-rl/recipes"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import * as TestModel from "../TestModel.ts"
+
+const Completion = Schema.Struct({
+  choices: Schema.Array(Schema.Struct({ message: Schema.Struct({ content: Schema.String }) }))
+})
+const contentOf = (answer: unknown) => Schema.decodeUnknownSync(Completion)(answer).choices[0]?.message.content
+
+const recipe = AgentRecipe.make({
+  name: "summarised",
+  tasks: { train: ["a long text"], test: [] },
+  run: async ({ baseUrl, fetch }, text) => {
+    const ask = async (model: string, content: string) => {
+      const body = JSON.stringify({ model, messages: [{ role: "user", content }] })
+      return contentOf(await (await fetch(`${baseUrl}/chat/completions`, { method: "POST", body })).json())
+    }
+    const summary = await ask("summariser", text)
+    return await ask(Script.defaultModel, `${summary}?`) === "yes" ? 1 : 0
+  }
+})
+
+const saying = (text: string) => {
+  const tokens = TestModel.tokenizer.encode(`${text}<|im_end|>`)
+  return { tokens, logprobs: new Float32Array(tokens.length).fill(-0.1), stopReason: "stop" } as const
+}
+
+const backend = ScriptedTinker.layer({
+  models: { [Script.defaultModel]: { contextLength: 4096 } },
+  sample: () => ({ sequences: [saying("a short one")] })
+})
+
+const build = Effect.fnUntraced(function*(settings: object) {
+  const { build } = yield* recipe.configure(settings)
+  return yield* build(yield* TestModel.model)
+})
+
+describe("a name of --frozen", () => {
+  it.effect("is answered by the base model, apart from the turns of the model that is trained", () =>
+    Effect.gen(function*() {
+      const { dataset } = yield* build({ frozen: ["summariser"] })
+      const [builder] = yield* dataset.batch(0, 0)
+      const { makeEnv } = yield* builder?.open ?? Effect.die("no group")
+      const env = yield* makeEnv(0, { iteration: 0, attempt: 0, key: "0", seed: 0 })
+      const policy = { act: () => Effect.succeed(saying("yes")) }
+      const played = yield* Rollout.episode(env, policy, { iteration: 0, group: "0", member: 0, attempt: 0 })
+      assert.strictEqual(played.stepReward, 1)
+      assert.lengthOf(played.transitions, 1)
+      assert.include(JSON.stringify(played.transitions[0]?.logs), "a short one")
+    }).pipe(Effect.scoped, Effect.provide(backend)))
+
+  it.effect("is not that of the model that is trained, and needs a backend", () =>
+    Effect.gen(function*() {
+      const own = yield* Effect.flip(build({ frozen: [Script.defaultModel] }))
+      assert.include(String(own), `frozen is "${Script.defaultModel}", expected names of other models`)
+      const named = yield* Effect.flip(build({ names: ["gpt-4o"], frozen: ["gpt-4o"] }))
+      assert.include(String(named), "frozen is \"gpt-4o\", expected names of other models")
+      const alone = yield* Effect.flip(build({ frozen: ["summariser"] }))
+      assert.include(String(alone), "expected none where no model samples")
+    }))
+})
