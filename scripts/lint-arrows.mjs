@@ -15,6 +15,7 @@ const packages = {
   recipes: ["core", "files", "agent", "sandbox"],
   view: ["core", "files"],
   export: ["core", "files"],
+  create: [],
   cli: ["core", "files", "agent", "tinker", "engine", "cluster", "ai", "sandbox", "recipes", "view", "export"]
 }
 

@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
+import { checkCreated } from "./create-check.mjs"
 
 /** Bytes of a part of the page, gzipped. */
 const largestAsset = 250_000
@@ -22,6 +23,11 @@ const median = (work) =>
 const project = mkdtempSync(join(tmpdir(), "effect-rl-pack-"))
 const tarballs = join(project, "tarballs")
 execFileSync(process.execPath, ["scripts/pack.mjs", tarballs], { stdio: "inherit" })
+for (const file of readdirSync(tarballs)) {
+  execFileSync("npm", ["publish", join(tarballs, file), "--dry-run", "--access", "public"], { stdio: "pipe" })
+  execFileSync("npx", ["publint", "run", join(tarballs, file), "--strict"], { stdio: ["ignore", "pipe", "inherit"] })
+}
+console.log("could be published: each package, by npm publish --dry-run and publint")
 
 writeFileSync(
   join(project, "package.json"),
@@ -30,7 +36,7 @@ writeFileSync(
     type: "module",
     dependencies: Object.fromEntries(
       readdirSync(tarballs).map((file) => [
-        file.replace(/^effect-rl-(\w+)-.*$/, "@effect-rl/$1"),
+        file.replace(/^effect-rl-(\w+)-.*$/, "@effect-rl/$1").replace(/^(create-effect-rl)-.*$/, "$1"),
         `file:tarballs/${file}`
       ])
     ),
@@ -197,6 +203,7 @@ try {
   } finally {
     server.kill()
   }
+  await checkCreated(tarballs, project)
   console.log(`packed, type-checked and run on ${process.version}`)
 } finally {
   rmSync(project, { recursive: true, force: true })

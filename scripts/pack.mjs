@@ -8,10 +8,10 @@ const npm = (...args) => execFileSync("npm", args, { stdio: ["ignore", "ignore",
 
 const folder = process.argv[2] ?? "tarballs"
 mkdirSync(folder, { recursive: true })
-for (const old of globSync(join(folder, "effect-rl-*.tgz"))) rmSync(old)
+for (const old of globSync(join(folder, "*effect-rl-*.tgz"))) rmSync(old)
 
 npm("run", "-s", "build")
-for (const name of ["view", "cli"]) npm("run", "-s", "bundle", "-w", `packages/${name}`)
+for (const name of ["view", "cli", "create"]) npm("run", "-s", "bundle", "-w", `packages/${name}`)
 for (const name of readdirSync("packages")) {
   npm("pack", "--ignore-scripts", "--pack-destination", folder, "-w", `packages/${name}`)
 }

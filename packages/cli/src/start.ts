@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 /**
- * The command as it is installed. The page of `--help` was written when the package was built and is shown without loading anything;
- * for everything else the compiled code of an earlier call is used again.
+ * The command as it is installed. It tells a Node that is too old so, before it loads what that cannot run. The page of `--help` was written
+ * when the package was built and is shown without loading anything; for everything else the compiled code of an earlier call is used again.
  */
 import { readFileSync } from "node:fs"
-import { enableCompileCache } from "node:module"
+// A name that an old Node does not have may not be imported: it would fail before the first line runs.
+import nodeModule from "node:module"
 
-const { argv, env, stdout } = process
+const { argv, env, stderr, stdout, versions } = process
 
 /** Which page the terminal takes; undefined where that is for the command to find out. */
 const page = (): "help.txt" | "help.coloured.txt" | undefined => {
@@ -17,8 +18,16 @@ const page = (): "help.txt" | "help.coloured.txt" | undefined => {
 const [flag = "", ...others] = argv.slice(2)
 const help = ["--help", "-h"].includes(flag) && others.length === 0 ? page() : undefined
 
-if (help === undefined) {
-  enableCompileCache()
+const least = [22, 19] as const
+const [major = 0, minor = 0] = versions.node.split(".").map(Number)
+
+if (major < least[0] || (major === least[0] && minor < least[1])) {
+  stderr.write(
+    `effect-rl needs Node ${least.join(".")} or newer, and this is Node ${versions.node}: https://nodejs.org\n`
+  )
+  process.exitCode = 1
+} else if (help === undefined) {
+  nodeModule.enableCompileCache()
   await import("./bin.ts")
 } else {
   stdout.write(readFileSync(new URL(help, import.meta.url)))
