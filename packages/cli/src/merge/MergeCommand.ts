@@ -1,6 +1,6 @@
 /** `effect-rl merge ADAPTER`: a trained adapter and its model as one folder. */
 import { InvalidOption } from "@effect-rl/core"
-import { Merge } from "@effect-rl/engine"
+import { GgufExport, Merge } from "@effect-rl/engine"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -23,9 +23,16 @@ const flags = {
     ),
     Flag.optional
   ),
+  format: Flag.Literals("format", ["folder", "gguf", "gguf-lora"]).pipe(
+    Flag.withDescription(
+      "folder: merged, as Hugging Face saves models, in F32; gguf: merged into one file for llama.cpp, in F16; gguf-lora: a folder with "
+        + "base.gguf and adapter.gguf, which llama.cpp adds to it (default: folder)"
+    ),
+    Flag.withDefault("folder")
+  ),
   out: Flag.String("out").pipe(
-    Flag.withMetavar("folder"),
-    Flag.withDescription("Folder to write, which must not exist")
+    Flag.withMetavar("place"),
+    Flag.withDescription("Folder or file to write, which must not exist")
   )
 }
 
@@ -46,7 +53,10 @@ const adapterOf = Effect.fnUntraced(function*(text: string) {
   return { adapter, trained: model }
 })
 
-export const merge = Command.make("merge", flags, ({ adapter: named, model, out }) =>
+/** What writes each format. */
+const writers = { folder: Merge.write, gguf: GgufExport.merged, "gguf-lora": GgufExport.adapter }
+
+export const merge = Command.make("merge", flags, ({ adapter: named, format, model, out }) =>
   Effect.gen(function*() {
     const { adapter, trained } = yield* adapterOf(named)
     const name = Option.getOrElse(model, () => trained)
@@ -54,8 +64,12 @@ export const merge = Command.make("merge", flags, ({ adapter: named, model, out 
       const expected = "the model that the adapter was trained on"
       return yield* new InvalidOption.InvalidOption({ field: "--model", found: "absent", expected })
     }
-    yield* Merge.write({ model: name, adapter, target: out })
+    yield* writers[format]({ model: name, adapter, target: out })
     yield* Console.log(`written: ${out}`)
   })).pipe(Command.withExamples([
-    { command: "effect-rl merge runs/arithmetic-0 --out merged", description: "The newest checkpoint of a run" }
+    { command: "effect-rl merge runs/arithmetic-0 --out merged", description: "The newest checkpoint of a run" },
+    {
+      command: "effect-rl merge runs/arithmetic-0@10 --format gguf --out policy.gguf",
+      description: "A checkpoint as a file for llama.cpp"
+    }
   ]))

@@ -3,7 +3,7 @@ import { Engine } from "@effect-rl/engine"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
-import { existsSync, readdirSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import * as CommandLine from "../CommandLine.ts"
 
@@ -37,6 +37,20 @@ describe("effect-rl merge", () => {
       const again = yield* run(...command)
       assert.isTrue(Exit.isFailure(again.exit))
       assert.match(again.errors.at(-1) ?? "", /^error: cannot merge: .*merged is in the way/)
+    }))
+
+  it.effect("writes files for llama.cpp, merged or as a base and its adapter", () =>
+    Effect.gen(function*() {
+      const folder = dirname(yield* runFolder)
+      const adapter = yield* saved(join(folder, "checkpoints"))
+      const written = (format: string, out: string) =>
+        run("merge", adapter, "--model", model, "--format", format, "--out", join(folder, out))
+      assert.strictEqual((yield* written("gguf", "policy.gguf")).out.at(-1), `written: ${join(folder, "policy.gguf")}`)
+      assert.strictEqual(readFileSync(join(folder, "policy.gguf")).subarray(0, 4).toString(), "GGUF")
+      yield* written("gguf-lora", "policy")
+      assert.sameMembers(readdirSync(join(folder, "policy")), ["base.gguf", "adapter.gguf"])
+      const again = yield* written("gguf", "policy.gguf")
+      assert.match(again.errors.at(-1) ?? "", /^error: cannot export as GGUF: .*policy\.gguf is in the way/)
     }))
 
   it.effect("refuses a folder without an adapter", () =>

@@ -46,22 +46,28 @@ export const nameOf = (name: string): string => {
   return layer === undefined ? outerNames.get(name) ?? name : `blk.${layer}.${layerName.get(path) ?? path}.${kind}`
 }
 
+/** The row at which a file of the architecture `llama` has this row of queries or keys. */
+export const pairedRow = (row: number, headSize: number): number => {
+  const place = row % headSize
+  const half = headSize / 2
+  return row - place + (place % half) * 2 + Math.floor(place / half)
+}
+
 /**
  * Rows of a head in the order of the halves that are rotated together: files of the architecture `llama` have the two of
  * each pair side by side.
  */
 const unpaired = (bytes: Uint8Array, rowBytes: number, headSize: number): Uint8Array => {
   const out = new Uint8Array(bytes.length)
-  const half = headSize / 2
   for (let row = 0; row < bytes.length / rowBytes; row++) {
-    const place = row % headSize
-    const from = row - place + (place % half) * 2 + Math.floor(place / half)
+    const from = pairedRow(row, headSize)
     out.set(bytes.subarray(from * rowBytes, (from + 1) * rowBytes), row * rowBytes)
   }
   return out
 }
 
-const isPaired = (config: ModelConfig, name: string) =>
+/** Whether files of the architecture `llama` have the rows of this matrix in pairs. */
+export const isPaired = (config: ModelConfig, name: string) =>
   config.family === "llama" && /\.self_attn\.[qk]_proj\.(weight|bias)$/.test(name)
 
 const finderOf = (reader: Gguf.Reader, config: ModelConfig): ModelWeights.Find<Gguf.GgufError> =>

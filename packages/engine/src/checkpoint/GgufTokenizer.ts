@@ -2,6 +2,8 @@
 import { Tokenizer } from "@effect-rl/core/renderers"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as GgufEncoding from "../numerics/GgufEncoding.ts"
 import type { Metadata } from "../numerics/GgufHeader.ts"
 
 /** How text is cut before byte pairs are merged, in the terms of a `tokenizer.json`. */
@@ -46,7 +48,7 @@ const preTokenizations: ReadonlyMap<string, PreTokenization> = new Map([
 ])
 
 /** Kinds of tokens in `tokenizer.ggml.token_type`. */
-const [normal, control, userDefined] = [1, 3, 4]
+const [normal, control, userDefined, unused] = [1, 3, 4, 5]
 
 const strings = (metadata: Metadata, key: string): ReadonlyArray<string> | undefined => {
   const value = metadata.get(key)
@@ -146,3 +148,118 @@ export const fromMetadata = Effect.fnUntraced(function*(file: string, metadata: 
   const { configuration, definition } = yield* files(file, metadata)
   return yield* HuggingFaceTokenizer.fromJson(file, definition, configuration)
 })
+
+const Definition = Schema.fromJsonString(Schema.Struct({
+  added_tokens: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ id: Schema.Int, content: Schema.String, special: Schema.Boolean }))
+  ),
+  pre_tokenizer: Schema.Unknown,
+  model: Schema.Struct({
+    type: Schema.Literal("BPE"),
+    vocab: Schema.Record(Schema.String, Schema.Int),
+    merges: Schema.Array(Schema.Union([Schema.String, Schema.Tuple([Schema.String, Schema.String])]))
+  })
+}))
+
+const Content = Schema.Struct({ content: Schema.String })
+
+const Named = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Content])))
+
+const Configuration = Schema.fromJsonString(Schema.Struct({
+  bos_token: Named,
+  eos_token: Named,
+  pad_token: Named,
+  add_bos_token: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  chat_template: Schema.optionalKey(Schema.NullOr(Schema.Unknown))
+}))
+
+/** Fields that change how pieces are counted, and not how text is cut. */
+const neutral = new Set(["trim_offsets", "invert"])
+
+const canonical = (pre: unknown) => JSON.stringify(pre, (key, value: unknown) => neutral.has(key) ? undefined : value)
+
+/** A token that fills the vocabulary up to the rows of the embedding. */
+const filler = (id: number) => `[PAD${id}]`
+
+/** The name of the way in which text is cut; of several that cut alike, the first. */
+const preNameOf = (pre: unknown) =>
+  Array.from(preTokenizations).find(([, { preTokenizer }]) => canonical(preTokenizer) === canonical(pre))?.[0]
+
+/**
+ * The tokenizer of a `tokenizer.json` and a `tokenizer_config.json` as the metadata of a GGUF file, with as many tokens as the model's
+ * embedding has rows. Fails for one that is not byte-level BPE, and for a way to cut text that is not known here.
+ */
+export const toMetadata = Effect.fnUntraced(function*(
+  place: string,
+  texts: { readonly definition: string; readonly configuration: string },
+  vocabularySize: number
+) {
+  const fail = (detail: string) => new Tokenizer.TokenizerError({ tokenizer: place, detail })
+  const asFailure = Effect.mapError(({ message }: { readonly message: string }) => fail(message))
+  const { added_tokens: added = [], model: { merges, vocab }, pre_tokenizer: pre } = yield* asFailure(
+    Schema.decodeUnknownEffect(Definition)(texts.definition)
+  )
+  const configuration = yield* asFailure(Schema.decodeUnknownEffect(Configuration)(texts.configuration))
+  const preName = preNameOf(pre)
+  if (preName === undefined) {
+    const known = Array.from(preTokenizations.keys(), (key) => JSON.stringify(key)).join(", ")
+    return yield* fail(`cuts text in a way that is none of ${known}, whose names llama.cpp knows`)
+  }
+  const ids = new Map([...Object.entries(vocab), ...added.map(({ content, id }) => [content, id] as const)])
+  const tokens = Array.from({ length: vocabularySize }, (_, id) => filler(id))
+  const kinds = Array.from({ length: vocabularySize }, () => unused)
+  for (const [token, id] of ids) {
+    tokens[id] = token
+    kinds[id] = normal
+  }
+  for (const { id, special } of added) kinds[id] = special ? control : userDefined
+  const idOf = (key: string, named: typeof Content.Type | string | null | undefined): GgufEncoding.Metadata => {
+    const id = ids.get(typeof named === "object" ? named?.content ?? "" : named ?? "")
+    return id === undefined ? {} : { [`tokenizer.ggml.${key}_token_id`]: ["u32", id] }
+  }
+  const { add_bos_token: addsBos, bos_token: bos, chat_template: template, eos_token: eos, pad_token: pad } =
+    configuration
+  const metadata: GgufEncoding.Metadata = {
+    "tokenizer.ggml.model": ["string", "gpt2"],
+    "tokenizer.ggml.pre": ["string", preName],
+    "tokenizer.ggml.tokens": ["array", "string", tokens],
+    "tokenizer.ggml.token_type": ["array", "i32", kinds],
+    "tokenizer.ggml.merges": [
+      "array",
+      "string",
+      merges.map((pair) => typeof pair === "string" ? pair : pair.join(" "))
+    ],
+    ...idOf("bos", bos),
+    ...idOf("eos", eos),
+    ...idOf("padding", pad),
+    "tokenizer.ggml.add_bos_token": ["bool", addsBos === true],
+    ...typeof template === "string" ? { "tokenizer.chat_template": ["string", template] } : {}
+  }
+  return metadata
+})
+
+/** Types of the keys that describe a tokenizer. */
+const copiedTypes = {
+  "tokenizer.ggml.model": "string",
+  "tokenizer.ggml.pre": "string",
+  "tokenizer.ggml.tokens": "string",
+  "tokenizer.ggml.token_type": "i32",
+  "tokenizer.ggml.merges": "string",
+  "tokenizer.ggml.bos_token_id": "u32",
+  "tokenizer.ggml.eos_token_id": "u32",
+  "tokenizer.ggml.unknown_token_id": "u32",
+  "tokenizer.ggml.padding_token_id": "u32",
+  "tokenizer.ggml.add_bos_token": "bool",
+  "tokenizer.ggml.add_space_prefix": "bool",
+  "tokenizer.chat_template": "string"
+} as const
+
+/** The tokenizer of one GGUF file, for another. */
+export const copied = (metadata: Metadata): GgufEncoding.Metadata =>
+  Object.fromEntries(
+    Object.entries(copiedTypes).flatMap(([key, type]): ReadonlyArray<readonly [string, GgufEncoding.Value]> => {
+      const value = metadata.get(key)
+      if (value === undefined) return []
+      return [[key, Array.isArray(value) ? ["array", type, value] : [type, value]]]
+    })
+  )
