@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as SchemaAST from "effect/SchemaAST"
-import { randomUUID } from "node:crypto"
 
 /** The text is not JSON, or not JSON of the expected shape. */
 export class MalformedBody extends Schema.TaggedError<MalformedBody>()("MalformedBody", { detail: Schema.String }) {
@@ -22,7 +21,7 @@ export const SequenceId = Schema.Union([Schema.Int, Schema.BigInt])
 export type SequenceId = typeof SequenceId.Type
 
 /** Marks the digits of a large number while they are a string; no text from a client contains it. */
-const mark = `${randomUUID()}:`
+const mark = `${crypto.getRandomValues(new Uint32Array(4)).join("-")}:`
 
 /** Reading a number of millions of digits takes minutes; a client's largest are seeds and ids of 64 bits. */
 const mostDigits = 40
