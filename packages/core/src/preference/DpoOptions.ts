@@ -17,6 +17,7 @@ import type { Preferences } from "./Preferences.ts"
  * const run = Dpo.run({ model, dataset: pairs, beta: 0.1, update: { learningRate: 1e-5 } })
  */
 export interface DpoOptions<out E = never, out R = never, out EE = never, out ER = never> extends RunOptions<EE, ER> {
+  /** Batches of conversations with a preferred and a rejected answer. */
   readonly dataset: Preferences<E, R>
   /** How fast rewards grow with the log-ratio to the reference: the larger, the closer to the reference; default 0.1. */
   readonly beta?: number

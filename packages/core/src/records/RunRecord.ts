@@ -356,8 +356,13 @@ export type Entry = Unstamped<RunRecord>
 /** Encodes records as JSON values: NaN and the infinities become strings. */
 export const codec = Schema.toCodecJson(RunRecord)
 
+/** Whether a value is a record of one tag: `guards.Updated` narrows to `Updated`. */
+export const guards: {
+  readonly [Tag in RunRecord["_tag"]]: (value: unknown) => value is Extract<RunRecord, { readonly _tag: Tag }>
+} = RunRecord.guards
+
 /** Matches a record by its tag; see `Schema.TaggedUnion`. */
-export const { guards, match, matchOrElse } = RunRecord
+export const { match, matchOrElse } = RunRecord
 
 /** Whether a record has one of some tags. */
 export const isAnyOf: <const Tag extends RunRecord["_tag"]>(

@@ -143,11 +143,15 @@ export interface RlOptions<
   out CE = never,
   out CR = never
 > extends RunOptions.RunOptions<EE, ER> {
+  /** The groups of environments that each iteration rolls out. */
   readonly dataset: RLDataset<E, R>
+  /** Most tokens of a response, temperature and the other parameters of sampling. */
   readonly sampling?: SamplingSettings.SamplingSettings
+  /** How many episodes at once, their limits and timeouts, what a failure does, and hooks. */
   readonly rollout?: RolloutOptions<NoInfer<E>, HE, HR>
   /** Credit, loss, KL penalty and filters of an algorithm by name, where `update` and `rollout` do not give their own. */
   readonly algorithm?: Algorithm.Algorithm<CE, CR>
+  /** Learning rate, optimizer, loss, credit, KL penalty and optimizer steps of an iteration. */
   readonly update?: UpdateOptions<CE, CR>
   /** How sampling and training take turns; default `Pace.synchronous`. */
   readonly pace?: Pace.Pace

@@ -373,6 +373,9 @@ const end = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>({ run }: Running<C
   const isSaved = run.isComplete || (reached !== undefined && saved.iteration === iteration && saved.path !== null)
   const checkpoint = isSaved ? saved.path : yield* RunState.save(run, reached === undefined ? "final" : "interrupted")
   const spent = yield* run.budget.spent
+  if (run.isComplete) {
+    yield* Effect.logInfo(`nothing was left to do: the run ended before, after ${iteration} iterations`)
+  }
   yield* run.ledger.append({
     entry: { _tag: "Finished", iteration, reason: reached ?? "completed", checkpoint, spent }
   })

@@ -78,13 +78,16 @@ export const Settings = Schema.Struct({
 
 /** The model of a run and its options. */
 export interface RunOptions<out EE = never, out ER = never> {
+  /** The base model with its tokenizer and renderer, as `ChatModel.resolve` gives it. */
   readonly model: ChatModel
+  /** The rank of the adapter that is trained, default 32, and which layers it stands beside, default all. */
   readonly lora?: LoraSettings
   /**
    * The path of weights to start from, such as `Finished.checkpoint` of another run. Averages and steps of the optimizer begin anew; the base
    * model unless given.
    */
   readonly loadCheckpointPath?: string
+  /** The seed, the number of iterations, how often the run saves and evaluates, what it may spend, and its evaluators. */
   readonly run?: RunSettings & { readonly evaluators?: ReadonlyArray<Evaluator<EE, ER>> }
 }
 

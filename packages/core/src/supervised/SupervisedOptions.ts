@@ -25,7 +25,9 @@ export interface UpdateOptions {
 export interface SupervisedOptions<out E = never, out R = never, out EE = never, out ER = never>
   extends RunOptions.RunOptions<EE, ER>
 {
+  /** Batches of examples to imitate. */
   readonly dataset: SupervisedDataset<E, R>
+  /** Learning rate, a number or a schedule, and the optimizer. */
   readonly update?: UpdateOptions
 }
 

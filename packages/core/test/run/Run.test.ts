@@ -4,7 +4,7 @@ import { Datum, ModelInput, type Weights } from "@effect-rl/core/backend"
 import { Pass, Program, Run, type RunOptions } from "@effect-rl/core/program"
 import { Call, Fault } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Schema, Stream } from "effect"
+import { Effect, Fiber, Logger, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Task from "../rl/Task.ts"
 
@@ -57,6 +57,17 @@ const losses = (records: ReadonlyArray<RunRecord.RunRecord>) =>
 const withBackend = Effect.provide(Task.layer())
 
 describe("Run.stream", () => {
+  it.effect("says that a run which ended before has nothing left to do", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ message }) => void lines.push(String(message)))
+    return Effect.gen(function*() {
+      yield* Stream.runDrain(run())
+      assert.deepStrictEqual(lines, [])
+      yield* Stream.runDrain(run())
+      assert.deepStrictEqual(lines, ["nothing was left to do: the run ended before, after 6 iterations"])
+    }).pipe(withBackend, Effect.provide(Logger.layer([logger])))
+  })
+
   it.effect("refuses two evaluators of one name, whose evaluations could not be told apart", () =>
     Effect.gen(function*() {
       const model = yield* Task.model
