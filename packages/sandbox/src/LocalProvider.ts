@@ -13,15 +13,20 @@ import * as Wasi from "./Wasi.ts"
 export interface Finding {
   readonly provider: string
   readonly lacks?: string
+  /** It is used where a program names it, and never taken by \`Sandbox.layer\`. */
+  readonly onlyNamed?: true
 }
 
-const candidates = [
+interface Candidate extends Pick<Finding, "provider" | "onlyNamed"> {
+  readonly make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope>
+}
+
+const candidates: ReadonlyArray<Candidate> = [
   { provider: Bubblewrap.provider, make: Bubblewrap.make() },
   { provider: Wasi.provider, make: Wasi.make() }
 ]
 
-/** Those that are taken where they are named alone. */
-const named = [{ provider: Docker.provider, make: Docker.make() }]
+const named: ReadonlyArray<Candidate> = [{ provider: Docker.provider, onlyNamed: true, make: Docker.make() }]
 
 /** Starts a provider in the current scope; one that fails leaves nothing open. */
 const attempt = (make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope>) =>
@@ -57,11 +62,11 @@ export const make: Effect.Effect<Sandbox["Service"], SandboxError, Scope.Scope> 
  */
 export const examine: Effect.Effect<ReadonlyArray<Finding>> = Effect.forEach(
   [...candidates, ...named],
-  ({ make, provider }) =>
+  ({ make, ...found }) =>
     Effect.scoped(make).pipe(
       Effect.match({
-        onSuccess: (): Finding => ({ provider }),
-        onFailure: ({ reason }): Finding => ({ provider, lacks: reason.message })
+        onSuccess: (): Finding => found,
+        onFailure: ({ reason }): Finding => ({ ...found, lacks: reason.message })
       })
     )
 )

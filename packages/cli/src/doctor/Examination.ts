@@ -38,7 +38,7 @@ const words: Readonly<Record<Capabilities.Seeds, string>> = {
 /** The providers of sandboxes that hold on this machine, and what the others lack. */
 export const sandboxes = (findings: ReadonlyArray<LocalProvider.Finding>): Result => {
   const detail = findings.map(({ lacks, provider }) => `${provider}: ${lacks ?? "holds"}`).join("; ")
-  const holds = findings.some(({ lacks }) => lacks === undefined)
+  const holds = findings.some(({ lacks, onlyNamed }) => lacks === undefined && onlyNamed !== true)
   return { check: "sandbox", ...(holds ? works(detail) : differs(`code of a model cannot run here: ${detail}`)) }
 }
 
