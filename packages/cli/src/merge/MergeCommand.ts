@@ -36,21 +36,24 @@ const flags = {
   )
 }
 
+const notHere = (found: string) =>
+  new InvalidOption.InvalidOption({
+    field: "adapter",
+    found,
+    expected: "a checkpoint of a run on this machine, such as runs/x@10, or the folder of an adapter; "
+      + "checkpoints download fetches one from a service"
+  })
+
 /** The folder of an adapter, and the model of the run that it is named by. */
 const adapterOf = Effect.fnUntraced(function*(text: string) {
-  const isAdapter = !/@\d+$/.test(text) && !(yield* RunCheckpoints.isRun(text))
-  const named = isAdapter ? undefined : yield* NamedCheckpoint.find(text)
-  if (named === undefined) return { adapter: text, trained: undefined }
+  if (text.includes("://")) return yield* notHere(text)
+  const isOfRun = /@\d+$/.test(text) || (yield* RunCheckpoints.isRun(text))
+  if (!isOfRun) return { adapter: text, trained: undefined }
+  const named = yield* NamedCheckpoint.find(text, "adapter")
+  if (named === undefined) return yield* NamedCheckpoint.unknown("adapter", text)
   const { model, run, saved } = named
   const adapter = yield* RunCheckpoints.folderOf(run, saved.statePath)
-  if (adapter === undefined) {
-    return yield* new InvalidOption.InvalidOption({
-      field: "adapter",
-      found: saved.statePath,
-      expected: "a checkpoint on this machine: checkpoints download fetches one from a service"
-    })
-  }
-  return { adapter, trained: model }
+  return adapter === undefined ? yield* notHere(saved.statePath) : { adapter, trained: model }
 })
 
 /** What writes each format. */

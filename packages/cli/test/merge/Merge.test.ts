@@ -60,4 +60,16 @@ describe("effect-rl merge", () => {
       assert.include(errors.at(-1), "adapter_config.json")
       assert.isFalse(existsSync("unused"))
     }))
+
+  it.effect.each([
+    [
+      "tinker://run/weights/000010",
+      "adapter is tinker://run/weights/000010, expected a checkpoint of a run on this machine"
+    ],
+    ["nowhere@3", "adapter nowhere@3: neither the folder of a run, such as runs/arithmetic-0"]
+  ])("says of %s which adapters there may be", ([adapter, message]) =>
+    Effect.gen(function*() {
+      const { errors } = yield* run("merge", adapter, "--out", "unused")
+      assert.include(errors.at(-1), message)
+    }))
 })
