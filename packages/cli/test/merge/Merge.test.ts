@@ -24,6 +24,14 @@ const saved = (checkpoints: string) =>
     Effect.provide(NodeServices.layer)
   )
 
+const elsewhere: ReadonlyArray<readonly [adapter: string, message: string]> = [
+  [
+    "tinker://run/weights/000010",
+    "adapter is tinker://run/weights/000010, expected a checkpoint of a run on this machine"
+  ],
+  ["nowhere@3", "adapter nowhere@3: neither the folder of a run, such as runs/arithmetic-0"]
+]
+
 describe("effect-rl merge", () => {
   it.effect("writes an adapter and its model as one folder, once", () =>
     Effect.gen(function*() {
@@ -61,13 +69,7 @@ describe("effect-rl merge", () => {
       assert.isFalse(existsSync("unused"))
     }))
 
-  it.effect.each([
-    [
-      "tinker://run/weights/000010",
-      "adapter is tinker://run/weights/000010, expected a checkpoint of a run on this machine"
-    ],
-    ["nowhere@3", "adapter nowhere@3: neither the folder of a run, such as runs/arithmetic-0"]
-  ])("says of %s which adapters there may be", ([adapter, message]) =>
+  it.effect.each(elsewhere)("says of %s which adapters there may be", ([adapter, message]) =>
     Effect.gen(function*() {
       const { errors } = yield* run("merge", adapter, "--out", "unused")
       assert.include(errors.at(-1), message)
