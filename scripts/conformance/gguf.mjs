@@ -31,6 +31,7 @@ const scores = async (file, sequences, adapter) => {
   const model = await llama.loadModel({ modelPath: file, gpuLayers: 0 })
   const context = await model.createContext({
     contextSize: 128,
+    threads: 1,
     flashAttention: false,
     ...adapter === undefined ? {} : { lora: { adapters: [{ filePath: adapter }] } }
   })
