@@ -197,6 +197,28 @@ export const updated = (
   ...(dollars.expected === undefined ? {} : { forecast: { ...spent, dollars: dollars.expected } })
 })
 
+/**
+ * Writes a run whose held-out problems were measured several times: of each problem, the reward of its only attempt at each measurement. A
+ * call of a tool failed where the reward is 0.
+ */
+export const writeProblems = (run: string, problems: Readonly<Record<string, ReadonlyArray<number>>>) =>
+  Effect.gen(function*() {
+    yield* append(opened(-1))
+    const times = Math.max(...Object.values(problems).map(({ length }) => length))
+    for (let time = 0; time < times; time++) {
+      yield* append({ _tag: "Evaluating", iteration: time, step: time, evaluator: "held_out" })
+      for (const [question, rewards] of Object.entries(problems)) {
+        const reward = rewards[time] ?? 0
+        const { transitions: [said], ...answered } = answer(reward)
+        if (said === undefined) continue
+        const metrics: Trajectory.Transition["metrics"] = { tool_errors: { kind: "sum", value: reward === 0 ? 1 : 0 } }
+        const one = { ...answered, task: { question, reference: "" }, transitions: [{ ...said, metrics }] }
+        const result = group(`held/${question}`, [], [one])
+        yield* append(rolledOut(result, time, "held_out"), result)
+      }
+    }
+  }).pipe(Effect.provide(RunDirectory.layer(run)))
+
 /** A share of right answers before the iteration. */
 export const evaluated = (iteration: number, value: number): RunRecord.Entry => ({
   _tag: "Evaluated",

@@ -1,8 +1,10 @@
 /** The run inside an exported page. */
+import * as LogNames from "@effect-rl/core/story/LogNames"
 import * as NewTokens from "@effect-rl/core/story/NewTokens"
 import type { Embedded } from "../story/Embedded.ts"
 import type { GroupView, Piece } from "../story/Entry.ts"
 import * as Hits from "../story/Hits.ts"
+import * as Measures from "../story/Measures.ts"
 import type { Source } from "./Source.ts"
 
 const bytesOf = (base64: string) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
@@ -21,6 +23,20 @@ const hitsIn = ({ key, members }: GroupView, sought: string) =>
     }, sought).map((hit) => ({ key, member: index, ...hit }))
   )
 
+const measuresOf = (transcripts: Embedded["transcripts"]) =>
+  Measures.collect(
+    Object.entries(transcripts).map(([sequence, { key, members }]) => {
+      const { [LogNames.question]: question, [LogNames.reference]: reference } = members.find((member) =>
+        member !== null
+      )?.turns[0]?.logs ?? {}
+      return {
+        sequence: Number(sequence),
+        problem: { question: String(question ?? key), reference: String(reference ?? "") },
+        members: members.map((member) => member === null ? null : Measures.of(member.turns, member.metrics))
+      }
+    })
+  )
+
 const sourceOf = ({ entries, findings, line, log, transcripts }: Embedded): Source => ({
   isLive: false,
   runs: () => Promise.resolve([line]),
@@ -30,6 +46,7 @@ const sourceOf = ({ entries, findings, line, log, transcripts }: Embedded): Sour
     return Promise.resolve(() => {})
   },
   findings: () => Promise.resolve(findings),
+  measures: () => Promise.resolve(measuresOf(transcripts)),
   log: () => Promise.resolve(log),
   transcript: ({ sequence }) => {
     const view = transcripts[sequence]

@@ -3,10 +3,10 @@ import * as Story from "@effect-rl/core/story/Story"
 import { verdict, verdicts, verdictsOf } from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h } from "./Dom.ts"
+import * as FilterFields from "./FilterFields.ts"
 import * as Route from "./Route.ts"
-import { go, link } from "./Screen.ts"
+import { link } from "./Screen.ts"
 import { names } from "./SignalChart.ts"
-import * as Text from "./Text.ts"
 
 const tokensOf = (group: Entry.Group) => group.members.flatMap((member) => member === null ? [] : [member.sampled ?? 0])
 
@@ -40,48 +40,6 @@ export const isShown = (group: Entry.Group, story: Story.Story<null>, route: Rou
   return (least ?? most) === undefined || tokensOf(group).some((tokens) => isBetween(tokens, least, most))
 }
 
-const select = (
-  label: string,
-  chosen: string | undefined,
-  values: Iterable<string>,
-  next: (value: string | undefined) => Route.Route
-) => {
-  const options = [...new Set(values)].toSorted()
-  if (options.length < 2 && chosen === undefined) return undefined
-  return h(
-    "label",
-    {},
-    `${label} `,
-    h(
-      "select",
-      {
-        onChange: ({ target }) => {
-          if (target instanceof HTMLSelectElement) go(next(target.value === "" ? undefined : target.value))
-        }
-      },
-      h("option", { value: "", selected: chosen === undefined }, "any"),
-      ...options.map((value) => h("option", { value, selected: value === chosen }, Text.foreign(value)))
-    )
-  )
-}
-
-const limit = (label: string, value: number | undefined, next: (value: number | undefined) => Route.Route) =>
-  h(
-    "label",
-    {},
-    `${label} `,
-    h("input", {
-      type: "number",
-      min: "0",
-      class: "limit",
-      key: String(value),
-      defaultValue: value ?? "",
-      onChange: ({ target }) => {
-        if (target instanceof HTMLInputElement) go(next(target.value === "" ? undefined : target.valueAsNumber))
-      }
-    })
-  )
-
 const verdictLinks = (groups: ReadonlyArray<Entry.Group>, route: Route.Route) => {
   const found = verdictsOf(groups)
   return [
@@ -98,17 +56,22 @@ export const draw = (groups: ReadonlyArray<Entry.Group>, story: Story.Story<null
     "nav",
     { class: "filters", "aria-label": "filter" },
     ...verdictLinks(groups, route),
-    select("tag", route.tag, groups.flatMap(({ tags }) => tags), (tag) => ({ ...route, tag })),
-    select("outcome", route.outcome, groups.map(({ outcome }) => outcome), (outcome) => ({ ...route, outcome })),
-    select(
+    FilterFields.select("tag", route.tag, groups.flatMap(({ tags }) => tags), (tag) => ({ ...route, tag })),
+    FilterFields.select(
+      "outcome",
+      route.outcome,
+      groups.map(({ outcome }) => outcome),
+      (outcome) => ({ ...route, outcome })
+    ),
+    FilterFields.select(
       "training",
       route.training,
       groups.map((group) => training(story, group)),
       (training) => ({ ...route, training })
     ),
-    select("stopped by", route.stop, stops, (stop) => ({ ...route, stop })),
-    limit("tokens from", route.least, (least) => ({ ...route, least })),
-    limit("to", route.most, (most) => ({ ...route, most })),
+    FilterFields.select("stopped by", route.stop, stops, (stop) => ({ ...route, stop })),
+    FilterFields.limit("tokens from", route.least, (least) => ({ ...route, least })),
+    FilterFields.limit("to", route.most, (most) => ({ ...route, most })),
     link(Route.unfiltered(route), "clear")
   )
 }

@@ -17,7 +17,7 @@ const path = (
     ["group", "group"],
     ["member", `member ${member ?? 0}`]
   ]
-  if (at === "search") return [...levels.slice(0, 2), ["search", "search"]]
+  if (at === "search" || at === "rollouts" || at === "problems") return [...levels.slice(0, 2), [at, at]]
   if (at === "compare") return [["runs", "runs"], ["compare", "comparison"]]
   return levels.slice(0, levels.findIndex(([level]) => level === at) + 1)
 }
@@ -43,6 +43,12 @@ export const draw = ({ route }: Data): Child =>
     crumbs(route),
     route.run === undefined || route.at === "runs" || route.at === "compare"
       ? undefined
-      : link({ at: "search", run: route.run }, "search (/)"),
+      : h(
+        "nav",
+        { class: "steps", "aria-label": "of the run" },
+        link({ at: "rollouts", run: route.run }, "rollouts", route.at === "rollouts"),
+        link({ at: "problems", run: route.run }, "problems", route.at === "problems"),
+        link({ at: "search", run: route.run }, "search (/)", route.at === "search")
+      ),
     h("button", { type: "button", class: "help", "aria-label": "keys", onClick: Keys.showHelp }, "?")
   )

@@ -8,6 +8,8 @@ import * as IterationScreen from "./IterationScreen.ts"
 import * as Keys from "./Keys.ts"
 import * as MemberScreen from "./MemberScreen.ts"
 import * as Model from "./Model.ts"
+import * as ProblemsScreen from "./ProblemsScreen.ts"
+import * as RolloutsScreen from "./RolloutsScreen.ts"
 import * as Route from "./Route.ts"
 import * as RunScreen from "./RunScreen.ts"
 import * as RunsScreen from "./RunsScreen.ts"
@@ -22,6 +24,8 @@ const screens: Readonly<Record<Route.Level, (data: Data) => Screen>> = {
   iteration: IterationScreen.render,
   group: GroupScreen.render,
   member: MemberScreen.render,
+  rollouts: RolloutsScreen.render,
+  problems: ProblemsScreen.render,
   search: SearchScreen.render,
   compare: CompareScreen.render
 }

@@ -1,6 +1,7 @@
 /** The data of the page: fetches what a route needs, and asks for a redraw when something has arrived. */
 import * as Story from "@effect-rl/core/story/Story"
 import type { BrokenRun, Comparison, Findings, GroupView, LogTail, Regraded, RunLine } from "../story/Entry.ts"
+import type { Measures } from "../story/Measures.ts"
 import * as Route from "./Route.ts"
 import type { Data, Found } from "./Screen.ts"
 import * as ServerSource from "./ServerSource.ts"
@@ -49,6 +50,8 @@ export const make = (source: Source, draw: () => void): Model => {
   let search: { readonly key: string; readonly stop: () => void; found: Found } | undefined
   const transcript: Slot<GroupView> = { key: "", value: undefined }
   let audited: Audited = { run: "", stage: "", value: undefined }
+  let measured: string | undefined
+  const measures: Slot<Measures> = { key: "", value: undefined }
   const log: Slot<LogTail> = { key: "", value: undefined }
   const regraded: Slot<Regraded> = { key: "", value: undefined }
   const comparison: Slot<Comparison> = { key: "", value: undefined }
@@ -92,9 +95,10 @@ export const make = (source: Source, draw: () => void): Model => {
         for (const entry of entries) story = Story.add(story ?? Story.empty<null>(), entry)
         story ??= Story.empty<null>()
         readFindings(route)
+        readMeasures(route)
         if (isFirst) draw()
         // A transcript does not change: only levels that show the story are drawn again.
-        else if (route.at === "run" || route.at === "iteration") redraw()
+        else if (route.at !== "group" && route.at !== "member") redraw()
       },
       onWritten: (now) => {
         if (followed !== run) return
@@ -114,10 +118,11 @@ export const make = (source: Source, draw: () => void): Model => {
     })
   }
 
-  const fill = <A>(slot: Slot<A>, key: string, get: (() => Promise<A>) | undefined) => {
+  /** A value of another subject is dropped at once, an older one of the same subject when the new one is there. */
+  const fill = <A>(slot: Slot<A>, key: string, get: (() => Promise<A>) | undefined, isNew = true) => {
     if (slot.key === key) return
     slot.key = key
-    slot.value = undefined
+    if (isNew) slot.value = undefined
     get?.().then((value) => {
       if (slot.key !== key) return
       slot.value = value
@@ -150,6 +155,18 @@ export const make = (source: Source, draw: () => void): Model => {
       if (audited.run === run) audited = { ...audited, stage: "" }
       report(error)
     })
+  }
+
+  /** Reads the transcripts of the whole run, once for the records that there are. */
+  const readMeasures = ({ at, run }: Route.Route) => {
+    if (run === undefined || story === undefined || (at !== "rollouts" && at !== "problems")) return
+    fill(
+      measures,
+      JSON.stringify([run, Story.done(story), story.end?.sequence]),
+      () => source.measures(run),
+      measured !== run
+    )
+    measured = run
   }
 
   const readRegraded = ({ at, evaluator, iteration, rule, run }: Route.Route) => {
@@ -196,6 +213,7 @@ export const make = (source: Source, draw: () => void): Model => {
     follow(route.at === "runs" || route.at === "compare" ? undefined : route.run)
     readFindings(route)
     readTranscript(route)
+    readMeasures(route)
     readRegraded(route)
     readComparison(route)
     startSearch(route)
@@ -216,6 +234,7 @@ export const make = (source: Source, draw: () => void): Model => {
         story,
         isWritten,
         findings: audited.run === route.run ? audited.value : undefined,
+        measures: measures.value,
         log: route.at === "run" ? log.value : undefined,
         transcript: transcript.value,
         found: search?.found ?? nothingFound,

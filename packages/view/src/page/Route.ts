@@ -1,6 +1,6 @@
 /** The view of the page, encoded in the address after `#`: a link leads to the same view. */
 
-export type Level = "runs" | "run" | "iteration" | "group" | "member" | "search" | "compare"
+export type Level = "runs" | "run" | "rollouts" | "problems" | "iteration" | "group" | "member" | "search" | "compare"
 
 /** How tokens are coloured. */
 export type Colour = "logprob" | "advantage" | "gap" | "mask"
@@ -44,11 +44,18 @@ export interface Route {
   readonly filter?: string | undefined
   /** Runs that differ in their seeds alone stand together. */
   readonly seeds?: boolean | undefined
+  /** Only rollouts of training, or of this evaluator, are shown. */
+  readonly source?: string | undefined
+  /** Only rollouts whose measure, or whose staleness, is at least this. */
+  readonly above?: number | undefined
+  readonly stale?: number | undefined
+  /** Rows that are shown at most. */
+  readonly count?: number | undefined
   /** The text that is searched for. */
   readonly text?: string | undefined
   /** Another rule of credit, to see what it would change. */
   readonly rule?: string | undefined
-  /** The metric whose curve is shown in place of the reward's. */
+  /** The metric whose curve is shown in place of the reward's, or the measure that stands in a column of the rollouts. */
   readonly metric?: string | undefined
   /** The part of the run that curves show. */
   readonly from?: number | undefined
@@ -58,7 +65,17 @@ export interface Route {
   readonly log?: boolean | undefined
 }
 
-const levels: ReadonlyArray<Level> = ["runs", "run", "iteration", "group", "member", "search", "compare"]
+const levels: ReadonlyArray<Level> = [
+  "runs",
+  "run",
+  "rollouts",
+  "problems",
+  "iteration",
+  "group",
+  "member",
+  "search",
+  "compare"
+]
 
 export const colours: ReadonlyArray<Colour> = ["logprob", "advantage", "gap", "mask"]
 
@@ -109,6 +126,10 @@ export const parse = (hash: string): Route => {
     sort: text("sort"),
     filter: text("filter"),
     seeds: fields.get("seeds") === "true" ? true : undefined,
+    source: text("source"),
+    above: decimal(fields.get("above")),
+    stale: whole(fields.get("stale")),
+    count: whole(fields.get("count")),
     text: text("text"),
     rule: text("rule"),
     metric: text("metric"),
@@ -162,6 +183,8 @@ export const up = (route: Route): Route => {
         rule: undefined
       }
     case "search":
+    case "rollouts":
+    case "problems":
       return { at: "run", run: route.run }
     case "compare":
     case "run":

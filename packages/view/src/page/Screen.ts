@@ -11,6 +11,7 @@ import type {
   RunLine,
   Searched
 } from "../story/Entry.ts"
+import type { Measures } from "../story/Measures.ts"
 import { type Child, empty, h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
 
@@ -32,6 +33,8 @@ export interface Data {
   readonly isWritten: boolean
   /** What an audit found in the run. */
   readonly findings: Findings | undefined
+  /** The measures of the run's rollouts. */
+  readonly measures: Measures | undefined
   /** The end of the run's log. */
   readonly log: LogTail | undefined
   /** The transcripts of the route's group. */

@@ -81,6 +81,7 @@ export const source: Source = {
     (await get(query("transcript", { run, sequence: String(sequence), ...(loss === undefined ? {} : { loss }) })))
       .json(),
   findings: async (run) => (await get(query("findings", { run }))).json(),
+  measures: async (run) => (await get(query("measures", { run }))).json(),
   log: async (run) => (await get(query("log", { run }))).json(),
   search: (run, text, onFound, onFailure) => {
     const ending = new AbortController()

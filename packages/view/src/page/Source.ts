@@ -12,6 +12,7 @@ import type {
   RunLine,
   Searched
 } from "../story/Entry.ts"
+import type { Measures } from "../story/Measures.ts"
 import * as EmbeddedSource from "./EmbeddedSource.ts"
 import * as ServerSource from "./ServerSource.ts"
 
@@ -37,6 +38,8 @@ export interface Source {
   readonly transcript: (query: TranscriptQuery) => Promise<GroupView>
   /** What an audit of the run finds. */
   readonly findings: (run: string) => Promise<Findings>
+  /** The measures of its rollouts, from their transcripts. */
+  readonly measures: (run: string) => Promise<Measures>
   readonly log: (run: string) => Promise<LogTail>
   /** Hands over hits as they are found; the returned function ends the search. */
   readonly search: (

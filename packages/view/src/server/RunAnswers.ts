@@ -12,6 +12,7 @@ import { FollowedRuns } from "./FollowedRuns.ts"
 import { Languages } from "./Languages.ts"
 import * as LogTail from "./LogTail.ts"
 import * as LossTerms from "./LossTerms.ts"
+import { Measuring } from "./Measuring.ts"
 import * as Regrading from "./Regrading.ts"
 import { RunCache } from "./RunCache.ts"
 import * as Search from "./Search.ts"
@@ -98,6 +99,13 @@ export const search = Effect.fnUntraced(function*({ run, text }: OfRun & { reado
 
 export const findings = ({ run }: OfRun) =>
   Effect.map(Effect.flatMap(told(run), Findings.of), (findings) => HttpServerResponse.jsonUnsafe(findings))
+
+/** The measures of all rollouts, and their problems. */
+export const measures = ({ run }: OfRun) =>
+  Effect.map(
+    Effect.flatMap(told(run), (told) => Measuring.use(({ of }) => of(told))),
+    (measures) => HttpServerResponse.jsonUnsafe(measures)
+  )
 
 /** The end of the run's log. */
 export const log = ({ run }: OfRun) => Effect.map(LogTail.read(run), (tail) => HttpServerResponse.jsonUnsafe(tail))

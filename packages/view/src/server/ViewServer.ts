@@ -15,6 +15,7 @@ import * as Assets from "./Assets.ts"
 import { FollowedRuns } from "./FollowedRuns.ts"
 import * as Guard from "./Guard.ts"
 import { Languages } from "./Languages.ts"
+import { Measuring } from "./Measuring.ts"
 import * as Regrading from "./Regrading.ts"
 import * as RunAnswers from "./RunAnswers.ts"
 import * as RunCache from "./RunCache.ts"
@@ -129,6 +130,7 @@ const routes = Effect.fnUntraced(function*(options: ViewServerOptions) {
     ),
     get("/api/transcript", aboutRun(options, Transcript, RunAnswers.transcript)),
     get("/api/findings", aboutRun(options, OfRun, RunAnswers.findings)),
+    get("/api/measures", aboutRun(options, OfRun, RunAnswers.measures)),
     get("/api/log", aboutRun(options, OfRun, RunAnswers.log)),
     get("/api/search", aboutRun(options, Search, RunAnswers.search)),
     get("/api/compare", aboutRun(options, Compare, RunAnswers.compare)),
@@ -149,4 +151,4 @@ export const layer = (
   HttpRouter.serve(Layer.unwrap(Effect.map(routes(options), HttpRouter.addAll)), {
     disableListenLog: true,
     disableLogger: true
-  }).pipe(Layer.provide(Layer.mergeAll(RunCache.RunCache.layer, FollowedRuns.layer, Languages.layer)))
+  }).pipe(Layer.provide(Layer.mergeAll(RunCache.RunCache.layer, FollowedRuns.layer, Languages.layer, Measuring.layer)))

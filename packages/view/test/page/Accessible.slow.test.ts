@@ -40,6 +40,8 @@ describe.skipIf(isMissing)("every level of the page", () => {
           ["Member 1", { at: "member", ...place }],
           ["Member 1", { at: "member", ...place, tokens: "true", turn: 0, token: 1, colour: "advantage" }],
           ["Search", { at: "search", run, text: "think" }],
+          ["Rollouts", { at: "rollouts", run, metric: "judge_score", sort: "-measure" }],
+          ["Problems", { at: "problems", run }],
           ["Comparison of", { at: "compare", run, others: `${folder}/second` }]
         ]
         const { visit } = yield* Browser

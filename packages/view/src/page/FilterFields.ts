@@ -1,0 +1,49 @@
+/** Fields of a filter; the address says what they hold. */
+import { h } from "./Dom.ts"
+import type * as Route from "./Route.ts"
+import { go } from "./Screen.ts"
+import * as Text from "./Text.ts"
+
+/** A choice among values, where there are several. */
+export const select = (
+  label: string,
+  chosen: string | undefined,
+  values: Iterable<string>,
+  next: (value: string | undefined) => Route.Route
+) => {
+  const options = [...new Set(values)].toSorted()
+  if (options.length < 2 && chosen === undefined) return undefined
+  return h(
+    "label",
+    {},
+    `${label} `,
+    h(
+      "select",
+      {
+        onChange: ({ target }) => {
+          if (target instanceof HTMLSelectElement) go(next(target.value === "" ? undefined : target.value))
+        }
+      },
+      h("option", { value: "", selected: chosen === undefined }, "any"),
+      ...options.map((value) => h("option", { value, selected: value === chosen }, Text.foreign(value)))
+    )
+  )
+}
+
+/** An end of a range. */
+export const limit = (label: string, value: number | undefined, next: (value: number | undefined) => Route.Route) =>
+  h(
+    "label",
+    {},
+    `${label} `,
+    h("input", {
+      type: "number",
+      step: "any",
+      class: "limit",
+      key: String(value),
+      defaultValue: value ?? "",
+      onChange: ({ target }) => {
+        if (target instanceof HTMLInputElement) go(next(target.value === "" ? undefined : target.valueAsNumber))
+      }
+    })
+  )

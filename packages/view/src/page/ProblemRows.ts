@@ -1,0 +1,106 @@
+/** The problems of a run, each with what became of it over iterations and evaluations. */
+import * as Story from "@effect-rl/core/story/Story"
+import type * as Entry from "../story/Entry.ts"
+import type { Measures, Problem } from "../story/Measures.ts"
+
+/** The attempts at a problem in one iteration, or in one measurement of an evaluator. */
+export interface Attempted {
+  readonly group: Entry.Group
+  /** Mean over the members that finished. */
+  readonly mean: number
+  /** Members with a good reward, of those that finished. */
+  readonly good: number
+  readonly members: number
+}
+
+/** What became of a problem. */
+export type Kind = "never solved" | "became worse" | "flaky" | "became better" | "always solved" | "solved at times"
+
+export const kinds: ReadonlyArray<Kind> = [
+  "never solved",
+  "became worse",
+  "flaky",
+  "became better",
+  "solved at times",
+  "always solved"
+]
+
+export interface ProblemRow {
+  readonly problem: Problem
+  /** Groups of training, oldest first. */
+  readonly trained: ReadonlyArray<Attempted>
+  /** Measurements of the chosen evaluator, oldest first. */
+  readonly measured: ReadonlyArray<Attempted>
+  readonly kind: Kind
+  /** The mean reward of the newest attempts less that of the first ones; null where it was attempted once. */
+  readonly change: number | null
+}
+
+const attempted = (group: Entry.Group): Attempted | undefined => {
+  const rewards = group.rewards.filter((reward) => reward !== null)
+  if (rewards.length === 0) return undefined
+  return {
+    group,
+    mean: rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length,
+    good: rewards.filter((reward) => reward >= 0.5).length,
+    members: rewards.length
+  }
+}
+
+/** How often the better half of a problem's attempts turned into the worse half, or back. */
+const flips = (attempts: ReadonlyArray<Attempted>) =>
+  attempts.filter(({ mean }, at) => {
+    const before = attempts[at - 1]
+    return before !== undefined && before.mean >= 0.5 !== mean >= 0.5
+  }).length
+
+const changeOf = (attempts: ReadonlyArray<Attempted>): number | null => {
+  const [first, last] = [attempts[0], attempts.at(-1)]
+  return first === undefined || last === undefined || first === last ? null : last.mean - first.mean
+}
+
+/** Flaky problems turned more than once; others are told by their first and newest attempts. */
+const kindOf = (attempts: ReadonlyArray<Attempted>): Kind => {
+  if (attempts.every(({ good }) => good === 0)) return "never solved"
+  if (attempts.every(({ good, members }) => good === members)) return "always solved"
+  if (flips(attempts) > 1) return "flaky"
+  const change = changeOf(attempts) ?? 0
+  return change < 0 ? "became worse" : change > 0 ? "became better" : "solved at times"
+}
+
+const place = <A>(places: Map<number, Array<A>>, index: number, one: A) => {
+  const all = places.get(index)
+  if (all === undefined) places.set(index, [one])
+  else all.push(one)
+}
+
+/**
+ * The problems that were attempted, in the order of their first attempts. Measurements of the evaluator tell what became of a problem; where
+ * there are none, the attempts in training do.
+ */
+export const of = (
+  story: Story.Story<null>,
+  { problemOf, problems }: Measures,
+  evaluator: string | undefined
+): ReadonlyArray<ProblemRow> => {
+  const [trained, measured] = [new Map<number, Array<Attempted>>(), new Map<number, Array<Attempted>>()]
+  for (const record of story.records) {
+    if (record._tag !== "GroupRolledOut") continue
+    const index = problemOf[record.sequence]
+    const one = attempted(record)
+    if (index === undefined || one === undefined) continue
+    if (record.evaluator === undefined) place(trained, index, one)
+    else if (record.evaluator === evaluator) place(measured, index, one)
+  }
+  return problems.flatMap((problem, index) => {
+    const [ofTraining, ofEvaluator] = [trained.get(index) ?? [], measured.get(index) ?? []]
+    const telling = ofEvaluator.length > 0 ? ofEvaluator : ofTraining
+    return telling.length === 0
+      ? []
+      : [{ problem, trained: ofTraining, measured: ofEvaluator, kind: kindOf(telling), change: changeOf(telling) }]
+  })
+}
+
+/** The evaluator that is looked at: the asked one, or the run's first. */
+export const evaluatorOf = (story: Story.Story<null>, asked: string | undefined): string | undefined =>
+  asked ?? Story.evaluators(story)[0]

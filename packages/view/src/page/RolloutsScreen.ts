@@ -1,0 +1,177 @@
+/** The rollouts of the whole run in one table, to sort and to filter. */
+import * as Story from "@effect-rl/core/story/Story"
+import { cell, type Child, empty, h, numberCell, panel, sortableTable } from "./Dom.ts"
+import * as FilterFields from "./FilterFields.ts"
+import * as RolloutRows from "./RolloutRows.ts"
+import * as Route from "./Route.ts"
+import { type Choice, choosable, type Data, link, type Screen, waiting } from "./Screen.ts"
+import * as Sorting from "./Sorting.ts"
+import * as Text from "./Text.ts"
+
+type Row = RolloutRows.RolloutRow
+
+/** Rows that are shown at first, and more with each step. */
+const step = 100
+
+const choiceOf = (route: Route.Route, { group: { evaluator, iteration, sequence }, member }: Row): Choice => ({
+  select: { ...route, group: sequence, member },
+  open: { at: "member", run: route.run, evaluator, iteration, group: sequence, member }
+})
+
+const placeOf = ({ group: { evaluator, iteration } }: Row) =>
+  evaluator === undefined ? Text.iteration(iteration) : Text.measured(evaluator, iteration)
+
+const columnsOf = (metric: string | undefined): ReadonlyArray<Sorting.Column<Row>> => [
+  { key: "rollout", title: "rollout", value: ({ group: { key }, member }) => `${key} ${member}` },
+  { key: "at", title: "of", value: ({ group: { sequence } }) => sequence, isNumber: true },
+  { key: "reward", title: "reward", value: ({ reward }) => reward, isNumber: true },
+  { key: "advantage", title: "advantage", value: ({ advantage }) => advantage, isNumber: true },
+  { key: "tokens", title: "tokens", value: ({ tokens }) => tokens, isNumber: true },
+  { key: "turns", title: "turns", value: ({ turns }) => turns, isNumber: true },
+  ...(metric === undefined
+    ? []
+    : [{
+      key: "measure",
+      title: Text.foreign(metric),
+      value: ({ measure }: Row) => measure,
+      isNumber: true
+    }]),
+  { key: "stop", title: "ended by", value: ({ stop }) => stop },
+  { key: "training", title: "training", value: ({ training }) => training },
+  { key: "stale", title: "staleness", value: ({ staleness }) => staleness, isNumber: true },
+  { key: "tags", title: "tags", value: ({ group: { tags } }) => tags.join(", ") }
+]
+
+const whole = (value: number | null) => value === null ? "–" : String(value)
+
+const row = (one: Row, route: Route.Route) => {
+  const { advantage, group, measure, member, reward, staleness, stop, tokens, training, turns } = one
+  const choice = choiceOf(route, one)
+  return choosable(
+    "tr",
+    choice,
+    route.group === group.sequence && route.member === member,
+    cell(link(choice.open, `${Text.foreign(group.key)}, member ${member}`)),
+    numberCell(Text.foreign(placeOf(one))),
+    numberCell(Text.short(reward)),
+    numberCell(Text.signed(advantage)),
+    numberCell(whole(tokens)),
+    numberCell(whole(turns)),
+    route.metric === undefined ? undefined : numberCell(Text.short(measure)),
+    cell(stop === null ? "dropped" : Text.foreign(stop)),
+    cell(training),
+    numberCell(whole(staleness)),
+    cell(Text.foreign(group.tags.join(", ")))
+  )
+}
+
+/** The measure of a transcript that stands in a column of its own. */
+const measureField = ({ measures, route }: Data): Child => {
+  const names = measures?.names ?? (route.metric === undefined ? [] : [route.metric])
+  return FilterFields.select("measure", route.metric, names, (metric) => ({
+    ...route,
+    metric,
+    above: undefined,
+    sort: metric === undefined ? undefined : "-measure"
+  }))
+}
+
+const filters = (data: Data, story: Story.Story<null>, rows: ReadonlyArray<Row>): Child => {
+  const { route } = data
+  const { above, high, least, low, most, source, stale, stop, tag, training } = route
+  const distinct = (values: Iterable<string | null>) => [...new Set(values)].filter((value) => value !== null)
+  return h(
+    "nav",
+    { class: "filters", "aria-label": "filter" },
+    FilterFields.select(
+      "of",
+      source,
+      [RolloutRows.trainingOnly, ...Story.evaluators(story)],
+      (source) => ({ ...route, source })
+    ),
+    FilterFields.select("ended by", stop, distinct(rows.map(({ stop }) => stop)), (stop) => ({ ...route, stop })),
+    FilterFields.select(
+      "tag",
+      tag,
+      distinct(rows.flatMap(({ group: { tags } }) => tags)),
+      (tag) => ({ ...route, tag })
+    ),
+    FilterFields.select(
+      "training",
+      training,
+      distinct(rows.map(({ training }) => training)),
+      (training) => ({ ...route, training })
+    ),
+    FilterFields.limit("reward from", low, (low) => ({ ...route, low })),
+    FilterFields.limit("to", high, (high) => ({ ...route, high })),
+    FilterFields.limit("tokens from", least, (least) => ({ ...route, least })),
+    FilterFields.limit("to", most, (most) => ({ ...route, most })),
+    rows.some(({ staleness }) => staleness !== null)
+      ? FilterFields.limit("staleness from", stale, (stale) => ({ ...route, stale }))
+      : undefined,
+    measureField(data),
+    route.metric === undefined
+      ? undefined
+      : FilterFields.limit(`${Text.foreign(route.metric)} from`, above, (above) => ({ ...route, above })),
+    link({ at: "rollouts", run: route.run, sort: route.sort }, "clear")
+  )
+}
+
+/** The rows that pass, in the asked order, as long as nothing changes: a hundred thousand are not sorted for every key. */
+let last: { readonly rows: ReadonlyArray<Row>; readonly key: string; readonly passing: ReadonlyArray<Row> } | undefined
+
+const passingOf = (rows: ReadonlyArray<Row>, route: Route.Route): ReadonlyArray<Row> => {
+  const key = Route.format({ ...route, group: undefined, member: undefined, count: undefined })
+  if (last?.rows === rows && last.key === key) return last.passing
+  const passing = Sorting.sorted(
+    rows.filter((row) => RolloutRows.isShown(row, route)),
+    columnsOf(route.metric),
+    route.sort
+  )
+  last = { rows, key, passing }
+  return passing
+}
+
+const note = ({ measures, route }: Data): Child => {
+  if (measures === undefined) return h("p", { class: "facts", role: "status" }, "Reading the measures of transcripts …")
+  const unread = measures.unread === 0 ? "" : ` ${Text.plural(measures.unread, "group")} cannot be read.`
+  return route.metric === undefined && unread === "" ? undefined : h(
+    "p",
+    { class: "facts" },
+    route.metric === undefined
+      ? ""
+      : route.metric === "surprise"
+      ? "Surprise is the mean of −log p of the sampled tokens, in nats."
+      : "A metric is added up over the turns; of one that holds or does not, the turns count in which it holds.",
+    unread
+  )
+}
+
+export const render = (data: Data): Screen => {
+  const { measures, route, story } = data
+  if (story === undefined) return waiting("Rollouts", "Reading the records …")
+  const rows = RolloutRows.of(story, measures, route.metric)
+  const passing = passingOf(rows, route)
+  const shown = passing.slice(0, route.count ?? step)
+  const columns = columnsOf(route.metric)
+  return {
+    title: "Rollouts",
+    body: [
+      panel(
+        passing.length === rows.length
+          ? Text.plural(rows.length, "rollout")
+          : `${passing.length} of ${rows.length} rollouts`,
+        filters(data, story, rows),
+        note(data),
+        shown.length === 0
+          ? empty(rows.length === 0 ? "No group is rolled out yet." : "No rollout passes the filter.")
+          : sortableTable(Sorting.heads(columns, route), shown.map((one) => row(one, route)), "rollouts"),
+        shown.length < passing.length
+          ? h("p", {}, link({ ...route, count: shown.length + step }, `${step} more`))
+          : undefined
+      )
+    ],
+    choices: shown.map((one) => choiceOf(route, one)),
+    selected: shown.findIndex(({ group, member }) => group.sequence === route.group && member === route.member)
+  }
+}
