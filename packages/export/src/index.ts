@@ -15,6 +15,8 @@ export * as Perfetto from "./sink/Perfetto.ts"
 export * as Sink from "./sink/Sink.ts"
 /** Event files of TensorBoard, which W&B (`wandb sync`), Aim and SwanLab read as well. */
 export * as TensorBoard from "./sink/TensorBoard.ts"
+/** Alerts of a run, posted to an address: what a person who does not look at the page has to know. */
+export * as Webhook from "./sink/Webhook.ts"
 /** The database of Trackio, as its own client writes it. */
 export * as Trackio from "./sink/Trackio.ts"
 

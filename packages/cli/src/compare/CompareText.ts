@@ -40,6 +40,19 @@ const longest = 40
 
 const textOf = (value: Divergence.Difference["left"]) => value === undefined ? "–" : JSON.stringify(value)
 
+/** The value with fractions of four digits. */
+const roundedText = (value: Divergence.Difference["left"]) =>
+  value === undefined ?
+    "–" :
+    JSON.stringify(value, (_, part: unknown) =>
+      typeof part === "number" && !Number.isInteger(part) ? Number(part.toPrecision(4)) : part)
+
+/** Both sides with four digits, or with all of them where the values differ in later ones alone. */
+const textsOf = ({ left, right }: Pick<Divergence.Difference, "left" | "right">) => {
+  const [one, other] = [roundedText(left), roundedText(right)]
+  return one === other ? [textOf(left), textOf(right)] as const : [one, other] as const
+}
+
 /** Long values, such as lists of updates, are cut around what differs: the page of the comparison shows more of them. */
 const cut = (text: string, other: string) => {
   if (text.length <= longest) return text
@@ -52,7 +65,7 @@ const cut = (text: string, other: string) => {
 
 const rows = (differences: ReadonlyArray<Divergence.Difference>) =>
   Columns.aligned(differences.map(({ field, ...sides }) => {
-    const [left, right] = [textOf(sides.left), textOf(sides.right)]
+    const [left, right] = textsOf(sides)
     return [field, cut(left, right), cut(right, left)]
   })).map((line) => `  ${Untrusted.show(line)}`)
 

@@ -12,7 +12,8 @@ import {
   type Sink,
   TensorBoard,
   Trackio,
-  Verifiers
+  Verifiers,
+  Webhook
 } from "@effect-rl/export"
 import type * as FileSystem from "effect/FileSystem"
 import type * as HttpClient from "effect/http/HttpClient"
@@ -80,6 +81,10 @@ const table = {
   ),
   perfetto: appended("file for ui.perfetto.dev", (file) => Perfetto.make(file)),
   jsonl: appended("file of records", (file) => JsonLines.make(file)),
+  webhook: sink(
+    "address that gets an alert when the run warns, fails or ends, or its verdict becomes bad",
+    (url, run) => Webhook.make({ url, run })
+  ),
   cookbook: projection("folder with tinker-cookbook's rollout summaries and logtrees", Cookbook.write),
   inspect: projection("folder of Inspect's .eval logs", Inspect.write),
   verifiers: projection("file of traces for verifiers and prime-rl", Verifiers.write),

@@ -1,17 +1,27 @@
 /** What a run has come to. */
 import { RewardCurve, Story } from "@effect-rl/core/records"
 import * as Arr from "effect/Array"
+import type { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
+import * as Sparkline from "../terminal/Sparkline.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as ProgressText from "../train/ProgressText.ts"
 import type { Measurement, RunHistory } from "./RunHistory.ts"
 
 const curveSize = { width: 76, height: 14 }
 
-const curve = ({ rewards }: RunHistory, style: Style) =>
-  rewards.length < 2
-    ? []
-    : ["", style.bold("mean reward of each iteration"), ...RewardCurve.text(rewards, curveSize).split("\n")]
+/** A drawing in dots on a terminal; elsewhere, one line of bars, which every font and log shows. */
+const curve = ({ rewards }: RunHistory, { mode, style }: Shown): ReadonlyArray<string> => {
+  const [first, last] = [rewards[0], rewards.at(-1)]
+  if (first === undefined || last === undefined || rewards.length < 2) return []
+  const title = style.bold("mean reward of each iteration")
+  if (mode === "live") return ["", title, ...RewardCurve.text(rewards, curveSize).split("\n")]
+  const bars = Sparkline.of(rewards.slice(-curveSize.width).map(({ reward }) => reward))
+  return ["", `${title}, ${Quantity.fixed(first.reward, 3)} to ${Quantity.fixed(last.reward, 3)}`, bars]
+}
+
+/** Where the report is shown. */
+type Shown = Pick<Output["Service"], "mode" | "style">
 
 const byEvaluator = (measurements: ReadonlyArray<Measurement>) =>
   Object.entries(Arr.groupBy(measurements, ({ evaluator }) => evaluator))
@@ -73,10 +83,10 @@ const heldOutRewards = (history: RunHistory, style: Style) => {
   ]
 }
 
-export const lines = (history: RunHistory, style: Style): ReadonlyArray<string> => [
-  ...curve(history, style),
-  ...heldOut(history, style),
-  ...heldOutRewards(history, style)
+export const lines = (history: RunHistory, shown: Shown): ReadonlyArray<string> => [
+  ...curve(history, shown),
+  ...heldOut(history, shown.style),
+  ...heldOutRewards(history, shown.style)
 ]
 
 /** The report for programs: the first and last measurement of each evaluator. */

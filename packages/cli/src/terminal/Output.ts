@@ -17,6 +17,8 @@ export type Mode = "live" | "plain" | "json"
 export class Output extends Context.Service<Output, {
   readonly mode: Mode
   readonly style: Style.Style
+  /** Characters of a line: those of the terminal, or the usual 80. */
+  readonly columns: Effect.Effect<number>
   /** Adds lines for people; none of them in `json` mode. The log file gets them in every mode, without colours. */
   readonly lines: (lines: ReadonlyArray<string>) => Effect.Effect<void>
   /** Adds a record for programs, in `json` mode. */
@@ -54,10 +56,12 @@ const make = Effect.fnUntraced(function*(json: boolean) {
     yield* display(erase(yield* Ref.getAndSet(height, text.split("\n").length)) + text)
   })
 
+  const columns = Effect.map(terminal.columns, (columns) => columns > 0 ? columns : usualColumns)
+
   const live = Effect.fnUntraced(function*(text: string) {
     if (mode !== "live") return
-    const columns = yield* terminal.columns
-    const fitting = text.split("\n").map((line) => line.slice(0, (columns > 0 ? columns : usualColumns) - 1)).join("\n")
+    const most = (yield* columns) - 1
+    const fitting = text.split("\n").map((line) => line.slice(0, most)).join("\n")
     yield* Ref.set(shown, fitting)
     yield* show(fitting)
   })
@@ -66,6 +70,7 @@ const make = Effect.fnUntraced(function*(json: boolean) {
   return Output.of({
     mode,
     style: canColor && !json ? Style.colored : Style.plain,
+    columns,
     live,
     lines: Effect.fnUntraced(function*(lines) {
       yield* log.append(lines.map(Style.strip))

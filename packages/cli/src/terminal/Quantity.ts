@@ -28,6 +28,14 @@ export const duration = (millis: number): string => {
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
 }
 
+/** The largest unit of a time alone: `42 s`, `3 min`, `2 h`, `5 d`. */
+export const age = (millis: number): string => {
+  const seconds = Math.max(0, Math.floor(millis / 1000))
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
+  return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`
+}
+
 /** US dollars, to the cent from one cent on. */
 export const dollars = (value: number): string =>
   `$${value === 0 || value >= 0.01 ? value.toFixed(2) : value.toPrecision(2)}`

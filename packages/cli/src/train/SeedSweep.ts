@@ -12,6 +12,7 @@ import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import { RunLog } from "../terminal/RunLog.ts"
+import * as Sparkline from "../terminal/Sparkline.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as SweepFolder from "./SweepFolder.ts"
 import * as TrainRun from "./TrainRun.ts"
@@ -65,9 +66,11 @@ const cells = ({ deviation, greatest, iteration, least, mean }: Point) => [
 
 const curveSize = { width: 76, height: 14 }
 
-const curve = (points: ReadonlyArray<Point>) =>
+const curve = (points: ReadonlyArray<Point>, { mode }: Output["Service"]) =>
   points.length < 2
     ? []
+    : mode !== "live"
+    ? [Sparkline.of(points.slice(-curveSize.width).map(({ mean }) => mean))]
     : RewardCurve.text(
       points.map(({ deviation, iteration, mean }) => ({
         iteration,
@@ -87,7 +90,7 @@ const report = Effect.fnUntraced(function*(folders: ReadonlyArray<string>) {
   yield* output.lines([
     "",
     output.style.bold(`mean reward over ${folders.length} seeds`),
-    ...curve(points),
+    ...curve(points, output),
     ...Columns.aligned([headings, ...chosen(points).map(cells)]),
     "",
     `see them:  ${yield* commandName} view ${folders.join(" ")}`

@@ -180,7 +180,7 @@ const report = Effect.fnUntraced(function*(title: string, folder: string) {
   const run = yield* RunStore.RunStore
   const history = yield* RunHistory.read(run)
   const transcripts = yield* Transcripts.read(run, history)
-  yield* output.lines(FinalReport.lines(history, output.style))
+  yield* output.lines(FinalReport.lines(history, output))
   if (transcripts.length > 0) {
     yield* output.lines(["", ...Transcripts.lines(transcripts, output.style)])
   }

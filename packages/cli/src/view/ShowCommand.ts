@@ -24,6 +24,7 @@ import { RunLog } from "../terminal/RunLog.ts"
 import * as Sparkline from "../terminal/Sparkline.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
+import * as Wrapped from "../terminal/Wrapped.ts"
 import * as ForecastText from "../train/ForecastText.ts"
 import * as HealthText from "../train/HealthText.ts"
 
@@ -124,11 +125,52 @@ const verdict = ({ advice, level, sentence }: Diagnosis.Diagnosis, style: Style)
   ...(advice === undefined ? [] : [`            ${advice}.`])
 ]
 
+/** A value of a setting, a text without quotes. */
+const settingText = (value: unknown) => Untrusted.show(typeof value === "string" ? value : JSON.stringify(value))
+
+/** The command that started the newest segment, and its settings that differ from their defaults. */
+const launched = (story: Story.Story): ReadonlyArray<string> => {
+  const launch = Story.launch(story)
+  if (launch === undefined) return []
+  const changed = launch.settings.filter(Story.isChanged).map(({ default: usual, name, value }) =>
+    `${name} ${settingText(value)}${usual === undefined ? "" : ` (default ${settingText(usual)})`}`
+  )
+  return [
+    `command     ${Untrusted.show(launch.command)}`,
+    ...Wrapped.lines("settings    ", "            ", changed.length === 0 ? ["all at their defaults"] : changed)
+  ]
+}
+
+/** The scores of each evaluator from the first to the newest. */
+const trends = ({ measurements }: RunHistory.RunHistory): ReadonlyArray<string> => {
+  const evaluators = [...new Set(measurements.map(({ evaluator }) => evaluator))]
+  return evaluators.map((evaluator) => {
+    const values = measurements.filter((one) => one.evaluator === evaluator).map(({ value }) => value)
+    const change = `${Quantity.percent(values[0] ?? NaN, 1)} → ${Quantity.percent(values.at(-1) ?? NaN, 1)}`
+    return `${Untrusted.show(evaluator).padEnd(11)} ${Sparkline.of(values.slice(-shownRewards))} ${change}`
+  })
+}
+
+const shownFindings = 3
+
+/** What an audit of the transcripts found, its first findings. */
+const suspected = (run: string, findings: ReadonlyArray<Audit.Finding> | undefined): ReadonlyArray<string> => {
+  if (findings === undefined) return [`audit       not made here: the run is large; effect-rl audit ${run} makes it`]
+  if (findings.length === 0) return ["audit       nothing suspicious"]
+  const more = findings.length - shownFindings
+  return [
+    ...findings.slice(0, shownFindings).map(({ check, detail, iteration }) =>
+      `audit       iteration ${iteration + 1}: ${check}: ${Untrusted.show(detail)}`
+    ),
+    ...(more > 0 ? [`            and ${more} more: effect-rl audit ${run}`] : [])
+  ]
+}
+
 const head = (
   run: string,
   { done, failures, forecast, health, iterations, model, program, spent, state, tokens, warnings }: Summary,
   history: RunHistory.RunHistory,
-  diagnosis: Diagnosis.Diagnosis,
+  { diagnosis, findings }: Diagnosed,
   style: Style
 ) => [
   `${style.bold(Untrusted.show(run))}  ${Untrusted.show(program)}, ${Untrusted.show(model)}`,
@@ -136,17 +178,26 @@ const head = (
   `state       ${Untrusted.show(state)}`,
   `iterations  ${iterations === null ? done : `${done} of ${iterations}`}`,
   ...rewardLine(history),
+  ...trends(history),
   ...(health === "" ? [] : [`health      ${health}`]),
   ...concerns(diagnosis).map((text) => style.warn(`look at     ${text}`)),
   `tokens      ${amounts(tokens)}`,
   ...spending(spent).map((text) => `spent       ${text}`),
   ...(forecast === null ? [] : [`forecast    about ${ForecastText.of(forecast)} in all`]),
+  ...launched(history.story),
   `failures    ${listed(failures) || "none"}`,
+  ...suspected(Untrusted.show(run), findings).map((text) => findings?.length === 0 ? text : style.warn(text)),
   ...warnings.map((text) => style.warn(`warning     ${Untrusted.show(text)}`))
 ]
 
 /** Groups whose transcripts are audited in about a second; of a larger run, `audit` tells. */
 const mostAudited = 2000
+
+interface Diagnosed {
+  readonly diagnosis: Diagnosis.Diagnosis
+  /** Undefined where the transcripts were not audited. */
+  readonly findings: ReadonlyArray<Audit.Finding> | undefined
+}
 
 const diagnose = Effect.fnUntraced(function*(
   reader: RunStore.RunReader,
@@ -154,8 +205,12 @@ const diagnose = Effect.fnUntraced(function*(
   isWritten: boolean
 ) {
   const groups = story.records.filter(({ _tag }) => _tag === "GroupRolledOut").length
-  if (groups > mostAudited) return Diagnosis.of(story, { isWritten })
-  return Diagnosis.of(story, { isWritten, findings: yield* Stream.runCollect(Audit.run(reader)) })
+  const findings = groups > mostAudited ? undefined : yield* Stream.runCollect(Audit.run(reader))
+  const diagnosed: Diagnosed = {
+    findings,
+    diagnosis: Diagnosis.of(story, { isWritten, ...(findings === undefined ? {} : { findings }) })
+  }
+  return diagnosed
 })
 
 const report = Effect.fnUntraced(function*(reader: RunStore.RunReader) {
@@ -165,18 +220,20 @@ const report = Effect.fnUntraced(function*(reader: RunStore.RunReader) {
   const history = yield* RunHistory.read(reader)
   const told = summary(history.story, yield* Clock.currentTimeMillis, isWritten)
   const transcripts = yield* Transcripts.read(reader, history)
-  const diagnosis = yield* diagnose(reader, history, isWritten)
+  const diagnosed = yield* diagnose(reader, history, isWritten)
   yield* output.lines([
-    ...head(run, told, history, diagnosis, output.style),
-    ...FinalReport.lines(history, output.style)
+    ...head(run, told, history, diagnosed, output.style),
+    ...FinalReport.lines(history, output)
   ])
   if (transcripts.length > 0) yield* output.lines(["", ...Transcripts.lines(transcripts, output.style)])
-  const { doubts, kind, level, sentence } = diagnosis
+  const { diagnosis: { doubts, kind, level, sentence }, findings } = diagnosed
   yield* output.record({
     type: "run",
     run,
     verdict: { kind, level, sentence, doubts },
     ...told,
+    launch: Story.launch(history.story) ?? null,
+    findings: findings ?? null,
     ...FinalReport.record(history),
     transcripts
   })

@@ -108,6 +108,15 @@ describe("effect-rl compare", () => {
     assert.match(line, /^ {2}dataset {2}… .*\/32x16, .* … {2}… .*\/32x8, .* …$/)
   })
 
+  it("shows fractions with four digits, and with all of them where only later ones differ", () => {
+    const text = CompareText.configuration([
+      { field: "loss", left: -613.1124949455261, right: 12 },
+      { field: "rate", left: 0.12345678, right: 0.12345679 }
+    ], Style.plain).join("\n")
+    assert.match(text, /loss {2}-613\.1 +12/)
+    assert.match(text, /rate {2}0\.12345678 +0\.12345679/)
+  })
+
   it.effect("takes several seeds on each side, with commas between or as the folder of a sweep", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder

@@ -43,6 +43,8 @@ const opened = (continuesAfter: number): RunRecord.Entry => ({
   warnings: []
 })
 
+const plain = { mode: "plain", style: Style.plain } as const
+
 const historyOf = (entries: ReadonlyArray<RunRecord.Entry>) =>
   Effect.gen(function*() {
     const store = yield* RunStore.RunStore
@@ -76,12 +78,23 @@ describe("FinalReport", () => {
         evaluated(1, 0.7),
         evaluated(2, 0.8)
       ])
-      const lines = FinalReport.lines(history, Style.plain)
+      const lines = FinalReport.lines(history, plain)
       assert.deepStrictEqual(lines.slice(-2), [
         "held-out problems, correct before                     after",
         "held_out (64)              30.0 % (20.0 to 40.0 %)    80.0 % (70.0 to 90.0 %)"
       ])
       assert.deepInclude(FinalReport.record(history), { iterations: 2 })
+    }))
+
+  it.effect("draws the rewards in dots on a terminal, and as one line of bars elsewhere", () =>
+    Effect.gen(function*() {
+      const history = yield* historyOf([updated(0, 0.1), updated(1, 0.5), updated(2, 0.9)])
+      assert.deepStrictEqual(FinalReport.lines(history, plain), [
+        "",
+        "mean reward of each iteration, 0.100 to 0.900",
+        "▁▅█"
+      ])
+      assert.match(FinalReport.lines(history, { ...plain, mode: "live" }).join("\n"), /[⠁-⣿]/)
     }))
 
   it.effect("compares mean rewards with their 95 % intervals where answers are not right or wrong", () =>
@@ -97,7 +110,7 @@ describe("FinalReport", () => {
         spent
       })
       const history = yield* historyOf([played(0, -0.891), updated(0, -0.7), updated(1, -0.2), played(2, 0)])
-      assert.deepStrictEqual(FinalReport.lines(history, Style.plain).slice(-2), [
+      assert.deepStrictEqual(FinalReport.lines(history, plain).slice(-2), [
         "held-out episodes, reward  before                     after",
         "random (128)               -0.891 (-0.989 to -0.793)  0.000 (-0.098 to 0.098)"
       ])
@@ -105,8 +118,8 @@ describe("FinalReport", () => {
 
   it.effect("has a dash where there was no second evaluation, and is empty where there was no evaluation at all", () =>
     Effect.gen(function*() {
-      const once = FinalReport.lines(yield* historyOf([evaluated(0, 0.3)]), Style.plain)
+      const once = FinalReport.lines(yield* historyOf([evaluated(0, 0.3)]), plain)
       assert.match(once.at(-1) ?? "", /–$/)
-      assert.deepStrictEqual(FinalReport.lines(yield* historyOf([updated(0, 1)]), Style.plain), [])
+      assert.deepStrictEqual(FinalReport.lines(yield* historyOf([updated(0, 1)]), plain), [])
     }))
 })

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url"
 import { vi } from "vitest"
 import * as CommandLine from "../CommandLine.ts"
 
-const { run, runFolder, short } = CommandLine
+const { displayTo, run, runFolder, runOn, short } = CommandLine
 
 /** A run of two iterations, with further flags. */
 const record = Effect.fnUntraced(function*(...flags: ReadonlyArray<string>) {
@@ -67,8 +67,8 @@ describe("effect-rl runs", () => {
     Effect.gen(function*() {
       const { folder } = yield* recorded
       const [heading, line] = (yield* run("runs", dirname(folder))).out.slice(-2)
-      assert.match(heading ?? "", /^run +program +state +verdict +iterations +reward +held out +tokens +cost$/)
-      assert.match(line ?? "", /run +rl +completed +untold +2\/2 +0\.500 +49\.0 % +\d+ k +–$/)
+      assert.match(heading ?? "", /^run +verdict +iterations +reward +held out +tokens +age$/)
+      assert.match(line ?? "", /run +untold +2\/2 +0\.500 +49\.0 % +\d+ k +\d+ (s|min)$/)
     }))
 
   it.effect("tells below the table why a run cannot be read", () =>
@@ -78,8 +78,8 @@ describe("effect-rl runs", () => {
       mkdirSync(broken)
       writeFileSync(join(broken, "records.jsonl"), "{\"_tag\":\"Elevating\"}\n")
       const [heading, line, problem] = (yield* run("runs", dirname(folder))).out.slice(-3)
-      assert.match(heading ?? "", /^run +program +state/)
-      assert.match(line ?? "", /run +rl +completed +untold +2\/2/)
+      assert.match(heading ?? "", /^run +verdict/)
+      assert.match(line ?? "", /run +untold +2\/2/)
       assert.include(problem, `${broken} cannot be read: ${broken}/records.jsonl, line 1 is not a record of a run`)
       assert.include(problem, "its _tag is \"Elevating\", expected one of Opened, Sampling,")
     }))
@@ -89,7 +89,8 @@ describe("effect-rl runs", () => {
       const prices = join(dirname(yield* runFolder), "prices.yaml")
       writeFileSync(prices, "effect-rl/tiny-128: { prefill: 100, sample: 100, train: 100 }\n")
       const { folder } = yield* record("--prices", prices)
-      assert.match((yield* run("runs", dirname(folder))).out.at(-1) ?? "", / \d+ k +\$\d+\.\d\d$/)
+      const wide = yield* runOn(displayTo([], 200))("", "runs", dirname(folder))
+      assert.match(wide.out.at(-1) ?? "", / \d+ k +\$\d+\.\d\d +\d+ (s|min)$/)
       const line = (yield* run("runs", dirname(folder), "--json")).out.at(-1) ?? ""
       const told: Record<string, unknown> = JSON.parse(line)
       assert.deepInclude(told, { type: "run", run: folder, status: "ended", reward: 0.5 })
@@ -101,7 +102,7 @@ describe("effect-rl runs", () => {
       const file = join(folder, "records.jsonl")
       const lines = readFileSync(file, "utf8").trimEnd().split("\n")
       writeFileSync(file, `${lines.filter((line) => !line.includes("\"Finished\"")).join("\n")}\n`)
-      assert.include((yield* run("runs", dirname(folder))).out.at(-1), "killed while")
+      assert.match((yield* run("runs", dirname(folder))).out.at(-1) ?? "", /run +killed +2\/2/)
       assert.include((yield* run("show", folder)).out.join("\n"), "state       killed while")
     }))
 
@@ -124,6 +125,9 @@ describe("effect-rl show", () => {
       assert.include(text, `${folder}  rl, effect-rl/tiny-128`)
       assert.include(text, "state       completed\niterations  2 of 2\n")
       assert.include(text, "reward      ▁▁ 0.500\nhealth      informative 100 %, truncated 0 %")
+      assert.match(text, /\ncommand {5}\S.* train arithmetic .*\nsettings {4}.*iterations 2 \(default 25\)/)
+      assert.include(text, "held_out    ▁▁ 49.0 % → 49.0 %\n")
+      assert.match(text, /\naudit {7}(nothing suspicious|iteration 1: )/)
       assert.include(text, "failures    none\n")
       assert.include(text, "mean reward of each iteration")
       assert.include(text, "held_out (512)             49.0 %")

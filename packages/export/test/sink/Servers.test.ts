@@ -1,5 +1,5 @@
 import { RunStore } from "@effect-rl/core"
-import { Mlflow, Otlp, Sink } from "@effect-rl/export"
+import { Mlflow, Otlp, Sink, Webhook } from "@effect-rl/export"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpClient, type HttpClientRequest, HttpClientResponse } from "effect/http"
@@ -96,5 +96,43 @@ describe("Otlp", () => {
       ])
       for (const { body } of asked) assert.include(new TextDecoder("latin1").decode(body), "invoke_agent")
     }).pipe(Effect.provide([layer, RunStore.RunStore.layerMemory]))
+  })
+})
+
+describe("Webhook", () => {
+  const sink = Webhook.make({ url: "http://127.0.0.1:9000/alerts", run: "sums" })
+  const spent = { prefilled: 0, sampled: 0, trained: 0 }
+
+  it.effect("posts an alert for a warning, a failure with its place, and nothing in between", () => {
+    const { asked, layer } = server(() => new Response())
+    return Effect.gen(function*() {
+      const run = yield* RunStore.RunStore
+      yield* Recorded.record
+      yield* run.append({ _tag: "Warning", message: "the disk is nearly full" })
+      const where = { iteration: 2, group: "sum-7", member: 1 }
+      yield* run.append({ _tag: "Failed", iteration: 2, error: "JudgeDown", message: "no answer", where, spent })
+      yield* Sink.write(sink, run)
+      const alerts = asked.map(json)
+      assert.deepStrictEqual(alerts.map(({ kind }) => kind).filter((kind) => kind !== "finished"), [
+        "warning",
+        "failed"
+      ])
+      assert.deepInclude(alerts.find(({ kind }) => kind === "warning"), {
+        text: "sums: the disk is nearly full",
+        run: "sums",
+        iteration: 2
+      })
+      assert.include(alerts.at(-1).text, "JudgeDown in iteration 3, group \"sum-7\", member 1: no answer")
+    }).pipe(Effect.provide(Layer.merge(RunStore.RunStore.layerMemory, layer)))
+  })
+
+  it.effect("says which address did not take an alert", () => {
+    const { layer } = server(() => new Response("", { status: 404 }))
+    return Effect.gen(function*() {
+      const run = yield* RunStore.RunStore
+      yield* run.append({ _tag: "Warning", message: "the disk is nearly full" })
+      const { message } = yield* Effect.flip(Sink.write(sink, run))
+      assert.include(message, "webhook: http://127.0.0.1:9000/alerts did not take an alert")
+    }).pipe(Effect.provide(Layer.merge(RunStore.RunStore.layerMemory, layer)))
   })
 })

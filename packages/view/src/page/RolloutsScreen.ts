@@ -23,7 +23,7 @@ const placeOf = ({ group: { evaluator, iteration } }: Row) =>
 
 const columnsOf = (metric: string | undefined): ReadonlyArray<Sorting.Column<Row>> => [
   { key: "rollout", title: "rollout", value: ({ group: { key }, member }) => `${key} ${member}` },
-  { key: "at", title: "of", value: ({ group: { sequence } }) => sequence, isNumber: true },
+  { key: "at", title: "of", value: ({ group: { sequence } }) => sequence },
   { key: "reward", title: "reward", value: ({ reward }) => reward, isNumber: true },
   { key: "advantage", title: "advantage", value: ({ advantage }) => advantage, isNumber: true },
   { key: "tokens", title: "tokens", value: ({ tokens }) => tokens, isNumber: true },
@@ -52,7 +52,7 @@ const row = (one: Row, route: Route.Route) => {
     choice,
     route.group === group.sequence && route.member === member,
     cell(link(choice.open, `${Text.foreign(group.key)}, member ${member}`)),
-    numberCell(Text.foreign(placeOf(one))),
+    h("td", { class: "short" }, Text.foreign(placeOf(one))),
     numberCell(Text.short(reward)),
     numberCell(Text.signed(advantage)),
     numberCell(whole(tokens)),

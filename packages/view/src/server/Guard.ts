@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { createHash, timingSafeEqual } from "node:crypto"
+import * as Compressing from "./Compressing.ts"
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/
 
@@ -62,7 +63,7 @@ const headers = {
 }
 
 const withHeaders = (response: HttpServerResponse.HttpServerResponse, token: string | undefined) => {
-  const guarded = HttpServerResponse.setHeaders(response, headers)
+  const guarded = HttpServerResponse.setHeaders(response, { ...headers, ...response.headers })
   return token === undefined
     ? guarded
     : HttpServerResponse.setHeader(guarded, "set-cookie", `${cookie}=${token}; Path=/; HttpOnly; SameSite=Strict`)
@@ -78,6 +79,9 @@ export const make = (token: string | undefined): Guard => (handler) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
     const refused = refusal(request, token)
     return refused === undefined
-      ? Effect.map(handler, (response) => withHeaders(response, token))
+      ? handler.pipe(
+        Effect.flatMap((response) => Compressing.make(request, response)),
+        Effect.map((response) => withHeaders(response, token))
+      )
       : Effect.succeed(HttpServerResponse.setHeaders(refused, headers))
   })
