@@ -84,7 +84,7 @@ const filters = (data: Data, story: Story.Story<null>, rows: ReadonlyArray<Row>)
     "nav",
     { class: "filters", "aria-label": "filter" },
     FilterFields.select(
-      "of",
+      "rollouts of",
       source,
       [RolloutRows.trainingOnly, ...Story.evaluators(story)],
       (source) => ({ ...route, source })

@@ -70,7 +70,7 @@ describe.skipIf(isMissing)("the rollouts of a run", () => {
           await eventually(async () => assert.strictEqual(await rows.count(), 2))
           await page.getByRole("link", { name: "clear" }).click()
 
-          await page.getByLabel("of", { exact: true }).selectOption("training")
+          await page.getByLabel("rollouts of").selectOption("training")
           await eventually(async () => assert.strictEqual(await rows.count(), 14))
           await page.getByRole("columnheader", { name: "tokens" }).getByRole("link").click()
           await eventually(async () =>
