@@ -1,6 +1,6 @@
 /** Fields of a filter; the address says what they hold. */
 import { h } from "./Dom.ts"
-import type * as Route from "./Route.ts"
+import * as Route from "./Route.ts"
 import { go } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
@@ -9,7 +9,8 @@ export const select = (
   label: string,
   chosen: string | undefined,
   values: Iterable<string>,
-  next: (value: string | undefined) => Route.Route
+  next: (value: string | undefined) => Route.Route,
+  usual = "any"
 ) => {
   const options = [...new Set(values)].toSorted()
   if (options.length < 2 && chosen === undefined) return undefined
@@ -24,7 +25,7 @@ export const select = (
           if (target instanceof HTMLSelectElement) go(next(target.value === "" ? undefined : target.value))
         }
       },
-      h("option", { value: "", selected: chosen === undefined }, "any"),
+      h("option", { value: "", selected: chosen === undefined }, usual),
       ...options.map((value) => h("option", { value, selected: value === chosen }, Text.foreign(value)))
     )
   )
@@ -44,6 +45,28 @@ export const limit = (label: string, value: number | undefined, next: (value: nu
       defaultValue: value ?? "",
       onChange: ({ target }) => {
         if (target instanceof HTMLInputElement) go(next(target.value === "" ? undefined : target.valueAsNumber))
+      }
+    })
+  )
+
+/** Words that are looked for as they are typed. */
+export const words = (
+  label: string,
+  value: string | undefined,
+  next: (value: string | undefined) => Route.Route
+) =>
+  h(
+    "label",
+    {},
+    `${label} `,
+    h("input", {
+      type: "search",
+      key: label,
+      defaultValue: value ?? "",
+      onInput: ({ target }) => {
+        if (target instanceof HTMLInputElement) {
+          location.replace(Route.format(next(target.value === "" ? undefined : target.value)))
+        }
       }
     })
   )

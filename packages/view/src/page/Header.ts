@@ -17,7 +17,9 @@ const path = (
     ["group", "group"],
     ["member", `member ${member ?? 0}`]
   ]
-  if (at === "search" || at === "rollouts" || at === "problems") return [...levels.slice(0, 2), [at, at]]
+  if (at === "search" || at === "metrics" || at === "rollouts" || at === "problems") {
+    return [...levels.slice(0, 2), [at, at]]
+  }
   if (at === "compare") return [["runs", "runs"], ["compare", "comparison"]]
   return levels.slice(0, levels.findIndex(([level]) => level === at) + 1)
 }
@@ -46,6 +48,7 @@ export const draw = ({ route }: Data): Child =>
       : h(
         "nav",
         { class: "steps", "aria-label": "of the run" },
+        link({ at: "metrics", run: route.run }, "metrics", route.at === "metrics"),
         link({ at: "rollouts", run: route.run }, "rollouts", route.at === "rollouts"),
         link({ at: "problems", run: route.run }, "problems", route.at === "problems"),
         link({ at: "search", run: route.run }, "search (/)", route.at === "search")

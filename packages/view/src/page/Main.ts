@@ -7,6 +7,7 @@ import * as Header from "./Header.ts"
 import * as IterationScreen from "./IterationScreen.ts"
 import * as Keys from "./Keys.ts"
 import * as MemberScreen from "./MemberScreen.ts"
+import * as MetricsScreen from "./MetricsScreen.ts"
 import * as Model from "./Model.ts"
 import * as ProblemsScreen from "./ProblemsScreen.ts"
 import * as RolloutsScreen from "./RolloutsScreen.ts"
@@ -26,6 +27,7 @@ const screens: Readonly<Record<Route.Level, (data: Data) => Screen>> = {
   member: MemberScreen.render,
   rollouts: RolloutsScreen.render,
   problems: ProblemsScreen.render,
+  metrics: MetricsScreen.render,
   search: SearchScreen.render,
   compare: CompareScreen.render
 }

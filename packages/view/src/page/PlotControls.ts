@@ -7,7 +7,8 @@ import * as Zoom from "./Zoom.ts"
 /** Iterations that a smooth curve takes the mean of. */
 const lengths = [1, 5, 20, 100]
 
-const smoothing = (route: Route): Child =>
+/** The choice of how many iterations a curve is the mean of. */
+export const smoothing = (route: Route): Child =>
   h(
     "label",
     {},

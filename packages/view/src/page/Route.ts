@@ -1,6 +1,19 @@
 /** The view of the page, encoded in the address after `#`: a link leads to the same view. */
 
-export type Level = "runs" | "run" | "rollouts" | "problems" | "iteration" | "group" | "member" | "search" | "compare"
+export type Level =
+  | "runs"
+  | "run"
+  | "rollouts"
+  | "problems"
+  | "metrics"
+  | "iteration"
+  | "group"
+  | "member"
+  | "search"
+  | "compare"
+
+/** What curves are drawn over. */
+export type Axis = "iteration" | "minutes" | "tokens"
 
 /** How tokens are coloured. */
 export type Colour = "logprob" | "advantage" | "gap" | "mask"
@@ -40,7 +53,9 @@ export interface Route {
   readonly most?: number | undefined
   /** The column that a table is sorted by, with a minus where its greatest value comes first. */
   readonly sort?: string | undefined
-  /** Words that all runs of the list have to have. */
+  /** What the curves of all metrics are drawn over, in place of iterations. */
+  readonly axis?: Axis | undefined
+  /** Words that the runs of the list, or the metrics, have to have. */
   readonly filter?: string | undefined
   /** Runs that differ in their seeds alone stand together. */
   readonly seeds?: boolean | undefined
@@ -70,12 +85,15 @@ const levels: ReadonlyArray<Level> = [
   "run",
   "rollouts",
   "problems",
+  "metrics",
   "iteration",
   "group",
   "member",
   "search",
   "compare"
 ]
+
+export const axes: ReadonlyArray<Axis> = ["iteration", "minutes", "tokens"]
 
 export const colours: ReadonlyArray<Colour> = ["logprob", "advantage", "gap", "mask"]
 
@@ -124,6 +142,7 @@ export const parse = (hash: string): Route => {
     least: whole(fields.get("least")),
     most: whole(fields.get("most")),
     sort: text("sort"),
+    axis: axes.find((axis) => axis === fields.get("axis")),
     filter: text("filter"),
     seeds: fields.get("seeds") === "true" ? true : undefined,
     source: text("source"),
@@ -185,6 +204,7 @@ export const up = (route: Route): Route => {
     case "search":
     case "rollouts":
     case "problems":
+    case "metrics":
       return { at: "run", run: route.run }
     case "compare":
     case "run":

@@ -1,7 +1,8 @@
 /** The list of runs: one line a run, newest first, unless the address asks for another order. */
 import type { BrokenRun, RunLine } from "../story/Entry.ts"
 import { cell, type Child, empty, h, numberCell, sortableTable } from "./Dom.ts"
-import * as Route from "./Route.ts"
+import * as FilterFields from "./FilterFields.ts"
+import type * as Route from "./Route.ts"
 import { type Choice, choosable, type Data, go, link, type Screen, waiting } from "./Screen.ts"
 import * as Sorting from "./Sorting.ts"
 import * as Sparkline from "./Sparkline.ts"
@@ -136,21 +137,7 @@ const filterBox = ({ route }: Data, shown: number, all: number): Child =>
   h(
     "p",
     { class: "summary filters" },
-    h(
-      "label",
-      {},
-      "filter (/) ",
-      h("input", {
-        type: "search",
-        key: "filter",
-        defaultValue: route.filter ?? "",
-        onInput: ({ target }) => {
-          if (target instanceof HTMLInputElement) {
-            location.replace(Route.format({ ...route, filter: target.value === "" ? undefined : target.value }))
-          }
-        }
-      })
-    ),
+    FilterFields.words("filter (/)", route.filter, (filter) => ({ ...route, filter })),
     link({ ...route, seeds: route.seeds === true ? undefined : true }, "group seeds", route.seeds === true),
     h("span", { class: "facts", role: "status" }, shown === all ? Text.plural(all, "run") : `${shown} of ${all} runs`),
     comparing(route)

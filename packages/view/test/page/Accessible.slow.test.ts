@@ -42,6 +42,7 @@ describe.skipIf(isMissing)("every level of the page", () => {
           ["Search", { at: "search", run, text: "think" }],
           ["Rollouts", { at: "rollouts", run, metric: "judge_score", sort: "-measure" }],
           ["Problems", { at: "problems", run }],
+          ["Metrics", { at: "metrics", run }],
           ["Comparison of", { at: "compare", run, others: `${folder}/second` }]
         ]
         const { visit } = yield* Browser

@@ -1,0 +1,97 @@
+/** All metrics of a run as series over its iterations, its time or its tokens. */
+import * as Story from "@effect-rl/core/story/Story"
+import type { Axis } from "./Route.ts"
+
+export interface MetricSeries {
+  readonly name: string
+  /** The heading under which it stands: what its name begins with. */
+  readonly section: string
+  /** In the order of the run; a value that is not a number is left out. */
+  readonly points: ReadonlyArray<Point>
+}
+
+export interface Point {
+  /** Where the point lies on the axis. */
+  readonly x: number
+  /** Iterations that were done. */
+  readonly iteration: number
+  readonly value: number
+}
+
+/** Where an iteration's end lies on each axis. */
+interface Place {
+  readonly iteration: number
+  readonly at: number
+  readonly tokens: number
+}
+
+/** Milliseconds of the run until a time, without those in which no process wrote it. */
+const elapsed = ({ pauses, records }: Story.Story<null>, at: number) => {
+  const began = records[0]?.at ?? at
+  const paused = pauses.reduce((sum, { from, to }) => sum + Math.max(0, Math.min(to, at) - from), 0)
+  return Math.max(0, at - began - paused)
+}
+
+const minute = 60_000
+
+const xOf = (story: Story.Story<null>, axis: Axis, { at, iteration, tokens }: Place) =>
+  axis === "iteration" ? iteration : axis === "minutes" ? elapsed(story, at) / minute : tokens
+
+const all = ({ prefilled, sampled, trained }: Story.Story<null>["spent"]) =>
+  (prefilled ?? 0) + (sampled ?? 0) + (trained ?? 0)
+
+const sectionOf = (name: string) => {
+  const parts = name.split("/")
+  if (parts.length === 1) return "training"
+  return parts[0] === "env" ? parts.slice(0, 2).join("/") : parts[0] ?? ""
+}
+
+/** Every metric of the iterations and the score or reward of every evaluator, by section and name; rewards and scores come first. */
+export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSeries> => {
+  const found = new Map<string, { readonly section: string; readonly points: Array<Point> }>()
+  const add = (section: string, name: string, place: Place, value: number | null | undefined) => {
+    if (typeof value !== "number" || !Number.isFinite(value)) return
+    const series = found.get(name) ?? { section, points: [] }
+    found.set(name, series)
+    series.points.push({ x: xOf(story, axis, place), iteration: place.iteration, value })
+  }
+  for (const { index, updated } of Story.iterations(story)) {
+    if (updated === undefined) continue
+    const place = { iteration: index + 1, at: updated.at, tokens: all(updated.spent) }
+    add(outcomes, "reward", place, updated.reward?.mean)
+    for (const [name, value] of Object.entries(updated.metrics)) add(sectionOf(name), name, place, value)
+  }
+  for (const { evaluated, evaluator, iteration } of Story.evaluations(story)) {
+    if (evaluated === undefined) continue
+    const place = { iteration, at: evaluated.at, tokens: all(evaluated.spent) }
+    add(outcomes, evaluator, place, evaluated.score?.value ?? evaluated.reward?.mean)
+  }
+  const order = ({ name, section }: MetricSeries) => `${section === outcomes ? 0 : 1} ${section} ${name}`
+  return [...found]
+    .map(([name, series]): MetricSeries => ({ name, ...series }))
+    .toSorted((left, right) => order(left) < order(right) ? -1 : 1)
+}
+
+/** The section of rewards and scores. */
+export const outcomes = "outcomes"
+
+/** Each value as the mean of the last `over` ones. */
+export const smoothed = (points: ReadonlyArray<Point>, over: number): ReadonlyArray<Point> => {
+  if (over <= 1) return points
+  let sum = 0
+  return points.map((point, at) => {
+    sum += point.value - (points[at - over]?.value ?? 0)
+    return { ...point, value: sum / Math.min(at + 1, over) }
+  })
+}
+
+/** The last point at or before the place; undefined before the first one. */
+export const before = (points: ReadonlyArray<Point>, x: number): Point | undefined => {
+  let [low, high] = [0, points.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((points[middle]?.x ?? Infinity) <= x) low = middle + 1
+    else high = middle
+  }
+  return points[low - 1]
+}

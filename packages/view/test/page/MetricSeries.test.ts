@@ -1,0 +1,64 @@
+import { Story } from "@effect-rl/core/records"
+import * as MetricSeries from "@effect-rl/view/page/MetricSeries"
+import { assert, describe, it } from "@effect/vitest"
+
+const stamp = { segment: 1, sequence: 0 }
+
+const minute = 60_000
+
+/** Two iterations, each of a minute and 100 tokens, with ten minutes between them in which no process wrote the run. */
+const story = Story.fromRecords([
+  {
+    ...stamp,
+    _tag: "Opened",
+    at: 0,
+    program: "rl",
+    version: "0.0.0",
+    identity: {},
+    settings: {},
+    capabilities: {},
+    iteration: 0,
+    iterations: 2,
+    resumedFrom: null,
+    continuesAfter: -1,
+    warnings: []
+  },
+  ...[0, 1].map((iteration) => ({
+    ...stamp,
+    _tag: "Updated" as const,
+    sequence: iteration + 1,
+    at: minute + iteration * 11 * minute,
+    iteration,
+    metrics: { "optim/lr": iteration === 0 ? NaN : 0.5, nll: 2 - iteration },
+    reward: { mean: iteration },
+    updates: [],
+    spent: { prefilled: 0, sampled: 0, trained: 100 * (iteration + 1) }
+  }))
+])
+story.pauses.push({ from: minute, to: 11 * minute })
+
+const pointsOf = (axis: "iteration" | "minutes" | "tokens", name: string) =>
+  MetricSeries.of(story, axis).find((series) => series.name === name)?.points.map(({ value, x }) => [x, value])
+
+describe("the metrics of a run", () => {
+  it("come by section, outcomes first, without values that are no numbers", () => {
+    assert.deepStrictEqual(
+      MetricSeries.of(story, "iteration").map(({ name, section }) => [section, name]),
+      [["outcomes", "reward"], ["optim", "optim/lr"], ["training", "nll"]]
+    )
+    assert.deepStrictEqual(pointsOf("iteration", "optim/lr"), [[2, 0.5]])
+  })
+
+  it("lie over iterations, the minutes in which the run was written, or tokens", () => {
+    assert.deepStrictEqual(pointsOf("iteration", "nll"), [[1, 2], [2, 1]])
+    assert.deepStrictEqual(pointsOf("minutes", "nll"), [[1, 2], [2, 1]])
+    assert.deepStrictEqual(pointsOf("tokens", "nll"), [[100, 2], [200, 1]])
+  })
+
+  it("are smoothed by the mean of the last values, and read at the last point before a place", () => {
+    const points = [2, 4, 9].map((value, x) => ({ x, iteration: x, value }))
+    assert.deepStrictEqual(MetricSeries.smoothed(points, 2).map(({ value }) => value), [2, 3, 6.5])
+    assert.strictEqual(MetricSeries.before(points, 1.5)?.value, 4)
+    assert.isUndefined(MetricSeries.before(points, -1))
+  })
+})
