@@ -67,8 +67,9 @@ describe("effect-rl runs", () => {
     Effect.gen(function*() {
       const { folder } = yield* recorded
       const [heading, line] = (yield* run("runs", dirname(folder))).out.slice(-2)
-      assert.match(heading ?? "", /^run +verdict +iterations +reward +held out +tokens +age$/)
-      assert.match(line ?? "", /run +untold +2\/2 +0\.500 +49\.0 % +\d+ k +\d+ (s|min)$/)
+      assert.match(heading ?? "", /^run +verdict +iterations +reward +held out .*age$/)
+      assert.match(line ?? "", /run +untold +2\/2 +0\.500 +49\.0 % .*\d+ (s|min)$/)
+      assert.isAtMost(Math.max((heading ?? "").length, (line ?? "").length), 80)
     }))
 
   it.effect("tells below the table why a run cannot be read", () =>
@@ -124,9 +125,9 @@ describe("effect-rl show", () => {
       const text = (yield* run("show", folder)).out.join("\n")
       assert.include(text, `${folder}  rl, effect-rl/tiny-128`)
       assert.include(text, "state       completed\niterations  2 of 2\n")
-      assert.include(text, "reward      ▁▁ 0.500\nhealth      informative 100 %, truncated 0 %")
+      assert.include(text, "reward      ▁▁ 0.500\nheld_out    ▁▁ 49.0 % → 49.0 %\n")
+      assert.include(text, "health      informative 100 %, truncated 0 %")
       assert.match(text, /\ncommand {5}\S.* train arithmetic .*\nsettings {4}.*iterations 2 \(default 25\)/)
-      assert.include(text, "held_out    ▁▁ 49.0 % → 49.0 %\n")
       assert.match(text, /\naudit {7}(nothing suspicious|iteration 1: )/)
       assert.include(text, "failures    none\n")
       assert.include(text, "mean reward of each iteration")
