@@ -6,6 +6,7 @@ import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import { randomUUID } from "node:crypto"
 import { createServer } from "node:http"
+import { hostname } from "node:os"
 import * as HttpListener from "../HttpListener.ts"
 
 /** Pages hold their streams of records open; nothing is lost when they are cut. */
@@ -19,6 +20,9 @@ export const usualPort = 7272
 /** Ports that are tried after the usual one, such as for the pages of several runs at once; then any free one is taken. */
 const others = 8
 
+/** A server that listens on every address of this machine is found by the machine's name. */
+const reachable = (address: string) => address.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, `//${hostname()}`)
+
 interface Address {
   readonly host: string
   readonly port: number
@@ -29,7 +33,7 @@ const listen = Effect.fnUntraced(function*(folders: ReadonlyArray<string>, { hos
   const server = ViewServer.layer({ folders, ...(token === undefined ? {} : { token }) })
   const http = HttpListener.layer(createServer, { host, port, gracefulShutdownTimeout })
   const context = yield* Layer.build(Layer.provideMerge(server, http))
-  const address = HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address)
+  const address = reachable(HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address))
   return token === undefined ? address : `${address}/?token=${token}`
 })
 

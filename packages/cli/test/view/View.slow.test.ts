@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { spawn } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { hostname, tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { vi } from "vitest"
@@ -193,6 +193,13 @@ describe("effect-rl view", () => {
       })
       yield* Effect.promise(() => vi.waitFor(() => assert.strictEqual(readFileSync(opened, "utf8"), line), 20_000))
     }).pipe(Effect.scoped), { skip: process.platform !== "linux" })
+
+  it.live("prints an address that can be opened where it listens on all of this machine's", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* recorded
+      const { line } = yield* firstLine(["view", folder, "--host", "0.0.0.0", "--port", "0"])
+      assert.strictEqual(new URL(line).hostname, hostname().toLowerCase())
+    }).pipe(Effect.scoped))
 
   it.live("serves an empty folder, in which runs may begin later", () =>
     Effect.gen(function*() {

@@ -39,15 +39,17 @@ const tokenRows = (story: Story.Story<null>, { dollars, tokens }: Spending.Spend
   ]
 }
 
+const ofMinutes = (minutes: number) => Text.duration(60_000 * minutes)
+
 /** Calls of judges and minutes: so far, in all, and at most. */
 const otherRows = ({ judgeCalls, minutes }: Spending.Spending, hasEnded: boolean): ReadonlyArray<Row> =>
-  ([["calls of judges", judgeCalls], ["minutes", minutes]] as const).flatMap(
-    ([name, { expected, limit, spent = 0 }]) => {
+  ([["calls of judges", judgeCalls, Text.count], ["time", minutes, ofMinutes]] as const).flatMap(
+    ([name, { expected, limit, spent = 0 }, show]) => {
       if (spent === 0 && limit === undefined) return []
       const parts = [
-        Text.count(spent),
-        ...(hasEnded || expected === undefined ? [] : [`about ${Text.count(expected)} in all`]),
-        ...(limit === undefined ? [] : [`cap ${Text.count(limit)}`])
+        show(spent),
+        ...(hasEnded || expected === undefined ? [] : [`about ${show(expected)} in all`]),
+        ...(limit === undefined ? [] : [`cap ${show(limit)}`])
       ]
       return [[name, parts.join(", "), ""] as const]
     }

@@ -14,7 +14,7 @@ export const noticePanel = ({ notices }: Story.Story<null>): Child =>
       "ul",
       { class: "notices", tabindex: 0, "aria-label": "warnings and events" },
       ...notices.slice(-mostNotices).toReversed().map(({ at, kind, text }) =>
-        h("li", { class: kind }, h("time", {}, Text.time(at)), ` ${Text.foreign(text)}`)
+        h("li", { class: kind }, h("time", {}, Text.dateTime(at)), ` ${Text.foreign(text)}`)
       )
     )
   )

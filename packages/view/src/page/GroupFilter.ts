@@ -13,7 +13,8 @@ const tokensOf = (group: Entry.Group) => group.members.flatMap((member) => membe
 const isBetween = (value: number | null, low: number | undefined, high: number | undefined) =>
   value !== null && (low === undefined || value >= low) && (high === undefined || value <= high)
 
-const trainings: Readonly<Record<Story.GroupCredit<null>["verdict"], string>> = {
+/** What updates made of groups, in words. */
+export const trainings: Readonly<Record<Story.GroupCredit<null>["verdict"], string>> = {
   informative: "trained on",
   constant: "no signal",
   skipped: "given up",

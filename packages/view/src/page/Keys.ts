@@ -4,6 +4,7 @@ import { h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
 import * as RunsScreen from "./RunsScreen.ts"
 import type { Data, Screen } from "./Screen.ts"
+import * as Shortcuts from "./Shortcuts.ts"
 import * as Zoom from "./Zoom.ts"
 
 const keys: ReadonlyArray<readonly [keys: string, meaning: string]> = [
@@ -37,6 +38,16 @@ export const help: View = h(
     { class: "keys" },
     ...keys.flatMap(([key, meaning]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, meaning)])
   ),
+  h(
+    "p",
+    {},
+    h(
+      "label",
+      {},
+      h("input", { type: "checkbox", defaultChecked: !Shortcuts.areOff(), onChange: Shortcuts.toggle }),
+      " letters, digits and signs do what is said here"
+    )
+  ),
   h("button", { type: "button", onClick: close }, "close")
 )
 
@@ -62,7 +73,15 @@ const otherIteration = ({ route, story }: Data, by: number): Route.Route | undef
     : Story.evaluations(story).filter((one) => one.evaluator === evaluator).map(({ iteration }) => iteration)
   const iteration = beside(places, route.iteration, by)
   const at = route.at === "run" ? "run" : "iteration"
-  return iteration === undefined ? undefined : { ...route, at, iteration, group: undefined, member: undefined }
+  return iteration === undefined ? undefined : {
+    ...route,
+    at,
+    iteration,
+    group: undefined,
+    member: undefined,
+    turn: undefined,
+    token: undefined
+  }
 }
 
 const otherGroup = ({ route, story }: Data, by: number): Route.Route | undefined => {
@@ -158,6 +177,9 @@ const focusFilter = () => {
   return filter !== null
 }
 
+/** A character, as opposed to keys such as Enter and the arrows. */
+const isSingle = (key: string) => key.length === 1
+
 const isField = (target: EventTarget | null) =>
   target instanceof HTMLElement && target.matches("input:not([type=checkbox]), select")
 
@@ -173,6 +195,7 @@ export const listen = (
     const { key, target: on } = event
     const isHelpOpen = document.querySelector("dialog")?.open === true
     if (isHelpOpen || event.ctrlKey || event.metaKey || event.altKey) return
+    if (Shortcuts.areOff() && isSingle(key)) return
     if (isField(on)) {
       if (key === "Escape" && on instanceof HTMLElement) on.blur()
       return

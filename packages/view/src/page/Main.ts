@@ -32,6 +32,8 @@ const screens: Readonly<Record<Route.Level, (data: Data) => Screen>> = {
   compare: CompareScreen.render
 }
 
+const toContent = () => document.querySelector("h1")?.focus()
+
 const root = document.createElement("div")
 document.body.append(root)
 
@@ -46,11 +48,12 @@ const start = (source: Source.Source) => {
       h(
         "div",
         {},
+        h("button", { type: "button", class: "skip", onClick: toContent }, "skip to the content"),
         Header.draw(data),
         h(
           "main",
           { key: data.route.at },
-          h("h1", {}, screen.title),
+          h("h1", { tabindex: -1 }, screen.title),
           problem === "" ? undefined : h("p", { class: "problem", role: "alert" }, Text.foreign(problem)),
           ...(problem !== "" && screen.isWaiting === true ? [] : screen.body)
         ),
@@ -67,6 +70,8 @@ const start = (source: Source.Source) => {
     model.open(route)
     const isElsewhere = before.at !== route.at || before.iteration !== route.iteration || before.metric !== route.metric
     if (isElsewhere) scrollTo(0, 0)
+    // A person who does not see the page hears where it leads.
+    if (before.at !== route.at) document.querySelector("h1")?.focus({ preventScroll: true })
     document.querySelector("tr[aria-current], article[aria-current], .token[aria-current]")
       ?.scrollIntoView({ block: "nearest" })
     if (route.at === "search" && route.text === undefined) document.querySelector("input")?.focus()

@@ -7,6 +7,7 @@ import * as CostPanel from "./CostPanel.ts"
 import * as CurvePanel from "./CurvePanel.ts"
 import { type Child, columns, empty, h, numberCell, panel, table } from "./Dom.ts"
 import * as Events from "./Events.ts"
+import * as GroupFilter from "./GroupFilter.ts"
 import * as Health from "./Health.ts"
 import * as LaunchPanel from "./LaunchPanel.ts"
 import * as LogPanel from "./LogPanel.ts"
@@ -72,6 +73,20 @@ const headings = [
 
 /** Whether a program samples groups: until its first iteration is done, each may. */
 const isGrouped = (story: Story.Story<null>) => (Diagnosis.training(story)?.name ?? "reward") === "reward"
+
+/** What updates made of the groups of the run: how many they trained on, and how many they left out, by the reason. */
+const updateFacts = (story: Story.Story<null>): Child => {
+  const counts = new Map<string, number>()
+  for (const { verdict } of story.credits.values()) {
+    const name = GroupFilter.trainings[verdict]
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+  return counts.size === 0 ? undefined : h(
+    "p",
+    { class: "facts" },
+    `In updates: ${[...counts].map(([name, count]) => `${count} ${name}`).join(", ")}.`
+  )
+}
 
 /** Rows before and after the selected one that are shown. */
 const around = 10
@@ -149,7 +164,10 @@ export const render = (data: Data): Screen => {
       Verdict.draw(data, story),
       RunTiles.draw(data, story),
       ...(isGrouped(story)
-        ? [columns(curve, panel("Signal of groups", SignalChart.draw(story, route))), columns(time, events)]
+        ? [
+          columns(curve, panel("Signal of groups", SignalChart.draw(story, route), updateFacts(story))),
+          columns(time, events)
+        ]
         : [columns(curve, time), events]),
       iterationTable(story, all, selected, route),
       evaluationTable(story, route),

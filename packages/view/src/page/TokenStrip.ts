@@ -2,11 +2,29 @@
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h } from "./Dom.ts"
 import { type Colour, colours, type Route } from "./Route.ts"
-import { go } from "./Screen.ts"
+import { go, link } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
-/** The most tokens that a turn shows. */
+/** The most tokens of a turn that are shown at once. */
 export const most = 4000
+
+/** The first of the tokens that are shown: those around the one under the microscope, or the beginning of the turn. */
+const windowOf = ({ token = 0, turn }: Route, index: number) => turn === index ? Math.floor(token / most) * most : 0
+
+/** The ways to the tokens before and after those that are shown. */
+const windowLinks = ({ tokens: { length } }: Entry.TurnView, { index, route }: Options, from: number): Child => {
+  if (length <= most) return undefined
+  const to = Math.min(from + most, length)
+  const at = (token: number) => ({ ...route, tokens: true, turn: index, token })
+  return h(
+    "nav",
+    { class: "steps", "aria-label": `tokens of turn ${index}` },
+    h("span", { class: "facts" }, `tokens ${from} to ${to - 1} of ${length}`),
+    from > 0 ? link(at(from - most), "earlier tokens") : undefined,
+    to < length ? link(at(to), "later tokens") : undefined,
+    to < length ? link(at(length - 1), "end of the turn") : undefined
+  )
+}
 
 const names: Readonly<Record<Colour, string>> = {
   logprob: "log-probability",
@@ -120,7 +138,9 @@ export interface Options {
 }
 
 /** The tokens of a turn; the route's token is under the microscope. */
-export const draw = (turn: Entry.TurnView, { departsAt, index, onHover, route, scale }: Options): Child => {
+export const draw = (turn: Entry.TurnView, options: Options): Child => {
+  const { departsAt, index, onHover, route, scale } = options
+  const from = windowOf(route, index)
   const found = shades(turn, route.colour ?? "logprob", scale)
   const shadeOf = typeof found === "string" ? () => "" : found
   const placeOf = (event: Event) => {
@@ -140,11 +160,12 @@ export const draw = (turn: Entry.TurnView, { departsAt, index, onHover, route, s
         onMouseOver: (event) => onHover?.(placeOf(event)),
         onMouseLeave: () => onHover?.(undefined)
       },
-      ...turn.tokens.slice(0, most).map((_, at) =>
-        token(turn, at, shadeOf(at), route.turn === index && route.token === at, at === departsAt)
-      ),
-      turn.tokens.length > most ? h("span", {}, `and ${turn.tokens.length - most} more`) : undefined
-    )
+      ...turn.tokens.slice(from, from + most).map((_, shown) => {
+        const at = from + shown
+        return token(turn, at, shadeOf(at), route.turn === index && route.token === at, at === departsAt)
+      })
+    ),
+    windowLinks(turn, options, from)
   ]
 }
 
