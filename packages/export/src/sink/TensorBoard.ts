@@ -6,6 +6,7 @@ import * as Path from "effect/Path"
 import * as FileSink from "./FileSink.ts"
 import * as Scalars from "./Scalars.ts"
 import type { Sink } from "./Sink.ts"
+import * as HParams from "./tensorboard/HParams.ts"
 import * as Protobuf from "./tensorboard/Protobuf.ts"
 import * as RecordFrame from "./tensorboard/RecordFrame.ts"
 
@@ -24,10 +25,23 @@ const scalar = (name: string, value: number) => Protobuf.message(1, [Protobuf.te
 const summary = ({ at, step, values }: Scalars.Scalars) =>
   event(at, step, [Protobuf.message(5, Object.entries(values).map(([name, value]) => scalar(name, value)))])
 
-const eventsOf = (record: RunRecord.RunRecord): Uint8Array | undefined => {
-  if (record._tag === "Opened") return sessionStart(record.at, record.iteration)
-  const scalars = Scalars.of(record)
-  return scalars === undefined ? undefined : summary(scalars)
+/** An event of the HParams page, which has no step. */
+const settings = (milliseconds: number, value: Uint8Array) => event(milliseconds, 0, [Protobuf.message(5, [value])])
+
+const eventsOf = (record: RunRecord.RunRecord): ReadonlyArray<Uint8Array> => {
+  switch (record._tag) {
+    case "Opened": {
+      const start = sessionStart(record.at, record.iteration)
+      return record.iteration === 0 ? [start, settings(record.at, HParams.start(record))] : [start]
+    }
+    case "Finished":
+    case "Failed":
+      return [settings(record.at, HParams.end(record))]
+    default: {
+      const scalars = Scalars.of(record)
+      return scalars === undefined ? [] : [summary(scalars)]
+    }
+  }
 }
 
 export interface Place {
@@ -38,8 +52,8 @@ export interface Place {
 }
 
 /**
- * Writes metrics, rewards and evaluations as scalars into a new event file of the run's folder, with the iteration as step. A resumed run
- * takes back the steps that it abandoned.
+ * Writes metrics, rewards and evaluations as scalars into a new event file of the run's folder, with the iteration as step, and the run's
+ * settings for the HParams page. A resumed run takes back the steps that it abandoned.
  *
  * @example
  * const sink = Sink.layer(TensorBoard.make({ folder: "runs/tensorboard", run: "sums" }))
@@ -57,10 +71,7 @@ export const make = ({ folder, run }: Place): Sink<FileSink.Files> => ({
     const append = yield* FileSink.appender("tensorboard", path.join(folder, run, name))
     yield* append(fileVersion(now))
     return {
-      write: (record) => {
-        const bytes = eventsOf(record)
-        return bytes === undefined ? Effect.void : append(bytes)
-      }
+      write: (record) => Effect.forEach(eventsOf(record), append, { discard: true })
     }
   })
 })

@@ -49,6 +49,7 @@ describe("TensorBoard", () => {
       const [
         version = new Uint8Array(),
         start = new Uint8Array(),
+        settings = new Uint8Array(),
         evaluation = new Uint8Array(),
         first = new Uint8Array(),
         ...later
@@ -59,7 +60,10 @@ describe("TensorBoard", () => {
       assert.strictEqual(scalar(evaluation, "held_out/score"), 0.75)
       assert.strictEqual(scalar(first, "reward/mean"), 0.25)
       assert.isNaN(scalar(first, "optim/lr"))
-      assert.strictEqual(later.length, 1)
+      assert.include(text(settings), "_hparams_/session_start_info")
+      assert.include(text(settings), "importance_sampling")
+      assert.strictEqual(later.length, 2)
+      assert.include(text(later.at(-1) ?? new Uint8Array()), "_hparams_/session_end_info")
     }).pipe(Effect.provide([Files.layer, RunStore.RunStore.layerMemory])))
 
   it.effect("keeps two runs of one folder apart", () =>
