@@ -16,6 +16,8 @@ const answerOf = (url: string, signal: AbortSignal | undefined) =>
 const get = async (url: string, signal?: AbortSignal) => {
   const response = await answerOf(url, signal)
   if (response.ok) return response
+  // A server that begins or ends says so without a reason.
+  if (response.status === 503) throw new Error(gone)
   const { error }: { readonly error?: string } = await response.json()
   throw new Error(error ?? `the server answered ${response.status}`)
 }
