@@ -1,16 +1,13 @@
 /**
- * Whether code_rl learns to write the made-up programs on the embedded engine, whether its controls do not, what share of the time verdicts
- * take, and whether a run that was killed ends with the same numbers. Measures what `benchmark/results/curves/programs.json` lacks; with
- * names of places as arguments, in these alone. Needs bubblewrap, and the packages of WASI.
+ * Whether code_rl learns to write the made-up programs on the embedded engine, whether its controls do not, and in what share of the time
+ * programs run. Measures what `benchmark/results/curves/programs.json` lacks; with names of places as arguments, in these alone. Needs
+ * bubblewrap, and the packages of WASI.
  */
 import { Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Recipes } from "@effect-rl/recipes"
 import { Sandbox, type SandboxError } from "@effect-rl/sandbox"
 import { Clock, Effect, Layer, Stream } from "effect"
-import { spawnSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { loadavg, tmpdir } from "node:os"
-import { join } from "node:path"
+import { loadavg } from "node:os"
 import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
 import * as Controls from "./Controls.ts"
@@ -120,69 +117,6 @@ const stages = [
   { seeds: [0, 1, 2], row: native }
 ]
 
-const short = { seed: 5, iterations: 4, saveEvery: 1, evalEvery: 0 }
-
-const flags = (folder: string) => [
-  "train",
-  "code_rl",
-  "--log-path",
-  folder,
-  ...Object.entries(short).flatMap(([setting, value]) => ["--set", `${setting}=${value}`])
-]
-
-const command = (folder: string, killedAfter?: number) =>
-  spawnSync(
-    process.execPath,
-    [
-      "--conditions=@effect-rl/source",
-      "--disable-warning=ExperimentalWarning",
-      "packages/cli/src/bin.ts",
-      ...flags(folder)
-    ],
-    { killSignal: "SIGKILL", stdio: "ignore", ...(killedAfter === undefined ? {} : { timeout: killedAfter }) }
-  ).signal
-
-interface Line {
-  readonly _tag: string
-  readonly iteration: number
-  readonly at: number
-  readonly reward?: { readonly mean: number }
-  readonly kind?: string
-  readonly stateDigest?: string
-}
-
-const linesOf = (folder: string): ReadonlyArray<Line> =>
-  readFileSync(join(folder, "records.jsonl"), "utf8").split("\n").filter((line) => line !== "").map((line) =>
-    JSON.parse(line)
-  )
-
-/** What a run has come to: the reward of each iteration, and the digest of its last checkpoint. */
-const endOf = (folder: string) => {
-  const lines = linesOf(folder)
-  return {
-    rewards: lines.flatMap(({ _tag, reward }) => _tag === "Updated" && reward !== undefined ? [reward.mean] : []),
-    digest: lines.findLast(({ _tag }) => _tag === "Saved")?.stateDigest
-  }
-}
-
-/** Whether a run that is killed in its midst, and resumed, ends as one that was not. */
-const killed = () => {
-  const root = mkdtempSync(join(tmpdir(), "effect-rl-killed-"))
-  const [whole, cut] = [join(root, "whole"), join(root, "cut")]
-  command(whole)
-  const times = linesOf(whole).map(({ at }) => at)
-  const midst = Math.max(...times) - Math.min(...times)
-  const signal = command(cut, midst * 0.75)
-  const before = endOf(cut).rewards.length
-  command(cut)
-  const ends = { whole: endOf(whole), cut: endOf(cut) }
-  rmSync(root, { recursive: true })
-  const same = JSON.stringify(ends.whole) === JSON.stringify(ends.cut)
-  const rewards = ends.whole.rewards.map((reward) => reward.toFixed(3)).join(", ")
-  return `${signal} after ${before} of ${short.iterations} iterations, resumed: the rewards ${rewards} and the SHA-256 of the last ` +
-    `checkpoint are **${same ? "the same" : "not the same"}** as those of a run that was not killed.`
-}
-
 const shown = ({ interval: [low, high] = [NaN, NaN], value }: Kept.Score = { value: NaN }) =>
   `${value.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`
 
@@ -223,7 +157,6 @@ const program = Effect.gen(function*() {
   for (const { row, seeds } of stages) {
     if (named.length === 0 || named.includes(row.title)) yield* Kept.measure({ name, seeds, rows: [row] })
   }
-  const end = yield* Effect.sync(killed)
   const kept = yield* Kept.read(name)
   Report.write(name, "Does code_rl learn to write programs?", [
     `Measured last ${kept.machine}.`,
@@ -237,8 +170,7 @@ first and the last iteration, the seconds of training, and the share of all time
 programs shared the two processors meanwhile.`,
     `![${labels.title}: every curve rises above its control](../../docs/images/curves/${name}.svg)`,
     Report.table(["", "before [95 %]", "after [95 %]", "first reward", "last", "s", "verdicts", "load"], rowsOf(kept)),
-    ...agreement(kept),
-    end
+    ...agreement(kept)
   ])
   const { "rewards shuffled": control = [], trained: measured = [] } = kept.rows["bubblewrap"] ?? {}
   yield* Figure.save(name, labels, [{ title: "code_rl", measured, control }])

@@ -1,0 +1,71 @@
+/** Whether a run of code_rl that is killed in its midst, and resumed, ends with the numbers of one that was not. */
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Report from "../Report.ts"
+
+const short = { seed: 5, iterations: 4, saveEvery: 1, evalEvery: 0 }
+
+const flags = (folder: string) => [
+  "train",
+  "code_rl",
+  "--log-path",
+  folder,
+  ...Object.entries(short).flatMap(([setting, value]) => ["--set", `${setting}=${value}`])
+]
+
+const command = (folder: string, killedAfter?: number) =>
+  spawnSync(
+    process.execPath,
+    [
+      "--conditions=@effect-rl/source",
+      "--disable-warning=ExperimentalWarning",
+      "packages/cli/src/bin.ts",
+      ...flags(folder)
+    ],
+    { killSignal: "SIGKILL", stdio: "ignore", ...(killedAfter === undefined ? {} : { timeout: killedAfter }) }
+  ).signal
+
+interface Line {
+  readonly _tag: string
+  readonly iteration: number
+  readonly at: number
+  readonly reward?: { readonly mean: number }
+  readonly kind?: string
+  readonly stateDigest?: string
+}
+
+const linesOf = (folder: string): ReadonlyArray<Line> =>
+  readFileSync(join(folder, "records.jsonl"), "utf8").split("\n").filter((line) => line !== "").map((line) =>
+    JSON.parse(line)
+  )
+
+/** What a run has come to: the reward of each iteration, and the digest of its last checkpoint. */
+const endOf = (folder: string) => {
+  const lines = linesOf(folder)
+  return {
+    rewards: lines.flatMap(({ _tag, reward }) => _tag === "Updated" && reward !== undefined ? [reward.mean] : []),
+    digest: lines.findLast(({ _tag }) => _tag === "Saved")?.stateDigest
+  }
+}
+
+/** Whether a run that is killed in its midst, and resumed, ends as one that was not. */
+const killed = (): string => {
+  const root = mkdtempSync(join(tmpdir(), "effect-rl-killed-"))
+  const [whole, cut] = [join(root, "whole"), join(root, "cut")]
+  command(whole)
+  const times = linesOf(whole).map(({ at }) => at)
+  const midst = Math.max(...times) - Math.min(...times)
+  const signal = command(cut, midst * 0.75)
+  const before = endOf(cut).rewards.length
+  command(cut)
+  const ends = { whole: endOf(whole), cut: endOf(cut) }
+  rmSync(root, { recursive: true })
+  const same = JSON.stringify(ends.whole) === JSON.stringify(ends.cut)
+  const rewards = ends.whole.rewards.map((reward) => reward.toFixed(3)).join(", ")
+  return `${signal} after ${before} of ${short.iterations} iterations, resumed: the rewards ${rewards} and the SHA-256 of the last ` +
+    `checkpoint are **${same ? "the same" : "not the same"}** as those of a run that was not killed.`
+}
+
+Report.publish("programs-killed", "Does a killed run of code_rl end with the same numbers?", [killed()])
