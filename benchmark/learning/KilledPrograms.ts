@@ -57,7 +57,7 @@ const killed = (): string => {
   command(whole)
   const times = linesOf(whole).map(({ at }) => at)
   const midst = Math.max(...times) - Math.min(...times)
-  const signal = command(cut, midst * 0.75)
+  const signal = command(cut, Math.round(0.75 * midst))
   const before = endOf(cut).rewards.length
   command(cut)
   const ends = { whole: endOf(whole), cut: endOf(cut) }
