@@ -11,6 +11,8 @@ const all: ReadonlyArray<readonly [name: string, few: number, program: Program]>
   ["DPO", 1, determined.DPO],
   ["distillation", 1, determined.distillation],
   ["streaming", 1, determined.streaming],
+  ["agents in this process", 1, determined["agents in this process"]],
+  ["agents that are programs", 1, determined["agents that are programs"]],
   ["KL penalty", 0, determined["KL penalty"]],
   ["asynchronous, none begun ahead", 0, determined["asynchronous, none begun ahead"]]
 ]

@@ -1,14 +1,18 @@
 /** Short runs of every training program on the engine. */
+import { AgentEnv, AgentGateway, Launcher } from "@effect-rl/agent"
 import {
   type ChatModel,
   Credit,
   Dpo,
+  type Env,
+  EnvGroupBuilder,
   Evaluator,
   LearningRate,
   Loss,
   Pace,
   Preferences,
   Rl,
+  RLDataset,
   type RunRecord,
   type RunStore,
   Supervised,
@@ -18,7 +22,11 @@ import {
 import { NllEvaluator, PreferenceEvaluator } from "@effect-rl/core/evaluation"
 import type { RlOptions } from "@effect-rl/core/program"
 import { Sums, WorkedSums } from "@effect-rl/recipes"
-import { Effect, Stream } from "effect"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, Layer, type Scope, Stream } from "effect"
+import { createServer } from "node:http"
+import * as Agent from "./agent.ts"
 
 interface Options {
   readonly model: ChatModel.ChatModel
@@ -117,6 +125,72 @@ const preferred = ({ model, saveEvery }: Options) =>
     }
   })
 
+/** What an agent is asked, and what its answer should contain. */
+interface Task {
+  readonly question: string
+  readonly sum: string
+}
+
+const tasks = Array.from({ length: iterations * groupsPerIteration + evaluatedSums }, (_, index): Task => {
+  const [left, right] = [index * 5 % 97, index * 11 % 89]
+  return { question: `What is ${left} + ${right}?`, sum: `${left + right}` }
+})
+
+const agents = <E, R>(
+  { model, saveEvery }: Options,
+  makeEnv: (task: Task) => Effect.Effect<Env.Env<E>, never, R | Scope.Scope>
+) => {
+  const group = (size: number) => (task: Task) =>
+    EnvGroupBuilder.make({ key: task.question, size, makeEnv: () => makeEnv(task) })
+  return Rl.run({
+    model,
+    dataset: RLDataset.fromArray(tasks.slice(evaluatedSums), {
+      groupsPerBatch: groupsPerIteration,
+      group: group(groupSize)
+    }),
+    lora,
+    sampling: { maxTokens },
+    update: { learningRate: 1e-3, substeps: 2 },
+    run: {
+      saveEvery,
+      evalEvery: 2,
+      evaluators: [
+        Evaluator.testSet({ name: "held_out", groups: tasks.slice(0, evaluatedSums).map(group(1)), maxTokens })
+      ]
+    }
+  })
+}
+
+const rewarded = (said: string, { sum }: Task) => said.includes(sum) ? 1 : 0
+
+/** Agents that are functions of this process. */
+const functions = (options: Options) =>
+  agents(options, (task) =>
+    AgentEnv.make({
+      model: options.model,
+      run: async (session) => rewarded(await Agent.answer(session, options.model.name, task.question), task)
+    }))
+
+const gateway = Layer.merge(
+  AgentGateway.AgentGateway.layer.pipe(
+    Layer.provide(NodeHttpServer.layer(() => createServer(), { host: "127.0.0.1", port: 0 }))
+  ),
+  Launcher.Launcher.unsafeHost
+).pipe(Layer.provide(NodeServices.layer))
+
+/** Agents that are programs, each started for its episode. */
+const commands = (options: Options) =>
+  agents(options, (task) =>
+    AgentGateway.env({
+      model: options.model,
+      run: Effect.fnUntraced(function*({ env }) {
+        const { run } = yield* Launcher.Launcher
+        const program = new URL("./agent.ts", import.meta.url).pathname
+        const argv = [process.execPath, program, options.model.name, task.question] as const
+        return rewarded((yield* run({ argv, env })).stdout, task)
+      })
+    })).pipe(Stream.provide(gateway))
+
 const updates = (passes: Readonly<Record<string, number>>, steps: number) => ({
   ...passes,
   optimStep: steps,
@@ -162,6 +236,8 @@ export const determined = {
     }
   },
   streaming: ofRl((options) => rl(options, {}, Pace.streaming({ minibatches: 3 })), iterations),
+  "agents in this process": ofRl(functions, 2 * iterations),
+  "agents that are programs": ofRl(commands, 2 * iterations),
   "KL penalty": ofRl((options) => rl(options, penalized), 2 * iterations),
   "asynchronous, none begun ahead": ofRl((options) => rl(options, {}, Pace.async({ maxStepsOffPolicy: 0 })), iterations)
 } satisfies Readonly<Record<string, Program>>
