@@ -12,7 +12,7 @@ import * as Answer from "../client/Answer.ts"
 import * as Connection from "../client/Connection.ts"
 import { Service } from "../client/Service.ts"
 import { serviceLayer, type TinkerHttpOptions } from "../client/TinkerHttpOptions.ts"
-import type { WireError } from "../client/WireError.ts"
+import * as WireError from "../client/WireError.ts"
 import { TryAgain } from "../wire/Future.ts"
 import { Mismatch } from "./Check.ts"
 import * as Examples from "./Examples.ts"
@@ -23,14 +23,14 @@ export interface Reply {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-type Sent = Effect.Effect<Reply, WireError>
+type Sent = Effect.Effect<Reply, WireError.WireError>
 
 /** A session for one check, with the ids of its models and samplers. */
 export interface Session {
   readonly id: string
   /** A new LoRA model of rank 8 whose requests are numbered from 1. */
-  readonly model: Effect.Effect<string, WireError | Mismatch>
-  readonly sampler: Effect.Effect<string, WireError | Mismatch>
+  readonly model: Effect.Effect<string, WireError.WireError | Mismatch>
+  readonly sampler: Effect.Effect<string, WireError.WireError | Mismatch>
 }
 
 export class RawRequests extends Context.Service<RawRequests, {
@@ -40,13 +40,18 @@ export class RawRequests extends Context.Service<RawRequests, {
   readonly post: (path: string, body: object, headers?: Readonly<Record<string, string>>) => Sent
   readonly postText: (path: string, text: string) => Sent
   /** The answer to JSON as it came, such as a stream of events. */
-  readonly exchange: (path: string, body: object) => Effect.Effect<Answer.Answer, WireError>
+  readonly exchange: (path: string, body: object) => Effect.Effect<Answer.Answer, WireError.WireError>
+  /** What a link leads to, or the part of it that a header asks for. */
+  readonly download: (
+    url: string,
+    headers?: Readonly<Record<string, string>>
+  ) => Effect.Effect<Answer.Answer, WireError.WireError>
   /** The result behind a promise, asked for until it is there; a refused request is its own result. */
   readonly result: (promise: Reply) => Sent
   /** The same result as protobuf, once it is there. */
-  readonly resultBytes: (promise: Reply) => Effect.Effect<Answer.Answer, WireError>
+  readonly resultBytes: (promise: Reply) => Effect.Effect<Answer.Answer, WireError.WireError>
   /** Ends with its scope. */
-  readonly session: Effect.Effect<Session, WireError | Mismatch, Scope.Scope>
+  readonly session: Effect.Effect<Session, WireError.WireError | Mismatch, Scope.Scope>
 }>()("@effect-rl/tinker/certify/RawRequests") {}
 
 const isTryAgain = Schema.is(TryAgain)
@@ -103,6 +108,15 @@ const make = ({ connection }: Service["Service"], model: string): RawRequests["S
       held
     )
 
+  const download: RawRequests["Service"]["download"] = Effect.fnUntraced(function*(url, sent = {}) {
+    const { arrayBuffer, headers, status } = yield* connection.open(url, sent)
+    const bytes = yield* Effect.mapError(
+      arrayBuffer,
+      ({ message: detail }) => WireError.make(new WireError.ConnectionFailed({ detail }))
+    )
+    return { status, headers, bytes: new Uint8Array(bytes) }
+  })
+
   const session = Effect.gen(function*() {
     const created = yield* post("/create_session", Examples.session)
     const session_id = yield* idIn("session_id")(created)
@@ -132,6 +146,7 @@ const make = ({ connection }: Service["Service"], model: string): RawRequests["S
     postText: (path, text) => send(HttpClientRequest.bodyText(HttpClientRequest.post(path), text, "application/json")),
     result,
     exchange: (path, body) => connection.exchange(Connection.post(path, body), held),
+    download,
     resultBytes,
     session
   }

@@ -4,6 +4,7 @@ import { RestClient } from "../../client/RestClient.ts"
 import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
+import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 import * as Visible from "../Visible.ts"
@@ -74,6 +75,36 @@ export const seeds = matters(
     seed: 1001
   }]]
 )
+
+/** Numbers that programs take for none, for a format's end, or for each other. */
+const everySeed = [0, 1, 255, 256, 65_536, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 53 - 1]
+
+export const sameSeeds: Check.Check = {
+  theme: "adapters",
+  name: "an adapter of the same seed is the same adapter, whatever the seed, in this session and in another",
+  why: "A run of seed 0, the first of every sweep, could not be repeated.",
+  run: Effect.gen(function*() {
+    const { model: base_model, post, session } = yield* RawRequests
+    const [here, there] = [yield* session, yield* session]
+    let model_seq_id = 0
+    const stepped = Effect.fnUntraced(function*(session_id: string, seed: number) {
+      const request = { ...Examples.adapter(session_id, base_model, { seed }), model_seq_id: model_seq_id++ }
+      const { body } = yield* Effect.flatMap(post("/create_model", request), Blame.expectDone)
+      const model = yield* NumberedModel.of(String(body["model_id"]))
+      yield* model.learn()
+      const found = yield* model.logprobs
+      yield* post("/unload_model", { model_id: model.id, type: "unload_model" })
+      return found
+    })
+    for (const seed of everySeed) {
+      const first = yield* stepped(here.id, seed)
+      const [again, elsewhere] = [yield* stepped(here.id, seed), yield* stepped(there.id, seed)]
+      const tolerance = 0.01 + 0.006 * Math.max(...first.map(Math.abs))
+      yield* Check.expectClose(`logprobs after a step of seed ${seed} again`, again, first, tolerance)
+      yield* Check.expectClose(`logprobs after a step of seed ${seed} in another session`, elsewhere, first, tolerance)
+    }
+  })
+}
 
 export const ranks = matters(
   "another rank makes another adapter",
@@ -159,4 +190,4 @@ export const info: Check.Check = {
   })
 }
 
-export const all = [seeds, ranks, modules, noModules, described, info]
+export const all = [seeds, sameSeeds, ranks, modules, noModules, described, info]

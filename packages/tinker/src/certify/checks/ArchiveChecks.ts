@@ -2,6 +2,7 @@ import { Loss, Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { RestClient } from "../../client/RestClient.ts"
+import * as ArchiveFiles from "../ArchiveFiles.ts"
 import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
@@ -52,27 +53,12 @@ export const downloaded: Check.Check = {
 }
 
 /** The text before a tensor's bytes in the file of an adapter, and the bytes. */
-const adapterOf = (bytes: Uint8Array) => {
-  for (let at = 0; at + 512 <= bytes.length;) {
-    const text = (from: number, to: number) => new TextDecoder().decode(bytes.subarray(at + from, at + to))
-    const [name = ""] = text(0, 100).split("\0")
-    const size = Number.parseInt(text(124, 136), 8) || 0
-    if (name.includes("adapter_model")) {
-      const file = bytes.subarray(at + 512, at + 512 + size)
-      const header = Number(new DataView(file.buffer, file.byteOffset, 8).getBigUint64(0, true))
-      return { names: new TextDecoder().decode(file.subarray(8, 8 + header)), values: file.subarray(8 + header).join() }
-    }
-    at += 512 + Math.ceil(size / 512) * 512
-  }
-  return { names: "", values: "" }
-}
-
 const archived = Effect.fnUntraced(function*(path: string) {
-  const rest = yield* RestClient
-  const parts = yield* Stream.runCollect(rest.downloadCheckpoint(path))
-  const bytes = new Uint8Array(parts.reduce((total, part) => total + part.length, 0))
-  parts.reduce((at, part) => (bytes.set(part, at), at + part.length), 0)
-  return adapterOf(bytes)
+  const files = ArchiveFiles.filesOf(yield* ArchiveFiles.downloaded(path))
+  const [, file] = files.find(([name]) => name.includes("adapter_model")) ?? []
+  if (file === undefined || file.length < 8) return { names: "", values: "" }
+  const header = Number(new DataView(file.buffer, file.byteOffset, 8).getBigUint64(0, true))
+  return { names: new TextDecoder().decode(file.subarray(8, 8 + header)), values: file.subarray(8 + header).join() }
 })
 
 export const ownWeights: Check.Check = {

@@ -1,0 +1,115 @@
+/** Downloads in parts: together they are the whole, wherever they begin and end. */
+import * as Effect from "effect/Effect"
+import * as Answer from "../../client/Answer.ts"
+import { RestClient } from "../../client/RestClient.ts"
+import * as ArchiveFiles from "../ArchiveFiles.ts"
+import * as Check from "../Check.ts"
+import * as NumberedModel from "../NumberedModel.ts"
+import { RawRequests } from "../RawRequests.ts"
+
+/** The header of a part of `length` bytes, and the bytes from and up to which it is. */
+const partsOf = (length: number) => {
+  const middle = Math.floor(length / 2)
+  const all: ReadonlyArray<readonly [header: string, from: number, to: number]> = [
+    ["bytes=0-0", 0, 1],
+    ["bytes=0-1", 0, 2],
+    ["bytes=0-511", 0, 512],
+    ["bytes=1-512", 1, 513],
+    ["bytes=511-513", 511, 514],
+    [`bytes=0-${middle - 1}`, 0, middle],
+    [`bytes=${middle}-${length - 1}`, middle, length],
+    [`bytes=${middle}-`, middle, length],
+    [`bytes=1-${length - 2}`, 1, length - 1],
+    [`bytes=${length - 1}-${length - 1}`, length - 1, length],
+    [`bytes=${length - 1}-`, length - 1, length],
+    [`bytes=${length - 2}-${length + 1000}`, length - 2, length],
+    ["bytes=-1", length - 1, length],
+    ["bytes=-100", length - 100, length]
+  ]
+  return all.filter(([, from, to]) => from >= 0 && to <= length && to - from < length)
+}
+
+const isSame = (found: Uint8Array, expected: Uint8Array) =>
+  found.length === expected.length && found.every((byte, at) => byte === expected[at])
+
+/** Fails unless every part of a download is that part of the whole. */
+const expectParts = Effect.fnUntraced(function*(what: string, url: string) {
+  const { download } = yield* RawRequests
+  const whole = yield* download(url)
+  const { length } = whole.bytes
+  const told = whole.headers["content-length"]
+  yield* Check.expect(told === undefined || Number(told) === length, `${told} bytes of ${what}`, length)
+  const again = yield* download(url)
+  yield* Check.expect(isSame(again.bytes, whole.bytes), `the same bytes of ${what} again`, "others")
+  const [first] = partsOf(length)
+  const probe = yield* download(url, { range: first?.[0] ?? "" })
+  if (probe.status !== 206) return yield* Check.absent(`${what} is not given in parts`)
+  for (const [range, from, to] of partsOf(length)) {
+    const { bytes, headers, status } = yield* download(url, { range })
+    const shown = `HTTP ${status}, ${bytes.length} bytes, ${headers["content-range"]}`
+    yield* Check.expect(
+      status === 206 && isSame(bytes, whole.bytes.subarray(from, to)),
+      `bytes ${from} to ${to - 1} of ${length} of ${what} at ${range}`,
+      shown
+    )
+    const said = headers["content-range"]
+    yield* Check.expect(
+      said === `bytes ${from}-${to - 1}/${length}` || said === `bytes ${from}-${to - 1}/*`,
+      `content-range bytes ${from}-${to - 1}/${length} of ${what}`,
+      said
+    )
+  }
+  return whole
+})
+
+export const parts: Check.Check = {
+  theme: "archive",
+  name: "every part of a download is that part of the whole, to the byte",
+  why: "Downloads that break off go on from where they were; a byte that is lost between two parts spoils the file.",
+  run: Effect.gen(function*() {
+    const rest = yield* RestClient
+    const model = yield* NumberedModel.make
+    yield* model.learn()
+    const save = { path: "certify-parts", kind: "snapshot", type: "save_weights_for_sampler" }
+    const path = String((yield* model.ask("/save_weights_for_sampler", save)).body["path"])
+    const { url } = yield* rest.getCheckpointArchiveUrl(path)
+    yield* expectParts("an archive", url)
+    const state = yield* model.ask("/save_weights", { path: "certify-parts", overwrite: false, type: "save_weights" })
+    const whole = yield* expectParts(
+      "a state's archive",
+      (yield* rest.getCheckpointArchiveUrl(String(state.body["path"]))).url
+    )
+    const names = ArchiveFiles.filesOf(whole.bytes).map(([name]) => name)
+    yield* Check.expect(names.length > 0 && new Set(names).size === names.length, "files, each once", names.join(", "))
+  })
+}
+
+export const files: Check.Check = {
+  theme: "archive",
+  name: "files for other programs come whole and in parts, and those of JSON can be read",
+  why: "Weights leave the service this way; a file that is cut loads as random numbers, or not at all.",
+  run: Effect.gen(function*() {
+    const rest = yield* RestClient
+    const model = yield* NumberedModel.make
+    const promise = yield* model.send("/save_weights_external", {
+      path: "certify-files",
+      type: "save_weights_external"
+    })
+    const { result } = yield* RawRequests
+    const { body } = yield* result(promise)
+    if (typeof body["path"] !== "string") {
+      return yield* Check.absent("weights are not saved in the format of other programs")
+    }
+    const { urls } = yield* rest.getExternalWeightsUrls(body["path"])
+    for (const [name, url] of Object.entries(urls)) {
+      const whole = yield* expectParts(name, url)
+      const text = Answer.textOf(whole).trimEnd()
+      if (name.endsWith(".json")) {
+        yield* Check.expect(text.startsWith("{") && text.endsWith("}"), `JSON in ${name}`, text.slice(-40))
+      }
+    }
+    yield* rest.deleteCheckpoint(body["path"])
+  })
+}
+
+export const all = [parts, files]

@@ -1,0 +1,204 @@
+/** Passes over data by chance: long and short, with large and no signals, against their formulas and in every division into passes. */
+import { Loss, PolicyLoss, Tinker } from "@effect-rl/core"
+import { Datum, ModelInput, type TrainingClient } from "@effect-rl/core/backend"
+import { LossExpression } from "@effect-rl/core/losses"
+import type * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Chance from "../Chance.ts"
+import * as Check from "../Check.ts"
+import { RawRequests } from "../RawRequests.ts"
+import * as StateTwins from "../StateTwins.ts"
+
+type Client = TrainingClient.TrainingClient
+type Policy = Datum.Datum<"PolicyTokens">
+type Weighted = Datum.Datum<"WeightedTokens">
+type Data<A> = Arr.NonEmptyReadonlyArray<A>
+
+const lengths = [1, 40, 5, 100, 17, 64, 2] as const
+
+/** Tokens of the texts, and as targets others than those that follow. */
+const tokensOf = (stream: number, length: number) =>
+  Int32Array.from({ length }, (_, at) => Chance.whole(stream, at, 0, 30))
+
+const inputOf = (stream: number, length: number) => ModelInput.fromTokens(tokensOf(stream, length))
+
+const weightedOf = (stream: number, length: number, weight: (at: number) => number): Weighted =>
+  Datum.weightedTokens(inputOf(stream, length), {
+    targetTokens: tokensOf(stream + 500, length),
+    weights: Float32Array.from({ length }, (_, at) => weight(at))
+  })
+
+const map = <A, B>([first, ...others]: Data<A>, change: (value: A, at: number) => B): Data<B> => [
+  change(first, 0),
+  ...others.map((value, at) => change(value, at + 1))
+]
+
+/** Some far from the sampler, some with large signals, some with none. */
+const policyOf = (stream: number, length: number, logprobs: Float32Array): Policy =>
+  Datum.policyTokens(inputOf(stream, length), {
+    targetTokens: tokensOf(stream + 500, length),
+    logprobs: logprobs.map((value, at) => value - 3 * (Chance.share(stream + 1000, at) - 0.5)),
+    advantages: Float32Array.from(
+      { length },
+      (_, at) => Chance.one(stream + 2000, at, [1, -1, 0, 0.25, -3, 8]) * (0.5 + Chance.share(stream + 3000, at))
+    ),
+    mask: new Float32Array(length).fill(1)
+  })
+
+interface Named {
+  readonly loss: Loss.Loss<"PolicyTokens">
+  readonly expression: LossExpression.LossExpression
+}
+
+const thresholds = { clipLow: 0.6, clipHigh: 2.4 }
+
+const losses: ReadonlyArray<Named> = [
+  { loss: Loss.importanceSampling, expression: PolicyLoss.importanceSampling },
+  { loss: Loss.ppo(thresholds), expression: PolicyLoss.ppo(thresholds) },
+  { loss: Loss.cispo(thresholds), expression: PolicyLoss.cispo(thresholds) },
+  { loss: Loss.dro({ beta: 0.3 }), expression: PolicyLoss.dro({ beta: 0.3 }) }
+]
+
+/** A model's state, and the log-probabilities of texts by chance. */
+const begun = (stream: number) =>
+  Effect.gen(function*() {
+    const { model: baseModel } = yield* RawRequests
+    const tinker = yield* Tinker.Tinker
+    const origin = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8, seed: 1 })
+    const { path } = yield* StateTwins.run(origin.saveState("certify-passes"))
+    const texts = map(lengths, (length, at) => weightedOf(stream + at, length, () => 1))
+    const { logprobs } = yield* StateTwins.run(origin.forward(texts, Loss.crossEntropy))
+    const flat = (all: ReadonlyArray<Float32Array>) => all.flatMap((values) => [...values])
+    /** What a step of gradient descent after passes adds to all log-probabilities, and the length of its gradient. */
+    const moved = (submit: (client: Client) => Effect.Effect<unknown, Check.Failure>, learningRate: number) =>
+      Effect.scoped(Effect.gen(function*() {
+        const client = yield* tinker.createTrainingClientFromState(path)
+        yield* submit(client)
+        const eps = 1e4
+        const { metrics } = yield* StateTwins.run(client.optimStep({ learningRate: learningRate * eps, eps }))
+        const after = yield* StateTwins.run(client.forward(texts, Loss.crossEntropy))
+        const before = flat(logprobs)
+        return {
+          norm: metrics["grad_norm"],
+          change: flat(after.logprobs).map((value, at) => value - (before[at] ?? NaN))
+        }
+      }))
+    return { origin, texts, logprobs, moved }
+  })
+
+const largest = (change: ReadonlyArray<number>) => Math.max(...change.map(Math.abs))
+
+/** A step by which some log-probability changes by about this. */
+const visible = 0.3
+
+const rateFor = Effect.fnUntraced(
+  function*(moved: Effect.Success<ReturnType<typeof begun>>["moved"], data: Data<Weighted>) {
+    const submit = (client: Client) => client.forwardBackward(data, Loss.crossEntropy)
+    const { norm } = yield* moved(submit, 0)
+    if (norm === undefined) return yield* Check.absent("optim_step does not report grad_norm")
+    const first = 0.3 / (norm * norm)
+    const { change } = yield* moved(submit, first)
+    const learningRate = first * Math.min(20, visible / largest(change))
+    return { learningRate, expected: (yield* moved(submit, learningRate)).change }
+  }
+)
+
+const expectSame = (what: string, found: ReadonlyArray<number>, expected: ReadonlyArray<number>) => {
+  const [distance, whole] = [Check.distance(found, expected), largest(expected)]
+  return Check.expect(distance < 0.05 * whole + 3e-3, `${what} within 5 % of ${whole}`, `${distance} beside it`)
+}
+
+const ofLoss = ({ expression, loss }: Named, number: number): Check.Check => ({
+  theme: "gradients",
+  name: `${loss.name} of long and short data by chance is its formula, in one pass and in one for each, in any order`,
+  why: "Rules that hold for a few tokens and small signals fail where real batches are, and no curve shows it.",
+  run: Effect.gen(function*() {
+    const { logprobs, moved, origin } = yield* begun(number * 20)
+    const data = map(
+      lengths,
+      (length, at) => policyOf(number * 20 + at, length, logprobs[at] ?? new Float32Array(length))
+    )
+    const evaluated = yield* Effect.forEach(
+      data,
+      (datum, at) => Effect.orDie(Effect.fromResult(LossExpression.evaluate(expression, datum, logprobs[at] ?? [])))
+    )
+    const whole = yield* StateTwins.run(origin.forward(data, loss))
+    const value = evaluated.reduce((sum, one) => sum + one.loss, 0)
+    const size = evaluated.reduce((sum, one) => sum + Math.abs(one.loss), 0)
+    yield* Check.expectClose("loss:sum", [whole.metrics["loss:sum"] ?? NaN], [value], 0.05 + 0.01 * size)
+    for (const [at, datum] of data.entries()) {
+      const alone = yield* StateTwins.run(origin.forward([datum], loss))
+      const expected = evaluated[at]?.loss ?? NaN
+      const found = alone.metrics["loss:sum"] ?? NaN
+      yield* Check.expectClose(`loss:sum of datum ${at}`, [found], [expected], 0.03 + 0.01 * Math.abs(expected))
+      for (const { logprobs: [scores = []] } of [alone, { logprobs: whole.logprobs.slice(at) }]) {
+        yield* Check.expectClose(`logprobs of datum ${at}`, scores, logprobs[at] ?? [], 0.03)
+      }
+    }
+    const byGradient = map(data, ({ modelInput, inputs: { targetTokens } }, at) =>
+      Datum.weightedTokens(modelInput, {
+        targetTokens,
+        weights: Float32Array.from(evaluated[at]?.gradient ?? [], (slope) => -slope)
+      }))
+    const { expected, learningRate } = yield* rateFor(moved, byGradient)
+    const together = yield* moved((client) => client.forwardBackward(data, loss), learningRate)
+    yield* expectSame("the step of one pass", together.change, expected)
+    const apart = yield* moved(
+      (client) => Effect.forEach(data.toReversed(), (datum) => client.forwardBackward([datum], loss)),
+      learningRate
+    )
+    yield* expectSame("the step of a pass for each", apart.change, expected)
+  })
+})
+
+export const crossEntropy: Check.Check = {
+  theme: "gradients",
+  name:
+    "cross_entropy of long and short data by chance, with all signs of weights, is its formula in any division into passes",
+  why: "Rules that hold for a few tokens fail where real batches are, and no curve shows it.",
+  run: Effect.gen(function*() {
+    const { logprobs, moved, origin } = yield* begun(900)
+    const weightOf = (at: number) => (place: number) => Chance.one(4000 + at, place, [1, 0, -0.5, 2, 0.1, -1])
+    const data = map(lengths, (length, at) => weightedOf(900 + at, length, weightOf(at)))
+    const lossOf = ({ inputs: { weights } }: Weighted, at: number) =>
+      weights.reduce((sum, weight, place) => sum - weight * (logprobs[at]?.[place] ?? NaN), 0)
+    const value = data.map(lossOf).reduce((sum, one) => sum + one, 0)
+    const whole = yield* StateTwins.run(origin.forward(data, Loss.crossEntropy))
+    yield* Check.expectClose("loss:sum", [whole.metrics["loss:sum"] ?? NaN], [value], 0.5 + 0.002 * Math.abs(value))
+    const { expected, learningRate } = yield* rateFor(moved, data)
+    const [first, ...others] = data.toReversed()
+    if (first === undefined) return
+    const reversed = yield* moved(
+      (client) => client.forwardBackward([first, ...others], Loss.crossEntropy),
+      learningRate
+    )
+    yield* expectSame("the step of the data in another order", reversed.change, expected)
+    const apart = yield* moved(
+      (client) => Effect.forEach(data, (datum) => client.forwardBackward([datum], Loss.crossEntropy)),
+      learningRate
+    )
+    yield* expectSame("the step of a pass for each", apart.change, expected)
+    const twice = yield* moved(
+      (client) => client.forwardBackward([...data, ...data], Loss.crossEntropy),
+      learningRate / 2
+    )
+    yield* expectSame("half the step of all data twice", twice.change, expected)
+    const byTokens = map(data, ({ inputs, modelInput }) => Datum.weightedTokens(modelInput, inputs))
+    const single = yield* moved(
+      (client) =>
+        Effect.forEach([0, 1, 2], (part) =>
+          client.forwardBackward(
+            map(byTokens, ({ inputs, modelInput }) =>
+              Datum.weightedTokens(modelInput, {
+                ...inputs,
+                weights: inputs.weights.map((weight, place) => place % 3 === part ? weight : 0)
+              })),
+            Loss.crossEntropy
+          )),
+      learningRate
+    )
+    yield* expectSame("the step of every third position at a time", single.change, expected)
+  })
+}
+
+export const all = [crossEntropy, ...losses.map(ofLoss)]
