@@ -10,6 +10,7 @@ import * as BatchChecks from "./checks/BatchChecks.ts"
 import * as CacheChecks from "./checks/CacheChecks.ts"
 import * as ChatChecks from "./checks/ChatChecks.ts"
 import * as ChatFieldChecks from "./checks/ChatFieldChecks.ts"
+import * as ContinuationChecks from "./checks/ContinuationChecks.ts"
 import * as CustomLossChecks from "./checks/CustomLossChecks.ts"
 import * as DefaultChecks from "./checks/DefaultChecks.ts"
 import * as DialectChecks from "./checks/DialectChecks.ts"
@@ -21,6 +22,8 @@ import * as FutureChecks from "./checks/FutureChecks.ts"
 import * as GradientChecks from "./checks/GradientChecks.ts"
 import * as IdentityChecks from "./checks/IdentityChecks.ts"
 import * as InputChecks from "./checks/InputChecks.ts"
+import * as IsolationChecks from "./checks/IsolationChecks.ts"
+import * as LifetimeChecks from "./checks/LifetimeChecks.ts"
 import * as LimitChecks from "./checks/LimitChecks.ts"
 import * as ListingChecks from "./checks/ListingChecks.ts"
 import * as MistakeChecks from "./checks/MistakeChecks.ts"
@@ -40,6 +43,7 @@ import * as ResumeChecks from "./checks/ResumeChecks.ts"
 import * as RetentionChecks from "./checks/RetentionChecks.ts"
 import * as ScaleChecks from "./checks/ScaleChecks.ts"
 import * as ScoreChecks from "./checks/ScoreChecks.ts"
+import * as SearchChecks from "./checks/SearchChecks.ts"
 import * as SeedChecks from "./checks/SeedChecks.ts"
 import * as ServiceChecks from "./checks/ServiceChecks.ts"
 import * as SessionChecks from "./checks/SessionChecks.ts"
@@ -57,6 +61,7 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...SessionChecks.all,
     ...IdentityChecks.all,
     ...ListingChecks.all,
+    ...SearchChecks.all,
     ...SeedChecks.all,
     ...RangeChecks.all,
     ...AdapterChecks.all,
@@ -78,6 +83,7 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...GradientChecks.all,
     ...BatchChecks.all,
     ...PassAgreementChecks.all,
+    ...IsolationChecks.all,
     ...PortChecks.all(model),
     ...OrderChecks.all,
     ...RepeatChecks.all,
@@ -87,6 +93,7 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...MistakeChecks.all,
     ...LimitChecks.all,
     ...RetentionChecks.all,
+    ...LifetimeChecks.all,
     ...WeightChecks.all,
     ...ResumeChecks.all,
     ...CacheChecks.all,
@@ -98,5 +105,6 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...ChatChecks.all,
     ...DialectChecks.all,
     ...ChatFieldChecks.all,
-    ...StreamTextChecks.all
+    ...StreamTextChecks.all,
+    ...ContinuationChecks.all
   ].toSorted(byTheme)

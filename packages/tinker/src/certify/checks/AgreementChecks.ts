@@ -166,4 +166,79 @@ export const repeated: Check.Check = {
   })
 }
 
-export const all = [scored, repeated]
+/** What may be asked about the tokens of a request beside the samples, by chance. */
+export const aside: Check.Check = {
+  theme: "logprobs",
+  name:
+    "candidates, targets and last places by chance are those of the whole text, for every sample and number of them",
+  why:
+    "Distillation reads thousands of these lists, and one that is short or shifted in some requests looks like any other.",
+  run: Effect.gen(function*() {
+    const { capabilities: { sampling = [], topkPromptLogprobs: most }, client } = yield* trained
+    if (most < 10) return yield* Check.absent("the server gives fewer than 10 candidates for the tokens of a prompt")
+    const candidatesOf = (text: ReadonlyArray<number>, count: number) =>
+      Effect.map(
+        client.sample({
+          prompt: ModelInput.fromTokens(text),
+          params: { maxTokens: 1 },
+          promptLogprobs: true,
+          topkPromptLogprobs: count
+        }),
+        ({ topkPromptLogprobs = [] }) => topkPromptLogprobs
+      )
+    const flat = (topT: ReadonlyArray<ReadonlyArray<Sampling.TokenLogprob>>) =>
+      topT.flatMap((top) => top.map(({ logprob }) => logprob))
+    for (let stream = 2000; stream < 2016; stream++) {
+      const one = asked(stream)
+      const prompt = ModelInput.fromTokens(one.text)
+      const count = Chance.whole(stream, 10, 1, 9)
+      const lastN = Chance.whole(stream, 11, 1, Math.max(1, one.text.length - 1))
+      const what = JSON.stringify([one.text.length, one.numSamples, one.params, count, lastN])
+      const found = yield* client.sample({
+        prompt,
+        numSamples: one.numSamples,
+        params: one.params,
+        ...(sampling.includes("topkSampleLogprobs") ? { topkSampleLogprobs: count } : {}),
+        ...(sampling.includes("promptLogprobsLastN") && one.text.length > 1
+          ? { promptLogprobs: true, promptLogprobsLastN: lastN }
+          : {})
+      })
+      for (const { tokens, topkLogprobs } of found.sequences) {
+        if (topkLogprobs === undefined) continue
+        const expected = flat((yield* candidatesOf([...one.text, ...tokens], count)).slice(one.text.length))
+        yield* Check.expectClose(
+          `candidates of samples with ${what}`,
+          flat(topkLogprobs),
+          expected,
+          toleranceOf(expected)
+        )
+      }
+      const whole = yield* client.computeLogprobs(prompt)
+      const { promptLogprobs } = found
+      if (promptLogprobs !== undefined) {
+        const [last, expected] = [promptLogprobs.slice(-lastN), whole.slice(-lastN)].map((all) =>
+          all.map((value) => Number.isNaN(value) ? 1 : value)
+        )
+        yield* Check.expectClose(
+          `the last ${lastN} prompt_logprobs`,
+          last ?? [],
+          expected ?? [],
+          toleranceOf(expected ?? [])
+        )
+      }
+      if (one.text.length < 2 || !sampling.includes("targetPromptLogprobs")) continue
+      const wide = yield* candidatesOf(one.text, 10)
+      const picked = wide.slice(1).map((candidates, at) => candidates[Chance.whole(stream, 300 + at, 0, 9)])
+      const { targetPromptLogprobs } = yield* client.sample({
+        prompt,
+        params: { maxTokens: 1 },
+        targetPromptLogprobs: { tokens: Int32Array.from(picked, (target) => target?.token ?? -1), candidates: 1 }
+      })
+      const expected = picked.map((target) => target?.logprob ?? 0)
+      const targets = targetPromptLogprobs?.logprobs ?? []
+      yield* Check.expectClose(`targets in a prompt of ${one.text.length}`, targets, expected, toleranceOf(expected))
+    }
+  })
+}
+
+export const all = [scored, repeated, aside]

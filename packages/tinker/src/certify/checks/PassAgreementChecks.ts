@@ -6,6 +6,8 @@ import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Chance from "../Chance.ts"
 import * as Check from "../Check.ts"
+import * as Examples from "../Examples.ts"
+import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
@@ -201,4 +203,59 @@ export const crossEntropy: Check.Check = {
   })
 }
 
-export const all = [crossEntropy, ...losses.map(ofLoss)]
+const tensor = (data: ArrayLike<number>, dtype: string) => ({ data: Array.from(data), dtype, shape: [data.length] })
+
+const numbers = (data: Float32Array | BigInt64Array | undefined) => Array.from(data ?? [], Number)
+
+/** A policy's datum as JSON. */
+const written = (stream: number, { inputs }: Policy) => ({
+  model_input: Examples.prompt([...tokensOf(stream, inputs.targetTokens.length)]),
+  loss_fn_inputs: {
+    target_tokens: tensor(inputs.targetTokens, "int64"),
+    logprobs: tensor(inputs.logprobs, "float32"),
+    advantages: tensor(inputs.advantages, "float32")
+  }
+})
+
+export const inJson: Check.Check = {
+  theme: "losses",
+  name: "passes of long and short data by chance that come as JSON have the values of their formulas, datum by datum",
+  why: "SDKs before 0.25 and other clients send JSON: what is cut or shifted in it is seen by none who sends protobuf.",
+  run: Effect.gen(function*() {
+    const { logprobs } = yield* begun(1200)
+    const data = map(lengths, (length, at) => policyOf(1200 + at, length, logprobs[at] ?? new Float32Array(length)))
+    const model = yield* NumberedModel.make
+    for (const { expression, loss } of losses) {
+      const input = {
+        data: data.map((datum, at) => written(1200 + at, datum)),
+        loss_fn: loss.name,
+        loss_fn_config: loss.config
+      }
+      const evaluated = yield* Effect.forEach(
+        data,
+        (datum, at) => Effect.orDie(Effect.fromResult(LossExpression.evaluate(expression, datum, logprobs[at] ?? [])))
+      )
+      for (const path of ["/forward", "/forward_backward"]) {
+        const field = path === "/forward" ? "forward_input" : "forward_backward_input"
+        const { metrics, outputs } = yield* Effect.flatMap(model.ask(path, { [field]: input }), Examples.outputOf)
+        const size = evaluated.reduce((sum, one) => sum + Math.abs(one.loss), 0)
+        const value = evaluated.reduce((sum, one) => sum + one.loss, 0)
+        yield* Check.expectClose(`loss:sum of ${loss.name}`, [metrics["loss:sum"] ?? NaN], [value], 0.05 + 0.01 * size)
+        yield* Check.expect(outputs.length === data.length, `${data.length} outputs`, outputs.length)
+        for (const [at, output] of outputs.entries()) {
+          const what = `datum ${at} of ${loss.name}`
+          yield* Check.expectClose(`logprobs of ${what}`, numbers(output["logprobs"]?.data), logprobs[at] ?? [], 0.03)
+          const losses = output["elementwise_loss"]
+          if (losses === undefined) continue
+          const [found, expected] = [
+            numbers(losses.data).reduce((sum, one) => sum + one, 0),
+            evaluated[at]?.loss ?? NaN
+          ]
+          yield* Check.expectClose(`elementwise_loss of ${what}`, [found], [expected], 0.05 + 0.02 * Math.abs(expected))
+        }
+      }
+    }
+  })
+}
+
+export const all = [inJson, crossEntropy, ...losses.map(ofLoss)]

@@ -27,6 +27,13 @@ const take = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, 
   return yield* StateTwins.run(client.optimStep(adam))
 })
 
+/** Before every third step the model is saved and comes back with its optimizer. */
+const resumed = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, name: string, at: number) {
+  if (at % 3 !== 2) return
+  const { path } = yield* StateTwins.run(client.saveState(`${name}-${at}`))
+  yield* StateTwins.run(client.loadState(path, { optimizer: true }))
+})
+
 const lengthOf = (gradient: ArrayLike<number>) =>
   Math.sqrt(Array.from(gradient).reduce((sum, value) => sum + value * value, 0))
 
@@ -62,13 +69,18 @@ const flat = 1e6
 /** The part of the gradient that such a step moves the weights by. */
 const share = 0.1
 
+const streams = 8
+
+/** The stream of many steps: what changes only after dozens of them shows in it. */
+const longest = streams - 1
+
 /** Steps of learning rate 0 with gradients, one that moves, and others without a gradient; each stream has its own settings. */
 const stepsOf = (stream: number, norm: number, size: number): ReadonlyArray<Step> => {
   const beta1 = Chance.one(stream, 0, [0, 0.5, 0.9, 0.99])
   const beta2 = Chance.one(stream, 1, [0.5, 0.95, 0.999])
   // Of the size of the gradient's parts: rounding of small ones does not matter then.
   const eps = size * Chance.one(stream, 2, [0.3, 1, 3])
-  const resting = Chance.whole(stream, 3, 0, 4)
+  const resting = stream === longest ? 40 : Chance.whole(stream, 3, 0, 4)
   const gliding = Chance.whole(stream, 4, 1, 4)
   return Arr.makeBy(resting + 1 + gliding, (at) => ({
     times: at > resting ? 0 : Chance.one(stream, 10 + at, [1, -1, 3, 0.25, -2]),
@@ -86,11 +98,10 @@ const stepsOf = (stream: number, norm: number, size: number): ReadonlyArray<Step
 const largest = (found: ArrayLike<number>, from: ArrayLike<number>) =>
   Array.from(found).reduce((most, value, at) => Math.max(most, Math.abs(value - (from[at] ?? NaN))), 0)
 
-const streams = 8
-
 export const exact: Check.Check = {
   theme: "optimizer",
-  name: "steps of many settings, with rests, clips and decay between them, move every weight as Adam in float64 does",
+  name:
+    "steps of many settings, with rests, clips, decay, saves and loads between them, move every weight as Adam in float64 does",
   why:
     "A setting that is read otherwise by a few percent, or only beside another one, trains something else, and no curve shows it.",
   run: Effect.gen(function*() {
@@ -105,8 +116,14 @@ export const exact: Check.Check = {
       Effect.scoped(Effect.gen(function*() {
         const client = yield* tinker.createTrainingClientFromState(path)
         yield* StateTwins.run(client.loadState(path))
-        const taken = yield* Effect.forEach(steps, (step) => take(client, step))
-        return { norms: taken.map(({ metrics }) => metrics["grad_norm"]), found: yield* weightsOf(client, name) }
+        const taken = yield* Effect.forEach(steps, (step, at) =>
+          Effect.andThen(resumed(client, name, at), take(client, step)))
+        return {
+          norms: taken.map(({ metrics }) =>
+            metrics["grad_norm"]
+          ),
+          found: yield* weightsOf(client, name)
+        }
       }))
     const { found: moved, norms: [norm] } = yield* after("certify-gradient", [
       { times: 1, adam: { ...plain, learningRate: share * flat, eps: flat } }
