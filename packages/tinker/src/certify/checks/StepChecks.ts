@@ -18,7 +18,9 @@ interface Step {
 
 const weightsOf = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, name: string) {
   const { path } = yield* StateTwins.run(client.saveWeightsForSampler(name))
-  const found = ArchiveFiles.weightsOf(yield* ArchiveFiles.downloaded(path))
+  const found = ArchiveFiles.weightsOf(
+    yield* Effect.catch(ArchiveFiles.downloaded(path), ({ message }) => Check.absent(message))
+  )
   return found ?? (yield* Check.absent("checkpoints have no adapter_model.safetensors of float32"))
 })
 
