@@ -112,6 +112,9 @@ describe("Run.stream", () => {
       )
       const evaluated = records.filter(RunRecord.guards.Evaluated).map(({ iteration, step }) => [iteration, step])
       assert.deepStrictEqual(evaluated, [[0, 0], [3, 3], [6, 6]])
+      const saved = records.filter(RunRecord.guards.Saved).map(({ statePath }) => statePath.split("/").at(-1))
+      assert.deepStrictEqual(saved, ["000004", "final"])
+      assert.deepInclude(records[0], { resumedFrom: null, continuesAfter: -1 })
       assert.deepStrictEqual(yield* Task.records, records)
     }).pipe(withBackend))
 

@@ -1,7 +1,7 @@
 import { Preferences, Rl, RLDataset, RunRecord, SupervisedDataset } from "@effect-rl/core"
 import { RunOptions } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Effect, Logger, Stream } from "effect"
 import * as Task from "../rl/Task.ts"
 import * as Imitation from "../supervised/Imitation.ts"
 
@@ -39,6 +39,16 @@ describe("a run", () => {
         "run.iterations is 50, but the data end after 2, and the run with them: more epochs repeat the data"
       ]])
     }).pipe(Effect.provide(fresh)))
+
+  it.effect("says its warnings to whoever reads the log", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel}: ${String(message)}`))
+    return Effect.gen(function*() {
+      const [warnings = []] = yield* open({ iterations: 50 })
+      assert.lengthOf(warnings, 1)
+      assert.includeMembers(lines, warnings.map((warning) => `Warn: ${warning}`))
+    }).pipe(Effect.provide([fresh, Logger.layer([logger])]))
+  })
 
   it.effect("warns of a short batch at the end of each epoch, where it is reached", () =>
     Effect.gen(function*() {
