@@ -1,7 +1,10 @@
 import { TinkerError } from "@effect-rl/core"
 import { Fault, LeakAudit, Script } from "@effect-rl/core/testing"
-import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Metric } from "effect"
+import { Caller } from "@effect-rl/tinker/server/Caller"
+import * as ClientSessions from "@effect-rl/tinker/server/ClientSessions"
+import * as Quota from "@effect-rl/tinker/server/Quota"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Array, Effect, Metric } from "effect"
 import { TestClock } from "effect/testing"
 import * as Api from "./Api.ts"
 
@@ -188,4 +191,21 @@ describe("a search for sessions", () => {
         }
       }))
   })
+})
+
+describe("the sessions of a tenant", () => {
+  it.effect("are ten thousand at most, whatever others have", () =>
+    Effect.gen(function*() {
+      const sessions = yield* ClientSessions.make(() => Effect.void, Quota.usual)
+      const open = (tenant: string, id: string) =>
+        Effect.provideService(Effect.result(sessions.create(id)), Caller, { tenant })
+      const opened = yield* Effect.forEach(Array.range(1, 10_000), (number) => open("alice", `a${number}`))
+      assert.isTrue(opened.every(({ _tag }) => _tag === "Success"))
+      assert.propertyVal(yield* open("bob", "b1"), "_tag", "Success")
+      const refused = yield* open("alice", "a10001")
+      assert.deepInclude(refused._tag === "Failure" ? refused.failure : {}, {
+        status: 429,
+        detail: "10000 sessions are open: finish some"
+      })
+    }))
 })
