@@ -1,4 +1,5 @@
 /** Compute threads that do nothing: they note what is posted to them, and the test answers. */
+import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import type { Command, Reply, Start } from "@effect-rl/engine/runtime/Protocol"
 import type { Spawn } from "@effect-rl/engine/runtime/Thread"
@@ -6,7 +7,7 @@ import * as Threads from "@effect-rl/engine/runtime/Threads"
 import { Effect } from "effect"
 
 /** A module of WebAssembly without anything in it. */
-const empty = new WebAssembly.Module(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0))
+const empty = Kernels.compileBytes(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0))
 
 /** The threads, the commands of each, and the function that answers as one of them. */
 export const make = Effect.fnUntraced(function*(count: number) {
