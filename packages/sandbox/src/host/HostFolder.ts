@@ -68,13 +68,23 @@ export const all = (): ReadonlyArray<string> => {
   }
 }
 
+/**
+ * Whether other users may write to a folder. Windows has neither user ids nor such modes (Node reports 0o666 of every folder there),
+ * and its temporary folder is the user's own.
+ */
+const openToOthers = (path: string): boolean => {
+  const own = process.getuid?.()
+  if (own === undefined) return false
+  const { mode, uid } = lstatSync(path)
+  return uid !== own || (mode & 0o022) !== 0
+}
+
 const create = (): HostFolder => {
   const id = randomUUID()
   const path = join(root(), id)
   const host: Host = { id, pid: process.pid, started: startedOf(process.pid), pidNamespace: pidNamespace() }
   mkdirSync(root(), { recursive: true, mode: 0o711 })
-  const { mode, uid } = lstatSync(root())
-  if (uid !== (process.getuid?.() ?? uid) || (mode & 0o022) !== 0) throw new Error("others may write to it: remove it")
+  if (openToOthers(root())) throw new Error("others may write to it: remove it")
   mkdirSync(path, { mode: 0o711 })
   writeFileSync(join(path, descriptionFile), JSON.stringify(host), { mode: 0o600 })
   return { host, path }
