@@ -96,7 +96,7 @@ describe("effect-rl train --sink", () => {
       assert.isTrue(Exit.isSuccess(exit))
       assert.deepStrictEqual(errors, [])
       assert.deepStrictEqual(readdirSync(events), [basename(folder)])
-      assert.include(readFileSync(trace, "utf8"), "rl.train 0")
+      assert.include(readFileSync(trace, "utf8"), "rl.train 1")
     }))
 
   it.effect("continues without a sink that cannot be reached, and says how to export the run later", () =>
