@@ -306,7 +306,7 @@ export const at = <E, R>(open: Place.Open) =>
     const episode: CapturedAnswers.Episode = {
       mailbox,
       kept: Kept.make(),
-      options,
+      options: yield* CapturedAnswers.metered(options),
       uniqueId: self.uniqueId,
       answeredAside: (aside) => void self.asides.push(aside),
       noted: (note) => Effect.sync(() => keep(self, note))

@@ -1,6 +1,6 @@
 /** The answerer of one episode's agent: what it asks becomes the turns of an environment. */
 import type { ChatModel } from "@effect-rl/core"
-import type { Sampling, SamplingClient } from "@effect-rl/core/backend"
+import { AdaptiveLimiter, Metering, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Crypto from "node:crypto"
@@ -124,6 +124,23 @@ const captured = Effect.fnUntraced(function*(
     request: { ...request, numSamples: questions.length },
     sample: served(questions, request.prompt.length)
   }
+})
+
+/**
+ * The options, whose frozen weights are counted, and wait for their turn, as the run says. They are asked from fibers of other runtimes, which
+ * do not know the run. As an agent waits for their answers in the middle of its rollout, they take the lane of judges.
+ */
+export const metered = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Options> {
+  const { meter } = yield* Metering.Metering
+  const frozen = yield* Effect.forEach(
+    Object.entries(options.frozen ?? {}),
+    ([name, { client, model }]) =>
+      Effect.map(
+        AdaptiveLimiter.limit(client, "judge"),
+        (limited) => [name, { model, client: meter(limited) }] as const
+      )
+  )
+  return { ...options, frozen: Object.fromEntries(frozen) }
 })
 
 /** Weights that are not trained, which sample as they are asked. */

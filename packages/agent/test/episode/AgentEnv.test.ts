@@ -1,5 +1,6 @@
 import { AgentEnv } from "@effect-rl/agent"
 import { EnvGroupBuilder, EnvMetric, FailurePolicy, type Policy, Rollout, Score } from "@effect-rl/core"
+import { AdaptiveLimiter, Metering } from "@effect-rl/core/backend"
 import { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option, Schema } from "effect"
@@ -348,4 +349,39 @@ describe("weights by other names", () => {
         [`mine${Talk.end}`, 1, { answered_by_judge_0: `well done${Talk.end}` }]
       ])
     }))
+
+  it.live("are counted, and wait for their turn, as the run of the episode says", () =>
+    Effect.gen(function*() {
+      const model = yield* Talk.modelOf("qwen3_instruct")
+      const { metering, used } = Metering.counter()
+      const lanes: Array<AdaptiveLimiter.Lane> = []
+      const limiter: AdaptiveLimiter.AdaptiveLimiter = {
+        ...yield* AdaptiveLimiter.make,
+        sampling: (client, lane) => ({
+          ...client,
+          sample: (request) => Effect.andThen(Effect.sync(() => lanes.push(lane)), client.sample(request))
+        })
+      }
+      const { log } = yield* played(
+        async (session) => {
+          await Talk.ask(session, [Talk.user("judge this")], { model: "judge" })
+          await Talk.ask(session, [Talk.user("one")])
+          return 1
+        },
+        [],
+        { frozen: { judge: { model, client: Talk.client("well done") } } }
+      ).pipe(
+        Effect.provideService(Metering.Metering, metering),
+        Effect.provideService(AdaptiveLimiter.AdaptiveLimiter, limiter)
+      )
+      const counted = used().map(([name, tokens]) => [name, tokens?.sampled, tokens?.prefilled])
+      const prompt = log[0]?.request.prompt.length ?? NaN
+      const longer = Talk.tokenizer.encode("judge this").length - Talk.tokenizer.encode("one").length
+      assert.deepStrictEqual(counted, [[
+        "frozen",
+        Talk.tokenizer.encode(`well done${Talk.end}`).length,
+        prompt + longer
+      ]])
+      assert.deepStrictEqual(lanes, ["judge"])
+    }).pipe(Effect.scoped))
 })

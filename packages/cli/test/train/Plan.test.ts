@@ -10,6 +10,7 @@ import {
 } from "@effect-rl/core"
 import { Prices, RunOptions } from "@effect-rl/core/program"
 import { Call, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
+import { AgentRecipe } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Stream } from "effect"
 
@@ -78,6 +79,34 @@ describe("A plan", () => {
         assert.strictEqual(own.trained, (own.prefilled + own.sampled) / batches / 2 * 2 * trained)
       }).pipe(Effect.provide(backend))
   )
+
+  it.live("counts what an agent asks of other models beside its own", () =>
+    Effect.gen(function*() {
+      const model = yield* ChatModel.resolve(Script.defaultModel, { renderer: "qwen3_instruct" })
+      const recipe = AgentRecipe.make({
+        name: "summarised",
+        tasks: { train: ["a long text"], test: [] },
+        run: async ({ baseUrl, fetch }, content) => {
+          for (const [model, most] of [["summariser", 20], ["summariser", 30], [Script.defaultModel, 40]] as const) {
+            const body = JSON.stringify({ model, max_tokens: most, messages: [{ role: "user", content }] })
+            await fetch(`${baseUrl}/chat/completions`, { method: "POST", body })
+          }
+          return 1
+        }
+      })
+      const { build } = yield* recipe.configure({
+        frozen: ["summariser"],
+        groupsPerBatch: 1,
+        groupSize: 3,
+        iterations: 1
+      })
+      const { total: { others, own } } = yield* Plan.make(yield* build(model))
+      const { calls } = yield* Call.CallLog
+      assert.isTrue((yield* calls).every(({ _tag }) => _tag === "CreateSamplingClient"))
+      assert.strictEqual(own.sampled, 3 * 40)
+      assert.strictEqual(others.sampled, 3 * (20 + 30))
+      assert.strictEqual(others.prefilled, 2 * own.prefilled)
+    }).pipe(Effect.provide(backend)))
 
   it.effect("has the dollars of the weights that are trained, by the kind of their tokens", () =>
     Effect.gen(function*() {

@@ -1,9 +1,10 @@
 /** An agent that asks two models, of which one is trained. */
-import { Rollout } from "@effect-rl/core"
-import { Script, ScriptedTinker } from "@effect-rl/core/testing"
+import { Rollout, RunRecord, RunStore } from "@effect-rl/core"
+import { Usage } from "@effect-rl/core/backend"
+import { Call, Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { AgentRecipe } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Layer, Schema, Stream } from "effect"
 import * as TestModel from "../TestModel.ts"
 
 const Completion = Schema.Struct({
@@ -61,5 +62,38 @@ describe("a name of --frozen", () => {
       assert.include(String(named), "frozen is \"gpt-4o\", expected names of other models")
       const alone = yield* Effect.flip(build({ frozen: ["summariser"] }))
       assert.include(String(alone), "expected none where no model samples")
+    }))
+
+  const trained = Effect.fnUntraced(function*(settings: object) {
+    const small = { iterations: 1, groupsPerBatch: 1, groupSize: 4, evalEvery: 0, frozen: ["summariser"] }
+    const { run } = yield* build({ ...small, ...settings })
+    const records = yield* Stream.runCollect(run)
+    const { calls } = yield* Call.CallLog
+    const samples = (yield* calls).flatMap((call) => call._tag === "Sample" ? [call] : [])
+    const tokens = ({ request }: (typeof samples)[number]) =>
+      request.prompt.length + saying("a short one").tokens.length
+    const spent = records.flatMap((record) => "spent" in record ? [record.spent] : []).at(-1) ?? Usage.zero
+    return {
+      spent: Usage.total(spent),
+      frozen: samples.filter(({ modelPath }) => modelPath === Script.defaultModel).reduce(
+        (sum, call) => sum + tokens(call),
+        0
+      ),
+      all: samples.reduce((sum, call) => sum + tokens(call), 0),
+      reason: records.findLast(RunRecord.guards.Finished)?.reason
+    }
+  }, Effect.provide(Layer.merge(backend, RunStore.RunStore.layerMemory)))
+
+  it.live("is answered with tokens that count as spent, and that a limit of the run holds for", () =>
+    Effect.gen(function*() {
+      const free = yield* trained({})
+      assert.strictEqual(free.reason, "completed")
+      assert.isAbove(free.frozen, 0)
+      assert.strictEqual(free.spent, free.all)
+      // Enough for the policy's own tokens, and for no more than some of the others.
+      const maxTokensTotal = free.all - free.frozen + 200
+      const limited = yield* trained({ maxTokensTotal })
+      assert.strictEqual(limited.reason, "max_tokens_total")
+      assert.isAtMost(limited.all, maxTokensTotal)
     }))
 })
