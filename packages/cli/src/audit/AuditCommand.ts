@@ -1,7 +1,6 @@
 /** `effect-rl audit RUN`: signs that a policy exploits its reward or degenerates. */
 import type { RunStore } from "@effect-rl/core"
 import { Audit } from "@effect-rl/core/records"
-import { RunDirectory } from "@effect-rl/files"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -10,6 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as WholeRun from "../checkpoints/WholeRun.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as FindingText from "./FindingText.ts"
@@ -67,7 +67,7 @@ export const auditRun = Command.make(
   "audit",
   flags,
   ({ json, quarantine, run }) =>
-    Effect.flatMap(RunDirectory.open(run), (reader) => audit(reader, quarantine)).pipe(
+    Effect.flatMap(WholeRun.open(run), (reader) => audit(reader, quarantine)).pipe(
       Effect.provide(Layer.provide(Output.layer({ json }), RunLog.layerNone))
     )
 ).pipe(Command.withExamples([

@@ -1,14 +1,17 @@
 /**
- * A checkpoint as a person names it: `runs/x` is the newest one of a run, and `runs/x@10` the one that was saved after its tenth
- * iteration.
+ * A checkpoint as a person names it: `runs/x` is the newest one of a run, `runs/x@10` the one that was saved after its tenth iteration, and
+ * `engine://…` or `tinker://…` the one that a run saved at that address.
  */
-import { RunRecord } from "@effect-rl/core"
+import { type Recorded, Story, StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
+import { Runs } from "@effect-rl/view"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import * as RunFolder from "../train/RunFolder.ts"
+import * as Folders from "../view/Folders.ts"
 import * as RunCheckpoints from "./RunCheckpoints.ts"
 
 /** There are no weights under the name, or a run does not say of which model they are. */
@@ -23,48 +26,97 @@ export class NoCheckpoint extends Schema.TaggedError<NoCheckpoint>()("NoCheckpoi
   }
 }
 
-/** The text names neither a run nor the path of a checkpoint. */
+/** The folder whose runs are searched for an address. */
+export const Searched = Context.Reference<string>("@effect-rl/cli/NamedCheckpoint/Searched", {
+  defaultValue: () => Folders.usual
+})
+
+/** Whether the text is the address of a checkpoint rather than the name of a run. */
+export const isAddress = (text: string) => text.includes("://")
+
+/** The text names neither a run nor the address of a checkpoint that is on this machine. */
 export const unknown = (flag: string, text: string) =>
   new NoCheckpoint({
     flag,
     run: text,
-    detail: "neither the folder of a run, such as runs/arithmetic-0 or runs/arithmetic-0@10 for the tenth iteration, " +
-      "nor the path of a checkpoint, such as tinker://run/sampler_weights/final"
+    detail: isAddress(text)
+      ? `no run under ${Folders.usual} has saved it on this machine: name the run that has, such as runs/arithmetic-0@10; ` +
+        "of a service, checkpoints download fetches the adapter, and merge joins it with its model"
+      : "neither the folder of a run, such as runs/arithmetic-0 or runs/arithmetic-0@10 for the tenth iteration, " +
+        "nor the path of a checkpoint, such as tinker://run/sampler_weights/final"
   })
 
 export interface NamedCheckpoint {
   readonly run: string
-  readonly saved: RunRecord.Saved
+  readonly saved: Recorded.Saved
   /** The model that was trained; undefined where the run does not name it. */
   readonly model: string | undefined
   /** Where the engine keeps the run's checkpoints. */
   readonly checkpoints: string
 }
 
-/** The newest checkpoint after the iteration, counted from 1, or of all. */
-const ofRun = Effect.fnUntraced(function*(flag: string, run: string, iteration: number | undefined) {
-  const { read } = yield* RunDirectory.open(run)
-  const records = RunRecord.current(yield* Stream.runCollect(read))
-  const all = records.filter(RunRecord.guards.Saved)
-  const saved = all.findLast((record) => iteration === undefined || record.iteration === iteration)
-  if (saved === undefined) {
-    const places = [...new Set(all.map(({ iteration }) => `${run}@${iteration}`))]
-    const others = places.length === 0 ? "" : ` after iteration ${iteration}; it has ${places.join(", ")}`
-    return yield* new NoCheckpoint({ flag, run, detail: `the run has no checkpoint${others}` })
-  }
-  const model = records.findLast(RunRecord.guards.Opened)?.identity["model"]
+const read = (run: string) => Effect.flatMap(RunDirectory.open(run), StoryReader.read)
+
+const make = Effect.fnUntraced(function*(run: string, story: Story.Story, saved: Recorded.Saved) {
+  const model = Story.model(story)
   const named: NamedCheckpoint = {
     run,
     saved,
-    model: typeof model === "string" ? model : undefined,
+    model: model === "" ? undefined : model,
     checkpoints: yield* RunFolder.checkpoints(run)
   }
   return named
 })
 
-/** The checkpoint of a run that the text names; undefined where it names no run. */
-export const find = Effect.fnUntraced(function*(text: string, flag = "--checkpoint") {
+/** The newest checkpoint after the iteration, counted from 1, or of all. */
+const ofRun = Effect.fnUntraced(function*(flag: string, run: string, iteration: number | undefined) {
+  const story = yield* read(run)
+  const all = Story.checkpoints(story)
+  const saved = all.findLast((record) => iteration === undefined || record.iteration === iteration)
+  if (saved !== undefined) return yield* make(run, story, saved)
+  const places = [...new Set(all.map(({ iteration }) => `${run}@${iteration}`))]
+  const others = places.length === 0 ? "" : ` after iteration ${iteration}; it has ${places.join(", ")}`
+  return yield* new NoCheckpoint({ flag, run, detail: `the run has no checkpoint${others}` })
+})
+
+/** The checkpoint that the run saved at the address, for training or for sampling. */
+const savedAt = Effect.fnUntraced(
+  function*(run: string, address: string) {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    // The list of checkpoints is short, where the records of a run are not.
+    const listed = yield* Effect.orElseSucceed(fs.readFileString(path.join(run, "checkpoints.jsonl")), () => "")
+    if (!listed.includes(address)) return []
+    const story = yield* read(run)
+    const saved = Story.checkpoints(story).findLast(({ samplerPath, statePath }) =>
+      address === statePath || address === samplerPath
+    )
+    return saved === undefined ? [] : [yield* make(run, story, saved)]
+  },
+  // A run that cannot be read does not keep the others from being found.
+  Effect.catchTag("RunError", () => Effect.succeed([]))
+)
+
+/** The checkpoint at the address of a run of the searched folder. The engine's addresses repeat: each run keeps its own. */
+const ofAddress = Effect.fnUntraced(function*(flag: string, address: string, besides: string | undefined) {
+  const runs = yield* Runs.find([yield* Searched])
+  const found = yield* Effect.forEach(runs, (run) => savedAt(run, address))
+  const all = found.flat().filter(({ checkpoints }) => checkpoints !== besides)
+  if (all.length > 1 && address.startsWith("engine://")) {
+    const places = all.map(({ run, saved }) => `${run}@${saved.iteration}`).join(", ")
+    const detail = `several runs have saved a checkpoint there: name one of ${places}`
+    return yield* new NoCheckpoint({ flag, run: address, detail })
+  }
+  return all[0]
+})
+
+/**
+ * The checkpoint of a run that the text names; undefined where it names no run, or an address that no run has saved except those whose
+ * checkpoints lie in the folder `besides`.
+ */
+export const find = Effect.fnUntraced(function*(text: string, flag = "--checkpoint", besides?: string) {
   const fs = yield* FileSystem.FileSystem
+  if (isAddress(text)) return yield* ofAddress(flag, text, besides)
   if (yield* Effect.orElseSucceed(fs.exists(text), () => false)) return yield* ofRun(flag, text, undefined)
   const [, run = "", iteration] = /^(.+)@(\d+)$/.exec(text) ?? []
   return (yield* RunCheckpoints.isRun(run)) ? yield* ofRun(flag, run, Number(iteration)) : undefined

@@ -4,6 +4,8 @@
  */
 import { Setting } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
 import type * as Backend from "../train/Backend.ts"
 import { kebab } from "../train/SettingFlags.ts"
 import * as CopiedCheckpoint from "./CopiedCheckpoint.ts"
@@ -12,20 +14,34 @@ import * as NamedCheckpoint from "./NamedCheckpoint.ts"
 /** The backend of the new run, and where its engine keeps checkpoints. */
 interface Target extends Pick<Backend.Options, "checkpoints"> {
   readonly backend: Backend.Name
+  /** Whether it shares that folder with the stages before it. */
+  readonly isStage: boolean
 }
 
 const scheme = { engine: "engine://", tinker: "tinker://", mock: "scripted://" } as const
+
+/** Whether the folder holds the checkpoint at the engine's address. */
+const isIn = Effect.fnUntraced(function*(checkpoints: string, address: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  return yield* Effect.orElseSucceed(
+    fs.exists(path.join(checkpoints, address.slice(scheme.engine.length))),
+    () => false
+  )
+})
 
 const pathOf = Effect.fnUntraced(function*(
   setting: Setting.Setting,
   flag: string,
   text: string,
-  { backend, checkpoints }: Target
+  { backend, checkpoints, isStage }: Target
 ) {
-  const named = yield* NamedCheckpoint.find(text, flag)
+  // A stage is given the addresses of stages before it, with which it shares the folder.
+  const isShared = text.startsWith(scheme.engine) && isStage && (yield* isIn(checkpoints, text))
+  const named = isShared ? undefined : yield* NamedCheckpoint.find(text, flag, checkpoints)
   if (named === undefined) {
     const mayBeModel = setting.default !== undefined
-    return mayBeModel || text.includes("://") ? text : yield* NamedCheckpoint.unknown(flag, text)
+    return mayBeModel || NamedCheckpoint.isAddress(text) ? text : yield* NamedCheckpoint.unknown(flag, text)
   }
   const { samplerPath, statePath } = named.saved
   const address = setting.weights === "sampler" ? samplerPath ?? statePath : statePath

@@ -32,7 +32,7 @@ export const resolve = Effect.fnUntraced(function*(
     const subject: Subject = { model: name, checkpoint: saved.samplerPath ?? saved.statePath, checkpoints }
     return subject
   }
-  if (text !== undefined && !text.includes("://")) {
+  if (text !== undefined && !NamedCheckpoint.isAddress(text)) {
     return yield* NamedCheckpoint.unknown(flag, text)
   }
   const subject: Subject = {

@@ -1,7 +1,6 @@
 /** `effect-rl export RUN PLACE`: a run as one page, or in the format of another tool. */
 import { InvalidOption, type RunStore } from "@effect-rl/core"
 import { Projection, Sink } from "@effect-rl/export"
-import { RunDirectory } from "@effect-rl/files"
 import { ExportedPage } from "@effect-rl/view"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as Argument from "effect/cli/Argument"
@@ -11,6 +10,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
+import * as WholeRun from "../checkpoints/WholeRun.ts"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
 import * as DamagedGroups from "../rollouts/DamagedGroups.ts"
 import * as RunTokenizer from "../rollouts/RunTokenizer.ts"
@@ -57,7 +57,7 @@ const write = Effect.fnUntraced(function*(reader: RunStore.RunReader, name: Form
 
 export const exportRun = Command.make("export", flags, ({ format, out, run }) =>
   Effect.gen(function*() {
-    const reader = yield* RunDirectory.open(run)
+    const reader = yield* WholeRun.open(run)
     yield* write(reader, format, out)
     yield* Console.log(`written: ${out}`)
   }).pipe(DamagedGroups.failing, Effect.provide([NodeHttpClient.layerUndici, ModelTokenizers.layer]))).pipe(

@@ -13,8 +13,8 @@ import * as RunCheckpoints from "../checkpoints/RunCheckpoints.ts"
 const flags = {
   adapter: Argument.String("adapter").pipe(
     Argument.withDescription(
-      "Checkpoint of a run, such as runs/arithmetic-0 for the newest or runs/arithmetic-0@10 for that after its tenth iteration; "
-        + "or the folder of an adapter in PEFT's format"
+      "Checkpoint of a run, such as runs/arithmetic-0 for the newest, runs/arithmetic-0@10 for that after its tenth iteration, "
+        + "or engine://… as the run recorded it; or the folder of an adapter in PEFT's format"
     )
   ),
   model: Flag.String("model").pipe(
@@ -46,14 +46,15 @@ const notHere = (found: string) =>
 
 /** The folder of an adapter, and the model of the run that it is named by. */
 const adapterOf = Effect.fnUntraced(function*(text: string) {
-  if (text.includes("://")) return yield* notHere(text)
-  const isOfRun = /@\d+$/.test(text) || (yield* RunCheckpoints.isRun(text))
+  const isOfRun = NamedCheckpoint.isAddress(text) || /@\d+$/.test(text) || (yield* RunCheckpoints.isRun(text))
   if (!isOfRun) return { adapter: text, trained: undefined }
   const named = yield* NamedCheckpoint.find(text, "adapter")
   if (named === undefined) return yield* NamedCheckpoint.unknown("adapter", text)
   const { model, run, saved } = named
   const adapter = yield* RunCheckpoints.folderOf(run, saved.statePath)
-  return adapter === undefined ? yield* notHere(saved.statePath) : { adapter, trained: model }
+  return adapter === undefined || !saved.statePath.startsWith("engine://")
+    ? yield* notHere(saved.statePath)
+    : { adapter, trained: model }
 })
 
 /** What writes each format. */

@@ -3,13 +3,13 @@ import { InvalidOption, type RunStore } from "@effect-rl/core"
 import { Statistics } from "@effect-rl/core/evaluation"
 import { Suggestion } from "@effect-rl/core/program"
 import { Regrade } from "@effect-rl/core/records"
-import { RunDirectory } from "@effect-rl/files"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import * as WholeRun from "../checkpoints/WholeRun.ts"
 import * as DamagedGroups from "../rollouts/DamagedGroups.ts"
 import * as Columns from "../terminal/Columns.ts"
 import { Output } from "../terminal/Output.ts"
@@ -103,7 +103,7 @@ export const regrade = Command.make(
   "regrade",
   flags,
   ({ json, rule, run }) =>
-    DamagedGroups.failing(Effect.flatMap(RunDirectory.open(run), (reader) => regradeRun(reader, rule))).pipe(
+    DamagedGroups.failing(Effect.flatMap(WholeRun.open(run), (reader) => regradeRun(reader, rule))).pipe(
       Effect.provide(Layer.provide(Output.layer({ json }), RunLog.layerNone))
     )
 ).pipe(Command.withExamples([

@@ -24,7 +24,8 @@ const flagName = "--checkpoint"
 export const flag = Flag.String("checkpoint").pipe(
   Flag.withMetavar("run"),
   Flag.withDescription(
-    "A trained policy to serve: runs/x for the newest checkpoint of a run, runs/x@10 for that after its tenth iteration; may be repeated"
+    "A trained policy to serve: runs/x for the newest checkpoint of a run, runs/x@10 for that after its tenth iteration, or "
+      + "engine://… as a run recorded it; may be repeated"
   ),
   Flag.between(0, Infinity)
 )
@@ -39,7 +40,11 @@ const copied = Effect.fnUntraced(function*(name: string, folder: string) {
   if (model === undefined) return yield* refused(run, "the run names no model")
   const recorded = saved.samplerPath ?? saved.statePath
   if (!recorded.startsWith("engine://") || (yield* RunCheckpoints.folderOf(run, recorded)) === undefined) {
-    return yield* refused(run, `its weights are at ${recorded}, where the engine of this server does not find them`)
+    return yield* refused(
+      run,
+      `its weights are at ${recorded}, where the engine of this server does not find them: of a service, ` +
+        "checkpoints download fetches the adapter, merge joins it with its model, and --model NAME=FOLDER serves that"
+    )
   }
   const path = `tinker://${yield* CopiedCheckpoint.copy(named, recorded, folder)}`
   const served: ServedCheckpoint = { name, model, recorded, path }

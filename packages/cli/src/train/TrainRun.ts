@@ -265,7 +265,11 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
   const checkpoints = flags.checkpoints ?? path.join(folder, "checkpoints")
   const named = flags.plan
     ? settings
-    : yield* NamedSettings.resolve(recipe.settings, settings, { backend: flags.backend, checkpoints })
+    : yield* NamedSettings.resolve(recipe.settings, settings, {
+      backend: flags.backend,
+      checkpoints,
+      isStage: flags.checkpoints !== undefined
+    })
   const options: Backend.Options = {
     model,
     checkpoints,

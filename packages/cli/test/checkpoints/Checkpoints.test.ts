@@ -1,6 +1,8 @@
+import * as NamedCheckpoint from "@effect-rl/cli/checkpoints/NamedCheckpoint"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem } from "effect"
+import { dirname } from "node:path"
 import * as CommandLine from "../CommandLine.ts"
 
 const { run, runFolder, short } = CommandLine
@@ -59,6 +61,69 @@ describe("effect-rl checkpoints", () => {
       assert.strictEqual(merged.out.at(-1), `written: ${folder}/merged`)
       const nameless = yield* run("merge", `${folder}/merged`, "--out", `${folder}/again`)
       assert.include(nameless.errors.at(-1), "--model is absent, expected the model that the adapter was trained on")
+    }))
+
+  it.effect("are named by the address that a run recorded, unless several runs recorded it", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* saved
+      const copy = `${dirname(folder)}/copy`
+      const listed = yield* run("checkpoints", "list", folder, "--json")
+      const address = String(json(listed.out)[0]?.["path"])
+      const sampler = address.replace("/weights/", "/sampler_weights/")
+      const among = Effect.provideService(NamedCheckpoint.Searched, dirname(folder))
+      const sample = among(run("sample", "2 + 2?", "--checkpoint", sampler, "--max-tokens", "4", "--workers", "0"))
+      const sampled = yield* sample
+      assert.isTrue(Exit.isSuccess(sampled.exit), sampled.errors.join("\n"))
+      const merged = yield* among(run("merge", address, "--out", `${folder}/merged`))
+      assert.isTrue(Exit.isSuccess(merged.exit), merged.errors.join("\n"))
+      const engine = short.map((arg) => arg === "mock" ? "engine" : arg)
+      const next = ["--iterations", "1", "--load-checkpoint-path", address, "--log-path", `${dirname(folder)}/next`]
+      const trained = yield* among(run(...engine, "--model", "effect-rl/tiny-64", ...next))
+      assert.isTrue(Exit.isSuccess(trained.exit), trained.errors.join("\n"))
+      yield* fs.remove(`${dirname(folder)}/next`, { recursive: true })
+      yield* fs.copy(folder, copy)
+      const several = yield* sample
+      assert.include(
+        several.errors.at(-1),
+        `several runs have saved a checkpoint there: name one of ${copy}@1, ${folder}@1`
+      )
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  const places: ReadonlyArray<readonly [verb: string, args: ReadonlyArray<string>, message: string]> = [
+    [
+      "merge",
+      ["engine://tiny-128-9/weights/000010", "--out", "unused"],
+      "adapter engine://tiny-128-9/weights/000010: no run under runs has saved it on this machine: name the run that has"
+    ],
+    [
+      "serve",
+      ["--port", "0", "--checkpoint", "tinker://run/sampler_weights/final"],
+      "of a service, checkpoints download fetches the adapter, and merge joins it with its model"
+    ],
+    [
+      "export",
+      ["tinker://run/weights/000010", "unused"],
+      "run is tinker://run/weights/000010, a checkpoint, expected the folder of a whole run, such as runs/arithmetic-0; merge writes"
+    ]
+  ]
+
+  it.effect.each(places)("are named for %s by runs of this machine", ([verb, args, message]) =>
+    Effect.gen(function*() {
+      const { errors, exit } = yield* run(verb, ...args)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(errors.at(-1), message)
+    }))
+
+  it.effect("are no whole runs, which export writes", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* run(...short, "--iterations", "1", "--log-path", folder)
+      const { errors } = yield* run("export", `${folder}@1`, "unused")
+      assert.include(
+        errors.at(-1),
+        `expected the folder of a whole run, such as ${folder}; merge writes a checkpoint's weights`
+      )
     }))
 
   it.effect(

@@ -27,7 +27,7 @@ const saved = (checkpoints: string) =>
 const elsewhere: ReadonlyArray<readonly [adapter: string, message: string]> = [
   [
     "tinker://run/weights/000010",
-    "adapter is tinker://run/weights/000010, expected a checkpoint of a run on this machine"
+    "adapter tinker://run/weights/000010: no run under runs has saved it on this machine"
   ],
   ["nowhere@3", "adapter nowhere@3: neither the folder of a run, such as runs/arithmetic-0"]
 ]
