@@ -86,9 +86,9 @@ const answer = Effect.fnUntraced(function*<E, R>(
   return answered
 }, Effect.scoped)
 
-/** Whether a problem behaves as it has to. */
+/** Whether a problem rewards an answer as it has to: the reference by 1 at least, and nothing by nothing. */
 const isValid = (given: Given) => ({ correct, reward }: Answered) =>
-  given === "reference" ? correct : !correct && reward <= 0
+  given === "reference" ? correct && reward >= 1 : !correct && reward <= 0
 
 const lines = (given: Given, answered: ReadonlyArray<Answered>) =>
   [...new Set(answered.map(({ evaluation }) => evaluation))].flatMap((evaluation) => {

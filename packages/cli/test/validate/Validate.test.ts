@@ -43,6 +43,18 @@ describe("effect-rl validate", () => {
       assert.include(errors.join("\n"), "generous: 2 of 2 problems do not tell a right answer from none")
     }), 60_000)
 
+  it.effect("fails where a reference that is right earns less than 1", () =>
+    Effect.gen(function*() {
+      const { errors, exit, out } = yield* run(`validate ./${file("faint-recipe.ts")}`)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.deepStrictEqual(out, [
+        "training: 1 of 1 problems right with the reference answer",
+        "  problem 0: reward 0.9",
+        "training: 0 of 1 problems right with an empty answer"
+      ])
+      assert.include(errors.join("\n"), "faint: 1 of 1 problems do not tell a right answer from none")
+    }), 60_000)
+
   it.effect("writes a record for each problem and answer", () =>
     Effect.gen(function*() {
       const { out } = yield* run(`validate ./${own} --json`)
