@@ -8,18 +8,33 @@ import type { HelpDoc } from "effect/cli/HelpDoc"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as FlagNames from "./FlagNames.ts"
 import * as Help from "./Help.ts"
 import * as Untrusted from "./terminal/Untrusted.ts"
 
 const subcommandNames = ({ subcommands = [] }: HelpDoc) =>
   subcommands.flatMap(({ commands }) => commands.map(({ name }) => name))
 
-const flagNames = ({ flags, globalFlags = [] }: HelpDoc) => [...flags, ...globalFlags].map(({ name }) => `--${name}`)
+const flagNames = ({ flags, globalFlags = [] }: HelpDoc) => [...flags, ...globalFlags].map(({ name }) => name)
 
-/** Only the nearest of many flags is worth a line. */
-const flagHint = (name: string, doc: HelpDoc) => {
-  const close = Suggestion.nearest(name, flagNames(doc))
-  return close === undefined ? "" : `; did you mean ${close}?`
+/** Only the likeliest of many flags is worth a line. */
+const flagHint = (option: string, doc: HelpDoc) => {
+  const name = option.replace(/^-+/, "")
+  const known = flagNames(doc)
+  const close = FlagNames.meant(name, known) ?? Suggestion.nearest(name, known)
+  return close === undefined ? "" : `; did you mean --${close}?`
+}
+
+/** The choices of a flag, which Effect keeps in its description alone. */
+const choicesIn = (description: string) => /\(choices: ([^)]*)\)/.exec(description)?.[1]?.split(", ") ?? []
+
+/** The flag whose value was given to another flag: `--loss grpo` names an algorithm. */
+const valueHint = (option: string, value: string, { flags }: HelpDoc) => {
+  const other = flags.find(({ description, name }) =>
+    name !== option && Option.exists(description, (text) => choicesIn(text).includes(value))
+  )
+  return other === undefined ? "" : `; did you mean --${other.name} ${value}?`
 }
 
 const takesRecipe = ({ commandPath = [] }: HelpDoc) => ["train", "play"].includes(commandPath.at(-1) ?? "")
@@ -46,7 +61,8 @@ const describe = (error: CliError.NonShowHelpErrors, doc: HelpDoc): string => {
     case "InvalidValue": {
       const name = error.kind === "flag" ? `--${error.option}` : error.option
       const expected = expectation(error.expected)
-      return error.value === "" ? `${name} needs ${expected}` : `${name} is "${error.value}", expected ${expected}`
+      if (error.value === "") return `${name} needs ${expected}`
+      return `${name} is "${error.value}", expected ${expected}${valueHint(error.option, error.value, doc)}`
     }
     default:
       return error.message.split("\n").join(" ")

@@ -9,6 +9,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as WholeRun from "../checkpoints/WholeRun.ts"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
@@ -23,9 +24,23 @@ const flags = {
     Flag.withDescription(
       `What to write, and where: ${
         Formats.names.map((name) => `${name}: ${Formats.of(name).does}`).join("; ")
-      } (default: html)`
+      } (html unless given, for a file that ends in .html)`
     ),
-    Flag.withDefault("html")
+    Flag.optional
+  )
+}
+
+/** The format that was asked for; a page where its file says so. */
+const formatOf = (format: Option.Option<Formats.Name>, out: string) => {
+  if (Option.isSome(format)) return Effect.succeed(format.value)
+  if (/\.html?$/i.test(out)) return Effect.succeed<Formats.Name>("html")
+  const others = Formats.names.filter((name) => name !== "html").join(", ")
+  return Effect.fail(
+    new InvalidOption.InvalidOption({
+      field: "place",
+      found: out,
+      expected: `a file that ends in .html, or --format with what to write there: ${others}`
+    })
   )
 }
 
@@ -58,7 +73,7 @@ const write = Effect.fnUntraced(function*(reader: RunStore.RunReader, name: Form
 export const exportRun = Command.make("export", flags, ({ format, out, run }) =>
   Effect.gen(function*() {
     const reader = yield* WholeRun.open(run)
-    yield* write(reader, format, out)
+    yield* write(reader, yield* formatOf(format, out), out)
     yield* Console.log(`written: ${out}`)
   }).pipe(DamagedGroups.failing, Effect.provide([NodeHttpClient.layerUndici, ModelTokenizers.layer]))).pipe(
     Command.withExamples([

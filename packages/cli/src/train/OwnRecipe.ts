@@ -37,13 +37,27 @@ export const isPipeline = (value: unknown): value is OwnPipeline =>
 const isRecipe = (value: unknown): value is Recipe.Recipe<unknown, Services> =>
   isConfigurable(value) && !isPipeline(value)
 
+/** The line of a syntax error, with which its stack begins; Node's message has none. */
+const lineOf = (error: Error) =>
+  error instanceof SyntaxError ? /^\S*?([^\\/\s]+:\d+)\n/.exec(error.stack ?? "")?.[1] : undefined
+
+const detailOf = (error: unknown) => {
+  if (!Predicate.isError(error)) return String(error)
+  const line = lineOf(error)
+  return line === undefined ? error.message : `${line}: ${error.message}`
+}
+
 /** The recipe or pipeline that a module exports as its default, under the name of its file. */
 export const load = Effect.fn("OwnRecipe.load")(function*(file: string) {
+  const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
+  if (!(yield* Effect.orElseSucceed(fs.exists(file), () => false))) {
+    return yield* new NoRecipe({ file, detail: "it does not exist" })
+  }
   const url = yield* Effect.orDie(path.toFileUrl(path.resolve(file)))
   const module = yield* Effect.tryPromise({
     try: (): Promise<unknown> => import(url.href),
-    catch: (error) => new NoRecipe({ file, detail: Predicate.isError(error) ? error.message : String(error) })
+    catch: (error) => new NoRecipe({ file, detail: detailOf(error) })
   })
   const own = Predicate.hasProperty(module, "default") ? module.default : undefined
   return isRecipe(own) || isPipeline(own)

@@ -54,6 +54,10 @@ export interface Flags extends Given {
   readonly json: boolean
 }
 
+/** What to do about a model that the engine does not come with. */
+const otherModels =
+  "; the engine loads a folder in Hugging Face's layout or a .gguf file too, as in --model ./folder, and a service has more: --backend tinker"
+
 /** The backend does not have the model. */
 export class MissingModel extends Schema.TaggedError<MissingModel>()("MissingModel", {
   model: Schema.String,
@@ -62,7 +66,9 @@ export class MissingModel extends Schema.TaggedError<MissingModel>()("MissingMod
 }) {
   override get message() {
     const hint = Suggestion.describe(this.model, this.available)
-    return `--model "${this.model}" is not a model of the backend "${this.backend}": ${hint}`
+    const isUnlike = Suggestion.nearest(this.model, this.available) === undefined
+    const others = this.backend === "engine" && isUnlike ? otherModels : ""
+    return `--model "${this.model}" is not a model of the backend "${this.backend}": ${hint}${others}`
   }
 }
 

@@ -56,6 +56,20 @@ describe("effect-rl export", () => {
       assert.notMatch(page, /(?:src|href)="/)
     }))
 
+  it.effect("takes no file for a page whose name does not end in .html", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* run(...short, "--iterations", "1", "--log-path", folder)
+      const file = join(dirname(folder), "run.xyz")
+      const { errors, exit } = yield* run("export", folder, file)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(
+        errors[0],
+        `${file}, expected a file that ends in .html, or --format with what to write there: tensorboard`
+      )
+      assert.isFalse(existsSync(file))
+    }))
+
   it.effect("names a file that cannot be written, and what is in the way", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
