@@ -19,6 +19,7 @@ import * as Loss from "../model/Loss.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type { JsonObject } from "../records/Json.ts"
 import * as Pass from "../run/Pass.ts"
+import * as Program from "../run/Program.ts"
 
 /**
  * Optimizer steps behind the weights that sampled each target `[T]`; −1 where the policy did not write it. A token of the policy has a
@@ -202,12 +203,16 @@ export const proximal = (
 ): Objective => ({
   ...expressed(expression),
   passes: Effect.fnUntraced(function*(parts, { training }) {
-    const submitted = yield* Effect.forEach(parts, (part) => training.forward(part, Loss.importanceSampling))
-    const outputs = yield* Effect.forEach(submitted, ({ await: output }) => output)
-    return Arr.zipWith(parts, outputs, (part, { logprobs }) => {
-      const examples = Arr.map(part, (datum, index) => ({
+    const submitted = yield* Effect.forEach(parts, (part) =>
+      Effect.map(
+        training.forward(part, Loss.importanceSampling),
+        (pending) => Effect.map(pending.await, (output) => Program.answers(part, output))
+      ))
+    const logprobs = Program.byOrigin((yield* Effect.all(submitted)).flat())
+    return Arr.map(parts, (part) => {
+      const examples = Arr.map(part, (datum) => ({
         ...datum,
-        extras: { proximalLogprobs: logprobs[index] ?? new Float32Array() }
+        extras: { proximalLogprobs: logprobs(datum) ?? new Float32Array() }
       }))
       return Pass.expression(examples, expression)
     })

@@ -1,4 +1,5 @@
 /** A training algorithm as a value: how it makes its updates from the current weights. */
+import * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -148,11 +149,20 @@ export type LogprobsOf = (datum: Datum.Datum<Datum.Kind>) => Float32Array | unde
 /** A loss may train on a copy of a datum, which has the origin of the datum. */
 const idOf = (datum: Datum.Datum<Datum.Kind>) => datum.origin === undefined ? datum : Datum.idOf(datum.origin)
 
-/** The answers of an iteration's updates; of two about one datum, the first. */
-export const logprobs = (outputs: ReadonlyArray<UpdateOutput>): LogprobsOf => {
+/** The answers about the data of one pass; empty where the backend gave none. Only here by position: it returns one per datum, in order. */
+export const answers = (
+  data: ReadonlyArray<Datum.Datum<Datum.Kind>>,
+  { logprobs: logprobsD }: Pick<ForwardBackwardOutput, "logprobs">
+): ReadonlyArray<Answer> =>
+  data.length === logprobsD.length ? Arr.zipWith(data, logprobsD, (datum, logprobs) => ({ datum, logprobs })) : []
+
+/** The log-probabilities that the answers give, by the origin of a datum; of two about one datum, the first. */
+export const byOrigin = (answers: ReadonlyArray<Answer>): LogprobsOf => {
   const found = new Map<ReturnType<typeof idOf>, Float32Array>()
-  for (const { answers } of outputs.flatMap(({ passes }) => passes)) {
-    for (const { datum, logprobs } of answers) if (!found.has(idOf(datum))) found.set(idOf(datum), logprobs)
-  }
+  for (const { datum, logprobs } of answers) if (!found.has(idOf(datum))) found.set(idOf(datum), logprobs)
   return (datum) => found.get(idOf(datum))
 }
+
+/** The log-probabilities that an iteration's updates gave. */
+export const logprobs = (outputs: ReadonlyArray<UpdateOutput>): LogprobsOf =>
+  byOrigin(outputs.flatMap(({ passes }) => passes.flatMap(({ answers }) => answers)))

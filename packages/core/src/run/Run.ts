@@ -3,7 +3,6 @@
  * interruption are the same for every program. The updates of an iteration are submitted in order, and settled when their results arrive,
  * the oldest iteration first: between the two, it is in flight.
  */
-import * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -30,7 +29,8 @@ import * as Evaluations from "./Evaluations.ts"
 import * as GroupRecords from "./GroupRecords.ts"
 import * as Opening from "./Opening.ts"
 import type * as Pass from "./Pass.ts"
-import type { Answer, Iteration, Program, Update, UpdateOutput } from "./Program.ts"
+import * as Program from "./Program.ts"
+import type { Iteration, Update, UpdateOutput } from "./Program.ts"
 import type { ResumeError } from "./ResumeError.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import * as RunState from "./RunState.ts"
@@ -68,7 +68,7 @@ interface InFlight<Cursor, E, R> extends Submission<E> {
 }
 
 interface Running<Cursor, E, R, EE, ER> {
-  readonly program: Program<Cursor, E, R>
+  readonly program: Program.Program<Cursor, E, R>
   readonly run: RunState.RunState<EE, ER>
   /** Oldest first. */
   readonly inFlight: Ref.Ref<ReadonlyArray<InFlight<Cursor, E, R>>>
@@ -92,7 +92,7 @@ interface Running<Cursor, E, R, EE, ER> {
  * @see tinker-cookbook `rl.train.main`, `supervised.train.main`
  */
 export const stream = <Cursor, E, R, EE = never, ER = never>(
-  program: Program<Cursor, E, R>,
+  program: Program.Program<Cursor, E, R>,
   options: RunOptions<EE, ER>
 ): Stream.Stream<RunRecord, E | EE | Error, R | ER | Tinker | RunStore> =>
   Stream.unwrap(Effect.gen(function*() {
@@ -214,17 +214,13 @@ const submit = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   yield* Ref.update(inFlight, (others) => [...others, { ...submission, iteration, usage: tally.take(), at }])
 })
 
-/** Joins answers with datums. Only here by position: a backend returns one answer per datum, in order. */
-const answersOf = (data: Pass.Pass["data"], logprobsD: ReadonlyArray<Float32Array>): ReadonlyArray<Answer> =>
-  data.length === logprobsD.length ? Arr.zipWith(data, logprobsD, (datum, logprobs) => ({ datum, logprobs })) : []
-
 const settleUpdate = Effect.fnUntraced(function*<E>({ adam, at, optimizer, passes }: Submitted<E>) {
   const outputs = yield* Effect.forEach(
     passes,
     ({ pass: { data, loss, tokens }, submitted: { pending, route } }) =>
-      Effect.map(pending.await, ({ logprobs, metrics }) => ({
-        answers: answersOf(data, logprobs),
-        metrics,
+      Effect.map(pending.await, (output) => ({
+        answers: Program.answers(data, output),
+        metrics: output.metrics,
         datums: data.length,
         loss,
         route,
