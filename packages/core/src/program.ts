@@ -18,6 +18,8 @@ export * as Prices from "./run/spending/Prices.ts"
 export * as Adam from "./learn/Adam.ts"
 /** The signal of groups: whether their rewards say which tokens were better. */
 export * as Signal from "./learn/Signal.ts"
+/** The rules of credit that a name chooses: one table of their options and how each is made. */
+export * as NamedCredit from "./learn/NamedCredit.ts"
 /** Training data: datums made of the trajectories of groups. */
 export * as TrainingData from "./learn/TrainingData.ts"
 /** A training datum as JSON, every bit of its arrays kept: what a credit remembers to train on it once more. */

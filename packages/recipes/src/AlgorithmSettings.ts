@@ -1,11 +1,11 @@
 /** The settings that an algorithm of the literature stands for, taken from `Algorithm` in core. */
 import { Algorithm, Setting } from "@effect-rl/core"
 import { NamedLoss } from "@effect-rl/core/losses"
+import { NamedCredit } from "@effect-rl/core/program"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import * as CreditSettings from "./CreditSettings.ts"
 
 /** The settings of a run on which an algorithm depends. */
 interface Size {
@@ -36,7 +36,7 @@ const settingsOf = (name: Name, size: Size, given: object) => {
   const { rollout: { dynamic } = {}, update: { credit, loss } } = algorithms[name](size)
   const isOwnLoss = !("loss" in given) || given.loss === loss.name
   return {
-    credit: CreditSettings.nameOf(credit),
+    credit: NamedCredit.nameOf(credit),
     loss: loss.name,
     ...(isOwnLoss && NamedLoss.given(loss)),
     ...dynamic,

@@ -153,6 +153,8 @@ export interface Recipe<out E = never, out R = never> {
   readonly runsCode?: true
   /** Whether it starts programs by a `Launcher`: the command has one for such recipes alone. */
   readonly startsPrograms?: true
+  /** The credit of one's own that it is trained by, as `withCredit` was given it. */
+  readonly credit?: CreditChange
   /** `Setting`s, each with a default or optional, from which flags and configuration files follow. */
   readonly settings: Setting.Struct
   /** Decodes settings that flags or a file gave. */
@@ -228,6 +230,7 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
  */
 export const withCredit = <E, R>(recipe: Recipe<E, R>, change: CreditChange): Recipe<E, R> => ({
   ...recipe,
+  credit: recipe.credit === undefined ? change : Function.flow(recipe.credit, change),
   configure: Effect.fnUntraced(function*(given) {
     if (!Object.hasOwn(recipe.settings.fields, "credit")) {
       return yield* new InvalidOption.InvalidOption({
@@ -237,6 +240,13 @@ export const withCredit = <E, R>(recipe: Recipe<E, R>, change: CreditChange): Re
       })
     }
     const configured = yield* recipe.configure(given)
-    return { ...configured, build: (model) => Effect.provideService(configured.build(model), Change, change) }
+    return {
+      ...configured,
+      build: (model) =>
+        Effect.flatMap(
+          Change,
+          (outer) => Effect.provideService(configured.build(model), Change, Function.flow(change, outer))
+        )
+    }
   })
 })

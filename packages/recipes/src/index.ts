@@ -4,6 +4,8 @@
 export * as AlgorithmSettings from "./AlgorithmSettings.ts"
 /** The settings that all recipes share. */
 export * as CommonSettings from "./CommonSettings.ts"
+/** The credit of a recipe: the name of a rule with its own options, and the reward shaping before it. */
+export * as CreditSettings from "./CreditSettings.ts"
 /** The settings of recipes that train on examples, of answers to imitate or of preferences. */
 export * as ExampleSettings from "./ExampleSettings.ts"
 /** Recipes trained one after the other, each from checkpoints of the earlier ones. */

@@ -1,13 +1,16 @@
 /** `effect-rl regrade RUN`: what another rule of credit would have trained on, without sampling anything. */
-import { InvalidOption, type RunStore } from "@effect-rl/core"
+import { InvalidOption, type RunStore, Setting } from "@effect-rl/core"
 import { Statistics } from "@effect-rl/core/evaluation"
-import { Suggestion } from "@effect-rl/core/program"
-import { Regrade } from "@effect-rl/core/records"
+import { NamedCredit } from "@effect-rl/core/program"
+import { Regrade, StoryReader } from "@effect-rl/core/records"
+import { CreditSettings } from "@effect-rl/recipes"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as WholeRun from "../checkpoints/WholeRun.ts"
 import * as DamagedGroups from "../rollouts/DamagedGroups.ts"
@@ -15,16 +18,28 @@ import * as Columns from "../terminal/Columns.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import { RunLog } from "../terminal/RunLog.ts"
+import * as OwnRecipe from "../train/OwnRecipe.ts"
+import * as SettingFlags from "../train/SettingFlags.ts"
 
-const names = Object.keys(Regrade.rules)
+/** Train's settings of credit, without a default rule: it would be the one that most runs were credited by. */
+const settings = Schema.Struct({
+  ...CreditSettings.fields,
+  credit: Setting.choice({
+    choices: NamedCredit.names,
+    help: "The rule that turns rewards into advantages; docs/algorithms.md describes each"
+  })
+})
 
 const flags = {
   run: Argument.String("run").pipe(Argument.withDescription("Folder of the run")),
-  rule: Flag.String("rule").pipe(
-    Flag.withMetavar("name"),
-    Flag.withDescription(`How advantages follow from rewards: ${names.join(", ")} (default: leave_one_out)`),
-    Flag.withDefault("leave_one_out")
+  recipe: Flag.String("recipe").pipe(
+    Flag.withMetavar("file"),
+    Flag.withDescription(
+      "A module of your own, such as ./my-recipe.ts, whose recipe has a credit of its own (Recipe.withCredit)"
+    ),
+    Flag.optional
   ),
+  settings: SettingFlags.of(settings),
   json: Flag.Boolean("json").pipe(Flag.withDescription("Write JSON records in place of text"), Flag.withDefault(false))
 }
 
@@ -77,35 +92,63 @@ const cells = ({ datums, informative, iteration, reward, size, turned }: Row) =>
   String(datums)
 ]
 
-/** The rule of the name. */
-const ruleOf = (name: string) => {
-  const credit = Object.hasOwn(Regrade.rules, name) ? Regrade.rules[name] : undefined
-  return credit === undefined
-    ? Effect.fail(
-      new InvalidOption.InvalidOption({
-        field: "--rule",
-        found: `"${name}"`,
-        expected: `the name of a rule: ${Suggestion.describe(name, names)}`
-      })
-    )
-    : Effect.succeed(credit)
-}
+const refuse = (field: string, found: string, expected: string) =>
+  Effect.fail(new InvalidOption.InvalidOption({ field, found, expected }))
 
-const regradeRun = Effect.fnUntraced(function*(run: RunStore.RunReader, rule: string) {
+/** What the recipe of a module makes of the chosen credit. */
+const ownCredit = Effect.fnUntraced(function*(file: Option.Option<string>) {
+  if (Option.isNone(file)) return undefined
+  const { credit } = yield* OwnRecipe.loadRecipe(file.value)
+  return credit ?? (yield* refuse("--recipe", file.value, "a recipe made by Recipe.withCredit"))
+})
+
+/** Most tokens of a response, as the run recorded it. */
+const maxTokensOf = (run: RunStore.RunReader) =>
+  Effect.map(StoryReader.read(run), ({ opened }) => Number(opened?.identity["max_tokens"] ?? 0))
+
+/** The credit that the flags choose, and its name. */
+const creditOf = Effect.fnUntraced(function*(
+  run: RunStore.RunReader,
+  given: Readonly<Record<string, unknown>>,
+  file: Option.Option<string>
+) {
+  const own = yield* ownCredit(file)
+  if (own === undefined && given["credit"] === undefined) {
+    return yield* refuse("--credit", "absent", `the name of a rule: ${NamedCredit.names.join(", ")}; or --recipe`)
+  }
+  const decoded = yield* Setting.decode(Schema.Struct(CreditSettings.fields), given)
+  const chosen = { ...decoded, maxTokens: yield* maxTokensOf(run) }
+  yield* CreditSettings.check(chosen)
+  const credit = CreditSettings.of(chosen)
+  return own === undefined ? { credit, name: chosen.credit } : { credit: own(credit), name: own(credit).name }
+})
+
+const regradeRun = Effect.fnUntraced(function*(
+  run: RunStore.RunReader,
+  given: Readonly<Record<string, unknown>>,
+  file: Option.Option<string>
+) {
   const output = yield* Output
-  const credit = yield* ruleOf(rule)
+  const { credit, name } = yield* creditOf(run, given, file)
   const rows = yield* Stream.runCollect(Stream.map(Regrade.run(run, { credit }), rowOf))
-  yield* output.lines([`as it was credited → as by "${rule}"`, ...Columns.aligned([headings, ...rows.map(cells)])])
-  for (const row of rows) yield* output.record({ type: "regraded", rule, ...row })
+  yield* output.lines([`as it was credited → as by "${name}"`, ...Columns.aligned([headings, ...rows.map(cells)])])
+  for (const row of rows) yield* output.record({ type: "regraded", credit: name, ...row })
 })
 
 export const regrade = Command.make(
   "regrade",
   flags,
-  ({ json, rule, run }) =>
-    DamagedGroups.failing(Effect.flatMap(WholeRun.open(run), (reader) => regradeRun(reader, rule))).pipe(
-      Effect.provide(Layer.provide(Output.layer({ json }), RunLog.layerNone))
-    )
+  ({ json, recipe, run, settings }) =>
+    DamagedGroups.failing(
+      Effect.flatMap(WholeRun.open(run), (reader) => regradeRun(reader, SettingFlags.given(settings), recipe))
+    ).pipe(Effect.provide(Layer.provide(Output.layer({ json }), RunLog.layerNone)))
 ).pipe(Command.withExamples([
-  { command: "effect-rl regrade runs/arithmetic-0 --rule max_rl", description: "The run's rewards under another rule" }
+  {
+    command: "effect-rl regrade runs/arithmetic-0 --credit pass_at_k --pass-k 4",
+    description: "The run's rewards under another rule"
+  },
+  {
+    command: "effect-rl regrade runs/arithmetic-0 --recipe ./my-recipe.ts",
+    description: "Under a credit of one's own, as its recipe has it"
+  }
 ]))

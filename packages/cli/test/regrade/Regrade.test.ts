@@ -13,22 +13,60 @@ const recorded = Effect.gen(function*() {
 describe("effect-rl regrade", () => {
   it.effect("changes nothing by the rule that the run was credited with", () =>
     Effect.gen(function*() {
-      const { out } = yield* run("regrade", yield* recorded, "--rule", "centered")
+      const { out } = yield* run("regrade", yield* recorded, "--credit", "centered")
       assert.match(out.at(-1) ?? "", /^2 +0\.500 +2 → 2 +0\.500 → 0\.500 +0 +8$/)
     }))
 
   it.effect("shows what another rule would have made of each iteration", () =>
     Effect.gen(function*() {
-      const { out } = yield* run("regrade", yield* recorded)
+      const { out } = yield* run("regrade", yield* recorded, "--credit", "leave_one_out")
       assert.include(out, "as it was credited → as by \"leave_one_out\"")
       // Two right ones of four: 1 − 1/3 in place of 1 − 1/2.
       assert.match(out.at(-1) ?? "", /^2 +0\.500 +2 → 2 +0\.500 → 0\.667 +0 +8$/)
     }))
 
-  it.effect("suggests a rule for an unknown name", () =>
+  it.effect("takes the options that train has of each credit", () =>
     Effect.gen(function*() {
-      const { errors, exit } = yield* run("regrade", yield* recorded, "--rule", "centred")
+      const regraded = (...flags: ReadonlyArray<string>) =>
+        Effect.gen(function*() {
+          return (yield* run("regrade", yield* recorded, ...flags)).out.at(-1) ?? ""
+        })
+      // Two right ones of four: a right one alone makes 2/3 of its pairs right, and a wrong one none.
+      assert.match(
+        yield* regraded("--credit", "pass_at_k", "--pass-k", "2"),
+        /^2 +0\.500 +2 → 2 +0\.500 → 0\.333 +4 +8$/
+      )
+      const parts = yield* regraded("--credit", "gdpo", "--reward-parts", "correct=1")
+      assert.match(parts, /^2 +0\.500 +2 → 2 +0\.500 → \d\.\d+ +0 +8$/)
+    }))
+
+  it.effect("takes a credit of one's own from the module that train takes", () =>
+    Effect.gen(function*() {
+      const module = new URL("../train/own-credit.ts", import.meta.url).pathname
+      const { out } = yield* run("regrade", yield* recorded, "--recipe", module)
+      assert.include(out, "as it was credited → as by \"group_relative\"")
+      assert.match(out.at(-1) ?? "", /^2 +0\.500 +2 → 2 +0\.500 → 0\.\d+ +0 +8$/)
+    }))
+
+  const mistakes: ReadonlyArray<readonly [name: string, flags: ReadonlyArray<string>, message: string]> = [
+    ["no rule", [], "--credit is absent, expected the name of a rule: centered, normalized"],
+    ["an unknown rule", ["--credit", "centred"], "centered"],
+    [
+      "an option of another rule",
+      ["--credit", "centered", "--pass-k", "2"],
+      "passK is 2, expected no value: the credit centered does not have this option"
+    ],
+    [
+      "a recipe without a credit of its own",
+      ["--recipe", new URL("../train/own-recipe.ts", import.meta.url).pathname],
+      "expected a recipe made by Recipe.withCredit"
+    ]
+  ]
+
+  it.effect.each(mistakes)("refuses %s", ([, flags, message]) =>
+    Effect.gen(function*() {
+      const { errors, exit } = yield* run("regrade", yield* recorded, ...flags)
       assert.isTrue(Exit.isFailure(exit))
-      assert.match(errors.at(-1) ?? "", /^error: --rule is "centred", expected .*centered/)
+      assert.include(errors.join("\n"), message)
     }))
 })

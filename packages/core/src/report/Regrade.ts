@@ -27,17 +27,6 @@ export interface Options<out E = never, out R = never> {
   readonly keep?: (group: GroupResult.Group) => boolean
 }
 
-/** Rules of credit without settings of their own, by their names in the command line. */
-export const rules: Readonly<Record<string, Credit.Credit>> = {
-  centered: Credit.groupRelative(Advantage.centered),
-  leave_one_out: Credit.groupRelative(Advantage.leaveOneOut),
-  normalized: Credit.groupRelative(Advantage.normalized()),
-  max_rl: Credit.groupRelative(Advantage.maxRl),
-  length_weighted: Credit.groupRelative(Advantage.lengthWeighted),
-  pass_at_k: Credit.groupRelative(Advantage.passAtK()),
-  batch_relative: Credit.batchRelative()
-}
-
 /** One iteration with its groups graded anew. */
 export interface Regraded {
   readonly iteration: number

@@ -1,4 +1,5 @@
 /** The iteration under another rule of credit: which groups and members would have another advantage. */
+import type * as NamedCredit from "@effect-rl/core/learn/NamedCredit"
 import * as Story from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, empty, h, panel, table } from "./Dom.ts"
@@ -6,16 +7,20 @@ import type * as Route from "./Route.ts"
 import { type Data, go, link } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
-/** Rules that the server knows, in the field's names. */
-const rules: ReadonlyArray<readonly [rule: string, name: string]> = [
-  ["centered", "reward − mean (Dr. GRPO)"],
-  ["leave_one_out", "leave one out (RLOO)"],
-  ["normalized", "divided by the deviation (GRPO)"],
-  ["max_rl", "divided by the mean (MaxRL)"],
-  ["length_weighted", "length-weighted baseline (OPO)"],
-  ["pass_at_k", "best of the group (pass@k)"],
-  ["batch_relative", "relative to the batch (REINFORCE++)"]
-]
+/** Rules that need no options, in the field's names. */
+const rules: Readonly<Record<NamedCredit.Complete, string>> = {
+  centered: "reward − mean (Dr. GRPO)",
+  leave_one_out: "leave one out (RLOO)",
+  normalized: "divided by the deviation (GRPO)",
+  max_rl: "divided by the mean (MaxRL)",
+  length_weighted: "length-weighted baseline (OPO)",
+  pass_at_k: "best of the group (pass@k)",
+  shared_prefix: "baseline of each shared prefix",
+  reinforce_plus_plus: "relative to the batch (REINFORCE++)",
+  reinforce_plus_plus_baseline: "reward − mean, relative to the batch (REINFORCE++ baseline)",
+  shrinkage: "baseline between group and batch (shrinkage)",
+  role_relative: "baseline of each role's past"
+}
 
 const chooser = (route: Route.Route) =>
   h(
@@ -32,7 +37,7 @@ const chooser = (route: Route.Route) =>
         }
       },
       h("option", { value: "", selected: route.rule === undefined }, "the run's own rule"),
-      ...rules.map(([rule, name]) => h("option", { value: rule, selected: rule === route.rule }, name))
+      ...Object.entries(rules).map(([rule, name]) => h("option", { value: rule, selected: rule === route.rule }, name))
     )
   )
 

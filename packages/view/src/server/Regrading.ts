@@ -1,20 +1,20 @@
 /** An iteration under another rule of credit. */
+import { NamedCredit } from "@effect-rl/core/program"
 import { Regrade } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import type * as Entry from "../story/Entry.ts"
 import type * as RunCache from "./RunCache.ts"
 
-/** Rules that can be asked for. */
-export const names: ReadonlyArray<string> = Object.keys(Regrade.rules)
+/** Rules that can be asked for: those that need no options. */
+export const names: ReadonlyArray<string> = NamedCredit.names.filter(NamedCredit.isComplete)
 
 const finite = (value: number) => Number.isFinite(value) ? value : null
 
 /** The iteration's groups under the rule; undefined where there is no such rule or no such iteration. */
 export const run = Effect.fn("Regrading.run")(
   function*({ reader, story }: RunCache.Told, iteration: number, rule: string) {
-    const credit = Object.hasOwn(Regrade.rules, rule) ? Regrade.rules[rule] : undefined
-    if (credit === undefined) return undefined
-    const regraded = yield* Regrade.iteration(reader, story, iteration, { credit })
+    if (!NamedCredit.isComplete(rule)) return undefined
+    const regraded = yield* Regrade.iteration(reader, story, iteration, { credit: NamedCredit.make(rule) })
     if (regraded === undefined) return undefined
     const view: Entry.Regraded = {
       rule,
