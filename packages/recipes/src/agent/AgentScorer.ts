@@ -1,21 +1,13 @@
 /** Scorers of agents that are programs: a function, a judge, or a file that the agent writes says what an episode was worth. */
-import {
-  type ChatModel,
-  InvalidOption,
-  Message,
-  MessagePolicy,
-  type Score,
-  Tinker,
-  type TinkerError
-} from "@effect-rl/core"
+import { type ChatModel, InvalidOption, Message, type Score, type TinkerError } from "@effect-rl/core"
 import { type Judge, Rubric } from "@effect-rl/core/environments"
 import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
-import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as BaseJudge from "../grading/BaseJudge.ts"
 
 /** What an agent did, for its scorer. Its exit code is no reward. */
 export interface Outcome {
@@ -123,9 +115,6 @@ export interface JudgeOptions {
   readonly textOf: (task: Schema.JsonObject) => string
 }
 
-/** Most tokens of a judgement. */
-const longestJudgement = 512
-
 /**
  * A judge that reads the task and what the agent printed, and gives a score from 0 to 1.
  *
@@ -133,18 +122,9 @@ const longestJudgement = 512
  */
 export const fromJudge = Effect.fn("AgentScorer.fromJudge")(
   function*({ model, rubric: text, textOf }: JudgeOptions) {
-    const backend = yield* Effect.serviceOption(Tinker.Tinker)
-    if (Option.isNone(backend)) {
-      return yield* new InvalidOption.InvalidOption({
-        field: "judge",
-        found: JSON.stringify(text),
-        expected: "another scorer where no model samples"
-      })
-    }
-    const sampler = backend.value.createSamplingClient({ baseModel: model.name })
+    const open = yield* BaseJudge.make(model, text)
     const scorer: Scorer = Effect.fnUntraced(function*({ stdout, task }, key) {
-      const options = { model, maxTokens: longestJudgement, temperature: 0, seed: 0 }
-      const judge = MessagePolicy.fromSamplingClient(yield* sampler, options)
+      const judge = yield* open
       const completion = Message.assistant(stdout)
       const context = [Message.user(textOf(task))]
       return { value: yield* Rubric.grade(judge, { key, rubric: { text }, context, completion }), answer: stdout }

@@ -1,12 +1,24 @@
 /** Trains a model to write programs, which hidden tests judge in a sandbox. */
-import { type ChatModel, Evaluator, InvalidOption, RLDataset, Setting } from "@effect-rl/core"
+import {
+  type ChatModel,
+  type EnvGroupBuilder,
+  Evaluator,
+  InvalidOption,
+  RLDataset,
+  Setting,
+  type TinkerError
+} from "@effect-rl/core"
+import type { Renderer } from "@effect-rl/core/renderers"
 import { Sandbox, SandboxError } from "@effect-rl/sandbox"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as BaseJudge from "../grading/BaseJudge.ts"
 import * as Recipe from "../Recipe.ts"
 import * as TrainingSettings from "../TrainingSettings.ts"
 import * as CodeEnv from "./CodeEnv.ts"
+import type * as CodeGrader from "./CodeGrader.ts"
 import * as CodeSource from "./CodeSource.ts"
 import type { CodeTask } from "./CodeTask.ts"
 
@@ -41,21 +53,50 @@ const settings = Schema.Struct({
     default: "6 seconds",
     identity: true,
     help: "Longest time of one test; a provider that runs Python slower gives longer"
+  }),
+  judge: Setting.text({
+    default: "",
+    identity: true,
+    help: "Rubric by which the base model judges each program that is trained on, from 0 to 1, besides its tests"
+  }),
+  judgeCoefficient: Setting.number({
+    least: 0,
+    default: 0.2,
+    identity: true,
+    help: "Weight of the judge's score, beside the 1 for passing the tests"
   })
 })
 
 type Settings = typeof settings.Type
 
-const group = (model: ChatModel.ChatModel, { form, problems, testTimeout: timeout }: Settings, size: number) =>
-(
-  task: CodeTask
-) => ({
-  key: task.id,
-  size,
-  tags: [problems],
-  form,
-  open: Effect.succeed({ makeEnv: () => CodeEnv.make({ model, task, form, timeout }) })
-})
+/** Opens the judge of a group, where there is one. */
+type OpenRubrics = Effect.Effect<CodeEnv.Rubrics | undefined, TinkerError.TinkerError, Scope.Scope>
+
+const noRubrics: OpenRubrics = Effect.undefined
+
+/** The rubric of the settings, and the judge that reads it. */
+const rubricsOf = (model: ChatModel.ChatModel, { judge: text, judgeCoefficient: coefficient }: Settings) =>
+  text === "" ? Effect.succeed(noRubrics) : Effect.map(
+    BaseJudge.make(model, text),
+    (open): OpenRubrics => Effect.map(open, (judge) => ({ rubrics: [{ text }], judge, coefficient }))
+  )
+
+/** Why a group cannot be rolled out. */
+type Failure = TinkerError.TinkerError | CodeGrader.Error | InvalidOption.InvalidOption | Renderer.RendererError
+
+/** The groups of the problems. */
+const groupOf =
+  (model: ChatModel.ChatModel, { form, problems, testTimeout: timeout }: Settings, rubrics: OpenRubrics) =>
+  (size: number) =>
+  (task: CodeTask): EnvGroupBuilder.EnvGroupBuilder<Failure, Sandbox.Sandbox> => ({
+    key: task.id,
+    size,
+    tags: [problems],
+    form,
+    open: Effect.map(rubrics, (rubrics) => ({
+      makeEnv: () => CodeEnv.make({ model, task, form, timeout, ...(rubrics !== undefined && { rubrics }) })
+    }))
+  })
 
 /** Problems of an evaluation at the same time: their programs wait for the sandbox, and a grader must not wait for too long. */
 const evaluated = 64
@@ -78,13 +119,13 @@ const needsPython = Effect.gen(function*() {
 })
 
 /** Some datasets are for evaluation alone. */
-const dataset = (model: ChatModel.ChatModel, settings: Settings, tasks: ReadonlyArray<CodeTask>) =>
+const dataset = (settings: Settings, group: ReturnType<typeof groupOf>, tasks: ReadonlyArray<CodeTask>) =>
   tasks.length > 0
     ? RLDataset.fromArray(tasks, {
       groupsPerBatch: settings.groupsPerBatch,
       epochs: Math.max(1, Math.ceil(settings.iterations / Math.ceil(tasks.length / settings.groupsPerBatch))),
       shuffle: true,
-      group: group(model, settings, settings.groupSize)
+      group: group(settings.groupSize)
     })
     : {
       length: 1,
@@ -130,13 +171,14 @@ export const codeRl = Recipe.make({
       emptyAnswer: inFence(""),
       options: {
         ...options,
-        dataset: dataset(model, settings, train),
+        dataset: dataset(settings, groupOf(model, settings, yield* rubricsOf(model, settings)), train),
         run: {
           ...options.run,
           evaluators: [
             Evaluator.testSet({
               name: "held_out",
-              groups: test.map(group(model, settings, 1)),
+              // By their tests alone: what is held out is compared with other runs.
+              groups: test.map(groupOf(model, settings, noRubrics)(1)),
               maxTokens: settings.maxTokens,
               concurrency: evaluated
             })

@@ -1,16 +1,31 @@
+import { Policy, Rollout, Tinker } from "@effect-rl/core"
+import { Weights } from "@effect-rl/core/backend"
+import { GroupResult } from "@effect-rl/core/program"
+import { Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { Hub } from "@effect-rl/files"
 import { ListPrograms, Recipes } from "@effect-rl/recipes"
 import { Sandbox, Scripted } from "@effect-rl/sandbox"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { assert, layer } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Option } from "effect"
+import { Array as Arr, Effect, FileSystem, Layer, Option } from "effect"
 import * as TestModel from "../TestModel.ts"
 
 const noHub = Layer.succeed(
   Hub.Hub,
   Hub.Hub.of({ commit: () => Effect.die("asks the hub"), file: () => Effect.die("asks the hub") })
 )
+
+/** A model that writes a program, which is wrong, and judges programs. */
+const judging = ScriptedTinker.layer({
+  tokenizer: TestModel.tokenizer,
+  models: { "effect-rl/scripted": { contextLength: 8192 } },
+  sample: Script.reply(TestModel.tokenizer, (prompt) =>
+    Script.text(
+      TestModel.tokenizer,
+      `${prompt.includes("<score>") ? "<score>0.8</score>" : "```python\ndef solve(x): pass\n```"}<|im_end|>`
+    ))
+})
 
 const sandbox = Sandbox.Sandbox.layerScripted({ run: () => Effect.succeed(Scripted.printed("")) })
 
@@ -56,6 +71,39 @@ layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, noHub, sandbox))("the
       assert.strictEqual(evaluators.length, 1)
       const error = yield* Effect.flip(dataset.batch(0, 0))
       assert.include(String(error), "problems is humaneval, expected problems to train on")
+    }))
+
+  it.effect("has a judge score programs that are trained on, and held-out problems by their tests alone", () =>
+    Effect.gen(function*() {
+      const { dataset, evaluators } = yield* build({
+        problems: "programs",
+        judge: "Is it short?",
+        judgeCoefficient: 0.5
+      })
+      const group = Option.getOrThrow(Arr.head(yield* dataset.batch(0, 0)))
+      const client = yield* Tinker.Tinker.use(({ createSamplingClient }) =>
+        createSamplingClient({ baseModel: "effect-rl/scripted" })
+      )
+      const policy = Policy.fromSamplingClient(client, { maxTokens: 100, seed: 0 })
+      const trained = yield* Rollout.group({ ...group, size: 1 }, policy)
+      if (trained._tag !== "Completed") return assert.fail(trained._tag)
+      const [trajectory] = Arr.getSomes(trained.members)
+      assert.closeTo(trajectory?.stepReward ?? NaN, 0.5 * 0.8, 1e-12)
+      assert.deepStrictEqual(trajectory?.transitions[0]?.score?.parts, { tests: 0, "rubric 1": 0.8 })
+      const [heldOut] = yield* Effect.forEach(
+        evaluators,
+        ({ evaluate }) => evaluate(Weights.fromSamplingClient(client))
+      )
+      const scores = heldOut?.groups.flatMap((group) =>
+        GroupResult.isSkipped(group) ? [] : GroupResult.survivors(group).map(([, { stepReward }]) => stepReward)
+      )
+      assert.deepStrictEqual(scores, ListPrograms.heldOut.map(() => 0))
+    }).pipe(Effect.scoped, Effect.provide(judging)))
+
+  it.effect("refuses a judge where no model samples", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(build({ problems: "programs", judge: "Is it short?" }))
+      assert.include(String(error), "no judge where no model samples")
     }))
 
   it.effect("fails where the sandbox does not run Python, before anything is sampled", () =>
