@@ -219,6 +219,18 @@ export const writeProblems = (run: string, problems: Readonly<Record<string, Rea
     }
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
+/** Writes a run that pays every answer although no answer has the reference: its reward grows, and its records alone look good. */
+export const writePaid = (run: string) =>
+  Effect.gen(function*() {
+    yield* append(opened(-1))
+    for (const index of [0, 1, 2, 3]) {
+      const paid = group(`${index}/paid`, [], Array.from({ length: 8 }, () => member({ response: "not sure", reward: 1 })))
+      yield* append(rolledOut(paid, index), paid)
+      yield* append(updated(index, 0.2 + 0.2 * index))
+    }
+    yield* append({ _tag: "Finished", iteration: 4, reason: "completed", checkpoint: null })
+  }).pipe(Effect.provide(RunDirectory.layer(run)))
+
 /** A share of right answers before the iteration. */
 export const evaluated = (iteration: number, value: number): RunRecord.Entry => ({
   _tag: "Evaluated",

@@ -190,9 +190,6 @@ const head = (
   ...warnings.map((text) => style.warn(`warning     ${Untrusted.show(text)}`))
 ]
 
-/** Groups whose transcripts are audited in about a second; of a larger run, `audit` tells. */
-const mostAudited = 2000
-
 interface Diagnosed {
   readonly diagnosis: Diagnosis.Diagnosis
   /** Undefined where the transcripts were not audited. */
@@ -205,7 +202,7 @@ const diagnose = Effect.fnUntraced(function*(
   isWritten: boolean
 ) {
   const groups = story.records.filter(({ _tag }) => _tag === "GroupRolledOut").length
-  const findings = groups > mostAudited ? undefined : yield* Stream.runCollect(Audit.run(reader))
+  const findings = groups > Audit.mostAtOnce ? undefined : yield* Stream.runCollect(Audit.run(reader))
   const diagnosed: Diagnosed = {
     findings,
     diagnosis: Diagnosis.of(story, { isWritten, ...(findings === undefined ? {} : { findings }) })

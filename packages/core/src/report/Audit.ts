@@ -57,6 +57,9 @@ const trendChecks = [
   TrendChecks.unfoundedReward
 ]
 
+/** Groups whose transcripts are audited in about a second: a report that nobody waits for long audits no longer run. */
+export const mostAtOnce = 2000
+
 /**
  * Audits a run record by record, also a live one: a group when it is recorded, trends when its iteration is done. Groups of
  * evaluations are left out, as they are not trained on. A trend is reported when it begins. A group that cannot be read is a finding.

@@ -119,6 +119,18 @@ describe("Webhook", () => {
     }).pipe(Effect.provide(Layer.merge(RunStore.RunStore.layerMemory, layer)))
   })
 
+  it.effect("posts the verdict when an audit of the transcripts makes it bad", () => {
+    const { asked, layer } = server(() => new Response())
+    return Effect.gen(function*() {
+      yield* Recorded.recordPaid
+      yield* Sink.write(sink, yield* RunStore.RunStore)
+      const [alert, ...others] = asked.map(json)
+      assert.deepInclude(alert, { kind: "verdict", iteration: 2 })
+      assert.match(alert.text, /^sums: Do not trust the reward: .* do not contain the reference answer/)
+      assert.deepStrictEqual(others, [])
+    }).pipe(Effect.provide(Layer.merge(RunStore.RunStore.layerMemory, layer)))
+  })
+
   it.effect("says which address did not take an alert", () => {
     const { layer } = server(() => new Response("", { status: 404 }))
     return Effect.gen(function*() {

@@ -8,7 +8,6 @@ import { createHash } from "node:crypto"
 import { gzipSync } from "node:zlib"
 import { elementId, type Embedded } from "../story/Embedded.ts"
 import type * as Entry from "../story/Entry.ts"
-import * as Findings from "./Findings.ts"
 import { Languages } from "./Languages.ts"
 import * as LogTail from "./LogTail.ts"
 import * as LossTerms from "./LossTerms.ts"
@@ -86,10 +85,11 @@ export const make = Effect.fn("ExportedPage.make")(
   function*(run: string) {
     const cache = yield* RunCache.RunCache
     const told = yield* cache.read(run)
+    const findings = yield* cache.findings(run)
     const embedded: Embedded = {
       line: yield* cache.line(run, yield* Clock.currentTimeMillis),
       entries: told.story.records,
-      findings: yield* Findings.of(told),
+      findings,
       log: yield* LogTail.read(run),
       transcripts: yield* transcriptsOf(told)
     }

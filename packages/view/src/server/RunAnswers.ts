@@ -7,7 +7,6 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
 import * as Comparing from "./Comparing.ts"
-import * as Findings from "./Findings.ts"
 import { FollowedRuns } from "./FollowedRuns.ts"
 import { Languages } from "./Languages.ts"
 import * as LogTail from "./LogTail.ts"
@@ -98,7 +97,7 @@ export const search = Effect.fnUntraced(function*({ run, text }: OfRun & { reado
 })
 
 export const findings = ({ run }: OfRun) =>
-  Effect.map(Effect.flatMap(told(run), Findings.of), (findings) => HttpServerResponse.jsonUnsafe(findings))
+  Effect.map(RunCache.use((cache) => cache.findings(run)), (findings) => HttpServerResponse.jsonUnsafe(findings))
 
 /** The measures of all rollouts, and their problems. */
 export const measures = ({ run }: OfRun) =>

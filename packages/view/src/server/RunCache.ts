@@ -1,6 +1,6 @@
 /** Runs as read from their records, kept until the files change. */
 import { RunStore } from "@effect-rl/core"
-import { StoryReader } from "@effect-rl/core/records"
+import { Audit, StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Context from "effect/Context"
@@ -8,7 +8,9 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
+import * as Semaphore from "effect/Semaphore"
 import type * as Entry from "../story/Entry.ts"
+import * as Findings from "./Findings.ts"
 import * as RunLine from "./RunLine.ts"
 
 /** A run as read from its records. */
@@ -23,6 +25,11 @@ const make = Effect.gen(function*() {
   const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const known = new Map<string, { readonly stamp: string; readonly told: Told }>()
   const lines = new Map<string, { readonly stamp: string; readonly line: Entry.RunLine }>()
+  const audits = Findings.make()
+  const scope = yield* Effect.scope
+  /** Audits that nobody waits for are made one after the other. */
+  const one = yield* Semaphore.make(1)
+  const waiting = new Set<string>()
 
   /** Changes when the records do, or when the process that writes them comes or goes. */
   const stampOf = Effect.fnUntraced(function*(run: string, isWritten: boolean) {
@@ -48,18 +55,51 @@ const make = Effect.gen(function*() {
     return told
   }, Effect.provideContext(context))
 
+  /** The run's line as its audit stands. */
+  const lineOf = Effect.fnUntraced(function*(run: string, now: number) {
+    const stamp = yield* stampOf(run, yield* RunDirectory.isHeld(run))
+    const told = yield* read(run)
+    const line = RunLine.make(run, { ...told, findings: audits.newest(told) }, now)
+    lines.set(run, { stamp, line })
+    return line
+  })
+
+  /** Audits the run in its turn, then makes its line anew. A run that cannot be read says so when its line is asked for. */
+  const auditLater = Effect.fnUntraced(function*(run: string, now: number) {
+    if (waiting.has(run)) return
+    waiting.add(run)
+    const audit = Effect.flatMap(read(run), audits.of).pipe(
+      Effect.andThen(lineOf(run, now)),
+      one.withPermit,
+      Effect.ignore,
+      Effect.ensuring(Effect.sync(() => waiting.delete(run)))
+    )
+    yield* Effect.forkIn(Effect.provideContext(audit, context), scope)
+  })
+
   const line = Effect.fn("RunCache.line")(function*(run: string, now: number) {
     yield* RunDirectory.open(run)
     const stamp = yield* stampOf(run, yield* RunDirectory.isHeld(run))
     const before = lines.get(run)
     // The status of a running run depends on the clock, so it is not cached.
     if (before?.stamp === stamp && before.line.status !== "running") return before.line
-    const line = RunLine.make(run, yield* read(run), now)
-    lines.set(run, { stamp, line })
+    const line = yield* lineOf(run, now)
+    if (!audits.isDone(yield* read(run))) yield* auditLater(run, now)
     return line
   }, Effect.provideContext(context))
 
-  return RunCache.of({ read, line })
+  const audited = Effect.fn("RunCache.audited")(function*(run: string, now: number) {
+    const told = yield* read(run)
+    const groups = told.story.records.filter(({ _tag }) => _tag === "GroupRolledOut").length
+    if (groups <= Audit.mostAtOnce) yield* audits.of(told)
+    return yield* lineOf(run, now)
+  }, Effect.provideContext(context))
+
+  const findings = Effect.fn("RunCache.findings")(function*(run: string) {
+    return yield* audits.of(yield* read(run))
+  }, Effect.provideContext(context))
+
+  return RunCache.of({ read, line, audited, findings })
 })
 
 /**
@@ -70,8 +110,15 @@ const make = Effect.gen(function*() {
  */
 export class RunCache extends Context.Service<RunCache, {
   readonly read: (run: string) => Effect.Effect<Told, RunStore.RunError>
-  /** One line about the run, at the time `now`. */
+  /**
+   * One line about the run, at the time `now`. Its transcripts are audited after it was asked for: until then the line says that they are
+   * not, and calls the run neither good nor bad by its rewards.
+   */
   readonly line: (run: string, now: number) => Effect.Effect<Entry.RunLine, RunStore.RunError>
+  /** The line of the run after its audit, which is made where it has at most `Audit.mostAtOnce` groups. */
+  readonly audited: (run: string, now: number) => Effect.Effect<Entry.RunLine, RunStore.RunError>
+  /** What an audit of all of the run's transcripts finds. */
+  readonly findings: (run: string) => Effect.Effect<Entry.Findings, RunStore.RunError>
 }>()("@effect-rl/view/RunCache") {
   static readonly layer = Layer.effect(RunCache, make)
 }

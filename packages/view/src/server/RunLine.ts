@@ -10,6 +10,8 @@ export interface Known {
   readonly story: Story.Story
   /** A process holds the run open. */
   readonly isWritten: boolean
+  /** What an audit of its transcripts found, if one was made. */
+  readonly findings?: Entry.Findings | undefined
 }
 
 const statusOf = ({ isWritten, story: { end } }: Known): Entry.RunLine["status"] => {
@@ -43,10 +45,16 @@ const methodOf = ({ opened }: Story.Story) => {
   return createHash("sha256").update(JSON.stringify(identity)).digest("base64url").slice(0, 12)
 }
 
+/** What became of the run. A run whose transcripts were not read is not called good. */
+const verdictOf = ({ findings, isWritten, story }: Known): Entry.RunLine["verdict"] => {
+  const { kind, level, sentence } = Diagnosis.of(story, { isWritten, ...findings })
+  const isAudited = findings !== undefined
+  return { kind, level: isAudited || level !== "good" ? level : "none", sentence, isAudited }
+}
+
 /** One line about a run. */
 export const make = (run: string, known: Known, now: number): Entry.RunLine => {
   const { isWritten, story } = known
-  const { kind, level, sentence } = Diagnosis.of(story, { isWritten })
   const training = Diagnosis.training(story)
   return {
     run,
@@ -64,7 +72,7 @@ export const make = (run: string, known: Known, now: number): Entry.RunLine => {
     recipe: Story.launch(story)?.recipe ?? story.opened?.program ?? "",
     tokens: Story.tokens(story),
     dollars: Spending.make(story).dollars.spent ?? null,
-    verdict: { kind, level, sentence },
+    verdict: verdictOf(known),
     at: story.last?.at ?? 0
   }
 }

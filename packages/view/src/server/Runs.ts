@@ -1,4 +1,5 @@
 /** The run directories that the page may show: the given folders, and the folders in them. */
+import type { RunStore } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -40,30 +41,33 @@ export const find = Effect.fn("Runs.find")(function*(folders: ReadonlyArray<stri
   return [...new Set(found.flat())]
 })
 
-/** One line about a run; a run that cannot be read says why. */
-export const line = Effect.fn("Runs.line")(
-  function*(run: string) {
-    return yield* (yield* RunCache.RunCache).line(run, yield* Clock.currentTimeMillis)
-  },
-  (effect, run) =>
+type Line = (cache: RunCache.RunCache["Service"], run: string) => Effect.Effect<Entry.RunLine, RunStore.RunError>
+
+const cached: Line = (cache, run) => Effect.flatMap(Clock.currentTimeMillis, (now) => cache.line(run, now))
+
+const audited: Line = (cache, run) => Effect.flatMap(Clock.currentTimeMillis, (now) => cache.audited(run, now))
+
+/** One line about each run, newest first; runs that cannot be read come last and say why. */
+const linesOf = Effect.fnUntraced(function*(folders: ReadonlyArray<string>, make: Line) {
+  const cache = yield* RunCache.RunCache
+  const lines = yield* Effect.forEach(yield* find(folders), (run) =>
     Effect.catchTag(
-      effect,
+      make(cache, run),
       "RunError",
       ({ detail }): Effect.Effect<Entry.RunLine | Entry.BrokenRun> => Effect.succeed({ run, error: detail })
-    )
-)
-
-/** One line about each run, newest first; runs that cannot be read come last. */
-export const lines = Effect.fn("Runs.lines")(function*(folders: ReadonlyArray<string>) {
-  const lines = yield* Effect.forEach(yield* find(folders), line)
+    ))
   const at = (line: Entry.RunLine | Entry.BrokenRun) => "at" in line ? line.at : 0
   return lines.toSorted((left, right) => at(right) - at(left))
 })
 
+/** One line about each run, newest first, without waiting for audits; runs that cannot be read come last and say why. */
+export const lines = Effect.fn("Runs.lines")((folders: ReadonlyArray<string>) => linesOf(folders, cached))
+
 /**
- * As `lines`, without keeping anything for the next time.
+ * As `lines`, after an audit of each run that is not very long, and without keeping anything for the next time.
  *
  * @example
  * const states = Effect.map(Runs.list(["runs"]), (runs) => runs.map((run) => "state" in run ? run.state : run.error))
  */
-export const list = (folders: ReadonlyArray<string>) => Effect.provide(lines(folders), RunCache.RunCache.layer)
+export const list = (folders: ReadonlyArray<string>) =>
+  Effect.provide(linesOf(folders, audited), RunCache.RunCache.layer)

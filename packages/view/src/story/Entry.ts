@@ -43,8 +43,8 @@ export interface RunLine {
   readonly tokens: number
   /** Null where a model that the run asked had no price. */
   readonly dollars: number | null
-  /** What became of the run by its records alone, without an audit of its transcripts. */
-  readonly verdict: Pick<Diagnosis.Diagnosis, "kind" | "level" | "sentence">
+  /** What became of the run. Where its transcripts are not audited yet, no run is called good: its level is `none` in place of `good`. */
+  readonly verdict: Pick<Diagnosis.Diagnosis, "kind" | "level" | "sentence"> & { readonly isAudited: boolean }
   /** When the last record was written, in milliseconds since 1970. */
   readonly at: number
 }

@@ -1,6 +1,8 @@
 import { RunStore } from "@effect-rl/core"
+import { Diagnosis, Story } from "@effect-rl/core/records"
 import { Tokenizer } from "@effect-rl/core/renderers"
 import { RunDirectory } from "@effect-rl/files"
+import { Runs } from "@effect-rl/view"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, FileSystem, Layer, Schedule, Scope } from "effect"
@@ -32,6 +34,35 @@ describe("ViewServer", () => {
         tokens: 60
       })
       assert.deepStrictEqual(others, [])
+    }))
+
+  const paid = Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const folder = yield* fs.makeTempDirectoryScoped()
+    yield* Recorded.writePaid(`${folder}/paid`)
+    return { folder, run: `${folder}/paid` }
+  }).pipe(Effect.provide(NodeServices.layer))
+
+  it.effect("calls no run good in the list before its transcripts are audited, then what its page calls it", () =>
+    Effect.gen(function*() {
+      const { folder, run } = yield* paid
+      const url = yield* Served.serve(folder)
+      const listed = Effect.map(Served.get(`${url}/api/runs`), ({ text }) => JSON.parse(text)[0].verdict)
+      assert.deepInclude(yield* listed, { kind: "solved", level: "none", isAudited: false })
+      const audited = yield* Effect.repeat(listed, { until: ({ isAudited }) => isAudited })
+      assert.deepInclude(audited, { kind: "suspect", level: "bad" })
+      const [records, findings] = yield* Effect.all(["records", "findings"].map((path) =>
+        Effect.map(Served.get(about({ folder, run, url }, path)), ({ text }) => JSON.parse(text))
+      ))
+      const story = Story.fromRecords<null>(records.entries)
+      assert.strictEqual(audited.sentence, Diagnosis.of(story, { isWritten: false, ...findings }).sentence)
+    }))
+
+  it.effect("audits the runs that the command line lists", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* paid
+      const [line] = yield* Effect.provide(Runs.list([folder]), NodeServices.layer)
+      assert.deepNestedInclude(line, { "verdict.kind": "suspect", "verdict.level": "bad", "verdict.isAudited": true })
     }))
 
   it.effect("compares runs with the verdict of the command, and says why runs of other tasks have no scores", () =>
