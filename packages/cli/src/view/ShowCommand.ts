@@ -90,15 +90,15 @@ const rewardLine = ({ rewards, story }: RunHistory.RunHistory): ReadonlyArray<st
   const latest = rewards.at(-1)
   if (latest === undefined) return lossLine(story)
   const curve = Sparkline.of(rewards.slice(-shownRewards).map(({ reward }) => reward))
-  return [`reward      ${curve} ${Quantity.fixed(latest.reward, 3)}`]
+  return [...lossLine(story), `reward      ${curve} ${Quantity.fixed(latest.reward, 3)}`]
 }
 
 const shownRewards = 60
 
-/** The loss or the margin of a program without rewards, in its first iteration and its newest one. */
+/** The loss, the margin or the divergence that a program is trained by in place of rewards, in its first iteration and its newest one. */
 const lossLine = (story: Story.Story): ReadonlyArray<string> => {
   const measure = Diagnosis.training(story)
-  if (measure === undefined) return []
+  if (measure === undefined || measure.name === "reward") return []
   const values = measure.points.map(({ value }) => value)
   const [first = NaN, last = NaN] = [values[0], values.at(-1)]
   const curve = Sparkline.of(values.slice(-shownRewards))

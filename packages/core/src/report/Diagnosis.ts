@@ -108,8 +108,9 @@ const solvedSince = (story: AnyStory): number | undefined => {
   return since < starts.length ? done[since]?.index : undefined
 }
 
-/** No attempt of the run was right, or earned the full reward where answers are not right or wrong. */
-const isHopeless = (story: AnyStory): boolean => {
+/** No attempt of a run that is trained on rewards was right, or earned the full reward where answers are not right or wrong. */
+const isHopeless = ({ story, trained }: Evidence): boolean => {
+  if (trained?.unit !== "reward") return false
   const done = Story.iterations(story).filter(({ updated }) => updated !== undefined)
   if (done.length < leastIterations) return false
   const correct = Measure.metric(story, "env/all/correct")
@@ -171,7 +172,7 @@ const kindOf = (evidence: Evidence): Kind => {
   const { end } = story
   if (end?._tag === "Failed") return "failed"
   if (doubts.length > 0) return "suspect"
-  if (isHopeless(story)) return "hopeless"
+  if (isHopeless(evidence)) return "hopeless"
   if (isCollapsed(evidence)) return "collapsed"
   if (end === undefined && !known.isWritten) return "killed"
   if (solvedSince(story) !== undefined) return "solved"

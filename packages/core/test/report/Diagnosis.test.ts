@@ -91,6 +91,24 @@ describe("Diagnosis.of", () => {
     assert.include(named("flat-0").diagnosis.advice ?? "", "informative groups")
   })
 
+  it("measures a distillation by its divergence from the teacher, whatever its rewards are", () => {
+    const { records } = named("hopeless-1").story
+    const distilled = (klOf: (iteration: number) => number) =>
+      Diagnosis.of(
+        Story.fromRecords(records.map((record) =>
+          record._tag === "Updated"
+            ? { ...record, metrics: { ...record.metrics, teacher_kl: klOf(record.iteration) } }
+            : record
+        )),
+        { isWritten: false }
+      )
+    const { kind, numbers, sentence } = distilled((iteration) => 1 / (1 + iteration))
+    assert.deepStrictEqual([kind, numbers?.measure], ["learned", "teacher_kl"])
+    assert.match(sentence, /^Learned: teacher_kl 0\.750 → 0\.134 nats in 8 iterations/)
+    assert.strictEqual(distilled(() => 1).kind, "unchanged")
+    assert.strictEqual(distilled((iteration) => iteration === 3 ? 0.1 : 1 + iteration).level, "bad")
+  })
+
   it("has too little to tell of a run that has just begun", () => {
     const { records } = named("good-0").story
     const diagnosis = Diagnosis.of(Story.fromRecords(records.slice(0, 20)), { isWritten: true })

@@ -32,7 +32,7 @@ const chooser = (story: Story<null>, route: Route): Child => {
   )
 }
 
-/** The metric that stands for a reward in a program without rewards: its loss or its margin. */
+/** The metric that leads in place of the reward: the loss, the margin, or the divergence from a teacher. */
 const stead = (story: Story<null>): string | undefined => {
   const measure = Diagnosis.training(story)
   return measure === undefined || measure.name === "reward" ? undefined : measure.name

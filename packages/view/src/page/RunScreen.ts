@@ -26,7 +26,7 @@ const choiceOf = (route: Route, iteration: number): Choice => ({
 
 const share = (number: number, total: number) => total === 0 ? "–" : Text.percent(number / total)
 
-const row = ({ groups, index, tally, updated }: Story.Iteration<null>, route: Route) => {
+const row = (lead: string | undefined, { groups, index, tally, updated }: Story.Iteration<null>, route: Route) => {
   const reward = updated?.reward
   const choice = choiceOf(route, index)
   return choosable(
@@ -34,6 +34,7 @@ const row = ({ groups, index, tally, updated }: Story.Iteration<null>, route: Ro
     choice,
     index === route.iteration,
     numberCell(link(choice.open, String(index + 1))),
+    ...(lead === undefined ? [] : [numberCell(Text.short(updated?.metrics[lead]))]),
     numberCell(Text.fixed(reward?.mean)),
     numberCell(Text.fixed(reward?.standardError)),
     numberCell(String(groups.length)),
@@ -59,8 +60,9 @@ const plainRow = (name: string, { index, updated }: Story.Iteration<null>, route
   )
 }
 
-const headings = [
+const headings = (lead: string | undefined) => [
   "iteration",
+  ...(lead === undefined ? [] : [lead]),
   "reward",
   "± SE",
   "groups",
@@ -72,7 +74,14 @@ const headings = [
 ]
 
 /** Whether a program samples groups: until its first iteration is done, each may. */
-const isGrouped = (story: Story.Story<null>) => (Diagnosis.training(story)?.name ?? "reward") === "reward"
+const isGrouped = (story: Story.Story<null>) =>
+  Diagnosis.training(story) === undefined || Story.iterations(story).some(({ groups }) => groups.length > 0)
+
+/** The metric that training is measured by where it is not the reward. */
+const leadOf = (story: Story.Story<null>): string | undefined => {
+  const name = Diagnosis.training(story)?.name
+  return name === "reward" ? undefined : name
+}
 
 /** What updates made of the groups of the run: how many they trained on, and how many they left out, by the reason. */
 const updateFacts = (story: Story.Story<null>): Child => {
@@ -97,7 +106,7 @@ const iterationTable = (
   selected: number,
   route: Route
 ): Child => {
-  const name = Diagnosis.training(story)?.name ?? ""
+  const lead = leadOf(story)
   const middle = selected < 0 ? all.length - 1 : selected
   const from = Math.max(0, Math.min(middle - around, all.length - 2 * around))
   const shown = all.slice(from, from + 2 * around)
@@ -106,10 +115,10 @@ const iterationTable = (
     all.length === 0
       ? empty("Sampling has not begun.")
       : isGrouped(story)
-      ? table(headings, shown.map((iteration) => row(iteration, route)), "iterations")
+      ? table(headings(lead), shown.map((iteration) => row(lead, iteration, route)), "iterations")
       : table(
-        ["iteration", name, "tokens trained", "updates"],
-        shown.map((iteration) => plainRow(name, iteration, route)),
+        ["iteration", lead ?? "", "tokens trained", "updates"],
+        shown.map((iteration) => plainRow(lead ?? "", iteration, route)),
         "iterations"
       )
   )

@@ -11,7 +11,7 @@ import * as Verdict from "./Verdict.ts"
 const tile = (label: string, value: string, more = "") =>
   h("div", { class: "tile" }, h("dt", {}, label), h("dd", {}, value), h("dd", { class: "more" }, more))
 
-/** The newest reward or, in a program without rewards, its loss or its margin. */
+/** The newest reward or, in a program that is trained by something else, its loss, its margin or its divergence from a teacher. */
 const rewardTile = (story: Story.Story<null>) => {
   const measure = Diagnosis.training(story)
   if (measure !== undefined && measure.name !== "reward") {

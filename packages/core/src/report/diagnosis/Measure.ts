@@ -87,14 +87,21 @@ export const metric = (story: Story.Story<null>, name: string): ReadonlyArray<Po
 
 const losses = [["nll", true], ["dpo/margin", false], ["loss:mean", true]] as const
 
-/** What training itself is measured by: the reward or, in a program without rewards, its loss or margin. */
+const inNats = (story: Story.Story<null>, name: string, isLowerBetter: boolean): ReadonlyArray<Measure> => {
+  const points = metric(story, name)
+  return isThere(points) ? [{ name, unit: "nats", isLowerBetter, isHeldOut: false, points }] : []
+}
+
+/** The divergence from a teacher, which distillation lowers whatever the rewards are. */
+const divergence = "teacher_kl"
+
+/** What training itself is measured by: the divergence from a teacher, else the reward or, in a program without rewards, its loss or margin. */
 export const training = (story: Story.Story<null>): Measure | undefined => {
+  const [distilled] = inNats(story, divergence, true)
+  if (distilled !== undefined) return distilled
   const points = rewards(story)
   if (isThere(points)) return { name: "reward", unit: "reward", isLowerBetter: false, isHeldOut: false, points }
-  return losses.flatMap(([name, isLowerBetter]): ReadonlyArray<Measure> => {
-    const points = metric(story, name)
-    return isThere(points) ? [{ name, unit: "nats", isLowerBetter, isHeldOut: false, points }] : []
-  })[0]
+  return losses.flatMap(([name, isLowerBetter]) => inNats(story, name, isLowerBetter))[0]
 }
 
 /** The mean of some points, as a point at the last of them. */
