@@ -232,7 +232,7 @@ export const writePaid = (run: string) =>
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
 /** A share of right answers before the iteration. */
-export const evaluated = (iteration: number, value: number): RunRecord.Entry => ({
+export const evaluated = (iteration: number, value: number): Extract<RunRecord.Entry, { readonly _tag: "Evaluated" }> => ({
   _tag: "Evaluated",
   iteration,
   step: iteration,

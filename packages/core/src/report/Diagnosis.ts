@@ -14,8 +14,9 @@ import * as Measure from "./diagnosis/Measure.ts"
 import * as SignHistory from "./diagnosis/SignHistory.ts"
 
 export type { Doubt } from "./diagnosis/Doubts.ts"
-export type { Measure } from "./diagnosis/Measure.ts"
-export { training } from "./diagnosis/Measure.ts"
+export { value } from "./diagnosis/DiagnosisText.ts"
+export type { Measure, Reading } from "./diagnosis/Measure.ts"
+export { heldOut, reading, training } from "./diagnosis/Measure.ts"
 export type { SignHistory } from "./diagnosis/SignHistory.ts"
 
 /**

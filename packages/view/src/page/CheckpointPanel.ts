@@ -1,13 +1,13 @@
 /** The checkpoints with their scores, and the commands that use them. */
+import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import type * as Story from "@effect-rl/core/story/Story"
 import * as CheckpointLines from "../story/CheckpointLines.ts"
 import { cell, type Child, copy, empty, h, numberCell, panel, row, table } from "./Dom.ts"
 import * as Text from "./Text.ts"
 
 const score = ({ measured }: CheckpointLines.CheckpointLine) =>
-  measured.map(({ evaluator, isShare, value }) =>
-    `${Text.foreign(evaluator)} ${isShare ? Text.percent(value) : Text.fixed(value)}`
-  ).join(", ") || "not measured"
+  measured.map(({ evaluator, unit, value }) => `${Text.foreign(evaluator)} ${Diagnosis.value(value, unit)}`).join(", ") ||
+  "not measured"
 
 const keeping = ({ expiresAt }: CheckpointLines.CheckpointLine) =>
   expiresAt === null ? "kept" : `until ${Text.dateTime(expiresAt)}`

@@ -1,4 +1,5 @@
 /** All metrics of a run as series over its iterations, its time or its tokens. */
+import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 import type { Axis } from "./Route.ts"
 
@@ -46,7 +47,7 @@ const sectionOf = (name: string) => {
   return parts[0] === "env" ? parts.slice(0, 2).join("/") : parts[0] ?? ""
 }
 
-/** Every metric of the iterations and the score or reward of every evaluator, by section and name; rewards and scores come first. */
+/** Every metric of the iterations and of the evaluators, by section and name; what a run is judged by comes first. */
 export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSeries> => {
   const found = new Map<string, { readonly section: string; readonly points: Array<Point> }>()
   const add = (section: string, name: string, place: Place, value: number | null | undefined) => {
@@ -65,6 +66,10 @@ export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSe
     if (evaluated === undefined) continue
     const place = { iteration, at: evaluated.at, tokens: all(evaluated.spent) }
     add(outcomes, evaluator, place, evaluated.score?.value ?? evaluated.reward?.mean)
+    const reading = Diagnosis.reading(evaluated)
+    for (const [name, value] of Object.entries(evaluated.metrics)) {
+      add(name === `${evaluator}/${reading?.metric}` ? outcomes : sectionOf(name), name, place, value)
+    }
   }
   const order = ({ name, section }: MetricSeries) => `${section === outcomes ? 0 : 1} ${section} ${name}`
   return [...found]
@@ -72,7 +77,7 @@ export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSe
     .toSorted((left, right) => order(left) < order(right) ? -1 : 1)
 }
 
-/** The section of rewards and scores. */
+/** The section of rewards, scores, and held-out losses and margins. */
 export const outcomes = "outcomes"
 
 /** Each value as the mean of the last `over` ones. */

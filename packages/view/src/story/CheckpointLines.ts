@@ -1,11 +1,10 @@
 /** The checkpoints of a run with what was measured at each, and the commands that use them. */
+import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 
-/** A measurement of the weights of a checkpoint: a share of right answers, or a mean reward. */
-export interface Measured {
+/** What an evaluator measured of the weights of a checkpoint. */
+export interface Measured extends Diagnosis.Reading {
   readonly evaluator: string
-  readonly value: number
-  readonly isShare: boolean
 }
 
 export interface CheckpointLine {
@@ -21,9 +20,8 @@ export interface CheckpointLine {
 
 const measuredAt = (story: Story.Story<null>, iteration: number): ReadonlyArray<Measured> =>
   Story.evaluations(story).flatMap(({ evaluated, evaluator, iteration: at }) => {
-    if (at !== iteration || evaluated === undefined) return []
-    const value = evaluated.score?.value ?? evaluated.reward?.mean ?? null
-    return value === null ? [] : [{ evaluator, value, isShare: evaluated.score !== undefined }]
+    const reading = at !== iteration || evaluated === undefined ? undefined : Diagnosis.reading(evaluated)
+    return reading === undefined ? [] : [{ evaluator, ...reading }]
   })
 
 /** The checkpoints, newest first. A checkpoint whose path was written again stands at its newest place. */
@@ -43,8 +41,10 @@ export const of = (story: Story.Story<null>): ReadonlyArray<CheckpointLine> => {
 export const best = (story: Story.Story<null>): CheckpointLine | undefined => {
   const [first] = Story.evaluators(story)
   const all = of(story)
-  const valueOf = ({ measured }: CheckpointLine) =>
-    measured.find(({ evaluator }) => evaluator === first)?.value ?? -Infinity
+  const valueOf = ({ measured }: CheckpointLine) => {
+    const found = measured.find(({ evaluator }) => evaluator === first)
+    return found === undefined ? -Infinity : found.isLowerBetter ? -found.value : found.value
+  }
   return all.toSorted((left, right) => valueOf(right) - valueOf(left))[0]
 }
 

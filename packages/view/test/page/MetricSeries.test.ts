@@ -37,6 +37,20 @@ const story = Story.fromRecords([
 ])
 story.pauses.push({ from: minute, to: 11 * minute })
 
+/** The run with what an evaluator of examples measured before it. */
+const measured = Story.fromRecords([...story.records, {
+  ...stamp,
+  _tag: "Evaluated" as const,
+  sequence: 3,
+  at: 13 * minute,
+  iteration: 2,
+  step: 2,
+  evaluator: "held_out",
+  metrics: { "held_out/nll": 1.25, "held_out/tokens": 40 },
+  seconds: 1,
+  spent: { prefilled: 0, sampled: 0, trained: 200 }
+}])
+
 const pointsOf = (axis: "iteration" | "minutes" | "tokens", name: string) =>
   MetricSeries.of(story, axis).find((series) => series.name === name)?.points.map(({ value, x }) => [x, value])
 
@@ -47,6 +61,14 @@ describe("the metrics of a run", () => {
       [["outcomes", "reward"], ["optim", "optim/lr"], ["training", "nll"]]
     )
     assert.deepStrictEqual(pointsOf("iteration", "optim/lr"), [[2, 0.5]])
+  })
+
+  it("include those of evaluators, whose loss is an outcome", () => {
+    const held = MetricSeries.of(measured, "iteration").filter(({ name }) => name.startsWith("held_out"))
+    assert.deepStrictEqual(held.map(({ name, points, section }) => [section, name, points.map(({ value }) => value)]), [
+      ["outcomes", "held_out/nll", [1.25]],
+      ["held_out", "held_out/tokens", [40]]
+    ])
   })
 
   it("lie over iterations, the minutes in which the run was written, or tokens", () => {

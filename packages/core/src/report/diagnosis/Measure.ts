@@ -25,6 +25,16 @@ export interface Measure {
 
 type Evaluated = NonNullable<Story.Evaluation<null>["evaluated"]>
 
+/** What an evaluator measured at one time: the most telling of its numbers. */
+export interface Reading {
+  readonly metric: "nll" | "margin" | "correct" | "reward"
+  readonly unit: Unit
+  readonly isLowerBetter: boolean
+  readonly value: number
+  /** 0 where it is not known. */
+  readonly standardError: number
+}
+
 const shareOf = ({ score }: Evaluated): Omit<Point, "iterations"> | undefined =>
   typeof score?.value === "number"
     ? { value: score.value, standardError: ((score.high ?? NaN) - (score.low ?? NaN)) / (2 * 1.96) || 0 }
@@ -42,25 +52,32 @@ const metricOf = (name: string) => ({ evaluator, metrics }: Evaluated) => {
 
 /** What evaluators measure, the most telling first. */
 const kinds = [
-  { read: metricOf("nll"), unit: "nats", isLowerBetter: true },
-  { read: metricOf("margin"), unit: "nats", isLowerBetter: false },
-  { read: shareOf, unit: "share", isLowerBetter: false },
-  { read: rewardOf, unit: "reward", isLowerBetter: false }
+  { metric: "nll", read: metricOf("nll"), unit: "nats", isLowerBetter: true },
+  { metric: "margin", read: metricOf("margin"), unit: "nats", isLowerBetter: false },
+  { metric: "correct", read: shareOf, unit: "share", isLowerBetter: false },
+  { metric: "reward", read: rewardOf, unit: "reward", isLowerBetter: false }
 ] as const
+
+/** The reading of an evaluation: its negative log-likelihood, else its margin, its share of right answers, or its reward. */
+export const reading = (evaluated: Evaluated): Reading | undefined =>
+  kinds.flatMap(({ read, ...kind }): ReadonlyArray<Reading> => {
+    const found = read(evaluated)
+    return found === undefined ? [] : [{ ...kind, ...found }]
+  })[0]
 
 const isThere = (points: ReadonlyArray<Point>): points is Measure["points"] => points.length > 0
 
 const heldOutBy = (story: Story.Story<null>, evaluator: string): ReadonlyArray<Measure> => {
-  const measured = Story.evaluations(story).flatMap(({ evaluated }) =>
-    evaluated?.evaluator === evaluator ? [evaluated] : []
-  )
-  return kinds.flatMap(({ isLowerBetter, read, unit }) => {
-    const points = measured.flatMap((evaluated): ReadonlyArray<Point> => {
-      const found = read(evaluated)
-      return found === undefined ? [] : [{ iterations: evaluated.iteration, ...found }]
-    })
-    return isThere(points) ? [{ name: evaluator, unit, isLowerBetter, isHeldOut: true, points }] : []
-  }).slice(0, 1)
+  const found = Story.evaluations(story).flatMap(({ evaluated }) => {
+    const one = evaluated?.evaluator === evaluator ? reading(evaluated) : undefined
+    return evaluated === undefined || one === undefined ? [] : [{ iterations: evaluated.iteration, ...one }]
+  })
+  const [first] = found
+  if (first === undefined) return []
+  const { isLowerBetter, metric, unit } = first
+  const points = found.filter((one) => one.metric === metric)
+    .map(({ iterations, standardError, value }) => ({ iterations, standardError, value }))
+  return isThere(points) ? [{ name: evaluator, unit, isLowerBetter, isHeldOut: true, points }] : []
 }
 
 /** What the first evaluator measures of held-out data. */
