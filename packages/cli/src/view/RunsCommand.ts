@@ -69,7 +69,7 @@ const columns = (style: Style, now: number): ReadonlyArray<Columns.Column<Entry.
     cell: ({ done, iterations }) => iterations === null ? String(done) : `${done}/${iterations}`
   },
   { title: "reward", rank: 1, cell: ({ reward }) => Quantity.fixed(reward ?? NaN, 3) },
-  { title: "held out", rank: 0, cell: ({ score }) => Quantity.percent(score ?? NaN, 1) },
+  { title: "held out", rank: 0, cell: ({ held }) => held?.text ?? "–" },
   { title: "tokens", rank: 4, cell: ({ tokens }) => Quantity.count(tokens) },
   { title: "cost", rank: 5, cell: ({ dollars }) => dollars === null ? "–" : Quantity.dollars(dollars) },
   { title: "age", rank: 3, cell: ({ at }) => Quantity.age(now - at) }

@@ -141,15 +141,20 @@ const launched = (story: Story.Story): ReadonlyArray<string> => {
   ]
 }
 
-/** The scores of each evaluator from the first to the newest. */
-const trends = ({ measurements }: RunHistory.RunHistory): ReadonlyArray<string> => {
-  const evaluators = [...new Set(measurements.map(({ evaluator }) => evaluator))]
-  return evaluators.map((evaluator) => {
-    const values = measurements.filter((one) => one.evaluator === evaluator).map(({ value }) => value)
-    const change = `${Quantity.percent(values[0] ?? NaN, 1)} → ${Quantity.percent(values.at(-1) ?? NaN, 1)}`
-    return `${Untrusted.show(evaluator).padEnd(11)} ${Sparkline.of(values.slice(-shownRewards))} ${change}`
+/** What each evaluator measured, from the first time to the newest. */
+const trends = ({ story }: RunHistory.RunHistory): ReadonlyArray<string> =>
+  Story.evaluators(story).flatMap((evaluator) => {
+    const measured = Story.evaluations(story).flatMap(({ evaluated }) => {
+      const reading = evaluated?.evaluator === evaluator ? Diagnosis.reading(evaluated) : undefined
+      return reading === undefined ? [] : [reading]
+    })
+    const [first, last] = [measured[0], measured.at(-1)]
+    if (first === undefined || last === undefined) return []
+    const name = first.unit === "nats" ? `${evaluator} ${first.metric}` : evaluator
+    const curve = Sparkline.of(measured.slice(-shownRewards).map(({ value }) => value))
+    const change = `${Diagnosis.value(first.value, first.unit)} → ${Diagnosis.value(last.value, last.unit)}`
+    return [`${Untrusted.show(name).padEnd(11)} ${curve} ${change}`]
   })
-}
 
 const shownFindings = 3
 

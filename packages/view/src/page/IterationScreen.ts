@@ -1,5 +1,6 @@
 /** The groups of one iteration or evaluation, with the rewards of their members on one axis. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
+import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 import { verdict } from "@effect-rl/core/story/Story"
 import type * as Entry from "../story/Entry.ts"
@@ -78,13 +79,28 @@ const groupPanel = (
   )
 }
 
+const readingText = (reading: Diagnosis.Reading) => `${reading.metric} ${Diagnosis.value(reading.value, reading.unit)}`
+
 const scoreText = ({ evaluated }: Story.Evaluation<null>) => {
   const score = evaluated?.score
+  const reading = evaluated === undefined ? undefined : Diagnosis.reading(evaluated)
+  if (reading?.unit === "nats") {
+    return `${readingText(reading)}${score === undefined ? "" : `, ${Text.percent(score.value)} correct`}`
+  }
   if (score === undefined) {
     const interval = Text.rewardInterval(evaluated?.reward)
     return `reward ${Text.fixed(evaluated?.reward?.mean)}${interval === "" ? "" : `, 95 % interval ${interval}`}`
   }
   return `${Text.percent(score.value)} correct, 95 % interval ${Text.percent(score.low)} to ${Text.percent(score.high)}`
+}
+
+/** What training is measured by, and the reward where there is one. */
+const updateText = (story: Story.Story<null>, { metrics, reward }: Entry.Updated): ReadonlyArray<string> => {
+  const name = Diagnosis.training(story)?.name
+  return [
+    ...(name === undefined || name === "reward" ? [] : [`${name} ${Text.short(metrics[name])}`]),
+    ...(reward === undefined ? [] : [`reward ${Text.fixed(reward.mean)} ± ${Text.fixed(reward.standardError)}`])
+  ]
 }
 
 const placeOf = (story: Story.Story<null>, { evaluator, iteration = 0 }: Route) => {
@@ -98,12 +114,9 @@ const placeOf = (story: Story.Story<null>, { evaluator, iteration = 0 }: Route) 
     }
   }
   const { updated } = Story.iteration(story, iteration)
-  const reward = updated?.reward
   const summary = updated === undefined
     ? "not done yet"
-    : `reward ${Text.fixed(reward?.mean)} ± ${Text.fixed(reward?.standardError)}, ${
-      Text.plural(updated.updates.length, "update")
-    }`
+    : [...updateText(story, updated), Text.plural(updated.updates.length, "update")].join(", ")
   return {
     groups: Story.groupsOf(story, iteration),
     metrics: updated?.metrics,
@@ -138,11 +151,14 @@ export const render = (data: Data): Screen => {
     title,
     body: [
       h("div", { class: "summary" }, h("p", {}, summary), neighbours(story, route)),
-      columns(
-        panel("Members by reward", RewardHistogram.draw(groups, route)),
-        RegradePanel.panelOf(data, story)
-      ),
-      groupPanel(groups, shown, story, route),
+      // Programs that train on examples, and their evaluators, roll out no groups.
+      ...(groups.length === 0 && metrics !== undefined ? [] : [
+        columns(
+          panel("Members by reward", RewardHistogram.draw(groups, route)),
+          RegradePanel.panelOf(data, story)
+        ),
+        groupPanel(groups, shown, story, route)
+      ]),
       metrics === undefined ? undefined : panel("Metrics", allMetrics(metrics, route))
     ],
     choices: shown.map((group) => choiceOf(route, group)),

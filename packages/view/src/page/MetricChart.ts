@@ -1,6 +1,15 @@
 /** A metric of each iteration. */
-import { type Iteration, iterations, lastUpdated, type Story } from "@effect-rl/core/story/Story"
+import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
+import {
+  type Evaluation,
+  evaluations,
+  type Iteration,
+  iterations,
+  lastUpdated,
+  type Story
+} from "@effect-rl/core/story/Story"
 import { type Child, empty } from "./Dom.ts"
+import * as EvaluationMarks from "./EvaluationMarks.ts"
 import * as Plot from "./Plot.ts"
 import type { Route } from "./Route.ts"
 import { go } from "./Screen.ts"
@@ -18,22 +27,38 @@ const pointOf = (metric: string) => ({ index, updated }: Iteration<null>): Reado
   return value === undefined || value === null ? [] : [{ iteration: index + 1, value, low: value, high: value }]
 }
 
+/** The held-out loss stands beside the loss of training, in the same unit. */
+const heldOutOf = (metric: string) => ({ evaluated, iteration }: Evaluation<null>): ReadonlyArray<Series.Point> => {
+  const reading = evaluated === undefined ? undefined : Diagnosis.reading(evaluated)
+  return reading === undefined || reading.metric !== metric
+    ? []
+    : [{ iteration, value: reading.value, low: reading.value, high: reading.value }]
+}
+
 export const draw = (story: Story<null>, route: Route, metric: string): Child => {
   const points = iterations(story).flatMap(pointOf(metric))
+  const heldOut = heldOutOf(metric)
+  const measured = evaluations(story).filter((evaluation) => heldOut(evaluation).length > 0)
+  const evaluators = [...new Set(measured.map(({ evaluator }) => evaluator))]
   if (points.length === 0) return empty("No iteration has a number for this metric.")
   return Plot.draw({
     label: `${Text.foreign(metric)} of ${Text.plural(points.length, "iteration")}`,
     size,
     curves: [{ shade: "", points }],
-    marked: [],
-    marks: () => [],
+    marked: measured.flatMap(heldOut),
+    marks: (scales, options) =>
+      measured.flatMap((evaluation) =>
+        EvaluationMarks.draw(evaluation, Series.inside(heldOut(evaluation), options), scales, route, evaluators)
+      ),
     least: [],
     read: (iteration) => {
       const near = Series.nearest(points, iteration)
-      return near?.iteration === iteration ? Text.short(near.value) : "–"
+      const held = measured.filter((evaluation) => evaluation.iteration === iteration)
+        .flatMap((evaluation) => EvaluationMarks.reading(evaluation, heldOut(evaluation)))
+      return [...near?.iteration === iteration ? [Text.short(near.value)] : [], ...held].join("; ") || "–"
     },
     open: (number) => go({ ...route, at: "iteration", iteration: number - 1, evaluator: undefined }),
-    legend: [],
+    legend: evaluators.map((name) => EvaluationMarks.key(name, Text.foreign(name), evaluators)),
     route
   })
 }

@@ -9,6 +9,7 @@ import {
   type Story
 } from "@effect-rl/core/story/Story"
 import { type Child, empty, h } from "./Dom.ts"
+import * as EvaluationMarks from "./EvaluationMarks.ts"
 import * as MetricChart from "./MetricChart.ts"
 import * as Plot from "./Plot.ts"
 import type * as Route from "./Route.ts"
@@ -49,41 +50,6 @@ const rewardDot = ({ iteration, value }: Series.Point, { x, y }: Series.Scales, 
   })
 }
 
-/** Colours of the evaluators; all beyond these share the last. */
-const evaluatorColours = 3
-
-const colourOf = (evaluator: string, all: ReadonlyArray<string>) =>
-  `evaluator-${Math.min(evaluatorColours - 1, all.indexOf(evaluator))}`
-
-const evaluationMark = (
-  evaluation: Evaluation<null>,
-  { x, y }: Series.Scales,
-  route: Route.Route,
-  all: ReadonlyArray<string>
-) =>
-  scoreOf(evaluation).map(({ high, iteration, low, value }) =>
-    svg(
-      "g",
-      {
-        key: `${evaluation.evaluator} ${iteration}`,
-        class: `evaluation ${colourOf(evaluation.evaluator, all)}`,
-        onClick: (event) => {
-          event.stopPropagation()
-          go({ ...route, at: "iteration", iteration, evaluator: evaluation.evaluator })
-        }
-      },
-      svg("line", { x1: x(iteration), x2: x(iteration), y1: y(low), y2: y(high) }),
-      svg("rect", { x: x(iteration) - 4, y: y(value) - 4, width: 8, height: 8 }),
-      svg(
-        "title",
-        {},
-        `${Text.measured(evaluation.evaluator, iteration)}: ${Text.fixed(value)} [${Text.fixed(low)}, ${
-          Text.fixed(high)
-        }]`
-      )
-    )
-  )
-
 /** Most iterations that are drawn as single dots; more dots would hide the line. */
 const mostDots = 150
 
@@ -94,11 +60,8 @@ const reading =
     const isThere = reward?.iteration === iteration
     return [
       ...(isThere ? [`mean reward ${Text.fixed(reward.value)} ± ${Text.fixed(reward.high - reward.value)}`] : []),
-      ...measured.filter((evaluation) => evaluation.iteration === iteration).flatMap((evaluation) =>
-        scoreOf(evaluation).map(({ high, low, value }) =>
-          `${Text.foreign(evaluation.evaluator)} ${Text.fixed(value)} [${Text.fixed(low)}, ${Text.fixed(high)}]`
-        )
-      )
+      ...measured.filter((evaluation) => evaluation.iteration === iteration)
+        .flatMap((evaluation) => EvaluationMarks.reading(evaluation, scoreOf(evaluation)))
     ].join("; ")
   }
 
@@ -121,16 +84,14 @@ export const draw = (story: Story<null>, route: Route.Route): Child => {
     marks: (scales, options) => [
       ...dots(scales, options),
       ...measured.filter((evaluation) => Series.inside(scoreOf(evaluation), options).length > 0)
-        .flatMap((evaluation) => evaluationMark(evaluation, scales, route, names))
+        .flatMap((evaluation) => EvaluationMarks.draw(evaluation, scoreOf(evaluation), scales, route, names))
     ],
     least: [0, 1],
     read: reading(points, measured),
     open: (number) => go({ ...route, at: "iteration", iteration: number - 1, evaluator: undefined }),
     legend: [
       h("span", { class: "key key-reward" }, "mean reward ± standard error"),
-      ...names.map((name) =>
-        h("span", { class: `key key-evaluation ${colourOf(name, names)}` }, `${Text.foreign(name)} [95 %]`)
-      )
+      ...names.map((name) => EvaluationMarks.key(name, `${Text.foreign(name)} [95 %]`, names))
     ],
     route
   })

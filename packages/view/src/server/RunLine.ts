@@ -19,6 +19,15 @@ const statusOf = ({ isWritten, story: { end } }: Known): Entry.RunLine["status"]
   return isWritten ? "running" : "killed"
 }
 
+/** The newest of the held-out measurements that the run is judged by. */
+const heldOf = (story: Story.Story) => {
+  const measure = Diagnosis.heldOut(story)
+  const newest = measure?.points.at(-1)
+  return measure === undefined || newest === undefined || !Number.isFinite(newest.value)
+    ? null
+    : { value: newest.value, text: Diagnosis.value(newest.value, measure.unit) }
+}
+
 /** The newest score of the run's first evaluator. */
 const scoreOf = (story: Story.Story) => {
   const [first] = Story.evaluators(story)
@@ -66,6 +75,7 @@ export const make = (run: string, known: Known, now: number): Entry.RunLine => {
     iterations: story.opened?.iterations ?? null,
     reward: Story.lastUpdated(story)?.reward?.mean ?? null,
     score: scoreOf(story),
+    held: heldOf(story),
     measure: training?.name ?? "reward",
     curve: thinned(training?.points.map(({ value }) => value) ?? []),
     method: methodOf(story),

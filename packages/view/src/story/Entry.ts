@@ -32,7 +32,9 @@ export interface RunLine {
   readonly reward: number | null
   /** The newest score of the first evaluator. */
   readonly score: number | null
-  /** What training is measured by: the reward or, in a program without rewards, its loss or its margin. */
+  /** The newest held-out measurement, also as people read it: a share of right answers, a loss, a margin or a reward. */
+  readonly held: { readonly value: number; readonly text: string } | null
+  /** What training is measured by: the reward, or else the loss, the margin, or the divergence from a teacher. */
   readonly measure: string
   /** The measure of the iterations, of at most forty of them. */
   readonly curve: ReadonlyArray<number | null>

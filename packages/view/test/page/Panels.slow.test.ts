@@ -1,4 +1,4 @@
-import { RunStore } from "@effect-rl/core"
+import { type RunRecord, RunStore } from "@effect-rl/core"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -100,6 +100,84 @@ describe.skipIf(isMissing)("the page of a run", () => {
             .waitFor()
           await page.getByRole("table", { name: "iterations" }).getByRole("row", { name: "2 0.4 100 0" }).waitFor()
           assert.strictEqual(await page.getByRole("region", { name: "Signal of groups" }).count(), 0)
+        })
+      }).pipe(Effect.provide(NodeServices.layer)))
+
+    it.effect("shows what evaluators measure of a supervised run and of a run on preferences, and no groups", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const spent = { prefilled: 0, sampled: 0, trained: 100 }
+        const write = (
+          name: string,
+          measured: (iteration: number) => Pick<RunRecord.Evaluated, "metrics" | "score">,
+          trained: (iteration: number) => Record<string, number>
+        ) =>
+          Effect.gen(function*() {
+            const store = yield* RunStore.RunStore
+            yield* store.append(Recorded.opened(-1))
+            for (const iteration of [0, 1, 2]) {
+              const { reward: _, score: _score, ...evaluated } = Recorded.evaluated(iteration, 0)
+              yield* store.append({ ...evaluated, ...measured(iteration) })
+              yield* store.append({ _tag: "Updated", iteration, metrics: trained(iteration), updates: [], spent })
+            }
+          }).pipe(Effect.provide(RunDirectory.layer(`${folder}/${name}`)))
+        yield* write(
+          "supervised",
+          (iteration) => ({ metrics: { "held_out/nll": 2 - iteration / 2 } }),
+          (iteration) => ({ nll: 1 - iteration / 4 })
+        )
+        yield* write(
+          "preferred",
+          (iteration) => ({
+            metrics: { "held_out/margin": iteration },
+            score: { value: 0.75, low: 0.5, high: 1 }
+          }),
+          (iteration) => ({ "dpo/margin": iteration / 4 })
+        )
+        const { visit } = yield* Browser
+        const url = yield* Served.serve(folder)
+        yield* visit(at(url, { at: "run", run: `${folder}/supervised` }), async (page) => {
+          await page.getByRole("table", { name: "evaluations" }).getByRole("row", { name: "held_out 1 1.500 – – – 0" })
+            .waitFor()
+          await eventually(async () => assert.strictEqual(await page.locator("g.evaluation").count(), 3))
+        })
+        yield* visit(at(url, { at: "iteration", run: `${folder}/supervised`, iteration: 2 }), async (page) => {
+          await page.getByText("nll 0.75, 0 updates").waitFor()
+          assert.strictEqual(await page.getByText("No group is rolled out yet").count(), 0)
+        })
+        yield* visit(
+          at(url, { at: "iteration", run: `${folder}/preferred`, iteration: 2, evaluator: "held_out" }),
+          async (page) => {
+            await page.getByText("margin 2.000 nats, 75.0 % correct").waitFor()
+          }
+        )
+        yield* visit(at(url, { at: "runs" }), async (page) => {
+          await page.getByRole("row", { name: /supervised.* 1\.000 nats/ }).waitFor()
+          await page.getByRole("row", { name: /preferred.* 2\.000 nats/ }).waitFor()
+        })
+      }).pipe(Effect.provide(NodeServices.layer)))
+
+    it.effect("leads with the divergence from the teacher in a distillation, beside its groups", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const run = `${folder}/distilled`
+        yield* Effect.gen(function*() {
+          const store = yield* RunStore.RunStore
+          yield* store.append(Recorded.opened(-1))
+          for (const [iteration, teacher_kl] of [1, 0.5, 0.25].entries()) {
+            yield* store.append(Recorded.simple(iteration, `${iteration}/sum`))
+            yield* store.append(Recorded.updated(iteration, 0, { teacher_kl }))
+          }
+        }).pipe(Effect.provide(RunDirectory.layer(run)))
+        const { visit } = yield* Browser
+        yield* visit(at(yield* Served.serve(folder), { at: "run", run }), async (page) => {
+          await page.getByRole("region", { name: "teacher_kl", exact: true }).locator("p.told")
+            .getByText("iteration 3: 0.25").waitFor()
+          await page.getByRole("table", { name: "iterations" }).getByRole("row", { name: "2 0.5 0.000 0.100 1" })
+            .waitFor()
+          await page.getByRole("region", { name: "Signal of groups" }).waitFor()
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 

@@ -54,7 +54,7 @@ describe("ViewServer", () => {
       const [records, findings] = yield* Effect.all(["records", "findings"].map((path) =>
         Effect.map(Served.get(about({ folder, run, url }, path)), ({ text }) => JSON.parse(text))
       ))
-      const story = Story.fromRecords<null>(records.entries)
+      const story = Story.fromRecords(records.entries)
       assert.strictEqual(audited.sentence, Diagnosis.of(story, { isWritten: false, ...findings }).sentence)
     }))
 

@@ -1,0 +1,54 @@
+/** Measurements of evaluators, as squares on a curve that lead to them. */
+import type { Evaluation } from "@effect-rl/core/story/Story"
+import { type Child, h } from "./Dom.ts"
+import type * as Route from "./Route.ts"
+import { go } from "./Screen.ts"
+import type * as Series from "./Series.ts"
+import { svg } from "./Svg.ts"
+import * as Text from "./Text.ts"
+
+/** Colours of the evaluators; all beyond these share the last. */
+const evaluatorColours = 3
+
+const colourOf = (evaluator: string, all: ReadonlyArray<string>) =>
+  `evaluator-${Math.min(evaluatorColours - 1, all.indexOf(evaluator))}`
+
+const interval = ({ high, low, value }: Series.Point) =>
+  low === value && high === value ? "" : ` [${Text.fixed(low)}, ${Text.fixed(high)}]`
+
+/** The number of a measurement with its interval, where one is known. */
+export const reading = (evaluation: Evaluation<null>, points: ReadonlyArray<Series.Point>): ReadonlyArray<string> =>
+  points.map((point) => `${Text.foreign(evaluation.evaluator)} ${Text.fixed(point.value)}${interval(point)}`)
+
+/** A square with its interval for each point of the evaluation; `all` are the evaluators that have colours. */
+export const draw = (
+  evaluation: Evaluation<null>,
+  points: ReadonlyArray<Series.Point>,
+  { x, y }: Series.Scales,
+  route: Route.Route,
+  all: ReadonlyArray<string>
+) =>
+  points.map((point) =>
+    svg(
+      "g",
+      {
+        key: `${evaluation.evaluator} ${point.iteration}`,
+        class: `evaluation ${colourOf(evaluation.evaluator, all)}`,
+        onClick: (event) => {
+          event.stopPropagation()
+          go({ ...route, at: "iteration", iteration: point.iteration, evaluator: evaluation.evaluator })
+        }
+      },
+      svg("line", { x1: x(point.iteration), x2: x(point.iteration), y1: y(point.low), y2: y(point.high) }),
+      svg("rect", { x: x(point.iteration) - 4, y: y(point.value) - 4, width: 8, height: 8 }),
+      svg(
+        "title",
+        {},
+        `${Text.measured(evaluation.evaluator, point.iteration)}: ${Text.fixed(point.value)}${interval(point)}`
+      )
+    )
+  )
+
+/** The legend of an evaluator. */
+export const key = (evaluator: string, text: string, all: ReadonlyArray<string>): Child =>
+  h("span", { class: `key key-evaluation ${colourOf(evaluator, all)}` }, text)
