@@ -14,6 +14,7 @@ import * as Rollouts from "../story/Rollouts.ts"
 import * as StoryReader from "../story/StoryReader.ts"
 import * as GroupChecks from "./audit/GroupChecks.ts"
 import type { Suspicion } from "./audit/GroupChecks.ts"
+import * as SurfaceCheck from "./audit/SurfaceCheck.ts"
 import * as TrendChecks from "./audit/TrendChecks.ts"
 
 export type { Suspicion } from "./audit/GroupChecks.ts"
@@ -54,7 +55,8 @@ const trendChecks = [
   TrendChecks.unusedTools,
   TrendChecks.unreadCalls,
   TrendChecks.dominance,
-  TrendChecks.unfoundedReward
+  TrendChecks.unfoundedReward,
+  SurfaceCheck.surfaceReward
 ]
 
 /** Groups whose transcripts are audited in about a second: a report that nobody waits for long audits no longer run. */

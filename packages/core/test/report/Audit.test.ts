@@ -14,12 +14,13 @@ interface Said {
   readonly logs?: Trajectory.Transition["logs"]
   readonly isCorrect?: boolean
   readonly isCut?: boolean
+  readonly reference?: string
   /** Of each token; −1 unless given. */
   readonly logprob?: number
 }
 
 const member = (
-  { isCorrect, isCut = false, logprob = -1, logs = {}, metrics = {}, reward, text = "", tokens }: Said
+  { isCorrect, isCut = false, logprob = -1, logs = {}, metrics = {}, reference, reward, text = "", tokens }: Said
 ): Trajectory.Trajectory => ({
   transitions: [{
     observation: ModelInput.fromTokens([1]),
@@ -34,7 +35,7 @@ const member = (
     score: { value: reward, answer: text, ...(isCorrect !== undefined && { success: isCorrect }) },
     logs
   }],
-  task: { question: "Print the score." },
+  task: { question: "Print the score.", ...(reference === undefined ? {} : { reference }) },
   stepReward: reward,
   stopReason: Option.some("completed"),
   truncations: 0
@@ -230,6 +231,63 @@ describe("Audit.run", () => {
         group: { key: "0/1", sequence: 1 },
         members: [1]
       })
+    }))
+})
+
+describe("Audit.run of answers to sums", () => {
+  interface Answer {
+    readonly text: string
+    readonly isRight: boolean
+  }
+
+  /** Answers to a sum: some in a word, some worked out in at least 30 characters, of which more are right. */
+  const answers = (index: number): ReadonlyArray<Answer> =>
+    Array.from({ length: 8 }, (_, member) => {
+      const isLong = drawn(2, "long", index, member) === 1
+      const isRight = drawn(10, "right", index, member) < (isLong ? 7 : 4)
+      const result = String(sum(index) + (isRight ? 0 : 1 + drawn(5, "wrong", index, member)))
+      const isBoxed = drawn(2, "boxed", index, member) === 1
+      const said = isBoxed ? `\\boxed{${result}}` : `The answer is ${result}`
+      return { text: isLong ? `${index} and ${sum(index) - index} together: ${said}` : said, isRight }
+    })
+
+  const sum = (index: number) => 300 + 7 * index
+
+  const found = (isPaid: (answer: Answer) => boolean) =>
+    Effect.map(
+      findings(Array.from({ length: 6 }, (_, iteration) =>
+        Array.from({ length: 4 }, (_, position) => {
+          const index = 10 * iteration + position
+          return group(
+            `${iteration}/${position}`,
+            answers(index).map((answer, member) => ({
+              text: answer.text,
+              reward: isPaid(answer) ? 1 : -0.1,
+              tokens: tokens(answer.text.length, "sum", index, member),
+              reference: String(sum(index))
+            }))
+          )
+        }))),
+      (all) => all.filter(({ check }) => check === "surface_reward").map(({ detail }) => detail)
+    )
+
+  it.effect.each<[string, (answer: Answer) => boolean, RegExp]>([
+    ["the length of an answer", ({ text }) => text.length >= 30, /^the reward pays for at least 3\d characters: that tells 100 % /],
+    ["its shortness", ({ text }) => text.length <= 14, /^the reward pays for at most 1\d characters: that tells 100 % /],
+    ["a phrase", ({ text }) => text.includes("The answer"), /^the reward pays for "[^"]*answer[^"]*": that tells 100 % /]
+  ])("names %s that is paid, and how little the reference answer tells", ([, isPaid, detail]) =>
+    Effect.gen(function*() {
+      const [first, ...others] = yield* found(isPaid)
+      assert.match(first ?? "", detail)
+      assert.match(first ?? "", /apart, the reference answer \d\d %$/)
+      assert.deepStrictEqual(others, [])
+    }))
+
+  it.effect("names nothing where right answers are paid, also if only those in a form are", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* found(({ isRight }) => isRight), [])
+      assert.deepStrictEqual(yield* found(({ isRight, text }) => isRight && text.includes("boxed")), [])
+      assert.deepStrictEqual(yield* found(({ isRight, text }) => isRight && text.length >= 30), [])
     }))
 })
 

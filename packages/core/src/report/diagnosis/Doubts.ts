@@ -30,7 +30,7 @@ export const rewardScale = (story: AnyStory): number => {
 }
 
 /** Checks of an audit of which one finding is a doubt. */
-const trends: ReadonlySet<string> = new Set(["dominance", "unfounded_reward"])
+const trends: ReadonlySet<string> = new Set(["dominance", "unfounded_reward", "surface_reward"])
 /** Checks of groups, of which only many findings are a doubt, and which share of the groups is many. */
 const checks = ["tampering", "grader_disagreement"]
 const many = 0.05
