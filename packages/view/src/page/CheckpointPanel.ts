@@ -3,6 +3,7 @@ import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import type * as Story from "@effect-rl/core/story/Story"
 import * as CheckpointLines from "../story/CheckpointLines.ts"
 import { cell, type Child, copy, empty, h, numberCell, panel, row, table } from "./Dom.ts"
+import type { Data } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
 const score = ({ measured }: CheckpointLines.CheckpointLine) =>
@@ -32,10 +33,10 @@ const line = (story: Story.Story<null>, run: string, checkpoint: CheckpointLines
 /** Rows that are shown: a run may save after each of thousands of iterations. */
 const most = 50
 
-export const panelOf = (story: Story.Story<null>, run: string): Child => {
+export const panelOf = ({ isWritten, route: { run = "" } }: Data, story: Story.Story<null>): Child => {
   const all = CheckpointLines.of(story)
   const best = CheckpointLines.best(story)
-  if (best === undefined) return panel("Checkpoints", empty("Nothing is saved yet."))
+  if (best === undefined) return panel("Checkpoints", empty(story.end === undefined && isWritten ? "Nothing is saved yet." : "Nothing was saved."))
   const title = all.length > most ? `Checkpoints, ${most} of ${all.length}` : "Checkpoints"
   return panel(
     title,

@@ -81,6 +81,24 @@ const turnPanel = (
       : [Messages.ofTurn(member, turn), metricTable(turn.metrics, `metrics of turn ${index}`)])
   )
 
+/** Characters of a question that stays in sight. */
+const mostAsked = 240
+
+/** What the member was asked: the environment's question, or else the first message of a user. */
+const asked = ({ messages, turns: [first] }: Entry.MemberView): string => {
+  const logged = first?.logs["question"]
+  if (typeof logged === "string" && logged !== "") return logged
+  const message = messages.find(({ role }) => role === "user")
+  return typeof message?.content === "string" ? message.content : ""
+}
+
+const problem = (member: Entry.MemberView): Child => {
+  const question = asked(member)
+  if (question === "") return undefined
+  const shown = question.length > mostAsked ? `${question.slice(0, mostAsked)}…` : question
+  return h("p", { class: "asked" }, Text.foreign(shown))
+}
+
 const summary = (
   { transcript }: Data,
   member: Entry.MemberView,
@@ -89,9 +107,10 @@ const summary = (
 ) => {
   const reward = transcript?.rewards[index]
   return h(
-    "p",
-    { class: "summary standing" },
-    ...dotted([
+    "div",
+    { class: "standing" },
+    h("p", { class: "summary" }, ...dotted([
+
       h("strong", {}, Text.foreign(transcript?.key ?? "")),
       h("span", { class: tone(reward, 0.5) }, `reward ${Text.short(reward)}`),
       advantage === undefined
@@ -99,7 +118,8 @@ const summary = (
         : h("span", { class: tone(advantage, 0) }, `advantage ${Text.signed(advantage)}`),
       member.stopReason ?? "no stop reason",
       `sampled with weights of optimizer step ${transcript?.samplerStep ?? "–"}`
-    ])
+    ])),
+    problem(member)
   )
 }
 

@@ -122,7 +122,7 @@ const placeOf = (event: Event, { from, to }: Extent): number | undefined => {
   return from + Math.min(1, Math.max(0, share)) * (to - from)
 }
 
-const units = { iteration: "iteration", minutes: "minute", tokens: "tokens" }
+const units = { iteration: "iteration", minutes: "minute", tokens: "tokens", dollars: "dollars" }
 
 const Grid = ({ all, route }: GridProps): Child => {
   const [pointed, point] = useState<number>()

@@ -1,4 +1,4 @@
-/** All metrics of a run as series over its iterations, its time or its tokens. */
+/** All metrics of a run as series over its iterations, its time, its tokens or its dollars. */
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 import type { Axis } from "./Route.ts"
@@ -23,7 +23,7 @@ export interface Point {
 interface Place {
   readonly iteration: number
   readonly at: number
-  readonly tokens: number
+  readonly spent: Story.Story<null>["spent"]
 }
 
 /** Milliseconds of the run until a time, without those in which no process wrote it. */
@@ -35,8 +35,19 @@ const elapsed = ({ pauses, records }: Story.Story<null>, at: number) => {
 
 const minute = 60_000
 
-const xOf = (story: Story.Story<null>, axis: Axis, { at, iteration, tokens }: Place) =>
-  axis === "iteration" ? iteration : axis === "minutes" ? elapsed(story, at) / minute : tokens
+/** Undefined where the run was given no prices. */
+const xOf = (story: Story.Story<null>, axis: Axis, { at, iteration, spent }: Place): number | undefined => {
+  switch (axis) {
+    case "iteration":
+      return iteration
+    case "minutes":
+      return elapsed(story, at) / minute
+    case "tokens":
+      return all(spent)
+    case "dollars":
+      return spent.dollars ?? undefined
+  }
+}
 
 const all = ({ prefilled, sampled, trained }: Story.Story<null>["spent"]) =>
   (prefilled ?? 0) + (sampled ?? 0) + (trained ?? 0)
@@ -51,20 +62,21 @@ const sectionOf = (name: string) => {
 export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSeries> => {
   const found = new Map<string, { readonly section: string; readonly points: Array<Point> }>()
   const add = (section: string, name: string, place: Place, value: number | null | undefined) => {
-    if (typeof value !== "number" || !Number.isFinite(value)) return
+    const x = xOf(story, axis, place)
+    if (typeof value !== "number" || !Number.isFinite(value) || x === undefined) return
     const series = found.get(name) ?? { section, points: [] }
     found.set(name, series)
-    series.points.push({ x: xOf(story, axis, place), iteration: place.iteration, value })
+    series.points.push({ x, iteration: place.iteration, value })
   }
   for (const { index, updated } of Story.iterations(story)) {
     if (updated === undefined) continue
-    const place = { iteration: index + 1, at: updated.at, tokens: all(updated.spent) }
+    const place = { iteration: index + 1, at: updated.at, spent: updated.spent }
     add(outcomes, "reward", place, updated.reward?.mean)
     for (const [name, value] of Object.entries(updated.metrics)) add(sectionOf(name), name, place, value)
   }
   for (const { evaluated, evaluator, iteration } of Story.evaluations(story)) {
     if (evaluated === undefined) continue
-    const place = { iteration, at: evaluated.at, tokens: all(evaluated.spent) }
+    const place = { iteration, at: evaluated.at, spent: evaluated.spent }
     add(outcomes, evaluator, place, evaluated.score?.value ?? evaluated.reward?.mean)
     const reading = Diagnosis.reading(evaluated)
     for (const [name, value] of Object.entries(evaluated.metrics)) {

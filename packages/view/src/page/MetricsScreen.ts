@@ -1,5 +1,5 @@
-/** Every metric of the run, by section, over iterations, time or tokens. */
-import type * as Story from "@effect-rl/core/story/Story"
+/** Every metric of the run, by section, over iterations, time, tokens or dollars. */
+import * as Story from "@effect-rl/core/story/Story"
 import { type Child, empty, h } from "./Dom.ts"
 import * as FilterFields from "./FilterFields.ts"
 import * as MetricGrid from "./MetricGrid.ts"
@@ -50,7 +50,13 @@ export const render = ({ route, story }: Data): Screen => {
     "Metrics",
     controls(route, shown.length, all.length),
     shown.length === 0
-      ? empty(all.length === 0 ? "No iteration is done yet." : "No metric passes the filter.")
+      ? empty(
+        all.length > 0
+          ? "No metric passes the filter."
+          : route.axis === "dollars" && Story.done(story) > 0
+          ? "This run was given no prices."
+          : "No iteration is done yet."
+      )
       : MetricGrid.draw(shown, route)
   )
 }

@@ -13,7 +13,7 @@ export type Level =
   | "compare"
 
 /** What curves are drawn over. */
-export type Axis = "iteration" | "minutes" | "tokens"
+export type Axis = "iteration" | "minutes" | "tokens" | "dollars"
 
 /** How tokens are coloured. */
 export type Colour = "logprob" | "advantage" | "gap" | "mask"
@@ -93,7 +93,7 @@ const levels: ReadonlyArray<Level> = [
   "compare"
 ]
 
-export const axes: ReadonlyArray<Axis> = ["iteration", "minutes", "tokens"]
+export const axes: ReadonlyArray<Axis> = ["iteration", "minutes", "tokens", "dollars"]
 
 export const colours: ReadonlyArray<Colour> = ["logprob", "advantage", "gap", "mask"]
 

@@ -124,7 +124,14 @@ const iterationTable = (
   )
 }
 
-const evaluationRow = ({ evaluated, evaluator, groups, iteration }: Story.Evaluation<null>, route: Route) => {
+/** The held-out loss or margin of an evaluation. */
+const inNats = ({ evaluated }: Story.Evaluation<null>): Diagnosis.Reading | undefined => {
+  const reading = evaluated === undefined ? undefined : Diagnosis.reading(evaluated)
+  return reading?.unit === "nats" ? reading : undefined
+}
+
+const evaluationRow = (evaluation: Story.Evaluation<null>, metric: string | undefined, route: Route) => {
+  const { evaluated, evaluator, groups, iteration } = evaluation
   const open: Route = { ...route, at: "iteration", iteration, evaluator }
   const { reward, score } = evaluated ?? {}
   return choosable(
@@ -133,6 +140,7 @@ const evaluationRow = ({ evaluated, evaluator, groups, iteration }: Story.Evalua
     false,
     h("td", {}, link(open, Text.foreign(evaluator))),
     numberCell(String(iteration)),
+    ...(metric === undefined ? [] : [numberCell(Text.fixed(inNats(evaluation)?.value))]),
     numberCell(score === undefined ? "–" : Text.percent(score.value)),
     numberCell(
       score === undefined
@@ -149,11 +157,20 @@ const mostEvaluations = 50
 const evaluationTable = (story: Story.Story<null>, route: Route): Child => {
   const evaluations = Story.evaluations(story)
   if (evaluations.length === 0) return undefined
+  const metric = evaluations.map((evaluation) => inNats(evaluation)?.metric).find((metric) => metric !== undefined)
   return panel(
     "Evaluations",
     table(
-      ["evaluator", "after iterations", "correct", "95 % interval", "reward", "groups"],
-      evaluations.slice(-mostEvaluations).map((evaluation) => evaluationRow(evaluation, route)),
+      [
+        "evaluator",
+        "after iterations",
+        ...(metric === undefined ? [] : [`${metric}, nats`]),
+        "correct",
+        "95 % interval",
+        "reward",
+        "groups"
+      ],
+      evaluations.slice(-mostEvaluations).map((evaluation) => evaluationRow(evaluation, metric, route)),
       "evaluations"
     )
   )
@@ -181,7 +198,7 @@ export const render = (data: Data): Screen => {
       iterationTable(story, all, selected, route),
       evaluationTable(story, route),
       LaunchPanel.panelOf(story),
-      CheckpointPanel.panelOf(story, route.run ?? ""),
+      CheckpointPanel.panelOf(data, story),
       Health.panelOf(story, Verdict.of(data, story), route),
       columns(CostPanel.panelOf(story), Events.failurePanel(story, route)),
       AuditPanel.panelOf(data.findings, route),

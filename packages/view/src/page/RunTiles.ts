@@ -69,7 +69,9 @@ const progressTile = ({ isWritten }: Data, story: Story.Story<null>) => {
     "iterations",
     iterations === null ? String(done) : `${done} / ${iterations}`,
     remaining === undefined || !isWritten
-      ? story.saved === undefined ? "nothing saved yet" : `last checkpoint: ${Text.foreign(story.saved.name)}`
+      ? story.saved === undefined
+        ? story.end === undefined && isWritten ? "nothing saved yet" : "nothing was saved"
+        : `last checkpoint: ${Text.foreign(story.saved.name)}`
       : `about ${Text.duration(remaining)} to go`
   )
 }

@@ -84,10 +84,13 @@ const logAxis = (low: number, high: number): Axis => {
 }
 
 const valueAxis = (points: ReadonlyArray<Point>, { isLog, least }: Options): Axis => {
-  let [low, high] = [Math.min(...least), Math.max(...least)]
+  const [from, to] = [Math.min(...least), Math.max(...least)]
+  // A band that reaches beyond what the values themselves never leave, as beyond rewards from 0 to 1, is cut there.
+  const isInside = points.every(({ value }) => value >= from && value <= to)
+  let [low, high] = [from, to]
   for (const point of points) {
-    low = Math.min(low, isLog ? point.value : point.low)
-    high = Math.max(high, isLog ? point.value : point.high)
+    low = Math.min(low, isLog || isInside ? point.value : point.low)
+    high = Math.max(high, isLog || isInside ? point.value : point.high)
   }
   if (low > high) [low, high] = [isLog ? 0.1 : 0, 1]
   return isLog ? logAxis(low, high) : linearAxis(low, high)

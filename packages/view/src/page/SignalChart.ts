@@ -54,7 +54,14 @@ const column = ({ first, last, tally }: Column, x: number, width: number, route:
   const parts = verdicts.filter((verdict) => tally[verdict] > 0).map((verdict) => {
     const height = (tally[verdict] / all) * up
     top += height
-    return svg("rect", { class: `fill-${verdict}`, x, y: size.top + top - height, width, height })
+    return svg("rect", {
+      class: `fill-${verdict}`,
+      fill: verdict === "bad" ? "url(#hatched)" : undefined,
+      x,
+      y: size.top + top - height,
+      width,
+      height
+    })
   })
   const place = first === last ? Text.iteration(first) : `iterations ${first + 1} to ${last + 1}`
   return svg(
@@ -88,6 +95,19 @@ const axes = (shown: ReadonlyArray<Column>, center: (index: number) => number) =
   svg("text", { class: "tick", x: size.left, y: size.height - 6 }, "iteration")
 ]
 
+/** Groups of bad answers are hatched, so that no colour has to tell them from the others. */
+const hatched = () =>
+  svg(
+    "defs",
+    {},
+    svg(
+      "pattern",
+      { id: "hatched", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+      svg("rect", { class: "hatched-ground", width: 5, height: 5 }),
+      svg("line", { class: "hatched-line", x1: 0, x2: 0, y1: 0, y2: 5 })
+    )
+  )
+
 export const draw = (story: Story<null>, route: Route.Route): Child => {
   const all = iterations(story).filter(({ groups }) => groups.length > 0)
   if (all.length === 0) return empty("No group is rolled out yet.")
@@ -104,6 +124,7 @@ export const draw = (story: Story<null>, route: Route.Route): Child => {
       size.width,
       size.height,
       { class: "shares" },
+      hatched(),
       ...axes(shown, (index) => size.left + (index + 0.5) * slot),
       ...shown.map((part, index) => column(part, size.left + index * slot, slot - gap, route))
     ),

@@ -32,7 +32,7 @@ const story = Story.fromRecords([
     metrics: { "optim/lr": iteration === 0 ? NaN : 0.5, nll: 2 - iteration },
     reward: { mean: iteration },
     updates: [],
-    spent: { prefilled: 0, sampled: 0, trained: 100 * (iteration + 1) }
+    spent: { prefilled: 0, sampled: 0, trained: 100 * (iteration + 1), ...(iteration === 0 ? {} : { dollars: 1.5 }) }
   }))
 ])
 story.pauses.push({ from: minute, to: 11 * minute })
@@ -51,7 +51,7 @@ const measured = Story.fromRecords([...story.records, {
   spent: { prefilled: 0, sampled: 0, trained: 200 }
 }])
 
-const pointsOf = (axis: "iteration" | "minutes" | "tokens", name: string) =>
+const pointsOf = (axis: "iteration" | "minutes" | "tokens" | "dollars", name: string) =>
   MetricSeries.of(story, axis).find((series) => series.name === name)?.points.map(({ value, x }) => [x, value])
 
 describe("the metrics of a run", () => {
@@ -71,10 +71,11 @@ describe("the metrics of a run", () => {
     ])
   })
 
-  it("lie over iterations, the minutes in which the run was written, or tokens", () => {
+  it("lie over iterations, the minutes in which the run was written, tokens, or dollars where they are known", () => {
     assert.deepStrictEqual(pointsOf("iteration", "nll"), [[1, 2], [2, 1]])
     assert.deepStrictEqual(pointsOf("minutes", "nll"), [[1, 2], [2, 1]])
     assert.deepStrictEqual(pointsOf("tokens", "nll"), [[100, 2], [200, 1]])
+    assert.deepStrictEqual(pointsOf("dollars", "nll"), [[1.5, 1]])
   })
 
   it("are smoothed by the mean of the last values, and read at the last point before a place", () => {
