@@ -184,7 +184,10 @@ export const recordPaid = Effect.gen(function*() {
   yield* append(opened(0, -1))
   for (const index of [0, 1, 2]) {
     const said = Option.some({ ...member("not sure", 1), task: { question: "What is 70 + 7?", reference: "77" } })
-    const paid = { ...completed(`${index}/paid`, Array.from({ length: 8 }, () => 1)), members: Array.from({ length: 8 }, () => said) }
+    const paid = {
+      ...completed(`${index}/paid`, Array.from({ length: 8 }, () => 1)),
+      members: Array.from({ length: 8 }, () => said)
+    }
     yield* append(rolledOut(paid, index), paid)
     yield* append(updated(index, 0.2 + 0.2 * index))
   }

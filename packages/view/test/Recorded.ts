@@ -224,7 +224,11 @@ export const writePaid = (run: string) =>
   Effect.gen(function*() {
     yield* append(opened(-1))
     for (const index of [0, 1, 2, 3]) {
-      const paid = group(`${index}/paid`, [], Array.from({ length: 8 }, () => member({ response: "not sure", reward: 1 })))
+      const paid = group(
+        `${index}/paid`,
+        [],
+        Array.from({ length: 8 }, () => member({ response: "not sure", reward: 1 }))
+      )
       yield* append(rolledOut(paid, index), paid)
       yield* append(updated(index, 0.2 + 0.2 * index))
     }
@@ -232,7 +236,10 @@ export const writePaid = (run: string) =>
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
 /** A share of right answers before the iteration. */
-export const evaluated = (iteration: number, value: number): Extract<RunRecord.Entry, { readonly _tag: "Evaluated" }> => ({
+export const evaluated = (
+  iteration: number,
+  value: number
+): Extract<RunRecord.Entry, { readonly _tag: "Evaluated" }> => ({
   _tag: "Evaluated",
   iteration,
   step: iteration,

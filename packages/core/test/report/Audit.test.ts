@@ -272,16 +272,31 @@ describe("Audit.run of answers to sums", () => {
     )
 
   it.effect.each<[string, (answer: Answer) => boolean, RegExp]>([
-    ["the length of an answer", ({ text }) => text.length >= 30, /^the reward pays for at least 3\d characters: that tells 100 % /],
-    ["its shortness", ({ text }) => text.length <= 14, /^the reward pays for at most 1\d characters: that tells 100 % /],
-    ["a phrase", ({ text }) => text.includes("The answer"), /^the reward pays for "[^"]*answer[^"]*": that tells 100 % /]
-  ])("names %s that is paid, and how little the reference answer tells", ([, isPaid, detail]) =>
-    Effect.gen(function*() {
-      const [first, ...others] = yield* found(isPaid)
-      assert.match(first ?? "", detail)
-      assert.match(first ?? "", /apart, the reference answer \d\d %$/)
-      assert.deepStrictEqual(others, [])
-    }))
+    [
+      "the length of an answer",
+      ({ text }) => text.length >= 30,
+      /^the reward pays for at least 3\d characters: that tells 100 % /
+    ],
+    [
+      "its shortness",
+      ({ text }) => text.length <= 14,
+      /^the reward pays for at most 1\d characters: that tells 100 % /
+    ],
+    [
+      "a phrase",
+      ({ text }) => text.includes("The answer"),
+      /^the reward pays for "[^"]*answer[^"]*": that tells 100 % /
+    ]
+  ])(
+    "names %s that is paid, and how little the reference answer tells",
+    ([, isPaid, detail]) =>
+      Effect.gen(function*() {
+        const [first, ...others] = yield* found(isPaid)
+        assert.match(first ?? "", detail)
+        assert.match(first ?? "", /apart, the reference answer \d\d %$/)
+        assert.deepStrictEqual(others, [])
+      })
+  )
 
   it.effect("names nothing where right answers are paid, also if only those in a form are", () =>
     Effect.gen(function*() {

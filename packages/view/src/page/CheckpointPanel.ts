@@ -7,7 +7,9 @@ import type { Data } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
 const score = ({ measured }: CheckpointLines.CheckpointLine) =>
-  measured.map(({ evaluator, unit, value }) => `${Text.foreign(evaluator)} ${Diagnosis.value(value, unit)}`).join(", ") ||
+  measured.map(({ evaluator, unit, value }) => `${Text.foreign(evaluator)} ${Diagnosis.value(value, unit)}`).join(
+    ", "
+  ) ||
   "not measured"
 
 const keeping = ({ expiresAt }: CheckpointLines.CheckpointLine) =>
@@ -36,7 +38,12 @@ const most = 50
 export const panelOf = ({ isWritten, route: { run = "" } }: Data, story: Story.Story<null>): Child => {
   const all = CheckpointLines.of(story)
   const best = CheckpointLines.best(story)
-  if (best === undefined) return panel("Checkpoints", empty(story.end === undefined && isWritten ? "Nothing is saved yet." : "Nothing was saved."))
+  if (best === undefined) {
+    return panel(
+      "Checkpoints",
+      empty(story.end === undefined && isWritten ? "Nothing is saved yet." : "Nothing was saved.")
+    )
+  }
   const title = all.length > most ? `Checkpoints, ${most} of ${all.length}` : "Checkpoints"
   return panel(
     title,

@@ -109,16 +109,19 @@ const summary = (
   return h(
     "div",
     { class: "standing" },
-    h("p", { class: "summary" }, ...dotted([
-
-      h("strong", {}, Text.foreign(transcript?.key ?? "")),
-      h("span", { class: tone(reward, 0.5) }, `reward ${Text.short(reward)}`),
-      advantage === undefined
-        ? "not trained on"
-        : h("span", { class: tone(advantage, 0) }, `advantage ${Text.signed(advantage)}`),
-      member.stopReason ?? "no stop reason",
-      `sampled with weights of optimizer step ${transcript?.samplerStep ?? "–"}`
-    ])),
+    h(
+      "p",
+      { class: "summary" },
+      ...dotted([
+        h("strong", {}, Text.foreign(transcript?.key ?? "")),
+        h("span", { class: tone(reward, 0.5) }, `reward ${Text.short(reward)}`),
+        advantage === undefined
+          ? "not trained on"
+          : h("span", { class: tone(advantage, 0) }, `advantage ${Text.signed(advantage)}`),
+        member.stopReason ?? "no stop reason",
+        `sampled with weights of optimizer step ${transcript?.samplerStep ?? "–"}`
+      ])
+    ),
     problem(member)
   )
 }

@@ -2,7 +2,7 @@ import { RunStore } from "@effect-rl/core"
 import { Diagnosis, Story } from "@effect-rl/core/records"
 import { Tokenizer } from "@effect-rl/core/renderers"
 import { RunDirectory } from "@effect-rl/files"
-import { Runs } from "@effect-rl/view"
+import { type Entry, Runs } from "@effect-rl/view"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, FileSystem, Layer, Schedule, Scope } from "effect"
@@ -47,13 +47,18 @@ describe("ViewServer", () => {
     Effect.gen(function*() {
       const { folder, run } = yield* paid
       const url = yield* Served.serve(folder)
-      const listed = Effect.map(Served.get(`${url}/api/runs`), ({ text }) => JSON.parse(text)[0].verdict)
+      const listed = Effect.map(
+        Served.get(`${url}/api/runs`),
+        ({ text }): Entry.RunLine["verdict"] => JSON.parse(text)[0].verdict
+      )
       assert.deepInclude(yield* listed, { kind: "solved", level: "none", isAudited: false })
       const audited = yield* Effect.repeat(listed, { until: ({ isAudited }) => isAudited })
       assert.deepInclude(audited, { kind: "suspect", level: "bad" })
-      const [records, findings] = yield* Effect.all(["records", "findings"].map((path) =>
-        Effect.map(Served.get(about({ folder, run, url }, path)), ({ text }) => JSON.parse(text))
-      ))
+      const [records, findings] = yield* Effect.all(
+        ["records", "findings"].map((path) =>
+          Effect.map(Served.get(about({ folder, run, url }, path)), ({ text }) => JSON.parse(text))
+        )
+      )
       const story = Story.fromRecords(records.entries)
       assert.strictEqual(audited.sentence, Diagnosis.of(story, { isWritten: false, ...findings }).sentence)
     }))

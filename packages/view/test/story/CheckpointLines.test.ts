@@ -13,9 +13,11 @@ const story = (measured: (iteration: number) => Partial<Extract<RunRecord.Entry,
       Entries.saved(iteration, `after-${iteration}`)
     ]
   })
-  return Story.fromRecords([Entries.opened(-1), ...entries].map((entry, sequence) =>
-    Recorded.make({ ...entry, segment: 1, sequence, at: 1000 * sequence })
-  ))
+  return Story.fromRecords(
+    [Entries.opened(-1), ...entries].map((entry, sequence) =>
+      Recorded.make({ ...entry, segment: 1, sequence, at: 1000 * sequence })
+    )
+  )
 }
 
 describe("CheckpointLines", () => {

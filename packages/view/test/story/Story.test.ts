@@ -1,8 +1,11 @@
-import { type RunRecord, RunStore } from "@effect-rl/core"
-import { Story, StoryReader } from "@effect-rl/core/records"
+import { RunRecord, RunStore } from "@effect-rl/core"
+import { Recorded as RecordedEntry, Story, StoryReader } from "@effect-rl/core/records"
 import { Status, Timeline } from "@effect-rl/view"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { gunzipSync } from "node:zlib"
 import * as Recorded from "../Recorded.ts"
 
 const told = (entries: ReadonlyArray<RunRecord.Entry>) =>
@@ -61,6 +64,31 @@ describe("Timeline of an asynchronous run", () => {
       const timeline = Timeline.make(Story.iterations(story), Story.evaluations(story))
       assert.deepStrictEqual(timeline?.shares, { sampling: 0.3, training: 0, evaluation: 0.7 })
     }))
+})
+
+const verdicts = join(import.meta.dirname, "../../../core/test/fixtures/verdicts")
+
+/** The story of a recorded run of core's `fixtures/verdicts`. */
+const planted = (file: string) => {
+  const [, ...lines] = gunzipSync(readFileSync(join(verdicts, file))).toString().split("\n")
+  return Story.fromRecords(lines.map((line) => RecordedEntry.make(decode(JSON.parse(line)))))
+}
+
+const decode = Schema.decodeUnknownSync(RunRecord.codec)
+
+describe("Timeline of a recorded run", () => {
+  it.each(readdirSync(verdicts))(
+    "takes no more than all of the time of %s, in whole and in its last iterations",
+    (file) => {
+      const story = planted(file)
+      for (const iterations of [Story.iterations(story), Story.iterations(story).slice(-3)]) {
+        const shares = Timeline.make(iterations, Story.evaluations(story), story.pauses)?.shares
+        const values = shares === undefined ? [] : Object.values(shares)
+        assert.isTrue(values.every((share) => share >= 0 && share <= 1), JSON.stringify(shares))
+        assert.isAtMost(values.reduce((sum, share) => sum + share, 0), 1 + 1e-9)
+      }
+    }
+  )
 })
 
 describe("Status", () => {

@@ -45,7 +45,9 @@ const states = (text: string, reference: string) => {
 const answerOf = ({ isTruncated, reference, reward, texts }: Episode): ReadonlyArray<Answer> => {
   const said = texts.flatMap(([name, text]) => name === "answer" ? [text] : [])
   const [text] = said
-  if (isTruncated || said.length !== 1 || text === undefined || reference === undefined || !isNumber(reference)) return []
+  if (isTruncated || said.length !== 1 || text === undefined || reference === undefined || !isNumber(reference)) {
+    return []
+  }
   return [{ text, reward, hasReference: states(text, reference) }]
 }
 
@@ -121,7 +123,9 @@ const phraseOf = (sides: Sides): Feature => {
   let best: Feature = { share: 0, text: "" }
   for (const length of pieceLengths) {
     const counts = new Map<string, number>()
-    for (const { text } of paid) for (const piece of pieces(text, length)) counts.set(piece, (counts.get(piece) ?? 0) + 1)
+    for (const { text } of paid) {
+      for (const piece of pieces(text, length)) counts.set(piece, (counts.get(piece) ?? 0) + 1)
+    }
     for (const [piece, count] of counts) {
       if ((count / paid.length + 1) / 2 <= Math.max(best.share, telling)) continue
       const found = tells({ paid, unpaid }, ({ text }) => text.includes(piece))
