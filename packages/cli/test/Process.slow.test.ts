@@ -2,7 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawnSync } from "node:child_process"
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs"
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as CommandLine from "./CommandLine.ts"
 import { type Act, bin, launch } from "./Launch.ts"
@@ -23,6 +24,40 @@ describe("the process", () => {
           "Choose from: effect-rl/tiny-64, effect-rl/tiny-128, effect-rl/tiny-tasks, effect-rl/tiny-code\n"
       )
     }))
+
+  const modules: ReadonlyArray<readonly [fault: string, file: string, text: string, message: string]> = [
+    [
+      "an ES module in a CommonJS project",
+      "task.ts",
+      "import { Recipe } from \"@effect-rl/recipes\"\nexport default Recipe\n",
+      "its package.json says that it is CommonJS, and it is an ES module: run \"npm pkg set type=module\" there, or let"
+    ],
+    ["a module of CommonJS, which exports no recipe", "task.js", "module.exports = 1\n", "it has no default export"],
+    [
+      "a mistake in TypeScript",
+      "task.mts",
+      "const recipe = (\n  1 +\nexport default recipe\n",
+      "task.mts:3: Expression expected"
+    ],
+    ["a mistake in JavaScript", "task.mjs", "const recipe =\n\n) 1\n", "Unexpected token ')'"],
+    ["an import of nothing", "task.mts", "import \"./other.ts\"\n", "Cannot find module "]
+  ]
+
+  it.live.each(modules)(
+    "says in one line what is wrong with a recipe's module: %s",
+    ([, name, text, message]) =>
+      Effect.gen(function*() {
+        const folder = yield* runFolder
+        mkdirSync(folder, { recursive: true })
+        writeFileSync(join(folder, "package.json"), "{\"type\":\"commonjs\"}")
+        const file = join(folder, name)
+        writeFileSync(file, text)
+        const { code, errors } = yield* launch(["train", file])
+        assert.strictEqual(code, 1)
+        assert.match(errors, /^error: [^\n]*\n$/)
+        assert.include(errors, message)
+      })
+  )
 
   it.live("saves when interrupted, says how to resume, ends with 130 and resumes", () =>
     Effect.gen(function*() {

@@ -7,6 +7,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
 import type * as AgentServices from "../agents/AgentServices.ts"
+import * as ModuleSyntax from "./ModuleSyntax.ts"
 
 /** A module cannot be loaded, or exports no recipe. */
 export class NoRecipe extends Schema.TaggedError<NoRecipe>()("NoRecipe", {
@@ -37,7 +38,10 @@ export const isPipeline = (value: unknown): value is OwnPipeline =>
 const isRecipe = (value: unknown): value is Recipe.Recipe<unknown, Services> =>
   isConfigurable(value) && !isPipeline(value)
 
-/** The line of a syntax error, with which its stack begins; Node's message has none. */
+const commonJs =
+  "its package.json says that it is CommonJS, and it is an ES module: run \"npm pkg set type=module\" there, or let its name end in .mts or .mjs"
+
+/** The line of a mistake in TypeScript, with which its stack begins; the message has none. Node does not tell that of JavaScript. */
 const lineOf = (error: Error) =>
   error instanceof SyntaxError ? /^\S*?([^\\/\s]+:\d+)\n/.exec(error.stack ?? "")?.[1] : undefined
 
@@ -54,6 +58,7 @@ export const load = Effect.fn("OwnRecipe.load")(function*(file: string) {
   if (!(yield* Effect.orElseSucceed(fs.exists(file), () => false))) {
     return yield* new NoRecipe({ file, detail: "it does not exist" })
   }
+  if (yield* ModuleSyntax.isMistaken(file)) return yield* new NoRecipe({ file, detail: commonJs })
   const url = yield* Effect.orDie(path.toFileUrl(path.resolve(file)))
   const module = yield* Effect.tryPromise({
     try: (): Promise<unknown> => import(url.href),
