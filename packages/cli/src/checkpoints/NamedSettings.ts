@@ -1,6 +1,7 @@
 /**
- * Settings that name a checkpoint by its run, such as `runs/x@10`, as paths that another run's backend knows. The engine keeps each run's
- * checkpoints in the run's own folder: a checkpoint of another run is copied there, so that the new run does not depend on the old one.
+ * Settings that name a checkpoint by its run, such as `runs/x@10` or, in a list, `judge=runs/x@10`, as paths that another run's backend
+ * knows. The engine keeps each run's checkpoints in the run's own folder: a checkpoint of another run is copied there, so that the new run
+ * does not depend on the old one.
  */
 import { Setting } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -11,8 +12,8 @@ import { kebab } from "../train/SettingFlags.ts"
 import * as CopiedCheckpoint from "./CopiedCheckpoint.ts"
 import * as NamedCheckpoint from "./NamedCheckpoint.ts"
 
-/** The backend of the new run, and where its engine keeps checkpoints. */
-interface Target extends Pick<Backend.Options, "checkpoints"> {
+/** The backend that is to find the checkpoints, and where its engine keeps them. */
+export interface Target extends Pick<Backend.Options, "checkpoints"> {
   readonly backend: Backend.Name
   /** Whether it shares that folder with the stages before it. */
   readonly isStage: boolean
@@ -38,36 +39,62 @@ const pathOf = Effect.fnUntraced(function*(
 ) {
   // A stage is given the addresses of stages before it, with which it shares the folder.
   const isShared = text.startsWith(scheme.engine) && isStage && (yield* isIn(checkpoints, text))
-  const named = isShared ? undefined : yield* NamedCheckpoint.find(text, flag, checkpoints)
-  if (named === undefined) {
-    const mayBeModel = setting.default !== undefined
+  const found = isShared ? undefined : yield* NamedCheckpoint.find(text, flag, checkpoints)
+  if (found === undefined) {
+    const mayBeModel = setting.kind === "checkpoint" && setting.default !== undefined
     return mayBeModel || NamedCheckpoint.isAddress(text) ? text : yield* NamedCheckpoint.unknown(flag, text)
   }
-  const { samplerPath, statePath } = named.saved
+  const { samplerPath, statePath } = found.saved
   const address = setting.weights === "sampler" ? samplerPath ?? statePath : statePath
   if (!address.startsWith(scheme[backend])) {
     const detail = `its weights are at ${address}, where --backend ${backend} does not find them`
     return yield* new NamedCheckpoint.NoCheckpoint({ flag, run: text, detail })
   }
   return backend === "engine"
-    ? `${scheme.engine}${yield* CopiedCheckpoint.copy(named, address, checkpoints)}`
+    ? `${scheme.engine}${yield* CopiedCheckpoint.copy(found, address, checkpoints)}`
     : address
 })
 
+type Given = Readonly<Record<string, unknown>>
+
+/** A name in a list, and the checkpoint behind its "=". */
+const named = /^([^=]*=)(.+)$/s
+
+/** Whether the setting is a list of names that may have checkpoints behind them. */
+const hasCheckpoints = ({ kind, weights }: Setting.Setting) => kind === "texts" && weights !== undefined
+
+const settingOf = ({ fields }: Setting.Struct, name: string) => {
+  const field = fields[name]
+  return field === undefined ? undefined : Setting.of(field)
+}
+
 /** The given settings, with the paths of the checkpoints that they name by a run. */
-export const resolve = Effect.fnUntraced(function*(
-  { fields }: Setting.Struct,
-  given: Readonly<Record<string, unknown>>,
-  target: Target
-) {
+export const resolve = Effect.fnUntraced(function*(struct: Setting.Struct, given: Given, target: Target) {
   const resolved = yield* Effect.forEach(
     Object.entries(given),
     Effect.fnUntraced(function*([name, value]) {
-      const field = fields[name]
-      const setting = field === undefined ? undefined : Setting.of(field)
-      if (setting?.kind !== "checkpoint" || typeof value !== "string") return [name, value] as const
-      return [name, yield* pathOf(setting, `--${kebab(name)}`, value, target)] as const
+      const setting = settingOf(struct, name)
+      if (setting === undefined) return [name, value] as const
+      const path = (text: string) => pathOf(setting, `--${kebab(name)}`, text, target)
+      const inList = (text: unknown) => {
+        const [, before = "", behind] = typeof text === "string" ? named.exec(text) ?? [] : []
+        return behind === undefined ? Effect.succeed(text) : Effect.map(path(behind), (found) => `${before}${found}`)
+      }
+      if (setting.kind === "checkpoint" && typeof value === "string") return [name, yield* path(value)] as const
+      if (!hasCheckpoints(setting) || !Array.isArray(value)) return [name, value] as const
+      return [name, yield* Effect.forEach(value, inList)] as const
     })
   )
   return Object.fromEntries(resolved)
 })
+
+/** The given settings for a plan, which copies no checkpoint and asks no model: those of lists are left out, and their names stand alone. */
+export const planned = (struct: Setting.Struct, given: Given): Given =>
+  Object.fromEntries(
+    Object.entries(given).map(([name, value]) => {
+      const setting = settingOf(struct, name)
+      const isList = setting !== undefined && hasCheckpoints(setting) && Array.isArray(value)
+      const alone = (text: unknown) => typeof text === "string" ? text.replace(/=.+$/s, "") : text
+      return [name, isList ? value.map(alone) : value]
+    })
+  )

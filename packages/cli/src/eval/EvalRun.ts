@@ -13,7 +13,7 @@ import * as Evaluators from "./Evaluators.ts"
 import * as Subject from "./Subject.ts"
 import * as SubjectFlags from "./SubjectFlags.ts"
 
-export interface Flags extends SubjectFlags.Flags, Evaluators.Options {
+export interface Flags extends SubjectFlags.Flags, Omit<Evaluators.Options, "target"> {
   readonly name: string
   readonly answers: Option.Option<string>
   readonly unsafeHost: boolean
@@ -38,7 +38,8 @@ const report = Effect.fnUntraced(function*(evaluation: Evaluator.Evaluation, { c
 
 const measure = Effect.fnUntraced(function*(subject: Subject.Subject, flags: Flags) {
   const model = yield* ChatModel.resolve(subject.model)
-  const evaluators = yield* Evaluators.of(flags.name, model, flags)
+  const target = { backend: flags.backend, checkpoints: subject.checkpoints, isStage: false }
+  const evaluators = yield* Evaluators.of(flags.name, model, { ...flags, target })
   const weights = Weights.fromSamplingClient(yield* Subject.sampler(subject))
   const evaluations: Array<Evaluator.Evaluation> = []
   for (const evaluator of evaluators) {

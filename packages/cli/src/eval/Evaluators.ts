@@ -6,6 +6,7 @@ import type { Sandbox } from "@effect-rl/sandbox"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as NamedSettings from "../checkpoints/NamedSettings.ts"
 import * as NamedRecipe from "../NamedRecipe.ts"
 import { Output } from "../terminal/Output.ts"
 import { AnswerKey } from "../train/AnswerKey.ts"
@@ -19,6 +20,8 @@ export interface Options {
   readonly seed: number
   /** Settings of a recipe. */
   readonly settings: Readonly<Record<string, unknown>>
+  /** Where the checkpoints have to be that the settings name by a run. */
+  readonly target: NamedSettings.Target
 }
 
 /** No evaluator has that name, or it has no questions. */
@@ -80,7 +83,7 @@ const ofBenchmark = Effect.fnUntraced(function*(
 const ofRecipe = Effect.fnUntraced(function*(
   recipe: NamedRecipe.NamedRecipe,
   model: ChatModel.ChatModel,
-  { data, k, limit, seed, settings }: Options
+  { data, k, limit, seed, settings, target }: Options
 ) {
   const other = Object.entries({ limit, k }).find(([, value]) => Option.isSome(value))
   if (other !== undefined) {
@@ -91,7 +94,8 @@ const ofRecipe = Effect.fnUntraced(function*(
     })
   }
   const folder = Option.match(data, { onNone: () => ({}), onSome: (data) => ({ data }) })
-  const configured = yield* recipe.configure({ ...settings, model: model.name, seed, ...folder })
+  const named = yield* NamedSettings.resolve(recipe.settings, settings, target)
+  const configured = yield* recipe.configure({ ...named, model: model.name, seed, ...folder })
   const task = yield* configured.build(model)
   yield* AnswerKey.set(task.answerTo)
   if (task.evaluators.length === 0) {

@@ -270,7 +270,7 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
   const folder = yield* RunFolder.resolve({ ...flags, recipe: name, seed })
   const checkpoints = flags.checkpoints ?? path.join(folder, "checkpoints")
   const named = flags.plan
-    ? settings
+    ? NamedSettings.planned(recipe.settings, settings)
     : yield* NamedSettings.resolve(recipe.settings, settings, {
       backend: flags.backend,
       checkpoints,

@@ -183,4 +183,32 @@ describe("a module that exports an agent", () => {
       const measured = yield* CommandLine.run("eval", place("own-agent.ts"), "--checkpoint", run)
       assert.match(text(measured), /questions +1, 1 answers/)
     }).pipe(Effect.scoped), 120_000)
+
+  it.live(
+    "asks a checkpoint of another run by another model's name, which is copied into its own run",
+    () =>
+      Effect.gen(function*() {
+        const { run } = yield* folder
+        const [first, second] = [`${run}-first`, `${run}-second`]
+        const train = (folder: string, frozen: string, ...more: ReadonlyArray<string>) =>
+          CommandLine.run("train", place("two-models.ts"), "--frozen", frozen, "--log-path", folder, ...more)
+        const before = yield* train(first, "summariser")
+        assert.strictEqual(before.exit._tag, "Success", text(before))
+        const missing = yield* train(second, `summariser=${first}@7`)
+        assert.include(text(missing), `--frozen ${first}: the run has no checkpoint after iteration 7`)
+        const plan = yield* train(second, `summariser=${first}@1`, "--plan")
+        assert.match(text(plan), /, 96 sampled, /)
+        const after = yield* train(second, `summariser=${first}@1`)
+        assert.strictEqual(after.exit._tag, "Success", text(after))
+        const { path, records } = yield* Effect.all({
+          path: FileSystem.FileSystem.use((fs) => fs.readDirectory(`${second}/checkpoints`)),
+          records: everything(second)
+        })
+        const copied = path.find((name) => name.startsWith("run-first-1-"))
+        assert.isDefined(copied)
+        assert.include(records, `summariser=engine://${copied}/`)
+        assert.include(records, "answered_by_summariser_0")
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    120_000
+  )
 })

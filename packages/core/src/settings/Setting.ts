@@ -29,7 +29,10 @@ export interface Setting {
   readonly default?: unknown
   /** The values of a choice. */
   readonly choices?: ReadonlyArray<string>
-  /** The weights of a checkpoint that are meant: those to train on from, with the optimizer, or those to sample from. */
+  /**
+   * The weights of a checkpoint that are meant: those to train on from, with the optimizer, or those to sample from. A list of texts that has
+   * this consists of names, each of which may have a checkpoint behind a "=".
+   */
   readonly weights?: "state" | "sampler"
   readonly help: string
   /** The unit of the value, such as "tokens". */
@@ -120,12 +123,12 @@ export function text(options: Described & Partial<Default<string>>) {
   return field(Schema.String.annotate(annotations("text", "a text", options)), options)
 }
 
-/** A list of texts. */
+/** A list of texts; with `weights`, of names that may have a checkpoint behind a "=", as in `judge=runs/x`. */
 export function texts(
-  options: Described & Default<ReadonlyArray<string>>
+  options: Pick<Setting, "weights"> & Described & Default<ReadonlyArray<string>>
 ): Defaulted<Schema.$Array<Schema.String>>
-export function texts(options: Described): Optional<Schema.$Array<Schema.String>>
-export function texts(options: Described & Partial<Default<ReadonlyArray<string>>>) {
+export function texts(options: Pick<Setting, "weights"> & Described): Optional<Schema.$Array<Schema.String>>
+export function texts(options: Pick<Setting, "weights"> & Described & Partial<Default<ReadonlyArray<string>>>) {
   return field(Schema.Array(Schema.String).annotate(annotations("texts", "a list of texts", options)), options)
 }
 

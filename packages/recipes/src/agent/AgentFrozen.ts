@@ -1,38 +1,76 @@
-/** Models that an agent asks for besides the one that is trained: the base model, as it was before training, answers by their names. */
+/**
+ * Models that an agent asks for besides the one that is trained. By their names the base model answers, as it was before training, or a
+ * checkpoint of it.
+ */
 import type { AgentEnv } from "@effect-rl/agent"
 import { type ChatModel, InvalidOption, Tinker, type TinkerError } from "@effect-rl/core"
+import type { SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 
-/** The weights by their names, until the scope closes. */
+/** The weights by their names, until the scope closes. Fails where a checkpoint has another tokenizer than the model. */
 export type Open = Effect.Effect<
   Required<Pick<AgentEnv.Options, "frozen">>,
-  TinkerError.TinkerError,
+  TinkerError.TinkerError | InvalidOption.InvalidOption,
   Scope.Scope
 >
 
 /** What of the settings of a recipe names models. */
 export interface Names {
   readonly names: ReadonlyArray<string>
+  /** Names, each with the checkpoint that answers behind a "=", or without one for the base model. */
   readonly frozen: ReadonlyArray<string>
+}
+
+interface Named {
+  readonly name: string
+  /** Undefined for the base model. */
+  readonly modelPath: string | undefined
+}
+
+const named = (text: string): Named => {
+  const [name = "", ...path] = text.split("=")
+  return { name, modelPath: path.length === 0 ? undefined : path.join("=") }
 }
 
 const invalid = (found: string, expected: string) =>
   Effect.fail(new InvalidOption.InvalidOption({ field: "frozen", found: JSON.stringify(found), expected }))
 
-/** Fails where a name is one of the model that is trained, and where there is no backend whose base model could answer. */
-export const make = Effect.fn("AgentFrozen.make")(function*(
+/** Backends that do not know a tokenizer's fingerprint are taken at their word. */
+const checkTokenizer = (model: ChatModel.ChatModel, { capabilities, modelPath }: SamplingClient.SamplingClient) => {
+  const own = model.capabilities.tokenizerFingerprint
+  const found = capabilities?.tokenizerFingerprint
+  return own === undefined || found === undefined || found === own
+    ? Effect.void
+    : invalid(modelPath, `a checkpoint with the tokenizer of ${model.name}`)
+}
+
+/**
+ * Fails where a name is one of the model that is trained or occurs twice, where a checkpoint is missing behind a "=", and where there is no
+ * backend that could answer.
+ */
+export const make = Effect.fnUntraced(function*(
   model: ChatModel.ChatModel,
   { frozen, names }: Names
 ): Effect.fn.Return<Open, InvalidOption.InvalidOption> {
   if (frozen.length === 0) return Effect.succeed({ frozen: {} })
-  const trained = frozen.find((name) => name === model.name || names.includes(name))
-  if (trained !== undefined) return yield* invalid(trained, "names of other models than the one that is trained")
+  const all = frozen.map(named)
+  const trained = all.find(({ name }) => name === model.name || names.includes(name))
+  if (trained !== undefined) return yield* invalid(trained.name, "names of other models than the one that is trained")
+  const twice = all.find(({ name }, index) => all.findIndex((other) => other.name === name) !== index)
+  if (twice !== undefined) return yield* invalid(twice.name, "each name once")
+  const incomplete = all.find(({ modelPath, name }) => name === "" || modelPath === "")
+  if (incomplete !== undefined) {
+    return yield* invalid(frozen.join(","), "a name, or a name and its checkpoint as in summariser=runs/x")
+  }
   const backend = yield* Effect.serviceOption(Tinker.Tinker)
   if (Option.isNone(backend)) return yield* invalid(frozen.join(", "), "none where no model samples")
-  return Effect.map(
-    backend.value.createSamplingClient({ baseModel: model.name }),
-    (client) => ({ frozen: Object.fromEntries(frozen.map((name) => [name, { client, model }])) })
-  )
+  const open = Effect.fnUntraced(function*({ modelPath, name }: Named) {
+    const from = modelPath === undefined ? { baseModel: model.name } : { modelPath }
+    const client = yield* backend.value.createSamplingClient(from)
+    yield* checkTokenizer(model, client)
+    return [name, { client, model }] as const
+  })
+  return Effect.map(Effect.forEach(all, open), (weights) => ({ frozen: Object.fromEntries(weights) }))
 })

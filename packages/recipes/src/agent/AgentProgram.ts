@@ -171,16 +171,21 @@ const run = Effect.fnUntraced(
   Effect.scoped
 )
 
+type Running = ReturnType<typeof run>
+
 const env = (program: Program) => (task: AgentTasks.AgentTask, key: string) => {
   const { answer } = task.row
-  return Effect.flatMap(program.frozen, (weights) =>
-    AgentGateway.env({
-      model: program.model,
-      ...weights,
-      ...AgentTraining.episode(program.settings),
-      task: { question: task.text, ...(typeof answer === "string" && { reference: answer }) },
-      run: (session) => run(program, task, key, session)
-    }))
+  return Effect.flatMap(
+    program.frozen,
+    (weights) =>
+      AgentGateway.env<Effect.Error<Running> | InvalidOption.InvalidOption, Effect.Services<Running>>({
+        model: program.model,
+        ...weights,
+        ...AgentTraining.episode(program.settings),
+        task: { question: task.text, ...(typeof answer === "string" && { reference: answer }) },
+        run: (session) => run(program, task, key, session)
+      })
+  )
 }
 
 /**

@@ -57,7 +57,11 @@ export const make = <Task, E = never, R = never, TE = never, TR = never>(
         })
       }
       const frozen = yield* AgentFrozen.make(model, settings)
-      return yield* AgentTraining.task<Task, E | AgentEnv.AgentFailed | TinkerError.TinkerError, R>(model, settings, {
+      return yield* AgentTraining.task<
+        Task,
+        E | AgentEnv.AgentFailed | TinkerError.TinkerError | InvalidOption.InvalidOption,
+        R
+      >(model, settings, {
         name,
         split,
         env: (task) =>

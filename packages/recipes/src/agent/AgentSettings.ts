@@ -26,8 +26,10 @@ export const fields = (defaults: Defaults = {}) => ({
   frozen: Setting.texts({
     default: [],
     unit: "names",
+    weights: "sampler",
     help:
-      "Names of other models that the agent asks for: the base model answers, as it was before training, and is not trained on",
+      "Names of other models that the agent asks for, whose answers are not trained on: the base model answers, as it was " +
+      "before training, or in summariser=runs/x a checkpoint of it",
     identity: true
   }),
   maxRequests: Setting.int({

@@ -1,5 +1,5 @@
 /** An agent that asks two models, of which one is trained. */
-import { Rollout, RunRecord, RunStore } from "@effect-rl/core"
+import { Rollout, RunRecord, RunStore, Tinker } from "@effect-rl/core"
 import { Usage } from "@effect-rl/core/backend"
 import { Call, Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { AgentRecipe } from "@effect-rl/recipes"
@@ -53,6 +53,33 @@ describe("a name of --frozen", () => {
       assert.lengthOf(played.transitions, 1)
       assert.include(JSON.stringify(played.transitions[0]?.logs), "a short one")
     }).pipe(Effect.scoped, Effect.provide(backend)))
+
+  it.effect("is answered by the checkpoint that is named behind it", () =>
+    Effect.gen(function*() {
+      const tinker = yield* Tinker.Tinker
+      const training = yield* tinker.createLoraTrainingClient({ baseModel: Script.defaultModel })
+      const { path } = yield* Effect.flatMap(training.saveWeightsForSampler("final"), ({ await: saved }) => saved)
+      const { dataset } = yield* build({ frozen: [`summariser=${path}`] })
+      const [builder] = yield* dataset.batch(0, 0)
+      const { makeEnv } = yield* builder?.open ?? Effect.die("no group")
+      const env = yield* makeEnv(0, { iteration: 0, attempt: 0, key: "0", seed: 0 })
+      const policy = { act: () => Effect.succeed(saying("yes")) }
+      const played = yield* Rollout.episode(env, policy, { iteration: 0, group: "0", member: 0, attempt: 0 })
+      assert.strictEqual(played.stepReward, 1)
+      const calls = yield* Call.CallLog.use(({ calls }) => calls)
+      const asked = calls.flatMap((call) => call._tag === "Sample" ? [call.modelPath] : [])
+      assert.deepStrictEqual(asked, [path])
+    }).pipe(Effect.scoped, Effect.provide(backend)))
+
+  it.effect("occurs once, and has a checkpoint behind its sign of equality", () =>
+    Effect.gen(function*() {
+      const twice = yield* Effect.flip(build({ frozen: ["summariser", "summariser=scripted://x"] }))
+      assert.include(String(twice), "frozen is \"summariser\", expected each name once")
+      const incomplete = yield* Effect.flip(build({ frozen: ["summariser="] }))
+      assert.include(String(incomplete), "frozen is \"summariser=\", expected a name, or a name and its checkpoint")
+      const own = yield* Effect.flip(build({ frozen: [`${Script.defaultModel}=scripted://x`] }))
+      assert.include(String(own), `frozen is "${Script.defaultModel}", expected names of other models`)
+    }).pipe(Effect.provide(backend)))
 
   it.effect("is not that of the model that is trained, and needs a backend", () =>
     Effect.gen(function*() {
