@@ -229,19 +229,25 @@ const useOf = (named: Use["named"], running: Running.Running, turns: Semaphore.S
       ))
 })
 
+/** A file of a session. What the session cannot read is undefined where it is no file, such as a folder. */
+const fileOf = (opened: Opened, spec: SandboxSpec.Resolved, path: string) => {
+  const file = `${rootOf(opened)}/${path}`
+  return Effect.catch(
+    ask(() => opened.session.readBinaryFile({ path: file })),
+    (error) =>
+      Effect.filterOrFail(
+        run(opened, spec, { argv: ["test", "-f", file] }, () => () => {}),
+        (tested) => Outcome.is("Exited")(tested) && tested.code === 1,
+        () => error
+      ).pipe(Effect.as(null))
+  ).pipe(Effect.map((bytes) => bytes === null ? undefined : new Uint8Array(bytes)))
+}
+
 /** The handle of an agent: one session, in which files stay. */
 const agentHandle = (opened: Opened, use: Use): Handle => ({
   ...use.named,
   exec: (command) => use.program((onStart) => run(opened, use.named.spec, command, onStart)),
-  read: (path) =>
-    use.file(
-      "read",
-      path,
-      Effect.map(
-        ask(() => opened.session.readBinaryFile({ path: `${rootOf(opened)}/${path}` })),
-        (bytes) => bytes === null ? undefined : new Uint8Array(bytes)
-      )
-    ),
+  read: (path) => use.file("read", path, fileOf(opened, use.named.spec, path)),
   write: (path, content) =>
     use.file(
       "write",

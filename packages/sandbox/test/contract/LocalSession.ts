@@ -2,7 +2,7 @@
 import { type Session } from "@effect-rl/sandbox"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -20,7 +20,7 @@ const killGroup = (pid: number | undefined) => {
 }
 
 const session: Session.Session = {
-  readBinaryFile: ({ path }) => readFile(path).catch(() => null),
+  readBinaryFile: ({ path }) => existsSync(path) ? readFile(path) : Promise.resolve(null),
   writeBinaryFile: async ({ content, path }) => {
     await mkdir(dirname(path), { recursive: true })
     await writeFile(path, content)

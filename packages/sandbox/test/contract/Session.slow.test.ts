@@ -44,6 +44,13 @@ describe.skipIf(lacksShell !== undefined)("a session of the AI SDK", { concurren
       assert.strictEqual(LocalSession.counts.open, before)
     }).pipe(Effect.provide(layer)))
 
+  it.live("finds no file where there is a folder", () =>
+    Effect.gen(function*() {
+      const { exec, read } = yield* place("agent")
+      yield* exec({ argv: ["mkdir", "folder"] })
+      assert.isUndefined(yield* read("folder"))
+    }).pipe(Effect.scoped, Effect.provide(layer)))
+
   it.live("takes no code of a model unless its options say so", () =>
     Effect.gen(function*() {
       const { open } = yield* Sandbox.Sandbox
