@@ -1,5 +1,6 @@
 import { Advantage, Credit, Rl, RunRecord, Tinker } from "@effect-rl/core"
 import { ModelInput, type SamplingClient, Weights } from "@effect-rl/core/backend"
+import { Branch } from "@effect-rl/core/environments"
 import { Audit } from "@effect-rl/core/records"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
@@ -85,6 +86,68 @@ describe("Credit.batchRelative", () => {
 })
 
 const relative = Credit.groupRelative(Advantage.centered)
+
+describe("Credit.byBranch", () => {
+  const branched = (branch: Branch.Branch, prompt: ReadonlyArray<number>, ...tokens: ReadonlyArray<number>) =>
+    Samples.turn(prompt, tokens, undefined, { branch })
+
+  /** A conversation, and what an agent with a helper and summaries asks beside it and after it. */
+  const agent = Samples.trajectory(
+    Samples.turn([1], [2]),
+    branched(Branch.anew("subagent"), [5], 6),
+    Samples.turn([5, 6, 7], [8, 9]),
+    branched(Branch.anew("renderer"), [5, 5], 6),
+    branched({ after: 0, reason: "parallel" }, [1, 2, 3], 4),
+    branched(Branch.anew("compaction"), [3], 4),
+    branched({ after: 5, reason: "subagent" }, [3, 4, 5], 6),
+    branched({ after: 5, reason: "retry" }, [3, 4, 5], 7)
+  )
+
+  const other = Samples.trajectory(Samples.turn([1], [2]))
+
+  const group = Samples.group([3, 1], { members: [Option.some(agent), Option.some(other)] })
+
+  const ofTokens = Effect.fnUntraced(function*(shares: Credit.BranchShares) {
+    const credit = Credit.byBranch(shares)(relative)
+    const { groups } = yield* credit.assign([group], null, Weights.absent)
+    return {
+      verdicts: groups.map(({ verdict }) => verdict),
+      advantages: groups.flatMap(({ data }) =>
+        data.map(({ inputs, origin }) => [origin.member, origin.turns, Array.from(inputs.advantages)])
+      )
+    }
+  })
+
+  it.effect("gives helpers and what follows a compaction a share of the episode's credit, by the conversation of each token", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual((yield* ofTokens({ subagent: 0.5, compaction: 0.25 })).advantages, [
+        [0, [0, 4], [1, 0, 1]],
+        [0, [1, 2], [0.5, 0, 0.5, 0.5]],
+        [0, [3], [0, 0.5]],
+        [0, [5, 6], [0.25, 0, 0.5]],
+        [0, [7], [0, 0, 0.25]],
+        [1, [0], [-1]]
+      ])
+    }))
+
+  it.effect("gives every branch the episode's own credit unless told otherwise", () =>
+    Effect.gen(function*() {
+      const { groups } = yield* relative.assign([group], null, Weights.absent)
+      const own = groups.flatMap(({ data }) =>
+        data.map(({ inputs, origin }) => [origin.member, origin.turns, Array.from(inputs.advantages)])
+      )
+      assert.deepStrictEqual((yield* ofTokens({})).advantages, own)
+    }))
+
+  it.effect("trains on no group of which nothing is left, and refuses shares below 0", () =>
+    Effect.gen(function*() {
+      const alone = Samples.trajectory(branched(Branch.anew("subagent"), [1], 2))
+      const helpers = Samples.group([1, 0], { members: [Option.some(alone), Option.some(alone)] })
+      const credit = Credit.byBranch({ subagent: 0 })(relative)
+      assert.deepStrictEqual(verdicts(yield* credit.assign([helpers], null, Weights.absent)), ["constant"])
+      assert.include(String(yield* Effect.flip(ofTokens({ compaction: -1 }))), "compaction is -1")
+    }))
+})
 
 const reference = Effect.flatMap(
   Tinker.Tinker,

@@ -1,13 +1,19 @@
-/** Credit for rewards that are changed first, such as by length. A run still reports the original rewards. */
+/**
+ * Credit for rewards that are changed first, such as by length, and for advantages that are changed afterwards. A run still reports the
+ * original rewards.
+ */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Branch from "../../env/Branch.ts"
 import * as Trajectory from "../../env/Trajectory.ts"
 import type { JsonObject } from "../../records/Json.ts"
 import * as Statistics from "../../records/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 import * as Check from "../../settings/Check.ts"
 import type { InvalidOption } from "../../settings/InvalidOption.ts"
-import { type Credit, identityOf, traitsOf } from "./FromRewards.ts"
+import * as TokenAdvantages from "../TokenAdvantages.ts"
+import type * as TrainingData from "../TrainingData.ts"
+import { type Credit, type GroupCredit, identityOf, orConstant, traitsOf } from "./FromRewards.ts"
 
 /** A member's changed reward. */
 export type Shape = (reward: number, trajectory: Trajectory.Trajectory, group: GroupResult.Group) => number
@@ -129,3 +135,80 @@ export const lengthPenalty = (weights: LengthPenaltyOptions) => <E, R>(credit: C
     },
     { ...weights }
   )(credit)
+
+/** Shares of an episode's credit, each 1 unless given. */
+export interface BranchShares {
+  /** Of what is sampled in conversations beside the episode's own. */
+  readonly subagent?: number
+  /** Of what is sampled after earlier messages were replaced with fewer, or with a summary. */
+  readonly compaction?: number
+}
+
+/**
+ * The share of each turn's conversation `[turns]`. A turn belongs to the conversation of the turn that it continues or, where it is
+ * rendered anew, of the turn before it, unless it begins a conversation of its own.
+ */
+const sharesOf = (
+  { transitions }: Pick<Trajectory.Trajectory, "transitions">,
+  { compaction = 1, subagent = 1 }: BranchShares
+) => {
+  const shares: Array<number> = []
+  transitions.forEach(({ branch }, turn) => {
+    const before = Branch.previous(turn, branch)
+    const own = shares[before < 0 ? turn - 1 : before] ?? 1
+    shares.push(branch?.reason === "subagent" ? subagent : branch?.reason === "compaction" ? compaction : own)
+  })
+  return shares
+}
+
+/** The datum with the advantages of each turn's tokens multiplied by the turn's share. */
+const shared = (datum: TrainingData.TrainingDatum, { transitions }: Trajectory.Trajectory, shares: BranchShares) => {
+  const sharesT = new Float64Array(datum.inputs.advantages.length).fill(1)
+  const ofTurns = sharesOf({ transitions }, shares)
+  for (const turn of datum.origin.turns) {
+    const transition = transitions[turn]
+    if (transition === undefined) continue
+    // Position t predicts token t + 1.
+    const start = transition.observation.length - 1
+    sharesT.fill(ofTurns[turn] ?? 1, Math.max(0, start), start + transition.action.tokens.length)
+  }
+  return TokenAdvantages.map(datum, (advantage, t) => advantage * (sharesT[t] ?? 1))
+}
+
+const sharedGroup = (credit: GroupCredit, shares: BranchShares): GroupCredit => {
+  const { data, result } = credit
+  if (GroupResult.isSkipped(result)) return credit
+  return orConstant({
+    ...credit,
+    data: data.map((datum) =>
+      Option.match(result.members[datum.origin.member] ?? Option.none(), {
+        onNone: () => datum,
+        onSome: (trajectory) => shared(datum, trajectory, shares)
+      })
+    )
+  })
+}
+
+/**
+ * A credit whose advantages are multiplied by the share of the conversation in which a token was sampled: 1 in the episode's own. With a
+ * share of 0, sub-agents or what follows a compaction are not trained on.
+ *
+ * @example
+ * const credit = Credit.byBranch({ subagent: 0.5 })(Credit.groupRelative(Advantage.centered))
+ */
+export const byBranch = (shares: BranchShares) => <E, R>(credit: Credit<E, R>): Credit<E | InvalidOption, R> => {
+  const { compaction = 1, subagent = 1 } = shares
+  const range = Check.number({ least: 0 })
+  const checks = [Check.option("subagent", subagent, range), Check.option("compaction", compaction, range)]
+  return {
+    name: "by_branch",
+    config: { credit: identityOf(credit), subagent, compaction },
+    ...traitsOf(credit),
+    checks: [...credit.checks ?? [], ...checks],
+    assign: Effect.fnUntraced(function*(results, memory, weights) {
+      yield* Check.all(...checks)
+      const assigned = yield* credit.assign(results, memory, weights)
+      return { ...assigned, groups: assigned.groups.map((group) => sharedGroup(group, shares)) }
+    })
+  }
+}
