@@ -9,6 +9,7 @@ import { HttpServer } from "effect/http"
 import * as BackendMutants from "../certify/BackendMutants.ts"
 import * as EffectMutants from "../certify/EffectMutants.ts"
 import * as EngineServer from "../certify/EngineServer.ts"
+import * as FifthSealedFaults from "../certify/FifthSealedFaults.ts"
 import * as FourthSealedFaults from "../certify/FourthSealedFaults.ts"
 import * as OpenFaults from "../certify/OpenFaults.ts"
 import * as SealedFaults from "../certify/SealedFaults.ts"
@@ -70,11 +71,22 @@ describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("certificates", () 
     ...SecondFaults.faults,
     ...ThirdSealedFaults.faults,
     ...OpenFaults.faults,
-    ...FourthSealedFaults.faults
+    ...FourthSealedFaults.faults,
+    ...FifthSealedFaults.faults
+  ]
+
+  /** Faults that no check finds yet. */
+  const notFound = [
+    "namesMadePlain",
+    "softTargetsNormalised",
+    "deletionEndsSamplers",
+    "emptyRunsHidden",
+    "tagsChange"
   ]
 
   for (const fault of unforeseen) {
-    it.live(`are refused to a server with an unforeseen fault: ${fault.sentence}`, () =>
+    const test = notFound.includes(fault.id) ? it.live.fails : it.live
+    test(`are refused to a server with an unforeseen fault: ${fault.sentence}`, () =>
       Effect.gen(function*() {
         const { address } = yield* HttpServer.HttpServer
         const options = {
