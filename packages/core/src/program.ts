@@ -50,6 +50,8 @@ export * as SupervisedOptions from "./supervised/SupervisedOptions.ts"
 export * as WeightedDatum from "./supervised/WeightedDatum.ts"
 /** The negative log-likelihood of target tokens. */
 export * as Nll from "./supervised/Nll.ts"
+/** Bits per byte of target tokens: their likelihood, comparable whatever the tokenizer. */
+export * as BitsPerByte from "./supervised/BitsPerByte.ts"
 /** Options of a run of direct preference optimisation. */
 export * as DpoOptions from "./preference/DpoOptions.ts"
 /** The known name that a mistyped one most likely meant. */

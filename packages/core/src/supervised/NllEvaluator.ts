@@ -2,35 +2,45 @@
 import * as Effect from "effect/Effect"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Weights } from "../backend/Weights.ts"
+import type { Tokenizer } from "../chat/Tokenizer.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
+import * as BitsPerByte from "./BitsPerByte.ts"
 import * as HeldOut from "./HeldOut.ts"
 import * as Nll from "./Nll.ts"
 import type { SupervisedDataset } from "./SupervisedDataset.ts"
 
-/** The evaluator's name and its data. */
+/** The evaluator's name, its data, and what it measures of them. */
 export interface Options<E, R> {
   readonly name: string
   /** Held-out examples; every batch is read. */
   readonly dataset: SupervisedDataset<E, R>
+  /** The tokenizer of the examples: bits per byte are measured as well. */
+  readonly tokenizer?: Tokenizer
 }
 
 /**
  * The mean negative log-likelihood per trained token, in nats, as `<name>/nll`, by a forward pass, or by the log-probabilities of
- * prompts where the weights can only be sampled from.
+ * prompts where the weights can only be sampled from; with a tokenizer also `<name>/bits_per_byte`.
  *
  * @example
- * const evaluator = NllEvaluator.make({ name: "held_out", dataset: examples })
+ * const evaluator = NllEvaluator.make({ name: "held_out", dataset: examples, tokenizer: model.tokenizer })
  * Supervised.run({ model, dataset: examples, run: { evalEvery: 5, evaluators: [evaluator] } })
  *
  * @see tinker-cookbook `NLLEvaluator`
  */
-export const make = <E, R>({ dataset, name }: Options<E, R>): Evaluator<E | TinkerError, R> => ({
+export const make = <E, R>({ dataset, name, tokenizer }: Options<E, R>): Evaluator<E | TinkerError, R> => ({
   name,
   evaluate: Effect.fn("NllEvaluator.evaluate")(function*(weights: Weights) {
     const batches = yield* HeldOut.batches(dataset)
     const data = batches.flat()
-    const sums = Nll.sums(data, yield* HeldOut.logprobs(weights, batches))
-    const metrics = { ...Nll.mean(sums), target_tokens: sums.targets, datums: data.length }
+    const logprobsDT = yield* HeldOut.logprobs(weights, batches)
+    const sums = Nll.sums(data, logprobsDT)
+    const metrics = {
+      ...Nll.mean(sums),
+      ...(tokenizer === undefined ? {} : BitsPerByte.mean(BitsPerByte.sums(data, logprobsDT, tokenizer))),
+      target_tokens: sums.targets,
+      datums: data.length
+    }
     return { name, metrics: HeldOut.named(name, metrics), groups: [] }
   })
 })

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Tinker } from "../backend/Tinker.ts"
+import type { Tokenizer } from "../chat/Tokenizer.ts"
 import type * as Datum from "../model/Datum.ts"
 import * as Loss from "../model/Loss.ts"
 import type { RunRecord } from "../records/RunRecord.ts"
@@ -11,6 +12,7 @@ import * as Pass from "../run/Pass.ts"
 import * as Program from "../run/Program.ts"
 import * as Run from "../run/Run.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as BitsPerByte from "./BitsPerByte.ts"
 import * as ExampleIteration from "./ExampleIteration.ts"
 import * as Nll from "./Nll.ts"
 import type { SupervisedDataset } from "./SupervisedDataset.ts"
@@ -25,6 +27,7 @@ export const validate = <E, R, EE, ER>(
 
 const iteration = (
   resolved: SupervisedOptions.Resolved,
+  tokenizer: Tokenizer,
   index: number,
   data: ReadonlyArray<Datum.Datum<"WeightedTokens">>
 ) =>
@@ -34,14 +37,21 @@ const iteration = (
     passes: Pass.ofArray(data, Loss.crossEntropy),
     metrics: (outputs) => {
       const logprobsOf = Program.logprobs(outputs)
-      const sums = Nll.sums(data, data.map((datum) => logprobsOf(datum) ?? new Float32Array()))
-      return { "optim/datums": data.length, "optim/target_tokens": sums.targets, ...Nll.mean(sums) }
+      const logprobsDT = data.map((datum) => logprobsOf(datum) ?? new Float32Array())
+      const sums = Nll.sums(data, logprobsDT)
+      return {
+        "optim/datums": data.length,
+        "optim/target_tokens": sums.targets,
+        ...Nll.mean(sums),
+        ...BitsPerByte.mean(BitsPerByte.sums(data, logprobsDT, tokenizer))
+      }
     }
   })
 
 /** The program; its cursor is the index of the next batch. No batch needs newer weights, so the next one is submitted ahead. */
 const program = <E, R>(
   dataset: SupervisedDataset<E, R>,
+  tokenizer: Tokenizer,
   resolved: SupervisedOptions.Resolved
 ): Program.Program<number, E, R> => ({
   name: "supervised",
@@ -54,14 +64,15 @@ const program = <E, R>(
   iterations: (from) =>
     Stream.range(from, dataset.length - 1).pipe(
       Stream.mapEffect((index) =>
-        Effect.map(dataset.batch(index, resolved.seed), (data) => iteration(resolved, index, data))
+        Effect.map(dataset.batch(index, resolved.seed), (data) => iteration(resolved, tokenizer, index, data))
       )
     )
 })
 
 /**
  * Trains on each batch of a dataset in order. The stream has a record for everything that happens; see `Run.stream` for resuming,
- * saving and ending early. `nll` of an `Updated` record is the mean over the trained tokens before the update, in nats.
+ * saving and ending early. `nll` of an `Updated` record is the mean over the trained tokens before the update, in nats, and
+ * `bits_per_byte` the same of their text.
  *
  * @example
  * Supervised.run({
@@ -77,5 +88,5 @@ export const run = <E, R, EE = never, ER = never>(
 ): Stream.Stream<RunRecord, E | EE | Run.Error, R | ER | Tinker | RunStore> =>
   Stream.unwrap(Effect.map(
     SupervisedOptions.resolve(options),
-    (resolved) => Run.stream(program(options.dataset, resolved), options)
+    (resolved) => Run.stream(program(options.dataset, options.model.tokenizer, resolved), options)
   ))

@@ -111,13 +111,15 @@ describe("the evaluator of held-out conversations", () => {
     Effect.gen(function*() {
       const options = yield* Imitation.options()
       const heldOut = SupervisedDataset.conversations(Imitation.rows, { model: options.model, batchSize: 4 })
-      const evaluators = [NllEvaluator.make({ name: "held_out", dataset: heldOut })]
+      const evaluators = [NllEvaluator.make({ name: "held_out", dataset: heldOut, tokenizer: options.model.tokenizer })]
       yield* Stream.runDrain(Supervised.run({ ...options, run: { evaluators, evalEvery: 4 } }))
       const evaluated = yield* Task.current(RunRecord.guards.Evaluated)
       const nll = evaluated.map(({ metrics }) => metrics["held_out/nll"] ?? NaN)
       assert.deepStrictEqual(evaluated.map(({ iteration }) => iteration), [0, 4, 8])
       assert.isTrue(nll.every((value, index) => index === 0 || value < (nll[index - 1] ?? NaN)), nll.join(" "))
       assert.strictEqual(evaluated[0]?.metrics["held_out/datums"], 7)
+      const bits = evaluated.map(({ metrics }) => metrics["held_out/bits_per_byte"] ?? NaN)
+      assert.isTrue(bits.every((value, index) => value > 0 && (index === 0 || value < (bits[index - 1] ?? NaN))))
       const alone = yield* Effect.provide(
         Effect.andThen(Stream.runDrain(Imitation.run()), Imitation.updates),
         fresh,

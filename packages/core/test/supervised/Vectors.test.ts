@@ -2,8 +2,8 @@
 import { LearningRate, RunRecord, Supervised, type SupervisedDataset } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import * as Epochs from "@effect-rl/core/data/Epochs"
-import { Nll, WeightedDatum } from "@effect-rl/core/program"
-import { Call } from "@effect-rl/core/testing"
+import { BitsPerByte, Nll, WeightedDatum } from "@effect-rl/core/program"
+import { Call, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema, Stream } from "effect"
 import * as TrainingVectors from "../model/TrainingVectors.ts"
@@ -54,6 +54,31 @@ const NllCase = Schema.Struct({
   input: Schema.Struct({ logprobs: Schema.Array(Numbers), weights: Schema.Array(Numbers) }),
   output: Schema.Struct({ mean_nll: Schema.Number })
 })
+
+const BytesCase = Schema.Struct({
+  id: Schema.String,
+  kind: Schema.Literal("bits_per_byte"),
+  input: Schema.Struct({
+    logprobs: Schema.Array(Numbers),
+    weights: Schema.Array(Numbers),
+    target_tokens: Schema.Array(Numbers),
+    vocabulary_hex: Schema.Record(Schema.String, Schema.String),
+    special_token_ids: Numbers
+  }),
+  output: Schema.Struct({ bits_per_byte: Schema.Number })
+})
+
+/** A tokenizer whose tokens are bytes, some of them special. */
+const tokenizerOf = ({ special_token_ids, vocabulary_hex }: typeof BytesCase.Type["input"]) => {
+  const bytesOf = (token: number) => Buffer.from(vocabulary_hex[token] ?? "", "hex")
+  const decode = (tokens: ArrayLike<number>) =>
+    new TextDecoder().decode(Uint8Array.from(Array.from(tokens).flatMap((token) => [...bytesOf(token)])))
+  return {
+    ...TestTokenizer.characters,
+    decode,
+    specialToken: (text: string) => special_token_ids.find((token) => decode([token]) === text)
+  }
+}
 
 const ScheduleCase = Schema.Struct({
   id: Schema.String,
@@ -147,7 +172,11 @@ const reasonOf = (line: unknown): string | undefined => {
 }
 
 /** What tinker-cookbook at commit `9dfcc3a` calls the kinds. */
-const names = new Map([["supervised_datum", "datum"], ["mean_nll", "mean_nll"]])
+const names = new Map([
+  ["supervised_datum", "datum"],
+  ["mean_nll", "mean_nll"],
+  ["bits_per_byte", "bits_per_byte"]
+])
 
 const ofCommit = TrainingVectors.cookbookRows("misc.jsonl").flatMap((row) => {
   const kind = names.get(row.kind)
@@ -160,9 +189,9 @@ const cases = <A>(kind: string, schema: Schema.Codec<A, unknown>) =>
   )
     .map((line) => Schema.decodeUnknownSync(schema)(line))
 
-const datum = (weights: ReadonlyArray<number>) =>
+const datum = (weights: ReadonlyArray<number>, targets: ReadonlyArray<number> = weights.map(() => 0)) =>
   Datum.weightedTokens(ModelInput.fromTokens(weights.map(() => 0)), {
-    targetTokens: new Int32Array(weights.length),
+    targetTokens: Int32Array.from(targets),
     weights: Float32Array.from(weights)
   })
 
@@ -174,6 +203,7 @@ const schedules = {
 
 const datums = cases("datum", DatumCase)
 const likelihoods = cases("mean_nll", NllCase)
+const compressions = cases("bits_per_byte", BytesCase)
 const rates = cases("lr_schedule", ScheduleCase)
 const batches = cases("batches", BatchesCase)
 
@@ -183,8 +213,8 @@ describe("vectors of supervised learning", () => {
       RecordedLines.counted(lines, reasonOf),
       RecordedLines.accountOf("core/training/supervised.jsonl.gz")
     )
-    const counts = [datums, likelihoods, rates, batches].map(({ length }) => length)
-    assert.deepStrictEqual(counts, [23 + 26, 9 + 7, 10, 4])
+    const counts = [datums, likelihoods, compressions, rates, batches].map(({ length }) => length)
+    assert.deepStrictEqual(counts, [23 + 26, 9 + 7, 9, 10, 4])
   })
 
   it.effect.each(datums)(
@@ -212,10 +242,19 @@ describe("vectors of supervised learning", () => {
   it.each(likelihoods)(
     "the mean negative log-likelihood is the same, and absent where nothing has a weight: $id",
     ({ input: { logprobs, weights }, output }) => {
-      const { nll = NaN } = Nll.mean(Nll.sums(weights.map(datum), logprobs.map((row) => Float32Array.from(row))))
+      const { nll = NaN } = Nll.mean(
+        Nll.sums(weights.map((row) => datum(row)), logprobs.map((row) => Float32Array.from(row)))
+      )
       assert.isTrue(TrainingVectors.isClose(nll, output.mean_nll, 2e-6), `${nll}, expected ${output.mean_nll}`)
     }
   )
+
+  it.each(compressions)("bits per byte are the same, and absent without bytes: $id", ({ input, output }) => {
+    const data = input.weights.map((row, d) => datum(row, input.target_tokens[d]))
+    const logprobs = input.logprobs.map((row) => Float32Array.from(row))
+    const { bits_per_byte = NaN } = BitsPerByte.mean(BitsPerByte.sums(data, logprobs, tokenizerOf(input)))
+    assert.isTrue(TrainingVectors.isClose(bits_per_byte, output.bits_per_byte, 2e-6), `${bits_per_byte}`)
+  })
 
   it.each(rates)("a learning rate falls alike: $id", ({ input: { schedule, total_steps: iterations }, output }) => {
     assert.lengthOf(output.multipliers, iterations + 1)
