@@ -36,6 +36,7 @@ const program = Effect.gen(function*() {
     Rewards.ranks,
     Examples.supervised,
     Examples.dpo,
+    Examples.preferenceLosses,
     onPolicy,
     yield* Tags.figure(teacher),
     yield* Prompts.figure,

@@ -1,5 +1,6 @@
 /** Figures of training on examples: supervised training and preferences, as the recipes do it. */
 import { RunRecord } from "@effect-rl/core"
+import { PairLoss } from "@effect-rl/core/program"
 import { type Recipe, Recipes } from "@effect-rl/recipes"
 import { Effect } from "effect"
 import type * as Kept from "../Kept.ts"
@@ -45,4 +46,25 @@ export const dpo = {
   value: "margin by iteration, times β",
   score: "margin of held-out right over wrong answers, nats",
   rows: [row(Recipes.dpo, "dpo/margin", "held_out_preferences/margin")]
+}
+
+const relative = (loss: PairLoss.Name, learningRate: number) => {
+  const outcome = outcomeOf("dpo/accuracy", "held_out_preferences/accuracy")
+  const train = (seed: number, learningRate: number) =>
+    Effect.map(RecipeRun.train(Recipes.dpo, { seed, loss, learningRate }), outcome)
+  return {
+    title: loss,
+    measure: (seed: number) => train(seed, learningRate),
+    control: (seed: number) => train(seed, 1e-12)
+  }
+}
+
+/** The losses that are relatives of DPO's. Those of means over tokens have smaller gradients. */
+export const preferenceLosses = {
+  ...figure,
+  name: "preference-losses",
+  title: "Losses of preferences on right and wrong sums",
+  value: "share of pairs whose chosen answer has the higher score, by iteration",
+  score: "share of held-out pairs whose right answer is the likelier",
+  rows: PairLoss.names.flatMap((name) => name === "sigmoid" ? [] : [relative(name, 3e-4)])
 }

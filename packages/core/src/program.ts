@@ -52,6 +52,8 @@ export * as WeightedDatum from "./supervised/WeightedDatum.ts"
 export * as Nll from "./supervised/Nll.ts"
 /** Bits per byte of target tokens: their likelihood, comparable whatever the tokenizer. */
 export * as BitsPerByte from "./supervised/BitsPerByte.ts"
+/** Losses of a chosen and a rejected answer. */
+export * as PairLoss from "./preference/PairLoss.ts"
 /** Options of a run of direct preference optimisation. */
 export * as DpoOptions from "./preference/DpoOptions.ts"
 /** The known name that a mistyped one most likely meant. */

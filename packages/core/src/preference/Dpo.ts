@@ -15,6 +15,7 @@ import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as ExampleIteration from "../supervised/ExampleIteration.ts"
 import * as DpoLoss from "./DpoLoss.ts"
 import * as DpoOptions from "./DpoOptions.ts"
+import * as PairLoss from "./PairLoss.ts"
 import * as Preferences from "./Preferences.ts"
 
 export type { DpoOptions as Options } from "./DpoOptions.ts"
@@ -35,7 +36,7 @@ const iteration = (
     index,
     data,
     passes: Arr.isReadonlyArrayNonEmpty(data)
-      ? [Pass.custom("dpo", data, DpoLoss.make(referenceDT, resolved.beta))]
+      ? [Pass.custom("dpo", data, DpoLoss.make({ ...resolved, referenceDT }))]
       : [],
     metrics: (outputs) => ({ "dpo/pairs": pairs.length, ...outputs[0]?.passes[0]?.metrics })
   })
@@ -54,21 +55,25 @@ const program = <E, R, EE, ER>(
   shortBatch: options.dataset.shortBatch,
   ahead: 1,
   iterations: (from) =>
-    Stream.unwrap(
-      Effect.map(DpoOptions.make(options), (reference) =>
+    Stream.unwrap(Effect.map(
+      PairLoss.byName(resolved.loss).reference ? DpoOptions.make(options) : Effect.undefined,
+      (reference) =>
         Stream.range(from, options.dataset.length - 1).pipe(
           Stream.mapEffect(Effect.fnUntraced(function*(index: number) {
             const pairs = yield* options.dataset.batch(index, resolved.seed)
-            const referenceDT = yield* NextTokens.logprobs(reference, Preferences.interleaved(pairs))
+            const referenceDT = reference === undefined
+              ? []
+              : yield* NextTokens.logprobs(reference, Preferences.interleaved(pairs))
             return iteration(resolved, index, pairs, referenceDT)
           }))
-        ))
-    )
+        )
+    ))
 })
 
 /**
  * Makes chosen responses more likely than rejected ones, relative to the weights that the run starts from. Those weights are the
- * reference for the whole run, even where it is resumed: the run's identity names them, and a resumed run loads them again.
+ * reference for the whole run, even where it is resumed: the run's identity names them, and a resumed run loads them again. Another `loss`
+ * makes it IPO, KTO of pairs, ORPO or SimPO; the last two have no reference.
  *
  * @example
  * Dpo.run({ model, dataset: Preferences.pairs(preferences, { model, batchSize: 32 }), beta: 0.1 })

@@ -1,12 +1,10 @@
-/**
- * Direct preference optimisation: −log σ(β·[(c − c_ref) − (r − r_ref)]), averaged over pairs, where c and r are the log-probabilities of
- * the chosen and the rejected response, and c_ref and r_ref those of the reference policy (Rafailov et al., 2023).
- */
+/** The loss of a batch of preferences: the mean over its pairs of a `PairLoss`, and its gradient. */
 import * as Effect from "effect/Effect"
 import type { CustomLoss, CustomLossOutput } from "../backend/TrainingClient.ts"
 import type * as Datum from "../model/Datum.ts"
 import * as Statistics from "../records/Statistics.ts"
 import { InvalidOption } from "../settings/InvalidOption.ts"
+import * as PairLoss from "./PairLoss.ts"
 
 type Data = ReadonlyArray<Datum.Datum<"WeightedTokens">>
 
@@ -32,33 +30,48 @@ const unpaired = (data: Data) =>
     expected: "an even number: each pair's chosen response and, next to it, the rejected one"
   })
 
-/** log(1 + eˣ), for large x as well. */
-const softplus = (x: number) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
+/** A loss by its name, with its parameters where they are not its own defaults. */
+export interface Options extends Partial<PairLoss.Parameters> {
+  readonly loss?: PairLoss.Name
+  /** The reference's log-probabilities of the same data, `[T]` per datum; not read by a loss without a reference. */
+  readonly referenceDT: ReadonlyArray<Float32Array>
+}
 
-const sigmoid = (x: number) => x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x))
+const weightOf = ({ inputs: { weights } }: Datum.Datum<"WeightedTokens">) =>
+  weights.reduce((sum, weight) => sum + weight, 0)
 
 /**
  * The loss of interleaved pairs (chosen, rejected, …), its gradient, and under `dpo/…` the loss, the share of pairs whose chosen response
- * gained more than the rejected one (`accuracy`), the mean β-scaled log-ratios (`chosen_reward`, `rejected_reward`) and their
- * difference (`margin`). Throws a `RangeError` for an odd number of datums.
+ * has the higher score (`accuracy`), the mean scores times β (`chosen_reward`, `rejected_reward`) and their difference (`margin`). Throws a
+ * `RangeError` for an odd number of datums.
  */
 export const compute = (
   data: Data,
   logprobsDT: ReadonlyArray<Float32Array>,
-  referenceDT: ReadonlyArray<Float32Array>,
-  beta: number
+  { loss: name = "sigmoid", referenceDT, ...given }: Options
 ): CustomLossOutput => {
   if (data.length % 2 !== 0) throw new RangeError(unpaired(data).message)
-  const reference = sequences(data, referenceDT)
-  const rewards = sequences(data, logprobsDT).map((sum, d) => beta * (sum - (reference[d] ?? NaN)))
+  const pairLoss = PairLoss.byName(name)
+  const parameters = PairLoss.parameters(name, given)
+  const reference = pairLoss.reference ? sequences(data, referenceDT) : data.map(() => 0)
+  const sharesD = data.map((datum) => pairLoss.mean ? 1 / weightOf(datum) : 1)
+  const scores = sequences(data, logprobsDT).map((sum, d) => (sum - (reference[d] ?? NaN)) * (sharesD[d] ?? NaN))
+  const [chosenP, rejectedP] = [chosen(scores), rejected(scores)]
+  const drift = {
+    chosen: Math.max(0, Statistics.mean(chosenP)),
+    rejected: Math.max(0, Statistics.mean(rejectedP))
+  }
+  const slopesP = chosenP.map((score, pair) => pairLoss.of(score, rejectedP[pair] ?? NaN, parameters, drift))
+  const loss = Statistics.mean(slopesP.map(({ loss }) => loss))
+  const rewards = scores.map((score) => parameters.beta * score)
   const marginsP = margins(rewards)
-  const slopesP = marginsP.map((margin) => (beta * sigmoid(-margin)) / marginsP.length)
-  const loss = Statistics.mean(marginsP.map((margin) => softplus(-margin)))
   return {
     loss,
     gradients: data.map(({ inputs: { weights } }, d) => {
-      const slope = (d % 2 === 0 ? -1 : 1) * (slopesP[Math.floor(d / 2)] ?? NaN)
-      return weights.map((weight) => weight * slope)
+      const slopes = slopesP[Math.floor(d / 2)]
+      const slope = (d % 2 === 0 ? slopes?.chosen : slopes?.rejected) ?? NaN
+      const scale = slope * (sharesD[d] ?? NaN) / slopesP.length
+      return weights.map((weight) => weight === 0 ? 0 : weight * scale)
     }),
     metrics: {
       "dpo/loss": loss,
@@ -71,13 +84,12 @@ export const compute = (
 }
 
 /**
- * The loss against the reference's log-probabilities of the same data, `[T]` per datum. Fails for an odd number of datums.
+ * The loss as a custom loss of a training client. Fails for an odd number of datums.
  *
  * @example
- * training.forwardBackwardCustom(weightedData, DpoLoss.make(logprobs, 0.1))
+ * training.forwardBackwardCustom(weightedData, DpoLoss.make({ referenceDT: logprobs, beta: 0.1 }))
  */
-export const make =
-  (referenceDT: ReadonlyArray<Float32Array>, beta: number): CustomLoss<InvalidOption> => (data, logprobsDT) =>
-    data.length % 2 === 0
-      ? Effect.sync(() => compute(data, logprobsDT, referenceDT, beta))
-      : Effect.fail(unpaired(data))
+export const make = (options: Options): CustomLoss<InvalidOption> => (data, logprobsDT) =>
+  data.length % 2 === 0
+    ? Effect.sync(() => compute(data, logprobsDT, options))
+    : Effect.fail(unpaired(data))

@@ -8,6 +8,7 @@ import type { RunOptions } from "../run/RunOptions.ts"
 import * as Check from "../settings/Check.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as SupervisedOptions from "../supervised/SupervisedOptions.ts"
+import * as PairLoss from "./PairLoss.ts"
 import type { Preferences } from "./Preferences.ts"
 
 /**
@@ -19,29 +20,60 @@ import type { Preferences } from "./Preferences.ts"
 export interface DpoOptions<out E = never, out R = never, out EE = never, out ER = never> extends RunOptions<EE, ER> {
   /** Batches of conversations with a preferred and a rejected answer. */
   readonly dataset: Preferences<E, R>
-  /** How fast rewards grow with the log-ratio to the reference: the larger, the closer to the reference; default 0.1. */
+  /**
+   * The loss of a pair: "sigmoid" unless given, which is DPO's own; "ipo", "kto_pair", or "orpo" and "simpo", which need no reference. See
+   * `PairLoss` for their formulas.
+   */
+  readonly loss?: PairLoss.Name
+  /**
+   * How fast rewards grow with the log-ratio to the reference: the larger, the closer to the reference. The weight of ORPO's odds ratio.
+   * Default 0.1, and 2 for "simpo".
+   */
   readonly beta?: number
+  /** The margin by which SimPO's chosen answer is to be ahead, times β; default 0.5, and refused for other losses. */
+  readonly gamma?: number
   /** The learning rate's default is 1e-5. */
   readonly update?: SupervisedOptions.UpdateOptions
 }
 
 /** The options with every default filled in. */
-export interface Resolved extends SupervisedOptions.Resolved {
-  readonly beta: number
+export interface Resolved extends SupervisedOptions.Resolved, PairLoss.Parameters {
+  readonly loss: PairLoss.Name
 }
-
-/** β unless another is given. */
-export const defaultBeta = 0.1
 
 const defaultLearningRate = 1e-5
 
 /** Fills in the defaults; fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*<E, R, EE, ER>(
-  { beta = defaultBeta, ...options }: DpoOptions<E, R, EE, ER>
+  { loss = "sigmoid", beta, gamma, ...options }: DpoOptions<E, R, EE, ER>
 ): Effect.fn.Return<Resolved, InvalidOption> {
   const resolved = yield* SupervisedOptions.resolve(options, defaultLearningRate)
-  yield* Check.all(Check.option("beta", beta, Check.number({ above: 0 })))
-  return { ...resolved, beta, identity: { ...resolved.identity, beta, reference: pathOf(options) } }
+  const pairLoss = PairLoss.byName(loss)
+  yield* Check.all(
+    Check.option("loss", loss, Check.oneOf(PairLoss.names)),
+    Check.option("beta", beta, Check.number({ above: 0 })),
+    Check.option("gamma", gamma, Check.number({ least: 0 })),
+    Check.option("gamma", gamma, {
+      expected: `left out for the loss "${loss}"`,
+      accepts: () => pairLoss.gamma !== undefined
+    })
+  )
+  const parameters = PairLoss.parameters(loss, {
+    ...(beta !== undefined && { beta }),
+    ...(gamma !== undefined && { gamma })
+  })
+  return {
+    ...resolved,
+    ...parameters,
+    loss,
+    identity: {
+      ...resolved.identity,
+      ...(loss === "sigmoid" ? {} : { loss }),
+      beta: parameters.beta,
+      ...(pairLoss.gamma === undefined ? {} : { gamma: parameters.gamma }),
+      ...(pairLoss.reference ? { reference: pathOf(options) } : {})
+    }
+  }
 })
 
 /** The name of the reference's weights: the checkpoint that the run starts from, or else the base model. */

@@ -62,7 +62,7 @@ const rows = TrainingVectors.lines("losses.jsonl").map((line) => Schema.decodeUn
 const withoutLoss: Readonly<Record<string, string>> = {
   rollout_correction: "weights and masks of a batch without a loss: verl's variants have no counterpart",
   aggregation: "means over tokens and sequences: losses are sums here",
-  preference_pair: "a loss of a pair: compared with DpoLoss where it is the sigmoid, and IPO has no counterpart",
+  preference_pair: "a loss of a pair: compared with DpoLoss below",
   kl_estimator: "a number per token without a loss",
   m2po: "a mask over the whole batch: losses across datums are the user's own"
 }
@@ -235,7 +235,7 @@ const Pair = Schema.Struct({
   id: Schema.String,
   kind: Schema.Literal("preference_pair"),
   input: Schema.Struct({
-    params: Schema.Struct({ beta: Schema.Number, loss_type: Schema.String }),
+    params: Schema.Struct({ beta: Schema.Number, loss_type: Schema.Literals(["sigmoid", "ipo"]) }),
     log_ratio_difference: Numbers
   }),
   output: Schema.Struct({ per_pair: Numbers, grad: Numbers })
@@ -247,16 +247,20 @@ const token = (): Datum.Datum<"WeightedTokens"> =>
   Datum.weightedTokens(ModelInput.fromTokens([0]), { targetTokens: Int32Array.of(1), weights: Float32Array.of(1) })
 
 describe("preference losses recorded from other projects", () => {
-  it("are of the sigmoid, and of IPO, which has no counterpart", () => {
+  it("are of the sigmoid, and of IPO", () => {
     const counts = RecordedLines.counted(pairs, ({ input: { params } }) => params.loss_type)
     assert.deepStrictEqual(counts, { sigmoid: 1, ipo: 2 })
   })
 
-  it.each(pairs.filter(({ input: { params } }) => params.loss_type === "sigmoid"))("$id", ({ input, output }) => {
+  it.each(pairs)("$id", ({ input, output }) => {
     output.per_pair.forEach((expected, pair) => {
       const logprobs = [Float32Array.of(input.log_ratio_difference[pair] ?? NaN), Float32Array.of(0)]
       const reference = [Float32Array.of(0), Float32Array.of(0)]
-      const { gradients, loss } = DpoLoss.compute([token(), token()], logprobs, reference, input.params.beta)
+      const { gradients, loss } = DpoLoss.compute([token(), token()], logprobs, {
+        loss: input.params.loss_type,
+        beta: input.params.beta,
+        referenceDT: reference
+      })
       assert.isTrue(TrainingVectors.isClose(loss, expected, 2e-6))
       assert.isTrue(TrainingVectors.isClose(gradients[0]?.[0] ?? NaN, output.grad[pair] ?? NaN, 2e-6))
       assert.isTrue(TrainingVectors.isClose(gradients[1]?.[0] ?? NaN, -(output.grad[pair] ?? NaN), 2e-6))

@@ -1,5 +1,6 @@
 import { Dpo, LearningRate, Message, Preferences, RunRecord, RunStore } from "@effect-rl/core"
 import { PreferenceEvaluator } from "@effect-rl/core/evaluation"
+import { PairLoss } from "@effect-rl/core/program"
 import { Call } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
@@ -10,7 +11,7 @@ const rows = Array.from({ length: 5 }, (_, a) => ({
   rejected: [Message.user(`${a} + 1`), Message.assistant("0")]
 }))
 
-type Overrides = Partial<Pick<Dpo.Options, "run" | "update" | "beta" | "loadCheckpointPath">>
+type Overrides = Partial<Pick<Dpo.Options, "run" | "update" | "loss" | "beta" | "gamma" | "loadCheckpointPath">>
 
 /** Six iterations: two epochs of five preferences in batches of two, shuffled. */
 const options = (overrides: Overrides = {}) =>
@@ -107,6 +108,24 @@ describe("a run of direct preference optimisation", () => {
       const error = yield* Effect.flip(Stream.runDrain(run({ beta: 0 })))
       assert.strictEqual(error.message, "beta is 0, expected a number above 0")
       assert.deepStrictEqual(yield* Task.trace, [])
+    }).pipe(Effect.provide(fresh)))
+
+  it.effect.each(PairLoss.names)("widens the margin by the loss %s", (loss) =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ loss }))
+      const margins = (yield* updates).map((metrics) => metrics["dpo/margin"] ?? NaN)
+      assert.isAbove((margins.at(-1) ?? NaN) - (margins[0] ?? NaN), 0.01)
+      const asked = PairLoss.byName(loss).reference ? ["effect-rl/scripted"] : []
+      assert.deepStrictEqual(yield* references, asked)
+    }).pipe(Effect.provide(fresh)))
+
+  it.effect("refuses a gamma of a loss that has none, and another loss when it is resumed", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Stream.runDrain(run({ gamma: 1 })))
+      assert.strictEqual(error.message, `gamma is 1, expected left out for the loss "sigmoid"`)
+      yield* Stream.runDrain(run({ run: { iterations: 1 } }))
+      const other = yield* Effect.flip(Stream.runDrain(run({ loss: "ipo" })))
+      assert.include(other.message, "loss")
     }).pipe(Effect.provide(fresh)))
 
   it.effect("lowers its learning rate over its iterations", () =>

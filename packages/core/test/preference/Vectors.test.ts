@@ -105,8 +105,10 @@ describe("vectors of preference training", () => {
       const found = DpoLoss.compute(
         data,
         input.logprobs.map((row) => Float32Array.from(row)),
-        input.reference_logprobs.map((row) => Float32Array.from(row.slice(1), (value) => value ?? NaN)),
-        input.dpo_beta
+        {
+          referenceDT: input.reference_logprobs.map((row) => Float32Array.from(row.slice(1), (value) => value ?? NaN)),
+          beta: input.dpo_beta
+        }
       )
       assert.isTrue(TrainingVectors.isClose(found.loss, output.loss, 2e-6))
       sameMetrics(id, found.metrics, output.metrics)
@@ -125,7 +127,10 @@ describe("vectors of preference training", () => {
       chosen.flatMap((value, pair) => [Float32Array.of(value), Float32Array.of(rejected[pair] ?? NaN)])
     const policy = interleaved(input.chosen, input.rejected)
     const reference = interleaved(input.chosen_reference, input.rejected_reference)
-    const found = DpoLoss.compute(policy.map(() => single(1)), policy, reference, input.dpo_beta)
+    const found = DpoLoss.compute(policy.map(() => single(1)), policy, {
+      referenceDT: reference,
+      beta: input.dpo_beta
+    })
     assert.isTrue(TrainingVectors.isClose(found.loss, output.loss, 2e-6))
     sameMetrics(id, found.metrics, output.metrics)
     const gradients = interleaved(output.grad_chosen, output.grad_rejected)

@@ -16,7 +16,7 @@ import {
 import type { SamplingClient } from "@effect-rl/core/backend"
 import { type Judge, PreferenceModel, Seed } from "@effect-rl/core/environments"
 import { PreferenceEvaluator, Proportion } from "@effect-rl/core/evaluation"
-import { DpoOptions, RunOptions } from "@effect-rl/core/program"
+import { PairLoss, RunOptions } from "@effect-rl/core/program"
 import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -46,14 +46,20 @@ export const dpo = Recipe.make({
       maxTokens: 40,
       evalEvery: 10
     }),
+    loss: Setting.choice({
+      choices: PairLoss.names,
+      default: "sigmoid",
+      help: "The loss of a pair: DPO's sigmoid, or that of its relatives; orpo and simpo need no reference"
+    }),
     dpoBeta: Setting.number({
       above: 0,
-      default: DpoOptions.defaultBeta,
-      help: "DPO's beta: the larger it is, the closer the model stays to the reference"
-    })
+      help:
+        "The loss's beta: the larger it is, the closer the model stays to the reference (0.1 unless given, 2 for simpo)"
+    }),
+    simpoGamma: Setting.number({ least: 0, help: "simpo's margin of the chosen answer, times beta (0.5 unless given)" })
   }),
   build: (model, settings) => {
-    const { dpoBeta: beta, maxTokens } = settings
+    const { dpoBeta: beta, loss, maxTokens, simpoGamma: gamma } = settings
     const preferences = WorkedSums.preferences()
     const dataset = Preferences.pairs(preferences, { model, ...ExampleSettings.batches(preferences, settings) })
     const heldOut = Preferences.pairs(WorkedSums.heldOutPreferences(), { model, batchSize: 64 })
@@ -62,7 +68,14 @@ export const dpo = Recipe.make({
       Sums.evaluator(model, maxTokens)
     ]
     const options = CommonSettings.options(model, settings)
-    const given = { ...options, dataset, beta, run: { ...options.run, evaluators } }
+    const given = {
+      ...options,
+      dataset,
+      loss,
+      ...(beta === undefined ? {} : { beta }),
+      ...(gamma === undefined ? {} : { gamma }),
+      run: { ...options.run, evaluators }
+    }
     return SupervisedSums.task(given, {
       run: Dpo.run(given),
       check: Dpo.validate(given),
@@ -70,7 +83,7 @@ export const dpo = Recipe.make({
         length: dataset.length,
         batch: (index, seed) => Effect.map(dataset.batch(index, seed), Preferences.interleaved)
       },
-      readers: 1,
+      readers: PairLoss.byName(loss).reference ? 1 : 0,
       maxTokens
     })
   }
