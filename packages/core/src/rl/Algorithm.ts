@@ -1,6 +1,6 @@
 /**
  * Algorithms of the literature by name: each sets credit, loss, clip, KL penalty and filters of groups as its paper does. An option of the
- * run comes before the algorithm's. Losses are sums over tokens, whatever the paper divides by; the learning rate takes that up.
+ * run comes before the algorithm's. Losses are sums over tokens, whatever the paper divides by; `update.aggregation` divides as it does.
  *
  * @example
  * Rl.run({ model, dataset, algorithm: Algorithm.gspo(), sampling: { maxTokens: 256 }, update: { learningRate: 4e-5 } })

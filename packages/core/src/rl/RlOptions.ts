@@ -22,6 +22,7 @@ import * as RunOptions from "../run/RunOptions.ts"
 import * as Check from "../settings/Check.ts"
 import { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Setting from "../settings/Setting.ts"
+import * as Aggregation from "./Aggregation.ts"
 import type * as Algorithm from "./Algorithm.ts"
 import * as DynamicSampling from "./DynamicSampling.ts"
 import * as HealthWatch from "./HealthWatch.ts"
@@ -62,6 +63,17 @@ export const UpdateSettings = Schema.Struct({
     default: 1,
     help: "Optimizer steps per iteration, each on its share of the problems",
     identity: true
+  }),
+  aggregation: Setting.choice({
+    choices: Aggregation.names,
+    default: "token-sum",
+    help:
+      "How the tokens of an update are weighed: the sum of their losses, or a mean over tokens or sequences, by verl's names"
+  }),
+  aggregationLength: Setting.int({
+    least: 1,
+    unit: "tokens",
+    help: "The constant by which seq-mean-token-sum-norm divides (maxTokens unless given)"
   })
 }).annotate({ title: "Update" })
 
@@ -174,6 +186,7 @@ export interface Resolved<E, R, CE, CR> {
   readonly credit: Credit.Credit<CE, CR>
   readonly kl: typeof KlPenalty.KlSettings.Type
   readonly substeps: number
+  readonly aggregation: Aggregation.Aggregation
   readonly maxDroppedShare: number
   readonly dynamic: DynamicSampling.Resolved
   readonly pace: Pace.Resolved
@@ -203,6 +216,17 @@ const checks = <E, R, EE, ER, HE, HR, CE, CR>(
   ]
 }
 
+const checkAggregation = (
+  { aggregation, aggregationLength }: Decoded["update"],
+  loss: string
+): ReadonlyArray<Check.Check> => [
+  Aggregation.check(aggregation, loss),
+  Check.option("update.aggregationLength", aggregationLength, {
+    expected: "left out unless update.aggregation is seq-mean-token-sum-norm",
+    accepts: () => aggregation === "seq-mean-token-sum-norm"
+  })
+]
+
 const checkBias = (sampling: typeof SamplingSettings.SamplingSettings.Type) => {
   const biased = SamplingSettings.bias(sampling)
   if (biased === undefined || sampling.allowBiased) return Effect.void
@@ -228,6 +252,10 @@ const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
     Check.option("pace.minibatches", pace.minibatches, {
       expected: `left out: the credit "${credit.name}" compares the groups of a whole batch`,
       accepts: () => credit.isByGroup === true
+    }),
+    Check.option("pace.minibatches", pace.minibatches, {
+      expected: "left out: update.aggregation counts the tokens of a whole update",
+      accepts: () => (update?.aggregation ?? "token-sum") === "token-sum"
     }),
     Check.option("pace", "asynchronous", {
       expected: "Pace.synchronous for a dataset whose batches depend on how earlier ones went",
@@ -267,12 +295,13 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
     rollout: Setting.pick(Bounded, options.rollout ?? {})
   })
   const { rollout: { limits, maxDroppedShare, termination }, sampling, update: { adam, kl, substeps } } = settings
+  const { aggregation: name, aggregationLength: constant = sampling.maxTokens } = settings.update
   const dynamic = yield* DynamicSampling.resolve(settings.rollout.dynamic)
   yield* KlPenalty.checkSettings(kl)
   const learningRate = LearningRate.from(update.learningRate ?? defaultLearningRate)
   const loss = Objective.from(update.loss ?? Loss.importanceSampling)
   const own = update.credit ?? Credit.groupRelative(Advantage.centered)
-  yield* Check.all(...checks(options, learningRate, settings))
+  yield* Check.all(...checks(options, learningRate, settings), ...checkAggregation(settings.update, loss.name))
   yield* checkBias(sampling)
   const pace = yield* Pace.resolve(options.pace ?? Pace.synchronous)
   const credit = KlPenalty.penalize(own, kl, model)
@@ -300,6 +329,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
     loss,
     kl,
     substeps,
+    aggregation: { name, constant },
     credit,
     identity: {
       dataset: dataset.fingerprint,
@@ -309,6 +339,8 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
       loss: loss.name,
       loss_config: loss.config,
       credit: { name: own.name, ...own.config },
+      ...(name === "token-sum" ? {} : { aggregation: name }),
+      ...(name === "seq-mean-token-sum-norm" ? { aggregation_length: constant } : {}),
       ...KlPenalty.identity(kl, model),
       ...(dynamic.minInformative === 0
         ? {}

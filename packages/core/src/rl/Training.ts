@@ -24,6 +24,7 @@ import type { RolloutError } from "../rollout/RolloutError.ts"
 import type * as Pass from "../run/Pass.ts"
 import * as Program from "../run/Program.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
+import * as Aggregation from "./Aggregation.ts"
 import * as CreditNeeds from "./CreditNeeds.ts"
 import * as PostUpdate from "./metrics/PostUpdate.ts"
 import * as StepMetrics from "./metrics/StepMetrics.ts"
@@ -234,7 +235,8 @@ const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
   const updates = split(credits, options.substeps)
   const earlier = replayed.length === 0 ? undefined : spread(replayed, updates.length)
   const data = earlier === undefined ? updates : joined(updates, earlier).filter(Arr.isReadonlyArrayNonEmpty)
-  const passes = yield* options.loss.passes(data, weights)
+  const aggregated = data.map((update) => Aggregation.aggregate(update, options.aggregation))
+  const passes = yield* options.loss.passes(aggregated, weights)
   const learned: Learned = {
     ...sampled,
     credits,

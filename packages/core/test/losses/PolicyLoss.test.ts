@@ -61,7 +61,7 @@ const rows = TrainingVectors.lines("losses.jsonl").map((line) => Schema.decodeUn
 /** Kinds that are no loss of one datum, and what they would need here. */
 const withoutLoss: Readonly<Record<string, string>> = {
   rollout_correction: "weights and masks of a batch without a loss: verl's variants have no counterpart",
-  aggregation: "means over tokens and sequences: losses are sums here",
+  aggregation: "compared in rl/Aggregation.test.ts",
   preference_pair: "a loss of a pair: compared with DpoLoss below",
   kl_estimator: "a number per token without a loss",
   m2po: "a mask over the whole batch: losses across datums are the user's own"
