@@ -20,7 +20,7 @@ const { groupSize, groupsPerBatch, iterations, learningRate } = Sums.usual
 
 const program = Effect.gen(function*() {
   const teacher = yield* Distillation.trained("effect-rl/tiny-128")
-  const { offPolicy, onPolicy } = Distillation.figures(teacher)
+  const { offPolicy, onPolicy, topK } = Distillation.figures(teacher)
   const figures: ReadonlyArray<Figure.Figure<unknown, OnEngine.Services>> = [
     Rewards.paces,
     Rewards.credits,
@@ -41,6 +41,7 @@ const program = Effect.gen(function*() {
     yield* Tags.figure(teacher),
     yield* Prompts.figure,
     offPolicy,
+    topK,
     yield* Rlhf.figure
   ]
   const named = process.argv.slice(2)

@@ -13,6 +13,7 @@ import {
   Tinker
 } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
+import type { TopK } from "@effect-rl/core/program"
 import { MathEnv, Recipes } from "@effect-rl/recipes"
 import { trainingPairs } from "@effect-rl/recipes/arithmetic/Sums"
 import { Effect, Stream } from "effect"
@@ -69,16 +70,18 @@ const answered = Effect.fnUntraced(
 interface Imitation {
   readonly seed: number
   readonly learningRate: number
+  readonly teacher?: TopK.Teacher
 }
 
 /** The records of a student that imitates conversations. */
 const imitate = Effect.fnUntraced(
-  function*(rows: ReadonlyArray<Conversation>, { learningRate, seed }: Imitation) {
+  function*(rows: ReadonlyArray<Conversation>, { learningRate, seed, ...soft }: Imitation) {
     const model = yield* ChatModel.resolve(Sums.model)
     return yield* Stream.runCollect(Supervised.run({
       model,
       dataset: SupervisedDataset.conversations(rows, { model, batchSize }),
       update: { learningRate: LearningRate.linear({ peak: learningRate }) },
+      ...soft,
       run: { seed }
     }))
   },
@@ -87,10 +90,10 @@ const imitate = Effect.fnUntraced(
 
 const share = (correct: number) => ({ value: correct / Sums.problems, trials: Sums.problems })
 
-const outcomeOf = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>) {
+const outcomeOf = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>, curve = "nll") {
   const model = yield* ChatModel.resolve(Sums.model)
   const outcome: Kept.Outcome = {
-    curve: records.filter(RunRecord.guards.Updated).map(({ metrics }) => metrics["nll"] ?? NaN),
+    curve: records.filter(RunRecord.guards.Updated).map(({ metrics }) => metrics[curve] ?? NaN),
     after: share(yield* Sums.rightAnswers(model, saved(records).samplerPath)),
     besides: {}
   }
@@ -138,7 +141,20 @@ export const figures = <E, R>(teacher: Effect.Effect<Saved, E, R>) => {
     const rows = yield* answered("effect-rl/tiny-128", (yield* teacher).samplerPath, seed)
     return yield* outcomeOf(yield* imitate(rows, { seed, learningRate }))
   })
+  const softened = Effect.fnUntraced(function*(seed: number, { learningRate }: { readonly learningRate: number }) {
+    const { samplerPath } = yield* teacher
+    const rows = yield* answered("effect-rl/tiny-128", samplerPath, seed)
+    const records = yield* imitate(rows, { seed, learningRate, teacher: { teacher: yield* sampler(samplerPath) } })
+    return yield* outcomeOf(records, "teacher_kl")
+  }, Effect.scoped)
   return {
+    topK: {
+      ...figure,
+      name: "topk-distillation",
+      title: "Off-policy distillation from the 20 likeliest tokens of a trained tiny-128",
+      value: "divergence from the teacher by iteration, nats per token",
+      rows: [row("640 answers, 20 tokens each", softened, 2e-3)]
+    },
     onPolicy: {
       ...figure,
       name: "distillation",

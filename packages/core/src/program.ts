@@ -22,12 +22,16 @@ export * as Signal from "./learn/Signal.ts"
 export * as NamedCredit from "./learn/NamedCredit.ts"
 /** Training data: datums made of the trajectories of groups. */
 export * as TrainingData from "./learn/TrainingData.ts"
+/** The teacher's most likely tokens as targets. */
+export * as TopK from "./learn/TopK.ts"
 /** A training datum as JSON, every bit of its arrays kept: what a credit remembers to train on it once more. */
 export * as StoredDatum from "./learn/StoredDatum.ts"
 /** Settings of sampling: the length of a response, and the distribution of its tokens. */
 export * as SamplingSettings from "./policy/SamplingSettings.ts"
 /** Options of a reinforcement learning run. */
 export * as RlOptions from "./rl/RlOptions.ts"
+/** How the tokens of an update are weighed against each other. */
+export * as Aggregation from "./rl/Aggregation.ts"
 /** Dynamic sampling: an iteration samples more groups than its batch has until enough of them are informative. */
 export * as DynamicSampling from "./rl/DynamicSampling.ts"
 /** Ends a run where a metric of its health leaves its healthy range. */

@@ -5,6 +5,6 @@
  * Rl.run({ model, dataset, update: { credit: Credit.groupRelative(Advantage.leaveOneOut) } })
  */
 export type { Assigned, Credit, GroupCredit, RoleOptions, Traits, Verdict } from "./credit/FromRewards.ts"
-export { batchRelative, byTag, groupRelative, roleRelative, shrinkage } from "./credit/FromRewards.ts"
+export { batchRelative, byTag, everyGroup, groupRelative, roleRelative, shrinkage } from "./credit/FromRewards.ts"
 export { distill, type DistillOptions, klPenalty, type OtherPrompt } from "./credit/FromWeights.ts"
 export * from "./credit/Shaped.ts"

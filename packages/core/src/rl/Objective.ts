@@ -218,3 +218,6 @@ export const proximal = (
     })
   })
 })
+
+export { topK } from "./TopKDistillation.ts"
+export type { Options as TopKOptions } from "./TopKDistillation.ts"

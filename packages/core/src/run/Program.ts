@@ -143,7 +143,10 @@ export const update = <E, R>(
   tokens: passes.reduce((sum, { tokens }) => sum + tokens, 0)
 })
 
-/** The log-probabilities of a datum's targets `[T]` under the weights before its update; undefined where no pass gave any. */
+/**
+ * The log-probabilities of a datum's targets `[T]` under the weights before its update; undefined where no pass gave any, as one that trained
+ * on candidates in their place.
+ */
 export type LogprobsOf = (datum: Datum.Datum<Datum.Kind>) => Float32Array | undefined
 
 /** A loss may train on a copy of a datum, which has the origin of the datum. */
@@ -156,10 +159,12 @@ export const answers = (
 ): ReadonlyArray<Answer> =>
   data.length === logprobsD.length ? Arr.zipWith(data, logprobsD, (datum, logprobs) => ({ datum, logprobs })) : []
 
-/** The log-probabilities that the answers give, by the origin of a datum; of two about one datum, the first. */
+/** The log-probabilities that the answers give, by the origin of a datum; of two about one datum, the first. An answer about candidates is about no targets. */
 export const byOrigin = (answers: ReadonlyArray<Answer>): LogprobsOf => {
   const found = new Map<ReturnType<typeof idOf>, Float32Array>()
-  for (const { datum, logprobs } of answers) if (!found.has(idOf(datum))) found.set(idOf(datum), logprobs)
+  for (const { datum, logprobs } of answers) {
+    if (datum.kind !== "WeightedCandidates" && !found.has(idOf(datum))) found.set(idOf(datum), logprobs)
+  }
   return (datum) => found.get(idOf(datum))
 }
 

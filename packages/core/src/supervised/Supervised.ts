@@ -3,7 +3,9 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Tinker } from "../backend/Tinker.ts"
+import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Tokenizer } from "../chat/Tokenizer.ts"
+import * as TopK from "../learn/TopK.ts"
 import type * as Datum from "../model/Datum.ts"
 import * as Loss from "../model/Loss.ts"
 import type { RunRecord } from "../records/RunRecord.ts"
@@ -15,7 +17,6 @@ import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as BitsPerByte from "./BitsPerByte.ts"
 import * as ExampleIteration from "./ExampleIteration.ts"
 import * as Nll from "./Nll.ts"
-import type { SupervisedDataset } from "./SupervisedDataset.ts"
 import * as SupervisedOptions from "./SupervisedOptions.ts"
 
 export type { SupervisedOptions as Options } from "./SupervisedOptions.ts"
@@ -48,12 +49,39 @@ const iteration = (
     }
   })
 
+/** The iteration towards a teacher's likeliest tokens in place of the targets. */
+const softIteration = Effect.fnUntraced(function*(
+  resolved: SupervisedOptions.Resolved,
+  teacher: TopK.Teacher,
+  index: number,
+  data: ReadonlyArray<Datum.Datum<"WeightedTokens">>
+) {
+  const soft = yield* TopK.read(teacher, data.map(TopK.asTarget))
+  return ExampleIteration.make(resolved, {
+    index,
+    data,
+    passes: Pass.ofArray(soft.data, Loss.crossEntropyCandidates),
+    metrics: (outputs) => {
+      const loss = outputs[0]?.passes[0]?.metrics["loss:sum"]
+      return {
+        "optim/datums": data.length,
+        "optim/target_tokens": soft.positions,
+        ...(soft.teacherEntropy === undefined || loss === undefined
+          ? {}
+          : { teacher_kl: loss / soft.positions - soft.teacherEntropy, teacher_entropy: soft.teacherEntropy })
+      }
+    }
+  })
+})
+
 /** The program; its cursor is the index of the next batch. No batch needs newer weights, so the next one is submitted ahead. */
 const program = <E, R>(
-  dataset: SupervisedDataset<E, R>,
-  tokenizer: Tokenizer,
+  { dataset, model: { tokenizer }, teacher }: Pick<
+    SupervisedOptions.SupervisedOptions<E, R>,
+    "dataset" | "model" | "teacher"
+  >,
   resolved: SupervisedOptions.Resolved
-): Program.Program<number, E, R> => ({
+): Program.Program<number, E | TinkerError, R> => ({
   name: "supervised",
   identity: resolved.identity,
   cursor: Schema.Int,
@@ -64,7 +92,10 @@ const program = <E, R>(
   iterations: (from) =>
     Stream.range(from, dataset.length - 1).pipe(
       Stream.mapEffect((index) =>
-        Effect.map(dataset.batch(index, resolved.seed), (data) => iteration(resolved, tokenizer, index, data))
+        Effect.flatMap(dataset.batch(index, resolved.seed), (data) =>
+          teacher === undefined
+            ? Effect.succeed(iteration(resolved, tokenizer, index, data))
+            : softIteration(resolved, teacher, index, data))
       )
     )
 })
@@ -72,7 +103,7 @@ const program = <E, R>(
 /**
  * Trains on each batch of a dataset in order. The stream has a record for everything that happens; see `Run.stream` for resuming,
  * saving and ending early. `nll` of an `Updated` record is the mean over the trained tokens before the update, in nats, and
- * `bits_per_byte` the same of their text.
+ * `bits_per_byte` the same of their text. With a `teacher`, `teacher_kl` is the divergence from its likeliest tokens instead, in nats per token.
  *
  * @example
  * Supervised.run({
@@ -88,5 +119,5 @@ export const run = <E, R, EE = never, ER = never>(
 ): Stream.Stream<RunRecord, E | EE | Run.Error, R | ER | Tinker | RunStore> =>
   Stream.unwrap(Effect.map(
     SupervisedOptions.resolve(options),
-    (resolved) => Run.stream(program(options.dataset, options.model.tokenizer, resolved), options)
+    (resolved) => Run.stream(program(options, resolved), options)
   ))

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Adam from "../learn/Adam.ts"
 import * as LearningRate from "../learn/LearningRate.ts"
+import * as TopK from "../learn/TopK.ts"
 import type { JsonObject } from "../records/Json.ts"
 import * as RunOptions from "../run/RunOptions.ts"
 import * as Check from "../settings/Check.ts"
@@ -29,6 +30,8 @@ export interface SupervisedOptions<out E = never, out R = never, out EE = never,
   readonly dataset: SupervisedDataset<E, R>
   /** Learning rate, a number or a schedule, and the optimizer. */
   readonly update?: UpdateOptions
+  /** Replaces the targets of the examples by a teacher's likeliest tokens: off-policy distillation. */
+  readonly teacher?: TopK.Teacher
 }
 
 /** How the weights are updated, with every default filled in. */
@@ -48,11 +51,12 @@ export const defaultLearningRate = 1e-4
 interface Shape extends RunOptions.RunOptions<unknown, unknown> {
   readonly dataset: { readonly length: number; readonly fingerprint: string }
   readonly update?: UpdateOptions
+  readonly teacher?: TopK.Teacher
 }
 
 /** Fills in the defaults; fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*(
-  { dataset, update = {}, ...options }: Shape,
+  { dataset, teacher, update = {}, ...options }: Shape,
   rate: number = defaultLearningRate
 ): Effect.fn.Return<Resolved, InvalidOption> {
   const { run } = yield* RunOptions.resolve(options)
@@ -60,7 +64,11 @@ export const resolve = Effect.fnUntraced(function*(
   const adam = yield* Setting.decode(Adam.AdamSettings, update.adam ?? {}, "update.adam")
   const iterations = Math.min(run.iterations ?? Infinity, dataset.length)
   const first = learningRate.at({ iteration: 0, iterations })
-  yield* Check.all(Check.option("update.learningRate", first, Check.number({ least: 0 })))
+  yield* Check.all(
+    Check.option("update.learningRate", first, Check.number({ least: 0 })),
+    Check.option("teacher.k", teacher?.k, Check.whole(1)),
+    Check.option("teacher.skipFirst", teacher?.skipFirst, Check.whole(0))
+  )
   return {
     seed: run.seed,
     iterations,
@@ -69,7 +77,8 @@ export const resolve = Effect.fnUntraced(function*(
     identity: {
       dataset: dataset.fingerprint,
       learning_rate: LearningRate.identity(learningRate),
-      adam: Setting.identity(Adam.AdamSettings, adam)
+      adam: Setting.identity(Adam.AdamSettings, adam),
+      ...(teacher === undefined ? {} : { teacher: TopK.identity(teacher) })
     }
   }
 })

@@ -150,6 +150,19 @@ export const withConstant = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<
   groups.flatMap((group) => group.verdict === "constant" ? uncredited([group.result]) : [group])
 
 /**
+ * Every group that has members, whatever its rewards, with advantages of 0: for losses that read none, such as `Objective.topK`.
+ *
+ * @example
+ * Rl.run({ model, dataset, update: { credit: Credit.everyGroup, loss: Objective.topK({ teacher: client }) } })
+ */
+export const everyGroup: Credit = {
+  name: "every_group",
+  config: {},
+  isByGroup: true,
+  assign: (groups, memory) => Effect.sync(() => ({ groups: uncredited(groups), metrics: {}, memory }))
+}
+
+/**
  * Credit relative to the group, by an advantage estimator. A group whose rewards are all equal, or whose advantages are all 0, says
  * nothing about which tokens were better: it gives no datums, and an iteration without an informative group takes no optimizer step.
  *

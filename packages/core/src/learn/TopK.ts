@@ -1,0 +1,197 @@
+/**
+ * The teacher's most likely tokens as targets: at each trained position its K likeliest tokens, with their probabilities among themselves.
+ *
+ * @example
+ * const soft = TopK.read({ teacher: client, k: 20 }, weightedData.map((datum) => TopK.asTarget(datum)))
+ */
+import * as Effect from "effect/Effect"
+import * as AdaptiveLimiter from "../backend/limiter/AdaptiveLimiter.ts"
+import { Metering } from "../backend/Metering.ts"
+import type { SamplingClient } from "../backend/SamplingClient.ts"
+import { TinkerError, Unsupported } from "../backend/TinkerError.ts"
+import type * as Datum from "../model/Datum.ts"
+import * as ModelInput from "../model/ModelInput.ts"
+import type * as Sampling from "../model/Sampling.ts"
+import type { JsonObject } from "../records/Json.ts"
+import * as Statistics from "../records/Statistics.ts"
+
+/** A teacher, and how many of its tokens are targets. */
+export interface Teacher {
+  readonly teacher: SamplingClient
+  /** How many of the teacher's likeliest tokens are targets at each position; 20 unless given. */
+  readonly k?: number
+  /** Trained positions at the beginning of a datum that are left out; none unless given. tinker-cookbook's self-distillation leaves out 3. */
+  readonly skipFirst?: number
+}
+
+/** `k` unless given. */
+export const defaultK = 20
+
+/** The teacher as part of a run's identity. */
+export const identity = ({ k = defaultK, skipFirst = 0, teacher }: Teacher): JsonObject => ({
+  teacher: teacher.modelPath,
+  k,
+  skip_first: skipFirst
+})
+
+/** A datum to be softened: what the teacher reads in place of its sequence, and at which of its positions the targets are trained. */
+export interface Target {
+  readonly modelInput: ModelInput.ModelInput
+  /** Ends with the datum's own targets, behind the same or another prompt. */
+  readonly sequence: ModelInput.ModelInput
+  /** Not 0 at positions whose targets are trained `[T]`. */
+  readonly trained: Float32Array
+  readonly origin?: Datum.Origin
+}
+
+/** A datum whose teacher reads the same sequence; its own weights only say which positions are trained. */
+export const asTarget = (
+  { inputs, modelInput, origin }: Datum.Datum<"PolicyTokens"> | Datum.Datum<"WeightedTokens">
+): Target => ({
+  modelInput,
+  sequence: ModelInput.append(modelInput, inputs.targetTokens.subarray(-1)),
+  trained: "mask" in inputs ? inputs.mask : inputs.weights,
+  ...(origin === undefined ? {} : { origin })
+})
+
+/** Softened data, and the teacher's mean entropy at their positions, in nats; absent without a position. */
+export interface Soft {
+  readonly data: ReadonlyArray<Datum.Datum<"WeightedCandidates">>
+  readonly positions: number
+  readonly teacherEntropy?: number
+}
+
+/** Log-probabilities of candidates among themselves. */
+const renormalised = (logprobs: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const most = Math.max(...logprobs)
+  const total = most + Math.log(Statistics.sum(logprobs.map((logprob) => Math.exp(logprob - most))))
+  return logprobs.map((logprob) => logprob - total)
+}
+
+/** `topk` has the teacher's tokens at each position of the sequence; a position whose tokens it does not have is not trained. */
+const soften = (
+  { modelInput, origin, sequence, trained }: Target,
+  topk: ReadonlyArray<ReadonlyArray<Sampling.TokenLogprob>>,
+  k: number,
+  skipFirst: number
+) => {
+  const shift = sequence.length - modelInput.length
+  const targetTokens = new Int32Array(modelInput.length * k)
+  const weights = new Float32Array(modelInput.length * k)
+  let seen = 0
+  let positions = 0
+  let entropy = 0
+  for (let t = 0; t < modelInput.length; t++) {
+    if (trained[t] === 0 || seen++ < skipFirst) continue
+    const candidates = (topk[t + shift] ?? []).slice(0, k)
+    if (candidates.length === 0) continue
+    positions++
+    const logprobs = renormalised(candidates.map(({ logprob }) => logprob))
+    for (const [slot, { token }] of candidates.entries()) {
+      const probability = Math.exp(logprobs[slot] ?? NaN)
+      targetTokens[t * k + slot] = token
+      weights[t * k + slot] = probability
+      if (probability > 0) entropy -= probability * (logprobs[slot] ?? NaN)
+    }
+  }
+  const datum: Datum.Datum<"WeightedCandidates"> = {
+    kind: "WeightedCandidates",
+    modelInput,
+    inputs: { targetTokens, weights, candidates: k },
+    ...(origin === undefined ? {} : { origin })
+  }
+  return { datum, positions, entropy }
+}
+
+/** Requests for log-probabilities at the same time; an `AdaptiveLimiter` may allow fewer. */
+const concurrency = 64
+
+/** Longer sequences are read up to the teacher's context; the rest has no targets. */
+const readable = ({ capabilities }: SamplingClient, sequence: ModelInput.ModelInput) =>
+  capabilities === undefined ? sequence : ModelInput.take(sequence, capabilities.contextLength - 1)
+
+/** Fails as `Unsupported` where the teacher is known to tell fewer of its likeliest tokens. */
+export const check = ({ k = defaultK, teacher }: Teacher): Effect.Effect<void, TinkerError> => {
+  const most = teacher.capabilities?.topkPromptLogprobs ?? Infinity
+  if (k <= most) return Effect.void
+  const detail = `${teacher.modelPath} tells the ${most} likeliest tokens of a position, expected ${k}`
+  const reason = new Unsupported({ capability: "topkPromptLogprobs", detail })
+  return Effect.fail(new TinkerError({ operation: "sample", reason }))
+}
+
+/**
+ * Asks the teacher for its likeliest tokens, and makes them the targets. The teacher must have the student's tokenizer.
+ *
+ * @see tinker-cookbook `build_topk_distillation_datums`, `build_reverse_kl_datums`, `_collect_topk_for_datum`
+ */
+export const read = Effect.fn("TopK.read")(function*(
+  options: Teacher,
+  targets: ReadonlyArray<Target>
+): Effect.fn.Return<Soft, TinkerError> {
+  const { k = defaultK, skipFirst = 0, teacher } = options
+  yield* check(options)
+  const { meter } = yield* Metering
+  const client = meter(yield* AdaptiveLimiter.limit(teacher, "training"))
+  const softened = yield* Effect.forEach(targets, (target) => {
+    const request = {
+      prompt: readable(teacher, target.sequence),
+      params: { maxTokens: 1 },
+      promptLogprobs: true,
+      topkPromptLogprobs: k
+    }
+    return Effect.map(
+      client.sample(request),
+      ({ topkPromptLogprobs = [] }) => soften(target, topkPromptLogprobs, k, skipFirst)
+    )
+  }, { concurrency })
+  const positions = Statistics.sum(softened.map(({ positions }) => positions))
+  return {
+    data: softened.map(({ datum }) => datum),
+    positions,
+    ...(positions > 0 && { teacherEntropy: Statistics.sum(softened.map(({ entropy }) => entropy)) / positions })
+  }
+})
+
+/** The reverse KL divergence of some data, and its derivatives by the log-probabilities of their candidates. */
+export interface ReverseKl {
+  readonly loss: number
+  readonly positions: number
+  /** Σ −p·log p over the candidates and positions, p the student's probabilities among the candidates. */
+  readonly entropy: number
+  /** `[T, K]` per datum. */
+  readonly gradients: ReadonlyArray<Float32Array>
+}
+
+/**
+ * Σₜ Σₖ p·(log p − log q) with p the student's and q the teacher's probabilities, each among the teacher's K candidates. A candidate without
+ * a weight is none.
+ *
+ * @see tinker-cookbook `reverse_kl_custom_loss`
+ */
+export const reverseKl = (
+  data: ReadonlyArray<Datum.Datum<"WeightedCandidates">>,
+  logprobsD: ReadonlyArray<Float32Array>
+): ReverseKl => {
+  let loss = 0
+  let entropy = 0
+  let positions = 0
+  const gradients = data.map(({ inputs: { candidates, weights } }, d) => {
+    const gradient = new Float32Array(weights.length)
+    for (let start = 0; start < weights.length; start += candidates) {
+      const slots = Array.from({ length: candidates }, (_, slot) => start + slot).filter((at) => (weights[at] ?? 0) > 0)
+      if (slots.length === 0) continue
+      positions++
+      const logprobs = renormalised(slots.map((at) => logprobsD[d]?.[at] ?? NaN))
+      const gaps = slots.map((at, slot) => (logprobs[slot] ?? NaN) - Math.log(weights[at] ?? NaN))
+      const divergence = Statistics.sum(gaps.map((gap, slot) => Math.exp(logprobs[slot] ?? NaN) * gap))
+      loss += divergence
+      for (const [slot, at] of slots.entries()) {
+        const probability = Math.exp(logprobs[slot] ?? NaN)
+        entropy -= probability * (logprobs[slot] ?? NaN)
+        gradient[at] = probability * ((gaps[slot] ?? NaN) - divergence)
+      }
+    }
+    return gradient
+  })
+  return { loss, positions, entropy, gradients }
+}
