@@ -1,9 +1,12 @@
 /** Batches of examples to imitate. */
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
 import type { ChatModel } from "../catalog/ChatModel.ts"
 import type * as Message from "../chat/Message.ts"
 import * as Renderer from "../chat/Renderer.ts"
 import * as Epochs from "../data/Epochs.ts"
+import * as StreamedRows from "../data/StreamedRows.ts"
 import type * as Datum from "../model/Datum.ts"
 import * as Check from "../settings/Check.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
@@ -29,8 +32,8 @@ export interface SupervisedDataset<out E = never, out R = never> {
   ) => Effect.Effect<ReadonlyArray<Datum.Datum<"WeightedTokens">>, E, R>
 }
 
-/** How conversations become examples and batches. */
-export interface ConversationsOptions extends Epochs.Options {
+/** How a conversation becomes examples. */
+export interface ExampleOptions {
   readonly model: Pick<ChatModel, "renderer">
   /** Which messages are trained on; default "all_assistant_messages". */
   readonly trainOn?: Renderer.TrainOnWhat
@@ -39,6 +42,12 @@ export interface ConversationsOptions extends Epochs.Options {
   /** How tokens are weighted; default "none": every trained token counts the same. */
   readonly reduction?: WeightedDatum.Reduction
 }
+
+/** How conversations become examples and batches. */
+export interface ConversationsOptions extends ExampleOptions, Epochs.Options {}
+
+/** How a stream of conversations becomes examples and batches. */
+export interface StreamedOptions extends ExampleOptions, StreamedRows.Options {}
 
 /** Modes that a renderer without the extension property trains as one example per assistant message. */
 const perMessage: ReadonlySet<Renderer.TrainOnWhat> = new Set([
@@ -72,6 +81,25 @@ export const check = ({ batchSize, epochs, maxLength }: Epochs.Options & { reado
     Check.option("maxLength", maxLength, Check.whole(2))
   ])
 
+const defaultTrainOn: Renderer.TrainOnWhat = "all_assistant_messages"
+
+/** The datums of a conversation at a place in its rows. */
+const dataOf =
+  ({ maxLength, model, reduction = "none", trainOn = defaultTrainOn }: ExampleOptions) =>
+  ({ at, row }: Epochs.Placed<Conversation>) => {
+    const name = `conversation ${at}`
+    return Effect.flatMap(
+      named(name, examples(model, row, trainOn)),
+      Effect.forEach((example) =>
+        WeightedDatum.fromExample(example, { name, reduction, ...(maxLength === undefined ? {} : { maxLength }) })
+      )
+    )
+  }
+
+/** What is trained of a conversation, as part of a fingerprint. */
+const trained = ({ maxLength, reduction = "none", trainOn = defaultTrainOn }: ExampleOptions) =>
+  `trained on ${trainOn}, reduction ${reduction}, longest ${maxLength ?? "unlimited"}`
+
 /**
  * Conversations in batches of `batchSize`, epoch by epoch. A conversation is one datum, or one per trained assistant message where
  * the renderer rewrites history. The first batch fails with `InvalidOption` where an option is out of range; a conversation that
@@ -86,32 +114,58 @@ export const conversations = (
   rows: ReadonlyArray<Conversation>,
   options: ConversationsOptions
 ): SupervisedDataset<Renderer.RendererError | WeightedDatum.InvalidExample | InvalidOption> => {
-  const { batchSize, dropRemainder = false, maxLength, model, reduction = "none", trainOn = "all_assistant_messages" } =
-    options
+  const { batchSize, dropRemainder = false } = options
   const invalid = check(options)
   if (invalid !== undefined) return { length: 1, fingerprint: "invalid", batch: () => Effect.fail(invalid) }
   const epochs = Epochs.make("SupervisedDataset", rows, options)
-  const dataOf = ({ at, row }: Epochs.Placed<Conversation>) => {
-    const name = `conversation ${at}`
-    return Effect.flatMap(
-      named(name, examples(model, row, trainOn)),
-      Effect.forEach((example) =>
-        WeightedDatum.fromExample(example, { name, reduction, ...(maxLength === undefined ? {} : { maxLength }) })
-      )
-    )
-  }
   return {
     length: epochs.length,
     shortBatch: epochs.shortBatch,
     fingerprint: [
       epochs.fingerprint,
       `${batchSize} per batch${dropRemainder ? ", full batches only" : ""}`,
-      `trained on ${trainOn}, reduction ${reduction}, longest ${maxLength ?? "unlimited"}`
+      trained(options)
     ].join(", "),
     batch: (index, seed) =>
       Effect.map(
-        Effect.flatMap(epochs.batch(index, seed), Effect.forEach(dataOf)),
+        Effect.flatMap(epochs.batch(index, seed), Effect.forEach(dataOf(options))),
         (data) => data.flat()
       )
   }
 }
+
+/**
+ * Conversations of a stream, which need not fit into memory: an async iterable is one by `Stream.fromAsyncIterable`. The stream is read
+ * forward; a resumed run reads it again and passes over the rows that were trained on, so that it must give the same rows each
+ * time. Rows that do not fill a batch at the end of an epoch are left out. Fails with the first invalid option; a batch fails where the
+ * stream ends before the `rows` that were promised.
+ *
+ * @example
+ * Effect.gen(function*() {
+ *   const rows = Stream.fromIterable(conversations)
+ *   const dataset = yield* SupervisedDataset.streamed(rows, { name: "chats 1.0", rows: 2, model, batchSize: 1 })
+ *   return yield* Stream.runDrain(Supervised.run({ model, dataset }))
+ * })
+ *
+ * @see tinker-cookbook `StreamingSupervisedDatasetFromHFDataset`
+ */
+export const streamed = Effect.fnUntraced(function*<E, R>(
+  rows: Stream.Stream<Conversation, E, R>,
+  options: StreamedOptions
+): Effect.fn.Return<
+  SupervisedDataset<E | Renderer.RendererError | WeightedDatum.InvalidExample | InvalidOption, R>,
+  InvalidOption,
+  Scope.Scope
+> {
+  yield* Check.all(Check.option("maxLength", options.maxLength, Check.whole(2)))
+  const { batch, fingerprint, length } = yield* StreamedRows.make(rows, options)
+  return {
+    length,
+    fingerprint: [fingerprint, `${options.batchSize} per batch, full batches only`, trained(options)].join(", "),
+    batch: (index, seed) =>
+      Effect.map(
+        Effect.flatMap(batch(index, seed), Effect.forEach(dataOf(options))),
+        (data) => data.flat()
+      )
+  }
+})
