@@ -315,3 +315,76 @@ export const decoupled = (weights: Readonly<Record<string, number>>): Estimator 
   }, { ...weights }),
   components: Object.keys(weights)
 })
+
+/** The rewards of a member's turns; what its group gave it in the end belongs to its last turn. */
+const turnRewards = (group: GroupResult.Group, member: number, { stepReward, transitions }: Trajectory.Trajectory) => {
+  const rewards = Float64Array.from(transitions, ({ reward }) => reward)
+  const last = rewards.length - 1
+  if (last >= 0) rewards[last] = (rewards[last] ?? 0) + (group.rewardsG[member] ?? 0) - stepReward
+  return rewards
+}
+
+/** Each position's value and those after it, each multiplied by γ for every turn between them. */
+const returns = (valuesT: Float64Array, gamma: number): Float64Array => {
+  const sums = Float64Array.from(valuesT)
+  for (let turn = sums.length - 2; turn >= 0; turn--) sums[turn] = (sums[turn] ?? 0) + gamma * (sums[turn + 1] ?? 0)
+  return sums
+}
+
+/** Advantages of turns: every token has that of its turn. */
+const byTurn = (
+  name: string,
+  ofTurns: (rewards: ReadonlyMap<number, Float64Array>) => (rewardsT: Float64Array) => Float64Array,
+  config: JsonObject
+): Estimator =>
+  perToken(name, ({ group }) => {
+    const rewards = new Map(
+      GroupResult.survivors(group).map(([member, trajectory]) => [member, turnRewards(group, member, trajectory)])
+    )
+    const advantagesOf = ofTurns(rewards)
+    const advantages = new Map(Array.from(rewards, ([member, rewardsT]) => [member, advantagesOf(rewardsT)]))
+    return (member, turn) => advantages.get(member)?.[turn] ?? 0
+  }, config)
+
+/** Means over the members that took a turn, by its index; a turn that one member alone took is compared as the last that others took too. */
+const meansByTurn = (all: ReadonlyArray<Float64Array>): ReadonlyArray<number> => {
+  const turns = Math.max(0, ...all.map(({ length }) => length))
+  const means: Array<number> = []
+  for (let turn = 0; turn < turns; turn++) {
+    const values = all.flatMap((valuesT) => valuesT[turn] ?? [])
+    means.push(values.length > 1 || turn === 0 ? Statistics.mean(values) : means[turn - 1] ?? 0)
+  }
+  return means
+}
+
+/**
+ * Per turn: A = Σₖ γᵏ·r[t+k] − the mean of these returns over the members that took the turn, so that a turn is credited with what came
+ * after it alone. The rewards are those of the environment's steps, and the group's reward with the last one. γ is 1 unless given; with
+ * episodes of one turn it is `centered`.
+ *
+ * @example
+ * const credit = Credit.groupRelative(Advantage.turnReturns({ gamma: 0.95 }))
+ */
+export const turnReturns = ({ gamma = 1 }: { readonly gamma?: number } = {}): Estimator => ({
+  ...byTurn("turn_returns", (rewards) => {
+    const means = meansByTurn(Array.from(rewards.values(), (rewardsT) => returns(rewardsT, gamma)))
+    return (rewardsT) => returns(rewardsT, gamma).map((value, turn) => value - (means[turn] ?? 0))
+  }, { gamma }),
+  checks: [Check.option("update.credit.gamma", gamma, Check.number({ least: 0, most: 1 }))]
+})
+
+/**
+ * Per turn: A = Σ of (r − mean(r)) / (std(r) + 10⁻⁶) over this turn's reward and those after it, mean and sample deviation over all turns of
+ * all members: GRPO with process supervision (arXiv:2402.03300, §4.1.3). The rewards are those of the environment's steps, such as of a
+ * judge that reads each of them, and the group's reward with the last one.
+ *
+ * @example
+ * const credit = Credit.groupRelative(Advantage.processRewards)
+ */
+export const processRewards: Estimator = byTurn("process_rewards", (rewards) => {
+  const all = Float64Array.from(Array.from(rewards.values()).flatMap((rewardsT) => Array.from(rewardsT)))
+  if (all.length === 0) return (rewardsT) => rewardsT
+  const center = Statistics.mean(all)
+  const scale = standardDeviation(all, "sample") + epsilon
+  return (rewardsT) => returns(rewardsT.map((reward) => (reward - center) / scale), 1)
+}, { epsilon })

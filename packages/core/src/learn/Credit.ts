@@ -4,6 +4,7 @@
  * @example
  * Rl.run({ model, dataset, update: { credit: Credit.groupRelative(Advantage.leaveOneOut) } })
  */
+export { adaptiveEntropy, type AdaptiveEntropyOptions } from "./credit/Entropy.ts"
 export type { Assigned, Credit, GroupCredit, RoleOptions, Traits, Verdict } from "./credit/FromRewards.ts"
 export { batchRelative, byTag, everyGroup, groupRelative, roleRelative, shrinkage } from "./credit/FromRewards.ts"
 export { distill, type DistillOptions, klPenalty, type OtherPrompt } from "./credit/FromWeights.ts"

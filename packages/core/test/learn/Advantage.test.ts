@@ -261,7 +261,9 @@ const estimators = {
   "passAtK of 2": Advantage.passAtK(2),
   hierarchical: Advantage.hierarchical("parity", (member) => String(member % 2)),
   sharedPrefix: Advantage.sharedPrefix,
-  decoupled: Advantage.decoupled({ reward: 1 })
+  decoupled: Advantage.decoupled({ reward: 1 }),
+  turnReturns: Advantage.turnReturns({ gamma: 0.9 }),
+  processRewards: Advantage.processRewards
 }
 
 /** Rewards of any size that a rollout accepts. */
@@ -320,7 +322,7 @@ describe.each(without("reward", "maxRl"))("Advantage.%s", (_, estimator) => {
   )
 })
 
-const relativeToScale = ["normalized", "normalized by population", "maxRl", "decoupled"]
+const relativeToScale = ["normalized", "normalized by population", "maxRl", "decoupled", "processRewards"]
 
 describe.each(without(...relativeToScale))("Advantage.%s", (_, estimator) => {
   it.prop(

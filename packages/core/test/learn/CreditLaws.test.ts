@@ -47,6 +47,7 @@ const credits: Readonly<Record<string, Credit.Credit<unknown>>> = {
   shrinkage: Credit.shrinkage,
   roleRelative: Credit.roleRelative(),
   overlong: Credit.overlong({ maxTokens: 4, buffer: 3 })(Credit.groupRelative(Advantage.centered)),
+  adaptiveEntropy: Credit.adaptiveEntropy({ target: 5 })(Credit.groupRelative(Advantage.centered)),
   lengthPenalty: Credit.lengthPenalty({ actionTokens: 0.5, turns: 0.1 })(Credit.groupRelative(Advantage.normalized()))
 }
 

@@ -1,0 +1,81 @@
+/** Credit that keeps the answers of a policy varied. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Check from "../../settings/Check.ts"
+import type { InvalidOption } from "../../settings/InvalidOption.ts"
+import * as TokenAdvantages from "../TokenAdvantages.ts"
+import { type Credit, identityOf, orConstant, traitsOf, withConstant } from "./FromRewards.ts"
+
+export interface AdaptiveEntropyOptions {
+  /** The entropy to hold, in nats per token. */
+  readonly target: number
+  /** How much the coefficient grows after an iteration below the target, and falls after one above it; default 0.005. */
+  readonly step?: number
+}
+
+/** What is remembered: the coefficient of the next iteration, and what the other credit remembers. */
+const Memory = Schema.Struct({ coefficient: Schema.Finite, credit: Schema.Json })
+
+const surprise = (logprobs: Float32Array) => logprobs.map((logprob) => -logprob)
+
+/**
+ * A bonus for entropy, added per token to another credit: A[t] += α·(−log q[t] − H), with q the sampler and H the batch's entropy, the mean
+ * of −log q over all trained tokens; its gradient is that of the entropy. α begins at 0, grows by `step` after each iteration whose entropy is
+ * below the target, falls by as much after the others, never below 0, and counts only in iterations below the target (Skywork-OR1,
+ * arXiv:2505.22312). Groups that the credit finds constant have the bonus alone. `entropy_coefficient` is the α of the iteration. The
+ * coefficient is the credit's memory, so that a resumed run goes on exactly.
+ *
+ * @example
+ * const credit = Credit.adaptiveEntropy({ target: 0.2 })(Credit.groupRelative(Advantage.centered))
+ */
+export const adaptiveEntropy =
+  ({ step = 0.005, target }: AdaptiveEntropyOptions) => <E, R>(credit: Credit<E, R>): Credit<E | InvalidOption, R> => {
+    const { isByGroup: _, ...traits } = traitsOf(credit)
+    return {
+      ...traits,
+      name: "adaptive_entropy",
+      config: { credit: identityOf(credit), target, step },
+      checks: [
+        ...traits.checks ?? [],
+        Check.option("update.credit.target", target, Check.number({ above: 0 })),
+        Check.option("update.credit.step", step, Check.number({ above: 0 }))
+      ],
+      assign: Effect.fnUntraced(function*(results, memory, weights) {
+        const before = Option.getOrElse(
+          Schema.decodeUnknownOption(Memory)(memory),
+          () => ({ coefficient: 0, credit: null })
+        )
+        const { groups: own, ...assigned } = yield* credit.assign(results, before.credit, weights)
+        const groups = withConstant(own)
+        const { count, sum } = TokenAdvantages.total(
+          groups.flatMap(({ data }) => data),
+          ({ inputs }) => surprise(inputs.logprobs)
+        )
+        if (count === 0) {
+          return { groups: own, ...assigned, memory: { ...before, credit: assigned.memory } }
+        }
+        const entropy = sum / count
+        const coefficient = entropy < target ? before.coefficient : 0
+        const added = coefficient === 0 ? own : groups.map((group) => ({
+          ...group,
+          data: group.data.map((datum) =>
+            TokenAdvantages.add(
+              datum,
+              Float64Array.from(datum.inputs.logprobs, (logprob) => coefficient * (-logprob - entropy)),
+              0
+            )
+          )
+        })).map(orConstant)
+        return {
+          ...assigned,
+          groups: added,
+          metrics: { ...assigned.metrics, entropy_coefficient: coefficient },
+          memory: {
+            coefficient: Math.max(0, before.coefficient + (entropy < target ? step : -step)),
+            credit: assigned.memory
+          }
+        }
+      })
+    }
+  }
