@@ -30,6 +30,7 @@ const program = Effect.gen(function*() {
     Held.kl,
     Held.klGroups,
     Rewards.losses,
+    Rewards.aggregations,
     Rewards.proximal,
     Tools.figure,
     Rewards.streaming,

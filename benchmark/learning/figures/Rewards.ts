@@ -145,6 +145,23 @@ export const ranks = {
   rows: [4, 64].map((loraRank) => row(`rank ${loraRank}`, { loraRank }))
 }
 
+export const aggregations = {
+  ...figure,
+  name: "aggregation",
+  title: "Aggregations of an update, and a bonus for entropy",
+  rows: [
+    row("token-mean", { aggregation: "token-mean" }),
+    row("seq-mean-token-mean", { aggregation: "seq-mean-token-mean" }),
+    row("seq-mean-token-sum-norm", { aggregation: "seq-mean-token-sum-norm" }),
+    row("adaptiveEntropy, target 0.3", {}, (credit) => Credit.adaptiveEntropy({ target: 0.3 })(credit), {
+      ...rewards,
+      besides: ({ updates }) => ({
+        entropy: Report.mean(updates.slice(-3).map(({ metrics }) => metrics["optim/entropy"] ?? NaN))
+      })
+    })
+  ]
+}
+
 const ages: Shown = {
   ...rewards,
   besides: ({ updates }) => ({
