@@ -46,6 +46,9 @@ for name in reward.json reward.txt; do
   if [ -f $file ] && [ ! -L $file ]; then echo $name; head -c 4096 $file; exit 0; fi
 done`
 
+/** The home is the agent's: without this, tests in Python would begin with modules that it put there. */
+const ownModules = { PYTHONNOUSERSITE: "1" }
+
 const Parts = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
 
 const Numeric = Schema.decodeUnknownOption(Schema.FiniteFromString)
@@ -110,7 +113,7 @@ const run = Effect.fnUntraced(function*(task: ShellTask.ShellTask, { executable,
     role: "grader",
     files: [...files, ...ShellTask.within("tests", tests.files)],
     folders: { [workdir]: ShellTask.workFolder, "/tests": "tests", "/logs": "logs" },
-    environment: { ...task.environment, ...tests.environment },
+    environment: { ...ownModules, ...task.environment, ...tests.environment },
     limits: {
       wall: Duration.times(Duration.fromInputUnsafe(tests.timeout), sandbox.capabilities.timeScale),
       memory: task.memory,
