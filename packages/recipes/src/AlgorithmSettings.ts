@@ -45,6 +45,7 @@ const settingsOf = (name: Name, size: Size, given: object) => {
 }
 
 export const fields = {
+  /** Sets credit, loss, clip and filters as an algorithm's paper does, where they are not given; docs/algorithms.md has a table. */
   algorithm: Setting.choice({
     choices: Struct.keys(algorithms),
     help:

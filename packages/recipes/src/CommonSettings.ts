@@ -22,13 +22,17 @@ const common = Setting.flat(Program)
 
 /** The settings of every recipe beside those of its program. */
 export const own = (defaults: Pick<Defaults, "learningRate" | "model" | "schedule">) => ({
+  /** Base model to train. */
   model: Setting.text({ default: defaults.model, help: "Base model to train" }),
+  /** Adam's step size, at its peak. */
   learningRate: Setting.number({ above: 0, default: defaults.learningRate, help: "Adam's step size, at its peak" }),
+  /** The learning rate over the run: constant, or falling to 0 linearly or along a cosine. */
   schedule: Setting.choice({
     choices: ["constant", "linear", "cosine"],
     default: defaults.schedule ?? "constant",
     help: "The learning rate over the run: constant, or falling to 0 linearly or along a cosine"
   }),
+  /** Iterations over which the learning rate rises to its peak. Default: 0 iterations. */
   warmup: Setting.int({
     least: 0,
     default: 0,

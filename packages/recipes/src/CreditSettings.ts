@@ -6,6 +6,9 @@ import * as Effect from "effect/Effect"
 import * as OwnOptions from "./OwnOptions.ts"
 
 export const fields = {
+  /**
+   * The rule that turns rewards into advantages: centered subtracts the group's mean; docs/algorithms.md has the others. Default: centered.
+   */
   credit: Setting.choice({
     choices: NamedCredit.names,
     default: "centered",
@@ -13,16 +16,19 @@ export const fields = {
       "The rule that turns rewards into advantages: centered subtracts the group's mean; docs/algorithms.md has the others"
   }),
   ...NamedCredit.options,
+  /** Tokens before the longest response over which reward falls by 1; none unless given. */
   overlongBuffer: Setting.int({
     least: 1,
     unit: "tokens",
     help: "Tokens before the longest response over which reward falls by 1; none unless given"
   }),
+  /** Weight of an attempt's length, relative to the longest of its group and the group's mean reward. Default: 0. */
   lengthPenalty: Setting.number({
     least: 0,
     default: 0,
     help: "Weight of an attempt's length, relative to the longest of its group and the group's mean reward"
   }),
+  /** Train on no problem of which an audit suspects an attempt, such as of swaying its grader; both are recorded. Default: false. */
   quarantine: Setting.toggle({
     default: false,
     help: "Train on no problem of which an audit suspects an attempt, such as of swaying its grader; both are recorded"

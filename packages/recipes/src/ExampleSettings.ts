@@ -9,6 +9,7 @@ export interface Defaults extends CommonSettings.Defaults {
 
 /** The fields of a recipe's settings. */
 export const fields = (defaults: Defaults) => ({
+  /** Examples in each iteration. */
   batchSize: Setting.int({
     default: defaults.batchSize,
     least: 1,

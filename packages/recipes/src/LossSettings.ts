@@ -5,6 +5,7 @@ import type * as Effect from "effect/Effect"
 import * as OwnOptions from "./OwnOptions.ts"
 
 export const fields = {
+  /** The loss that is minimised: importance_sampling unless given, and to be given where groups are sampled ahead. */
   loss: Setting.choice({
     choices: NamedLoss.names,
     help: "The loss that is minimised: importance_sampling unless given, and to be given where groups are sampled ahead"

@@ -18,12 +18,14 @@ export interface Defaults extends CommonSettings.Defaults {
 /** The settings that are changed most often. */
 const first = (defaults: Defaults) => ({
   ...CommonSettings.own(defaults),
+  /** Problems in each iteration. */
   groupsPerBatch: Setting.int({
     default: defaults.groupsPerBatch,
     least: 1,
     unit: "problems",
     help: "Problems in each iteration"
   }),
+  /** Attempts at each problem, whose rewards are compared with each other. */
   groupSize: Setting.int({
     default: defaults.groupSize,
     least: 1,

@@ -24,6 +24,7 @@ import * as SettingFlags from "../train/SettingFlags.ts"
 /** Train's settings of credit, without a default rule: it would be the one that most runs were credited by. */
 const settings = Schema.Struct({
   ...CreditSettings.fields,
+  /** The rule that turns rewards into advantages; docs/algorithms.md describes each. */
   credit: Setting.choice({
     choices: NamedCredit.names,
     help: "The rule that turns rewards into advantages; docs/algorithms.md describes each"

@@ -6,31 +6,39 @@ import * as Setting from "../settings/Setting.ts"
 
 /** Limits that change the samples belong to a run's identity; limits that only decide which attempts fail may change. */
 export const LimitSettings = Schema.Struct({
+  /** Policy calls. */
   maxTurns: Setting.int({ least: 1, help: "Policy calls", identity: true }),
+  /** Tokens of a prompt, which is the whole conversation so far, and what is sampled after it. */
   maxTrajectoryTokens: Setting.int({
     least: 1,
     unit: "tokens",
     help: "Tokens of a prompt, which is the whole conversation so far, and what is sampled after it",
     identity: true
   }),
+  /** Sampled tokens of all turns together. */
   maxSampledTokens: Setting.int({
     least: 1,
     unit: "tokens",
     help: "Sampled tokens of all turns together",
     identity: true
   }),
+  /** Sampled tokens of one turn; being cut there does not by itself end the episode. */
   maxTurnTokens: Setting.int({
     least: 1,
     unit: "tokens",
     help: "Sampled tokens of one turn; being cut there does not by itself end the episode",
     identity: true
   }),
+  /** Tool calls of all turns together. */
   maxToolCalls: Setting.int({ least: 1, unit: "calls", help: "Tool calls of all turns together", identity: true }),
+  /** When this time is over, the episode ends and keeps the turns that it finished. */
   rolloutTimeout: Setting.duration({
     help: "When this time is over, the episode ends and keeps the turns that it finished",
     identity: true
   }),
+  /** A policy call that takes longer fails the attempt. */
   turnTimeout: Setting.duration({ help: "A policy call that takes longer fails the attempt" }),
+  /** A first prompt, step or injection of the environment that takes longer fails the attempt. */
   stepTimeout: Setting.duration({
     help: "A first prompt, step or injection of the environment that takes longer fails the attempt"
   })

@@ -17,15 +17,19 @@ export type NamedCredit = Credit.Credit<InvalidOption.InvalidOption>
 
 /** The options of all rules. */
 export const options = {
+  /** Standard deviation by which the credit normalized divides (sample unless given). */
   deviation: Setting.choice({
     choices: ["sample", "population"],
     help: "Standard deviation by which the credit normalized divides (sample unless given)"
   }),
+  /** k of the credit pass_at_k; all attempts unless given. */
   passK: Setting.int({ least: 2, unit: "attempts", help: "k of the credit pass_at_k; all attempts unless given" }),
+  /** Metrics that the credit gdpo compares in place of the reward, each with its weight, such as correct=1,format=0.1. */
   rewardParts: Setting.text({
     help:
       "Metrics that the credit gdpo compares in place of the reward, each with its weight, such as correct=1,format=0.1"
   }),
+  /** Decay of the moving averages of the credit role_relative (0.95 unless given). */
   roleDecay: Setting.number({
     least: 0,
     most: 0.999_999,

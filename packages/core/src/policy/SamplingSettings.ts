@@ -9,6 +9,7 @@ import * as Setting from "../settings/Setting.ts"
 
 /** The settings of sampling in a run. */
 export const SamplingSettings = Schema.Struct({
+  /** Longest response of one turn. Default: 256 tokens. */
   maxTokens: Setting.int({
     least: 1,
     default: 256,
@@ -16,7 +17,9 @@ export const SamplingSettings = Schema.Struct({
     help: "Longest response of one turn",
     identity: true
   }),
+  /** Temperature of training samples. Default: 1. */
   temperature: Setting.number({ above: 0, default: 1, help: "Temperature of training samples", identity: true }),
+  /** Sample from the likeliest tokens of this total probability. Default: 1. */
   topP: Setting.number({
     above: 0,
     most: 1,
@@ -24,6 +27,7 @@ export const SamplingSettings = Schema.Struct({
     help: "Sample from the likeliest tokens of this total probability",
     identity: true
   }),
+  /** Sample from this many of the likeliest tokens; 0 for all. Default: 0 tokens. */
   topK: Setting.int({
     least: 0,
     default: 0,
@@ -31,6 +35,7 @@ export const SamplingSettings = Schema.Struct({
     help: "Sample from this many of the likeliest tokens; 0 for all",
     identity: true
   }),
+  /** Train although temperature, topP or topK make the log-probabilities differ from what was sampled. Default: false. */
   allowBiased: Setting.toggle({
     default: false,
     help: "Train although temperature, topP or topK make the log-probabilities differ from what was sampled"

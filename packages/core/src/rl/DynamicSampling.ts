@@ -17,6 +17,7 @@ import * as Setting from "../settings/Setting.ts"
  * @see DAPO, arXiv:2503.14476
  */
 export const DynamicSettings = Schema.Struct({
+  /** Groups with attempts of different reward that an iteration keeps sampling for; 0 samples one batch. Default: 0 problems. */
   minInformative: Setting.int({
     least: 0,
     default: 0,
@@ -24,6 +25,7 @@ export const DynamicSettings = Schema.Struct({
     help: "Groups with attempts of different reward that an iteration keeps sampling for; 0 samples one batch",
     identity: true
   }),
+  /** Most batches that an iteration takes to find minInformative groups; 3 unless given. */
   maxBatches: Setting.int({
     least: 1,
     unit: "batches",

@@ -15,6 +15,7 @@ import * as Health from "./metrics/Health.ts"
 
 /** When a run ends because of its health. */
 export const HealthSettings = Schema.Struct({
+  /** Metrics, separated by commas, that end the run where they leave their healthy range; none unless given. */
   stopOn: Setting.text({
     help: "Metrics, separated by commas, that end the run where they leave their healthy range; none unless given"
   })

@@ -18,11 +18,13 @@ import * as Setting from "../settings/Setting.ts"
 
 /** The settings of a KL penalty. */
 export const KlSettings = Schema.Struct({
+  /** Weight of the KL penalty against the reference weights; 0 for none. Default: 0. */
   coefficient: Setting.number({
     least: 0,
     default: 0,
     help: "Weight of the KL penalty against the reference weights; 0 for none"
   }),
+  /** Discount with which a token is charged for the divergence of later tokens; 0 charges each token for its own alone. Default: 0. */
   discount: Setting.number({
     least: 0,
     most: 1,
@@ -30,10 +32,12 @@ export const KlSettings = Schema.Struct({
     help:
       "Discount with which a token is charged for the divergence of later tokens; 0 charges each token for its own alone"
   }),
+  /** Checkpoint of sampler weights to stay near; the base model unless given. */
   reference: Setting.checkpoint({
     weights: "sampler",
     help: "Checkpoint of sampler weights to stay near; the base model unless given"
   }),
+  /** Measure after every update how far it moved the policy on its own data. Default: false. */
   postUpdate: Setting.toggle({
     default: false,
     help: "Measure after every update how far it moved the policy on its own data"

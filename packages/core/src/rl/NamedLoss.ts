@@ -18,35 +18,50 @@ export type NamedLoss = Loss.Loss<"PolicyTokens"> | LossExpression.LossExpressio
 
 /** The options of all losses. */
 export const options = {
+  /** Lower bound on the importance ratio, of losses that have one. */
   clipLow: Setting.number({ above: 0, help: "Lower bound on the importance ratio, of losses that have one" }),
+  /** Upper bound on the importance ratio, of losses that have one. */
   clipHigh: Setting.number({ above: 0, help: "Upper bound on the importance ratio, of losses that have one" }),
+  /** Upper bound on ppo's loss where the advantage is negative, as a multiple of the advantage. */
   dualClip: Setting.number({
     above: 1,
     help: "Upper bound on ppo's loss where the advantage is negative, as a multiple of the advantage"
   }),
+  /** Weight of dro's quadratic term (0.05 unless given). */
   beta: Setting.number({ above: 0, help: "Weight of dro's quadratic term (0.05 unless given)" }),
+  /** How far dppo lets a probability fall (0.2 unless given). */
   deltaLow: Setting.number({ above: 0, help: "How far dppo lets a probability fall (0.2 unless given)" }),
+  /** How far dppo lets a probability rise (0.2 unless given). */
   deltaHigh: Setting.number({ above: 0, help: "How far dppo lets a probability rise (0.2 unless given)" }),
+  /** Weight of dppo's quadratic term (0.001 unless given). */
   tau: Setting.number({ least: 0, help: "Weight of dppo's quadratic term (0.001 unless given)" }),
+  /** Drift above which opsm masks out a sequence with a negative advantage (0.05 unless given). */
   delta: Setting.number({
     above: 0,
     help: "Drift above which opsm masks out a sequence with a negative advantage (0.05 unless given)"
   }),
+  /** Temperature of sapo's gate for tokens with a positive advantage (1 unless given). */
   tauPositive: Setting.number({
     above: 0,
     help: "Temperature of sapo's gate for tokens with a positive advantage (1 unless given)"
   }),
+  /** Temperature of sapo's gate for the other tokens (1.05 unless given). */
   tauNegative: Setting.number({
     above: 0,
     help: "Temperature of sapo's gate for the other tokens (1.05 unless given)"
   }),
+  /** Bound on gmpo's log-ratio (0.4 unless given). */
   epsilon: Setting.number({ above: 0, help: "Bound on gmpo's log-ratio (0.4 unless given)" }),
+  /** Upper bound on the importance weight of tis (2 unless given). */
   weightCap: Setting.number({ above: 0, help: "Upper bound on the importance weight of tis (2 unless given)" }),
+  /** Importance weight below which mis masks out a token (0 unless given). */
   weightLow: Setting.number({ least: 0, help: "Importance weight below which mis masks out a token (0 unless given)" }),
+  /** Importance weight above which mis masks out a token (3 unless given). */
   weightHigh: Setting.number({
     above: 0,
     help: "Importance weight above which mis masks out a token (3 unless given)"
   }),
+  /** Weight of ppo_with_observations' cross entropy (0.1 unless given). */
   observationWeight: Setting.number({
     least: 0,
     help: "Weight of ppo_with_observations' cross entropy (0.1 unless given)"

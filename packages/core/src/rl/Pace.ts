@@ -6,15 +6,24 @@ import * as Check from "../settings/Check.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Setting from "../settings/Setting.ts"
 
-const minibatches = Setting.int({
-  least: 1,
-  help: "Passes of each optimizer step, each submitted as soon as its share of the groups is there; unless given, "
-    + "asynchronous training submits an update when all its groups are",
-  identity: true
+/** Settings of streaming minibatches. */
+export const StreamingSettings = Schema.Struct({
+  /**
+   * Passes of each optimizer step, each submitted as soon as its share of the groups is there; unless given, asynchronous training submits
+   * an update when all its groups are.
+   */
+  minibatches: Setting.int({
+    least: 1,
+    help: "Passes of each optimizer step, each submitted as soon as its share of the groups is there; unless given, "
+      + "asynchronous training submits an update when all its groups are",
+    identity: true
+  })
 })
+export interface StreamingSettings extends Schema.Codec.Encoded<typeof StreamingSettings> {}
 
 /** Settings of asynchronous training. */
 export const AsyncSettings = Schema.Struct({
+  /** How many iterations ahead groups are begun, 1 unless given; 0 waits for each update as synchronous training does. */
   maxStepsOffPolicy: Setting.int({
     least: 0,
     unit: "iterations",
@@ -22,22 +31,20 @@ export const AsyncSettings = Schema.Struct({
       "How many iterations ahead groups are begun, 1 unless given; 0 waits for each update as synchronous training does",
     identity: true
   }),
+  /** Groups that would get older than maxStepsOffPolicy: wait for them before (unless given), or drop them. */
   onStale: Setting.choice({
     choices: ["wait", "drop"],
     help: "Groups that would get older than maxStepsOffPolicy: wait for them before (unless given), or drop them",
     identity: true
   }),
+  /** Replace groups that failed, or whose rewards are all equal, by others at once. */
   removeConstantRewardGroups: Setting.toggle({
     help: "Replace groups that failed, or whose rewards are all equal, by others at once",
     identity: true
   }),
-  minibatches
+  ...StreamingSettings.fields
 })
 export interface AsyncSettings extends Schema.Codec.Encoded<typeof AsyncSettings> {}
-
-/** Settings of streaming minibatches. */
-export const StreamingSettings = Schema.Struct({ minibatches })
-export interface StreamingSettings extends Schema.Codec.Encoded<typeof StreamingSettings> {}
 
 const names = ["synchronous", "async", "streaming"] as const
 
@@ -49,6 +56,10 @@ export interface Pace {
 
 /** A pace by its name, with its settings, as flags or a file gave them. */
 export const PaceSettings = Schema.Struct({
+  /**
+   * Sample a batch and train on it in turn, sample ahead while training (async), or submit the passes of an update while its batch is
+   * sampled (streaming). Default: synchronous.
+   */
   name: Setting.choice({
     choices: names,
     default: "synchronous",

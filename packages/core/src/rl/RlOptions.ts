@@ -32,14 +32,16 @@ import * as Pace from "./Pace.ts"
 
 /** How groups are rolled out. */
 export const RolloutSettings = Schema.Struct({
+  /** Problems rolled out at the same time. */
   concurrency: Setting.int({
     default: Rollout.defaultConcurrency,
     least: 1,
     unit: "problems",
     help: "Problems rolled out at the same time"
   }),
-  memberTimeout: Group.BoundSettings.fields.memberTimeout,
+  ...Struct.pick(Group.BoundSettings.fields, ["memberTimeout"]),
   ...Group.DeadlineSettings.fields,
+  /** An iteration that loses more than this share of its members stops the run. Default: 0.2. */
   maxDroppedShare: Setting.number({
     least: 0,
     most: 1,
@@ -58,18 +60,24 @@ export const UpdateSettings = Schema.Struct({
     reference: "klReference",
     postUpdate: "klPostUpdate"
   }),
+  /** Optimizer steps per iteration, each on its share of the problems. Default: 1. */
   substeps: Setting.int({
     least: 1,
     default: 1,
     help: "Optimizer steps per iteration, each on its share of the problems",
     identity: true
   }),
+  /**
+   * How the tokens of an update are weighed: the sum of their losses, or a mean over tokens or sequences, by verl's names. Default:
+   * token-sum.
+   */
   aggregation: Setting.choice({
     choices: Aggregation.names,
     default: "token-sum",
     help:
       "How the tokens of an update are weighed: the sum of their losses, or a mean over tokens or sequences, by verl's names"
   }),
+  /** The constant by which seq-mean-token-sum-norm divides (maxTokens unless given). */
   aggregationLength: Setting.int({
     least: 1,
     unit: "tokens",

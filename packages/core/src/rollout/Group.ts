@@ -28,6 +28,10 @@ import { MemberTimedOut, type Reason, RolloutError, Violation } from "./RolloutE
 
 /** How long the rollout of one group may take, wherever it is rolled out. */
 export const DeadlineSettings = Schema.Struct({
+  /**
+   * Longest time for all attempts at one problem, from its opening to its rewards; a group that takes longer is skipped. Unless given,
+   * unbounded where pace is synchronous and otherwise 1 hour.
+   */
   groupTimeout: Setting.duration({
     help:
       "Longest time for all attempts at one problem, from its opening to its rewards; a group that takes longer is skipped. Unless given, unbounded where pace is synchronous and otherwise 1 hour"
@@ -37,22 +41,31 @@ export interface Deadline extends Schema.Codec.Encoded<typeof DeadlineSettings> 
 
 /** Options that can be sent to where a group is rolled out. */
 export const BoundSettings = Schema.Struct({
+  /** Part of every key and seed; 0 unless given. */
   iteration: Setting.int({ least: 0, help: "Part of every key and seed; 0 unless given" }),
+  /** The run's seed, from which environments and graders derive theirs; 0 unless given. The policy has a seed of its own. */
   seed: Setting.int({
     least: 0,
     help:
       "The run's seed, from which environments and graders derive theirs; 0 unless given. The policy has a seed of its own"
   }),
+  /** Optimizer steps that led to the policy's weights; 0 unless given. */
   samplerStep: Setting.int({ least: 0, help: "Optimizer steps that led to the policy's weights; 0 unless given" }),
   limits: Setting.group(Limits.LimitSettings),
   termination: Setting.group(TerminationReward.TerminationSettings),
+  /** Longest time for opening a group, and for one attempt; unbounded unless given. */
   memberTimeout: Setting.duration({
     help: "Longest time for opening a group, and for one attempt; unbounded unless given"
   }),
+  /** Longest time for a group's rewards, and for a grader; unless given, memberTimeout for the rewards, and 10 minutes otherwise. */
   graderTimeout: Setting.duration({
     help:
       "Longest time for a group's rewards, and for a grader; unless given, memberTimeout for the rewards, and 10 minutes otherwise"
   }),
+  /**
+   * Longest time to wait for an attempt's releases once it is over, and with a memberTimeout also for its acquisitions; 30 seconds unless
+   * given.
+   */
   releaseTimeout: Setting.duration({
     help:
       "Longest time to wait for an attempt's releases once it is over, and with a memberTimeout also for its acquisitions; 30 seconds unless given"

@@ -18,40 +18,51 @@ import * as Caps from "./spending/Caps.ts"
 
 /** The adapter that is trained. */
 export const LoraSettings = Schema.Struct({
+  /** Rank of the adapter. Default: 32 dimensions. */
   rank: Setting.int({ least: 1, default: 32, unit: "dimensions", help: "Rank of the adapter", identity: true }),
+  /** Adapt the feed-forward layers. Default: true. */
   trainMlp: Setting.toggle({ default: true, help: "Adapt the feed-forward layers", identity: true }),
+  /** Adapt the attention layers. Default: true. */
   trainAttn: Setting.toggle({ default: true, help: "Adapt the attention layers", identity: true }),
+  /** Adapt the output layer. Default: true. */
   trainUnembed: Setting.toggle({ default: true, help: "Adapt the output layer", identity: true })
 }).annotate({ title: "Adapter" })
 export interface LoraSettings extends Schema.Codec.Encoded<typeof LoraSettings> {}
 
 /** The run's length, when it saves and evaluates, and how much it may spend. */
 export const RunSettings = Schema.Struct({
+  /** Decides the adapter's start, the data's order and every sample. Default: 0. */
   seed: Setting.int({
     least: 0,
     default: 0,
     help: "Decides the adapter's start, the data's order and every sample",
     identity: true
   }),
+  /** Number of iterations; 0 only evaluates. All that the program has unless given. */
   iterations: Setting.int({
     least: 0,
     unit: "iterations",
     help: "Number of iterations; 0 only evaluates. All that the program has unless given"
   }),
+  /** Iterations between checkpoints; 0 saves only at the end. Default: 20 iterations. */
   saveEvery: Setting.int({
     least: 0,
     default: 20,
     unit: "iterations",
     help: "Iterations between checkpoints; 0 saves only at the end"
   }),
+  /** How long the backend keeps checkpoints; for ever unless given. */
   saveTtl: Setting.duration({ help: "How long the backend keeps checkpoints; for ever unless given" }),
+  /** Iterations between rolling checkpoints, which hold only the resumable state and expire soon; 0 for none. Default: 0 iterations. */
   rollingSaveEvery: Setting.int({
     least: 0,
     default: 0,
     unit: "iterations",
     help: "Iterations between rolling checkpoints, which hold only the resumable state and expire soon; 0 for none"
   }),
+  /** How long the backend keeps rolling checkpoints. Default: 2 hours. */
   rollingSaveTtl: Setting.duration({ default: "2 hours", help: "How long the backend keeps rolling checkpoints" }),
+  /** Iterations between evaluations, the first before training and the last after; 0 for none. Default: 20 iterations. */
   evalEvery: Setting.int({
     least: 0,
     default: 20,
@@ -59,6 +70,7 @@ export const RunSettings = Schema.Struct({
     help: "Iterations between evaluations, the first before training and the last after; 0 for none"
   }),
   ...Caps.CapSettings.fields,
+  /** How long an interruption waits for an update or a checkpoint under way. Default: 5 minutes. */
   interruptTimeout: Setting.duration({
     default: "5 minutes",
     help: "How long an interruption waits for an update or a checkpoint under way"
@@ -69,6 +81,7 @@ export interface RunSettings extends Schema.Codec.Encoded<typeof RunSettings> {}
 /** The settings of every run. */
 export const Settings = Schema.Struct({
   run: Setting.group(RunSettings),
+  /** Weights to start from, while the optimizer's averages and steps begin anew; the base model unless given. */
   loadCheckpointPath: Setting.checkpoint({
     weights: "state",
     help: "Weights to start from, while the optimizer's averages and steps begin anew; the base model unless given"

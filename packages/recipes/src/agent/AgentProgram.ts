@@ -14,22 +14,29 @@ import * as AgentTasks from "./AgentTasks.ts"
 import * as AgentTraining from "./AgentTraining.ts"
 
 const settings = Schema.Struct({
+  /**
+   * Command that starts the agent, such as "node my-agent.js {task}"; no shell reads it. Without {task} or {file} the task is its standard
+   * input.
+   */
   agent: Setting.text({
     default: "",
     identity: true,
     help: "Command that starts the agent, such as \"node my-agent.js {task}\"; no shell reads it. " +
       "Without {task} or {file} the task is its standard input"
   }),
+  /** Tasks as .jsonl, .parquet or .csv with a text as task, question or prompt; or a folder with train and test. */
   tasks: Setting.text({
     default: "",
     unit: "file",
     help: "Tasks as .jsonl, .parquet or .csv with a text as task, question or prompt; or a folder with train and test"
   }),
+  /** Tasks of a file that are never trained on; a fifth, at most 128, unless given. */
   heldOut: Setting.int({
     least: 0,
     unit: "tasks",
     help: "Tasks of a file that are never trained on; a fifth, at most 128, unless given"
   }),
+  /** Module whose default export is a function of what the agent did (task, stdout, stderr, exitCode) to its reward. */
   score: Setting.text({
     default: "",
     unit: "module",
@@ -37,17 +44,20 @@ const settings = Schema.Struct({
     help:
       "Module whose default export is a function of what the agent did (task, stdout, stderr, exitCode) to its reward"
   }),
+  /** Rubric by which the base model judges what the agent printed, from 0 to 1. */
   judge: Setting.text({
     default: "",
     identity: true,
     help: "Rubric by which the base model judges what the agent printed, from 0 to 1"
   }),
+  /** Folder in which the agent starts; in a sandbox, which has no other file of this machine, it gets a copy. */
   folder: Setting.text({
     default: "",
     unit: "folder",
     identity: true,
     help: "Folder in which the agent starts; in a sandbox, which has no other file of this machine, it gets a copy"
   }),
+  /** Variables of this process that the agent gets, such as HOME; besides those of its model it gets PATH alone. */
   variables: Setting.texts({
     default: [],
     unit: "names",

@@ -17,12 +17,17 @@ export const fields = (defaults: Defaults = {}) => ({
     evalEvery: 10,
     ...defaults
   }),
+  /** Names by which the agent asks for the model besides its own, such as one that is written into its code. */
   names: Setting.texts({
     default: [],
     unit: "names",
     help: "Names by which the agent asks for the model besides its own, such as one that is written into its code",
     identity: true
   }),
+  /**
+   * Names of other models that the agent asks for, whose answers are not trained on: the base model answers, as it was before training, or
+   * in summariser=runs/x a checkpoint of it.
+   */
   frozen: Setting.texts({
     default: [],
     unit: "names",
@@ -32,6 +37,7 @@ export const fields = (defaults: Defaults = {}) => ({
       "before training, or in summariser=runs/x a checkpoint of it",
     identity: true
   }),
+  /** Requests of an episode, after which it ends without a verdict. Default: 30 requests. */
   maxRequests: Setting.int({
     default: 30,
     least: 1,
@@ -39,15 +45,18 @@ export const fields = (defaults: Defaults = {}) => ({
     help: "Requests of an episode, after which it ends without a verdict",
     identity: true
   }),
+  /** Longest time of an episode, after which it ends without a verdict. Default: 5 minutes. */
   agentTimeout: Setting.duration({
     default: "5 minutes",
     help: "Longest time of an episode, after which it ends without a verdict",
     identity: true
   }),
+  /** Longest time that the agent may neither ask nor end. Default: 2 minutes. */
   idleTimeout: Setting.duration({
     default: "2 minutes",
     help: "Longest time that the agent may neither ask nor end",
     identity: true
   }),
+  /** Agents that run at the same time. Default: 8 agents. */
   agents: Setting.int({ default: 8, least: 1, unit: "agents", help: "Agents that run at the same time" })
 })

@@ -46,16 +46,19 @@ export const dpo = Recipe.make({
       maxTokens: 40,
       evalEvery: 10
     }),
+    /** The loss of a pair: DPO's sigmoid, or that of its relatives; orpo and simpo need no reference. Default: sigmoid. */
     loss: Setting.choice({
       choices: PairLoss.names,
       default: "sigmoid",
       help: "The loss of a pair: DPO's sigmoid, or that of its relatives; orpo and simpo need no reference"
     }),
+    /** The loss's beta: the larger it is, the closer the model stays to the reference (0.1 unless given, 2 for simpo). */
     dpoBeta: Setting.number({
       above: 0,
       help:
         "The loss's beta: the larger it is, the closer the model stays to the reference (0.1 unless given, 2 for simpo)"
     }),
+    /** simpo's margin of the chosen answer, times beta (0.5 unless given). */
     simpoGamma: Setting.number({ least: 0, help: "simpo's margin of the chosen answer, times beta (0.5 unless given)" })
   }),
   build: (model, settings) => {
@@ -205,6 +208,10 @@ export const preferenceRl = Recipe.make({
       maxTokens: 40,
       evalEvery: 15
     }),
+    /**
+     * Checkpoint of a preference model of the same base model, as `train preference-model` saves it; unless given, a perfect one, which
+     * prefers right answers.
+     */
     preferenceModel: Setting.checkpoint({
       weights: "sampler",
       help: "Checkpoint of a preference model of the same base model, as `train preference-model` saves it; " +
@@ -260,6 +267,7 @@ export const rlhf = Pipeline.make({
   description:
     "Three stages on sums: imitates worked ones, trains a preference model on right and wrong answers, then learns against it",
   settings: Schema.Struct({
+    /** Base model, of the policy and of the preference model. Default: effect-rl/tiny-64. */
     model: Setting.text({
       default: "effect-rl/tiny-64",
       help: "Base model, of the policy and of the preference model"
@@ -271,25 +279,30 @@ export const rlhf = Pipeline.make({
       "Length of the second stage, which learns to tell right answers from wrong ones"
     ),
     rlIterations: iterations(8, "Length of the third stage, whose answers the preference model compares"),
+    /** Problems in each iteration of the third. Default: 32 problems. */
     groupsPerBatch: Setting.int({
       default: 32,
       least: 1,
       unit: "problems",
       help: "Problems in each iteration of the third"
     }),
+    /** Answers to each problem, compared in pairs. Default: 4 attempts. */
     groupSize: Setting.int({
       default: 4,
       least: 2,
       unit: "attempts",
       help: "Answers to each problem, compared in pairs"
     }),
+    /** How strongly the third stage is held near the first one's policy; without it the preference model is exploited. Default: 0.2. */
     klCoefficient: Setting.number({
       least: 0,
       default: 0.2,
       help:
         "How strongly the third stage is held near the first one's policy; without it the preference model is exploited"
     }),
+    /** Longest answer. Default: 40 tokens. */
     maxTokens: Setting.int({ default: 40, least: 1, unit: "tokens", help: "Longest answer" }),
+    /** Iterations between checkpoints of a stage. Default: 5 iterations. */
     saveEvery: Setting.int({
       default: 5,
       least: 0,

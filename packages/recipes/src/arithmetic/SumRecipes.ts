@@ -86,6 +86,7 @@ export const smolLm2Sums = Recipe.make({
       maxTokens: 24,
       evalEvery: 15
     }),
+    /** Rank of the adapter. Default: 8 dimensions. */
     loraRank: Setting.int({ least: 1, default: 8, unit: "dimensions", help: "Rank of the adapter", identity: true })
   }),
   build: (model, settings) => {

@@ -121,8 +121,11 @@ export const onPolicyDistill = Recipe.make({
       maxTokens: 40,
       evalEvery: 40
     }),
+    /** Problems in each iteration. Default: 64 problems. */
     groupsPerBatch: Setting.int({ default: 64, least: 1, unit: "problems", help: "Problems in each iteration" }),
+    /** Answers to each problem. Default: 2 attempts. */
     groupSize: Setting.int({ default: 2, least: 1, unit: "attempts", help: "Answers to each problem" }),
+    /** Model to learn from, or the path of a checkpoint; its tokenizer must be the student's. Default: effect-rl/tiny-128. */
     teacher: Setting.checkpoint({
       weights: "sampler",
       default: "effect-rl/tiny-128",
@@ -153,20 +156,24 @@ export const distill = Pipeline.make({
   description:
     "Two stages on sums: trains a teacher on worked ones, then a student on its own answers, which the teacher scores",
   settings: Schema.Struct({
+    /** Base model, of the teacher and of the student. Default: effect-rl/tiny-64. */
     model: Setting.text({ default: "effect-rl/tiny-64", help: "Base model, of the teacher and of the student" }),
     seed: RunOptions.RunSettings.fields.seed,
+    /** Length of the first stage, in which the teacher imitates worked sums. Default: 40 iterations. */
     teacherIterations: Setting.int({
       default: 40,
       least: 1,
       unit: "iterations",
       help: "Length of the first stage, in which the teacher imitates worked sums"
     }),
+    /** Length of the second stage, in which the teacher scores the student's own answers. Default: 40 iterations. */
     iterations: Setting.int({
       default: 40,
       least: 1,
       unit: "iterations",
       help: "Length of the second stage, in which the teacher scores the student's own answers"
     }),
+    /** Longest answer. Default: 40 tokens. */
     maxTokens: Setting.int({ default: 40, least: 1, unit: "tokens", help: "Longest answer" })
   }),
   stages: ({ iterations, maxTokens, model, seed, teacherIterations }): ReadonlyArray<Pipeline.Stage<Error>> => {

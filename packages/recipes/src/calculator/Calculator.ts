@@ -19,6 +19,7 @@ const settings = Schema.Struct({
     maxTokens: 48,
     evalEvery: 20
   }),
+  /** short such as 27 * 63, or long such as (481 - 36) * 52 + 907. Default: short. */
   calculations: Setting.choice({
     choices: Calculation.lengths,
     default: "short",

@@ -32,33 +32,39 @@ const settings = Schema.Struct({
     maxTokens: 4096,
     evalEvery: 20
   }),
+  /** Which problems: made-up programs, or a published dataset. Default: deepcoder. */
   problems: Setting.choice({
     choices: CodeSource.names,
     default: "deepcoder",
     identity: true,
     help: "Which problems: made-up programs, or a published dataset"
   }),
+  /** Folder with train and test as .jsonl, .parquet or .csv, in place of the hub. */
   data: Setting.text({
     default: "",
     unit: "folder",
     help: "Folder with train and test as .jsonl, .parquet or .csv, in place of the hub"
   }),
+  /** single response, check of a solution by a tool, repair after a failed example, or a tool that runs python. Default: check. */
   form: Setting.choice({
     choices: CodeEnv.forms,
     default: "check",
     identity: true,
     help: "single response, check of a solution by a tool, repair after a failed example, or a tool that runs python"
   }),
+  /** Longest time of one test; a provider that runs Python slower gives longer. Default: 6 seconds. */
   testTimeout: Setting.duration({
     default: "6 seconds",
     identity: true,
     help: "Longest time of one test; a provider that runs Python slower gives longer"
   }),
+  /** Rubric by which the base model judges each program that is trained on, from 0 to 1, besides its tests. */
   judge: Setting.text({
     default: "",
     identity: true,
     help: "Rubric by which the base model judges each program that is trained on, from 0 to 1, besides its tests"
   }),
+  /** Weight of the judge's score, beside the 1 for passing the tests. Default: 0.2. */
   judgeCoefficient: Setting.number({
     least: 0,
     default: 0.2,

@@ -19,11 +19,13 @@ const settings = Schema.Struct({
     maxTokens: 12,
     evalEvery: 24
   }),
+  /** Numbers are from 0 up to, and without, this one; upstream's 1024. Default: 32. */
   range: Setting.int({
     default: 32,
     least: 10,
     help: "Numbers are from 0 up to, and without, this one; upstream's 1024"
   }),
+  /** Guesses in one game; upstream's 10. Default: 6 guesses. */
   maxTurns: Setting.int({ default: 6, least: 1, unit: "guesses", help: "Guesses in one game; upstream's 10" })
 })
 

@@ -47,6 +47,7 @@ export const fields = (defaults: TrainingSettings.Defaults, hub: string) => ({
       `Folder with train.jsonl and test.jsonl, ${hub} for the hub's own files, or ${sampleName} for made-up problems, ` +
       "which are the default where nothing is downloaded: in play, with the mock, and in the engine's short run"
   }),
+  /** Show one worked example before each problem. Default: true. */
   fewShot: Setting.toggle({ default: true, help: "Show one worked example before each problem" })
 })
 

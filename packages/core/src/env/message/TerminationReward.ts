@@ -18,16 +18,19 @@ export const limitStopReasons: ReadonlyArray<StopReason> = [
 
 /** The settings of a termination reward. */
 export const TerminationSettings = Schema.Struct({
+  /** A total above 0 of an episode that ended at a limit becomes exactly 0. Default: false. */
   zeroRewardOnLimit: Setting.toggle({
     default: false,
     help: "A total above 0 of an episode that ended at a limit becomes exactly 0",
     identity: true
   }),
+  /** The stop reasons that count as ending at a limit; a hook's own names may be among them. */
   limitStopReasons: Setting.texts({
     default: limitStopReasons,
     help: "The stop reasons that count as ending at a limit; a hook's own names may be among them",
     identity: true
   }),
+  /** With zeroRewardOnLimit, do not grade a group in which every member ran out of time. Default: false. */
   skipGradingOnTimeout: Setting.toggle({
     default: false,
     help: "With zeroRewardOnLimit, do not grade a group in which every member ran out of time",

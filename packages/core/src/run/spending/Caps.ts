@@ -11,22 +11,27 @@ import * as Setting from "../../settings/Setting.ts"
 
 /** The settings of a run's limits. */
 export const CapSettings = Schema.Struct({
+  /** Hard limit on tokens prefilled, sampled and trained together, over all segments of the run. */
   maxTokensTotal: Setting.int({
     least: 1,
     unit: "tokens",
     help: "Hard limit on tokens prefilled, sampled and trained together, over all segments of the run"
   }),
+  /** Hard limit on what those tokens cost; needs prices. */
   maxDollars: Setting.number({
     above: 0,
     unit: "dollars",
     help: "Hard limit on what those tokens cost; needs prices"
   }),
+  /** Hard limit on the time that the run is open, over all its segments. */
   maxMinutes: Setting.number({
     above: 0,
     unit: "minutes",
     help: "Hard limit on the time that the run is open, over all its segments"
   }),
+  /** Hard limit on the verdicts that judges are asked for. */
   maxJudgeCalls: Setting.int({ least: 0, unit: "calls", help: "Hard limit on the verdicts that judges are asked for" }),
+  /** Share of a hard limit from which the run warns, once, and goes on. Default: 0.8. */
   softShare: Setting.number({
     above: 0,
     most: 1,
