@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Report from "../Report.ts"
 
-const short = { seed: 5, iterations: 4, saveEvery: 1, evalEvery: 0 }
+const short = { seed: 5, iterations: 4, groupsPerBatch: 8, groupSize: 4, saveEvery: 1, evalEvery: 0 }
 
 const flags = (folder: string) => [
   "train",
@@ -64,8 +64,11 @@ const killed = (): string => {
   rmSync(root, { recursive: true })
   const same = JSON.stringify(ends.whole) === JSON.stringify(ends.cut)
   const rewards = ends.whole.rewards.map((reward) => reward.toFixed(3)).join(", ")
-  return `${signal} after ${before} of ${short.iterations} iterations, resumed: the rewards ${rewards} and the SHA-256 of the last ` +
-    `checkpoint are **${same ? "the same" : "not the same"}** as those of a run that was not killed.`
+  return `\`effect-rl train code_rl\` on effect-rl/tiny-code, ${short.iterations} iterations of ${short.groupsPerBatch} problems × ` +
+    `${short.groupSize} attempts, each program judged in the sandbox of this machine: ${signal} after ${before} of ${short.iterations} iterations, resumed: the rewards ${rewards} and the SHA-256 of the last ` +
+    `checkpoint (${ends.whole.digest}) are **${
+      same ? "the same" : "not the same"
+    }** as those of a run that was not killed.`
 }
 
 Report.publish("programs-killed", "Does a killed run of code_rl end with the same numbers?", [killed()])

@@ -170,7 +170,8 @@ first and the last iteration, the seconds of training, and the share of all time
 programs shared the two processors meanwhile.`,
     `![${labels.title}: every curve rises above its control](../../docs/images/curves/${name}.svg)`,
     Report.table(["", "before [95 %]", "after [95 %]", "first reward", "last", "s", "verdicts", "load"], rowsOf(kept)),
-    ...agreement(kept)
+    ...agreement(kept),
+    "A run that is killed in its midst and resumed ends with [the same numbers](programs-killed.md)."
   ])
   const { "rewards shuffled": control = [], trained: measured = [] } = kept.rows["bubblewrap"] ?? {}
   yield* Figure.save(name, labels, [{ title: "code_rl", measured, control }])

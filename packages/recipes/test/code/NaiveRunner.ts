@@ -3,13 +3,16 @@ import { Outcome, Sandbox, SandboxFiles } from "@effect-rl/sandbox"
 import { Effect } from "effect"
 import { naive } from "./ExploitPrograms.ts"
 
-/** Runs the program once, then the tests in the same folder and process, and takes the exit code for the reward. */
-export const reward = Effect.fnUntraced(function*(code: string) {
+/**
+ * Runs the program once, then the tests, which are `run_tests.py` of the files, in the same folder and process, and takes the exit code for
+ * the reward.
+ */
+export const reward = Effect.fnUntraced(function*(code: string, files: Readonly<Record<string, string>> = naive) {
   const sandbox = yield* Sandbox.Sandbox
   const place = yield* sandbox.open({
     runtime: "python",
     role: "agent",
-    files: SandboxFiles.make({ ...naive, "solution.py": code }),
+    files: SandboxFiles.make({ ...files, "solution.py": code }),
     environment: { PYTHONPATH: ".", PYTHONDONTWRITEBYTECODE: "1" },
     limits: { wall: "10 seconds" }
   })
