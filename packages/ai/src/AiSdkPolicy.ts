@@ -119,10 +119,29 @@ const warningsOf = (options: LanguageModelV4CallOptions): LanguageModelV4Generat
     details: "the policy decides how it samples"
   }))
 
-const usage: LanguageModelV4Usage = {
-  inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
-  outputTokens: { total: undefined, text: undefined, reasoning: undefined }
+/** What was counted for an answer; unknown where nothing was, or not all. */
+const usageOf = (used: ReadonlyArray<Metering.Used>): LanguageModelV4Usage => {
+  const known = used.flatMap(([, tokens]) => tokens ?? [])
+  const isKnown = known.length > 0 && known.length === used.length
+  const sum = (amount: (tokens: Metering.Tokens) => number) =>
+    isKnown ? known.reduce((total, tokens) => total + amount(tokens), 0) : undefined
+  return {
+    inputTokens: {
+      total: sum(({ prefilled }) => prefilled),
+      noCache: undefined,
+      cacheRead: undefined,
+      cacheWrite: undefined
+    },
+    outputTokens: { total: sum(({ sampled }) => sampled), text: undefined, reasoning: undefined }
+  }
 }
+
+/** Counts by `own` what the metering of the policy's user counts as well. */
+const beside = (outer: Metering.Metering, own: Metering.Metering): Metering.Metering => ({
+  ...outer,
+  meter: (client, model = client.modelPath) => outer.meter(own.meter(client, model), model),
+  count: (model, tokens) => Effect.andThen(outer.count(model, tokens), own.count(model, tokens))
+})
 
 type Answered = Extract<LanguageModelV4Content, { readonly type: "text" | "reasoning" | "tool-call" }>
 
@@ -160,7 +179,7 @@ const toStreamParts = (part: Answered, index: number): ReadonlyArray<LanguageMod
 
 /**
  * A policy, such as a checkpoint that samples, as the language model of an application that uses AI SDK, tools included. A stream gives
- * each part as one delta. Its `n`-th request has the key `key/n`. Requests for what a policy cannot give, such as answers of a given schema,
+ * each part as one delta. Its usage is what `Metering` counts for it. Its `n`-th request has the key `key/n`. Requests for what a policy cannot give, such as answers of a given schema,
  * are refused with an `UnsupportedFunctionalityError`.
  *
  * @example
@@ -175,13 +194,16 @@ export const toLanguageModel = Effect.fnUntraced(function*<E, R>(
   const generate = (asked: LanguageModelV4CallOptions) => {
     const answered = Effect.gen(function*() {
       const messages = yield* conversation(asked, options)
-      const answer = yield* policy.respond({ messages, key: `${options.key}/${requests++}` })
+      const counter = Metering.counter()
+      const answer = yield* policy.respond({ messages, key: `${options.key}/${requests++}` }).pipe(
+        Effect.provideService(Metering.Metering, beside(yield* Metering.Metering, counter.metering))
+      )
       const content = toContent(answer, messages.length)
       const unified = content.some(({ type }) => type === "tool-call") ? "tool-calls" : "stop"
       const generated: Generated = {
         content,
         finishReason: { unified, raw: undefined },
-        usage,
+        usage: usageOf(counter.used()),
         warnings: warningsOf(asked)
       }
       return generated
@@ -191,7 +213,7 @@ export const toLanguageModel = Effect.fnUntraced(function*<E, R>(
       asked.abortSignal === undefined ? {} : { signal: asked.abortSignal }
     )
   }
-  const stream = ({ content, finishReason, warnings }: Generated) =>
+  const stream = ({ content, finishReason, usage, warnings }: Generated) =>
     Stream.toReadableStream(Stream.fromIterable<LanguageModelV4StreamPart>([
       { type: "stream-start", warnings },
       ...content.flatMap(toStreamParts),

@@ -1,15 +1,25 @@
 import { AiSdkPolicy } from "@effect-rl/ai"
-import { Message, type MessagePolicy } from "@effect-rl/core"
+import { ChatModel, Message, MessagePolicy, Tinker } from "@effect-rl/core"
 import { Metering } from "@effect-rl/core/backend"
 import { Renderers } from "@effect-rl/core/renderers"
-import { TestTokenizer } from "@effect-rl/core/testing"
+import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { generateText, streamText, tool, ToolLoopAgent } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
-import { Effect, Stream } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import * as Zod from "zod"
 
 globalThis.AI_SDK_LOG_WARNINGS = false
+
+const answersNine = Layer.merge(
+  ScriptedTinker.layer({
+    sample: () => {
+      const tokens = TestTokenizer.characters.encode("9<|im_end|>")
+      return { sequences: [{ tokens, logprobs: new Float32Array(tokens.length).fill(-1), stopReason: "stop" }] }
+    }
+  }),
+  TestTokenizer.layer(TestTokenizer.characters)
+)
 
 /** Answers in turn, and keeps what it was asked. */
 const policy = (...answers: ReadonlyArray<Message.Message>) => {
@@ -60,6 +70,31 @@ describe("a policy as a language model of AI SDK", () => {
       const parts = Stream.fromAsyncIterable(streamText({ model, prompt: "4 + 5?" }).textStream, String)
       assert.deepStrictEqual(yield* Stream.runCollect(parts), ["9"])
     }))
+
+  it.effect("tells the tokens that were counted for an answer, which its user's metering counts too", () =>
+    Effect.gen(function*() {
+      const renderer = yield* Renderers.byName("qwen3_instruct", TestTokenizer.characters)
+      const model = yield* ChatModel.resolve(Script.defaultModel, { renderer: "qwen3_instruct" })
+      const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
+      const sampled = MessagePolicy.fromSamplingClient(client, { model, maxTokens: 20, seed: 0 })
+      const { metering, used } = Metering.counter()
+      const languageModel = yield* AiSdkPolicy.toLanguageModel(sampled, { key: "app", renderer }).pipe(
+        Effect.provideService(Metering.Metering, metering)
+      )
+      const generated = yield* Effect.promise(() => generateText({ model: languageModel, prompt: "4 + 5?" }))
+      const streamed = streamText({ model: languageModel, prompt: "4 + 5?" })
+      yield* Effect.promise(() => streamed.consumeStream())
+      const prompt = yield* model.renderer.generationPrompt([Message.user("4 + 5?")])
+      const tokens = TestTokenizer.characters.encode("9<|im_end|>").length
+      for (const { inputTokens, outputTokens } of [generated.usage, yield* Effect.promise(() => streamed.usage)]) {
+        assert.deepStrictEqual({ inputTokens, outputTokens }, { inputTokens: prompt.length, outputTokens: tokens })
+      }
+      const [[, counted] = []] = used()
+      assert.deepInclude(counted, { prefilled: 2 * prompt.length, sampled: 2 * tokens })
+      const unknown = yield* AiSdkPolicy.toLanguageModel(policy(Message.assistant("9")), { key: "app" })
+      const { usage } = yield* Effect.promise(() => generateText({ model: unknown, prompt: "4 + 5?" }))
+      assert.isUndefined(usage.inputTokens)
+    }).pipe(Effect.scoped, Effect.provide(answersNine)))
 
   it.effect("calls the tools of a ToolLoopAgent", () =>
     Effect.gen(function*() {

@@ -98,12 +98,18 @@ export const rows: ReadonlyArray<Row> = [
 
   ...given(["chat completions", "completions"], "so many replies", { n: [] }),
   ...given(["chat completions", "completions"], "makes the answer repeatable", { seed: [] }),
-  ...given(openAi, "ids of the prompt (`prompt_token_ids`) and of each reply (`token_ids`), whole answers alone", {
-    return_token_ids: []
-  }),
-  ...given(messages, "ids of the prompt (`prompt_token_ids`) and of the reply (`token_ids`), whole answers alone", {
-    return_token_ids: []
-  }),
+  ...given(
+    ["chat completions", "completions"],
+    "ids of the prompt (`prompt_token_ids`) and of each reply (`token_ids`)",
+    {
+      return_token_ids: []
+    }
+  ),
+  ...given(
+    ["responses", "messages"],
+    "ids of the prompt (`prompt_token_ids`) and of the reply (`token_ids`), whole answers alone",
+    { return_token_ids: [] }
+  ),
   ...given(completions, "one text, a list of texts, ids, or a list of lists of ids", { prompt: [] }),
   ...given(completions, "the prompt before the reply, with `logprobs` for its tokens; in a stream in one chunk", {
     echo: []

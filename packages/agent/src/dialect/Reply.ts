@@ -152,11 +152,11 @@ export const warned = ({ warnings }: Ended) => warnings.length === 0 ? {} : { wa
 export const promptIds = ({ chunks }: ModelInput.ModelInput) =>
   chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : [...chunk.tokens])
 
-/** The ids of a reply's tokens. */
-export const tokenIds = ({ sequences }: Whole) => sequences.flatMap(({ tokens }) => [...tokens])
+/** The ids of sampled tokens. */
+export const tokenIds = (sequences: Whole["sequences"]) => sequences.flatMap(({ tokens }) => [...tokens])
 
 /** The ids of a prompt's tokens and of a reply's. */
 export const allIds = ({ request: { prompt } }: Prompted, reply: Whole) => ({
   prompt_token_ids: promptIds(prompt),
-  token_ids: tokenIds(reply)
+  token_ids: tokenIds(reply.sequences)
 })

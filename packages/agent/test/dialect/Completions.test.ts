@@ -124,4 +124,24 @@ describe("ids of tokens", () => {
       assert.deepStrictEqual(completion.token_ids, reply)
       assert.notProperty((yield* post(path, { prompt: "abc" })).body["choices"][0], "token_ids")
     }))
+
+  it.effect("come with the pieces of a stream, those of the prompt first", () =>
+    Effect.gen(function*() {
+      const { post } = yield* Service.make({ sample: Service.saying("Hello<|im_end|>") })
+      const asked = { return_token_ids: true, stream: true }
+      const whole = (yield* post("/chat/completions", { ...Service.chat.conversation, return_token_ids: true })).body
+      const chat = Service.events(yield* post("/chat/completions", { ...Service.chat.conversation, ...asked }))
+      assert.deepStrictEqual(chat[0]?.["prompt_token_ids"], whole["prompt_token_ids"])
+      const ids = chat.flatMap(({ choices }) => choices[0]?.token_ids ?? [])
+      assert.deepStrictEqual(ids, [...characters.encode("Hello<|im_end|>")])
+      const two = Service.events(yield* post(path, { prompt: ["ab", "c"], ...asked }))
+      const ofChoice = (index: number, field: string) =>
+        two.flatMap(({ choices }) => choices[0]?.index === index ? choices[0][field] ?? [] : [])
+      for (const [index, prompt] of ["ab", "c"].entries()) {
+        assert.deepStrictEqual(ofChoice(index, "prompt_token_ids"), [...characters.encode(prompt)])
+        assert.deepStrictEqual(ofChoice(index, "token_ids"), ids)
+      }
+      const without = (yield* post(path, { prompt: "ab", stream: true })).text
+      assert.notInclude(without, "token_ids")
+    }))
 })

@@ -48,7 +48,7 @@ const whole = Effect.fnUntraced(function*(
       logprobs: logprobs === true
         ? { content: OpenAiAnswer.logprobs(tokenizer, reply.sequences), refusal: null }
         : null,
-      ...(isWithIds && { token_ids: Reply.tokenIds(reply) }),
+      ...(isWithIds && { token_ids: Reply.tokenIds(reply.sequences) }),
       ...Reply.warned(reply.ended)
     })),
     ...(isWithIds && { prompt_token_ids: Reply.promptIds(prompt) }),
@@ -60,31 +60,35 @@ const opening = { delta: { role: "assistant", content: "" }, finish_reason: null
 
 /** The fields of an event about its choice; `calls` counts the calls of tools before it. */
 const choicesOf =
-  (tokenizer: Tokenizer.Tokenizer, logprobs: boolean) =>
+  (tokenizer: Tokenizer.Tokenizer, { logprobs, return_token_ids }: Wire.ChatCompletion) =>
   (calls: number, event: Reply.Event): readonly [number, ReadonlyArray<object>] => {
     if (event._tag === "Ended") {
       return [calls, [{ delta: {}, finish_reason: finishOf(event), ...Reply.warned(event) }]]
     }
     if (event._tag === "Sampled") {
-      const content = logprobs ? OpenAiAnswer.logprobs(tokenizer, [event.sequence]) : []
-      return [
-        calls,
-        content.length === 0 ? [] : [{ delta: {}, logprobs: { content, refusal: null }, finish_reason: null }]
-      ]
+      const content = logprobs === true ? OpenAiAnswer.logprobs(tokenizer, [event.sequence]) : []
+      const told = {
+        ...(content.length > 0 && { logprobs: { content, refusal: null } }),
+        ...(return_token_ids === true && { token_ids: Reply.tokenIds([event.sequence]) })
+      }
+      return [calls, Object.keys(told).length === 0 ? [] : [{ delta: {}, ...told, finish_reason: null }]]
     }
     const delta = OpenAi.fromDelta(event, calls)
     return [calls + (delta.tool_calls?.length ?? 0), [{ delta, finish_reason: null }]]
   }
 
-const streamed = Effect.fnUntraced(function*(
-  prompted: Prompted,
-  notes: Notes,
-  { logprobs, model, stream_options }: Wire.ChatCompletion
-) {
+const streamed = Effect.fnUntraced(function*(prompted: Prompted, notes: Notes, value: Wire.ChatCompletion) {
+  const { model, return_token_ids, stream_options } = value
   const head = { ...(yield* OpenAiAnswer.head(prompted, "chatcmpl-", model)), object: "chat.completion.chunk" }
-  const choices = choicesOf(prompted.chatModel.tokenizer, logprobs === true)
+  const choices = choicesOf(prompted.chatModel.tokenizer, value)
   return yield* OpenAiStream.respond(
-    { prompts: [prompted], notes, head, includeUsage: stream_options?.include_usage === true },
+    {
+      prompts: [prompted],
+      notes,
+      head,
+      includeUsage: stream_options?.include_usage === true,
+      ...(return_token_ids === true && { first: { prompt_token_ids: Reply.promptIds(prompted.request.prompt) } })
+    },
     (events) => Stream.concat(Stream.succeed(opening), Stream.mapAccum(events, () => 0, choices))
   )
 })

@@ -154,15 +154,23 @@ const whole = Effect.fnUntraced(function*(prompts: Prompts, notes: Notes, value:
 
 /** The fields of an event about its choice; `from` counts the characters of the tokens before it. */
 const choicesOf =
-  (tokenizer: Tokenizer.Tokenizer, { logprobs }: Wire.Completion) =>
+  (tokenizer: Tokenizer.Tokenizer, { logprobs, return_token_ids }: Wire.Completion) =>
   (from: number, event: Reply.Event): readonly [number, ReadonlyArray<object>] => {
     switch (event._tag) {
       case "Text":
         return [from, [{ text: event.text, logprobs: null, finish_reason: null }]]
       case "Sampled": {
-        if (typeof logprobs !== "number") return [from, []]
+        const ids = return_token_ids === true ? { token_ids: Reply.tokenIds([event.sequence]) } : undefined
+        if (typeof logprobs !== "number") {
+          return [from, ids === undefined ? [] : [{ text: "", logprobs: null, finish_reason: null, ...ids }]]
+        }
         const found = logprobsOf(tokenizer, [event.sequence], from)
-        return [offsets(found.tokens, from).at(-1) ?? from, [{ text: "", logprobs: found, finish_reason: null }]]
+        return [offsets(found.tokens, from).at(-1) ?? from, [{
+          text: "",
+          logprobs: found,
+          finish_reason: null,
+          ...ids
+        }]]
       }
       case "Ended":
         return [from, [{ text: "", logprobs: null, finish_reason: finishOf(event), ...Reply.warned(event) }]]
@@ -188,7 +196,13 @@ const streamed = Effect.fnUntraced(function*(prompts: Prompts, notes: Notes, val
       head: { ...(yield* OpenAiAnswer.head(first, "cmpl-", value.model)), object: "text_completion" },
       includeUsage: value.stream_options?.include_usage === true
     },
-    Stream.mapAccum(() => 0, choices)
+    (events, { request: { prompt } }) => {
+      const opening = { text: "", logprobs: null, finish_reason: null, prompt_token_ids: Reply.promptIds(prompt) }
+      return Stream.concat(
+        value.return_token_ids === true ? Stream.succeed(opening) : Stream.empty,
+        Stream.mapAccum(events, () => 0, choices)
+      )
+    }
   )
 })
 

@@ -18,6 +18,8 @@ export interface Answer {
   /** Fields that all chunks share. */
   readonly head: Readonly<Record<string, unknown>>
   readonly includeUsage: boolean
+  /** Fields of a chunk without choices that comes before all others; no such chunk unless given. */
+  readonly first?: object
 }
 
 const failed = (refusal: Refusal): ReadonlyArray<EventStream.Event> => [{
@@ -56,21 +58,22 @@ export const sent = (chunks: Stream.Stream<object, Refusal>): HttpServerResponse
 /** All choices as they come, each through `shown`. */
 export const respond = Effect.fnUntraced(function*(
   answer: Answer,
-  shown: (events: Stream.Stream<Reply.Event, Refusal>) => Stream.Stream<object, Refusal>
+  shown: (events: Stream.Stream<Reply.Event, Refusal>, prompted: Prompted) => Stream.Stream<object, Refusal>
 ) {
-  const { head, includeUsage, notes, prompts } = answer
+  const { first, head, includeUsage, notes, prompts } = answer
   const sampled = yield* Ref.make(0)
   const choices = choicesOf(prompts)
   const chunks = ({ index, prompted, reply }: Choice) =>
     Reply.stream(prompted, notes, reply).pipe(
       Stream.tap((event) => event._tag === "Ended" ? Ref.update(sampled, (sum) => sum + event.sampled) : Effect.void),
-      shown,
+      (events) => shown(events, prompted),
       Stream.map((choice) => ({ ...head, choices: [{ index, ...choice }] }))
     )
+  const before = first === undefined ? [] : [{ ...head, choices: [], ...first }]
   return sent(
-    Stream.concat(
-      Stream.flatMap(Stream.fromIterable(choices), chunks, { concurrency: choices.length }),
-      includeUsage ? usageChunk(answer, sampled) : Stream.empty
+    Stream.fromIterable<object>(before).pipe(
+      Stream.concat(Stream.flatMap(Stream.fromIterable(choices), chunks, { concurrency: choices.length })),
+      Stream.concat(includeUsage ? usageChunk(answer, sampled) : Stream.empty)
     )
   )
 })
