@@ -32,6 +32,26 @@ const partsOf = (length: number) => {
 const isSame = (found: Uint8Array, expected: Uint8Array) =>
   found.length === expected.length && found.every((byte, at) => byte === expected[at])
 
+/** Fails unless the tag of a download, where it has one, stands for its bytes: parts are given of these and of no others. */
+const expectTag = Effect.fnUntraced(function*(what: string, url: string, { bytes, headers }: Answer.Answer) {
+  const { download } = yield* RawRequests
+  const { etag } = headers
+  if (etag === undefined || etag.startsWith("W/")) return
+  const range = "bytes=1-100"
+  const part = yield* download(url, { range, "if-range": etag })
+  yield* Check.expect(
+    part.status === 206 && isSame(part.bytes, bytes.subarray(1, 101)),
+    `the part ${range} of ${what} for the ETag of an earlier download`,
+    `HTTP ${part.status}, ${part.bytes.length} bytes`
+  )
+  const foreign = yield* download(url, { range, "if-range": "\"certify\"" })
+  yield* Check.expect(
+    foreign.status === 200 && isSame(foreign.bytes, bytes),
+    `all of ${what} for the ETag of something else`,
+    `HTTP ${foreign.status}, ${foreign.bytes.length} bytes`
+  )
+})
+
 /** Fails unless every part of a download is that part of the whole. */
 const expectParts = Effect.fnUntraced(function*(what: string, url: string) {
   const { download } = yield* RawRequests
@@ -44,6 +64,7 @@ const expectParts = Effect.fnUntraced(function*(what: string, url: string) {
   const [first] = partsOf(length)
   const probe = yield* download(url, { range: first?.[0] ?? "" })
   if (probe.status !== 206) return yield* Check.absent(`${what} is not given in parts`)
+  yield* expectTag(what, url, whole)
   for (const [range, from, to] of partsOf(length)) {
     const { bytes, headers, status } = yield* download(url, { range })
     const shown = `HTTP ${status}, ${bytes.length} bytes, ${headers["content-range"]}`

@@ -51,6 +51,27 @@ export const members: Check.Check = {
   })
 }
 
+const pageSize = 100
+
+export const begun: Check.Check = {
+  theme: "archive",
+  name: "a run is in the list of runs from its beginning, before it has a checkpoint",
+  why: "A run that hangs before its first checkpoint is looked for in this list.",
+  run: Effect.gen(function*() {
+    const { session } = yield* RawRequests
+    const rest = yield* RestClient
+    const { model } = yield* session
+    const missing = new Set([yield* model, yield* model])
+    let total = 1
+    for (let offset = 0; offset < total && missing.size > 0; offset += pageSize) {
+      const { cursor, trainingRuns } = yield* rest.listTrainingRuns({ limit: pageSize, offset })
+      for (const { trainingRunId } of trainingRuns) missing.delete(trainingRunId)
+      total = cursor.totalCount
+    }
+    yield* Check.expect(missing.size === 0, "both runs of the session", `all but ${[...missing].join(" and ")}`)
+  })
+}
+
 export const unloaded: Check.Check = {
   theme: "sessions",
   name: "a model that is unloaded takes no more requests, and others of its session go on",
@@ -109,4 +130,4 @@ export const unseeded: Check.Check = {
   })
 }
 
-export const all = [sampler, members, unloaded, tokenizer, unseeded]
+export const all = [sampler, members, begun, unloaded, tokenizer, unseeded]

@@ -203,6 +203,63 @@ export const crossEntropy: Check.Check = {
   })
 }
 
+/** Candidates of each position. */
+const candidates = 3
+
+/** Each candidate of a text by itself. In many positions the weights do not add up to 1, in some to nothing or less. */
+const hardOf = (stream: number, length: number) =>
+  Array.from({ length: candidates }, (_, candidate) =>
+    Datum.weightedTokens(inputOf(stream, length), {
+      targetTokens: tokensOf(stream + 500 + 100 * candidate, length),
+      weights: Float32Array.from({ length }, (_, at) =>
+        Chance.one(stream + 5000 + 100 * candidate, at, [0.5, 1, 0, 2, -1, 0.1]))
+    }))
+
+/** The same candidates together. */
+const softOf = (stream: number, length: number): Datum.Datum<"WeightedCandidates"> => {
+  const hard = hardOf(stream, length)
+  const rows = Array.from({ length }, (_, at) =>
+    hard.map(({ inputs: { targetTokens, weights } }) => ({
+      target: targetTokens[at] ?? 0,
+      weight: weights[at] ?? NaN
+    }))).flat()
+  return {
+    kind: "WeightedCandidates",
+    modelInput: inputOf(stream, length),
+    inputs: {
+      candidates,
+      targetTokens: Int32Array.from(rows, ({ target }) => target),
+      weights: Float32Array.from(rows, ({ weight }) => weight)
+    }
+  }
+}
+
+export const softTargets: Check.Check = {
+  theme: "gradients",
+  name:
+    "soft targets by chance have the value and the gradient of their candidates one by one, whatever their weights add up to",
+  why:
+    "Distillation sends the likeliest candidates alone, whose weights do not add up to 1: where a server makes them, it teaches something else.",
+  run: Effect.gen(function*() {
+    const { moved, origin } = yield* begun(1500)
+    const soft = map(lengths, (length, at) => softOf(1500 + at, length))
+    const [first, ...others] = lengths.flatMap((length, at) => hardOf(1500 + at, length))
+    if (first === undefined) return
+    const hard = [first, ...others] as const
+    const lossOf = (pass: ReturnType<typeof origin.forward>) =>
+      Effect.map(StateTwins.run(pass), ({ metrics }) => metrics["loss:sum"] ?? NaN)
+    const value = yield* lossOf(origin.forward(hard, Loss.crossEntropy))
+    const found = yield* lossOf(origin.forward(soft, Loss.crossEntropyCandidates))
+    yield* Check.expectClose("loss:sum", [found], [value], 0.5 + 0.002 * Math.abs(value))
+    const { expected, learningRate } = yield* rateFor(moved, hard)
+    const together = yield* moved(
+      (client) => client.forwardBackward(soft, Loss.crossEntropyCandidates),
+      learningRate
+    )
+    yield* expectSame("the step of soft targets", together.change, expected)
+  })
+}
+
 const tensor = (data: ArrayLike<number>, dtype: string) => ({ data: Array.from(data), dtype, shape: [data.length] })
 
 const numbers = (data: Float32Array | BigInt64Array | undefined) => Array.from(data ?? [], Number)
@@ -258,4 +315,4 @@ export const inJson: Check.Check = {
   })
 }
 
-export const all = [inJson, crossEntropy, ...losses.map(ofLoss)]
+export const all = [inJson, crossEntropy, softTargets, ...losses.map(ofLoss)]

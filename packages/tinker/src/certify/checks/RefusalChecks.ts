@@ -68,6 +68,48 @@ export const saves: Check.Check = {
   })
 }
 
+/** Names with characters that a path or a file may not have. */
+const oddNames = [
+  "certify name",
+  "certify/name",
+  "certify:name",
+  "certify%20name",
+  "certify-näme",
+  "certify?name",
+  "certify\tname"
+]
+
+export const names: Check.Check = {
+  theme: "checkpoints",
+  name: "a name with unusual characters is refused, or is that of its checkpoint to the letter",
+  why: "Where characters are replaced, two names become one, and a client looks for its checkpoint in vain.",
+  run: Effect.gen(function*() {
+    const { result } = yield* RawRequests
+    const rest = yield* RestClient
+    const model = yield* NumberedModel.make
+    const taken: Array<string> = []
+    for (const path of oddNames) {
+      const saves = [
+        yield* model.send("/save_weights", { path, overwrite: false, type: "save_weights" }),
+        yield* model.send("/save_weights_for_sampler", { path, kind: "snapshot", type: "save_weights_for_sampler" })
+      ]
+      for (const save of saves) {
+        const reply = yield* result(save)
+        if (reply.status !== 200 || "error" in reply.body) {
+          yield* Blame.expectRefused(reply)
+          continue
+        }
+        const saved = String(reply.body["path"])
+        yield* Check.expect(saved.endsWith(`/${path}`), `a refusal, or a path that ends with "${path}"`, saved)
+        taken.push(saved)
+      }
+    }
+    const { checkpoints } = yield* rest.listCheckpoints(model.id)
+    const listed = checkpoints.map((one) => one.path).toSorted().join(", ")
+    yield* Check.expect(listed === taken.toSorted().join(", "), `the checkpoints [${taken.join(", ")}]`, `[${listed}]`)
+  })
+}
+
 export const places: Check.Check = {
   theme: "sessions",
   name: "models and samplers that are refused are not among those of their session",
@@ -111,4 +153,4 @@ export const ended: Check.Check = {
   })
 }
 
-export const all = [steps, saves, places, ended]
+export const all = [steps, saves, names, places, ended]

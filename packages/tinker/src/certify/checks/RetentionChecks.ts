@@ -281,6 +281,37 @@ export const unloadable: Check.Check = {
   })
 }
 
+export const stillSampled: Check.Check = {
+  theme: "checkpoints",
+  name: "a sampler goes on as before when the checkpoint that it was made from is deleted or replaced",
+  why: "Runs delete old checkpoints while their evaluations still sample from them.",
+  run: Effect.gen(function*() {
+    const { client, rest, tinker } = yield* trainer
+    yield* learn(client)
+    const first = yield* StateTwins.run(client.saveWeightsForSampler("certify-sampled"))
+    const second = yield* StateTwins.run(client.saveWeightsForSampler("certify-other"))
+    const samplers = [
+      yield* tinker.createSamplingClient({ modelPath: first.path }),
+      yield* tinker.createSamplingClient({ modelPath: second.path })
+    ]
+    const scores = Effect.forEach(samplers, ({ computeLogprobs }) => computeLogprobs(Examples.input))
+    const before = yield* scores
+    yield* rest.deleteCheckpoint(first.path)
+    const expectSame = (what: string) =>
+      Effect.flatMap(
+        scores,
+        (after) =>
+          Effect.forEach(after, (values, at) =>
+            Check.expectClose(what, values.subarray(1), before[at]?.subarray(1) ?? [], same), { discard: true })
+      )
+    yield* expectSame("logprobs of a sampler after a deletion")
+    yield* StateTwins.run(client.forwardBackward([Examples.weighted(Examples.full(-1))], Loss.crossEntropy))
+    yield* StateTwins.run(client.optimStep({ learningRate: Examples.learningRate }))
+    const again = yield* Effect.result(StateTwins.run(client.saveWeightsForSampler("certify-other")))
+    yield* expectSame(`logprobs of a sampler after its name was ${Result.isSuccess(again) ? "saved again" : "refused"}`)
+  })
+}
+
 export const unreachable: Check.Check = {
   theme: "archive",
   name: "a checkpoint that is deleted is not described, downloaded or published any more",
@@ -519,6 +550,7 @@ export const all = [
   changedTtl,
   expired,
   unloadable,
+  stillSampled,
   unreachable,
   ended,
   others,
