@@ -60,6 +60,11 @@ const verbs = {
     "Train a model on a recipe's task, or go on with a run",
     (args) => import("./train/TrainCommand.ts").then(({ make }) => make(args))
   ),
+  sweep: verb(
+    "Train and measure",
+    "Train a recipe with every combination of some values, and rank them by held-out scores",
+    (args) => import("./sweep/SweepCommand.ts").then(({ make }) => make(args))
+  ),
   play: verb(
     "Train and measure",
     "Be the policy of a recipe's task yourself, at the terminal",

@@ -67,7 +67,7 @@ describe("the help of every verb", () => {
         const examples = page.slice(page.indexOf("EXAMPLES")).split("\n").filter((line) => line.includes("effect-rl "))
         assert.isAbove(examples.length, 0, verb)
         for (const example of examples) assert.include(example, `effect-rl ${verb}`)
-        if (["train", "play", "validate", "checkpoints"].includes(verb)) continue
+        if (["train", "sweep", "play", "validate", "checkpoints"].includes(verb)) continue
         for (const [flag] of examples.join(" ").matchAll(/--[a-z-]+/g)) assert.include(page, `  ${flag}`, verb)
       }
     }))

@@ -1,0 +1,49 @@
+/** The configurations of a sweep: every combination of the values of some settings. */
+import { InvalidOption } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as ConfigFile from "../train/ConfigFile.ts"
+
+/** One combination: settings as a configuration file has them, and its name, which is that of its folder. */
+export interface Configuration {
+  readonly name: string
+  readonly settings: Readonly<Record<string, unknown>>
+}
+
+const refuse = (field: string, found: string, expected: string) =>
+  Effect.fail(new InvalidOption.InvalidOption({ field, found, expected }))
+
+/** A value as a part of a folder's name. */
+const named = (setting: string, value: string) => `${setting}=${encodeURIComponent(value)}`
+
+/** The values of a setting; fails where they are fewer than two, or one is there twice. */
+const values = Effect.fnUntraced(function*(setting: string, text: string) {
+  const values = text.split(",").map((value) => value.trim())
+  if (values.length < 2 || values.includes("") || new Set(values).size < values.length) {
+    return yield* refuse(`--over ${setting}`, text, "two or more different values with commas between")
+  }
+  return values
+})
+
+/** All combinations, the values of the last setting changing first. Fails with the first setting that is given as well. */
+export const of = Effect.fnUntraced(function*(
+  over: Readonly<Record<string, string>>,
+  given: Readonly<Record<string, unknown>>
+) {
+  let texts: ReadonlyArray<Readonly<Record<string, string>>> = [{}]
+  for (const [setting, text] of Object.entries(over)) {
+    if (setting === "seed") yield* refuse("--over", "seed", "another setting: --seeds trains with several seeds")
+    if (Object.hasOwn(given, setting)) {
+      yield* refuse(`--over ${setting}`, text, `left out where ${setting} is given as well`)
+    }
+    const all = yield* values(setting, text)
+    texts = texts.flatMap((before) => all.map((value) => ({ ...before, [setting]: value })))
+  }
+  return yield* Effect.forEach(
+    texts,
+    (chosen) =>
+      Effect.map(ConfigFile.fromText(chosen), (settings): Configuration => ({
+        name: Object.entries(chosen).map(([setting, value]) => named(setting, value)).join(","),
+        settings
+      }))
+  )
+})
