@@ -1,4 +1,9 @@
-/** The credit of a recipe: the name of a rule with its own options, and the reward shaping before it. */
+/**
+ * The credit of a recipe: the name of a rule with its own options, and the reward shaping before it.
+ *
+ * @example
+ * const credit = CreditSettings.of({ credit: "leave_one_out", lengthPenalty: 0.1, quarantine: false, maxTokens: 256 })
+ */
 import { Credit, InvalidOption, Setting } from "@effect-rl/core"
 import { NamedCredit } from "@effect-rl/core/program"
 import { Audit } from "@effect-rl/core/records"
