@@ -8,6 +8,8 @@ export * as Datum from "./model/Datum.ts"
 export * as AdamParams from "./model/AdamParams.ts"
 /** Requests to a sampler and its answers. */
 export * as Sampling from "./model/Sampling.ts"
+/** The JSON Schemas to which a sampler can hold what it samples, exactly. */
+export * as Grammar from "./model/Grammar.ts"
 /** What a backend can do for one model. */
 export * as Capabilities from "./backend/Capabilities.ts"
 /** Samples from fixed weights. */

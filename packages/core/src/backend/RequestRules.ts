@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import { type AdamParams, defaults } from "../model/AdamParams.ts"
 import type * as Datum from "../model/Datum.ts"
+import * as Grammar from "../model/Grammar.ts"
 import type * as Loss from "../model/Loss.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
@@ -286,14 +287,21 @@ const isAsked = (value: Sampling.SampleRequest[Sampling.Extra]) => value !== und
 
 /** The first field that this model does not have. */
 const missingExtra = (request: Sampling.SampleRequest, { sampling = [] }: Capabilities) => {
-  const { promptAltTokens, promptLogprobsLastN, recordStabilityInfo, targetPromptLogprobs, topkSampleLogprobs } =
-    request
+  const {
+    grammar,
+    promptAltTokens,
+    promptLogprobsLastN,
+    recordStabilityInfo,
+    targetPromptLogprobs,
+    topkSampleLogprobs
+  } = request
   const asked: Record<Sampling.Extra, Sampling.SampleRequest[Sampling.Extra]> = {
     topkSampleLogprobs,
     targetPromptLogprobs,
     promptAltTokens,
     promptLogprobsLastN,
-    recordStabilityInfo
+    recordStabilityInfo,
+    grammar
   }
   const have: ReadonlyArray<string> = sampling
   return Object.entries(asked).find(([name, value]) => isAsked(value) && !have.includes(name))?.[0]
@@ -339,6 +347,16 @@ const lastN = ({ prompt, promptLogprobs, promptLogprobsLastN: last }: Sampling.S
 const topk = (field: string, count = 0): Found =>
   one(field, count, count === 0 || isCount(count), "a whole number of at least 0")
 
+/** A schema that is held exactly, and a stop after it. */
+const grammar = ({ grammar, params: { stop } }: Sampling.SampleRequest): Found => {
+  if (grammar === undefined) return []
+  const problem = Grammar.problem(grammar.jsonSchema)
+  return [
+    ...problem === undefined ? [] : [`grammar.jsonSchema: ${problem}`],
+    ...one("params.stop", "empty", stop?.length !== 0, "a stop where there is a grammar")
+  ]
+}
+
 /** A prompt and parameters the model can answer, within its context and capabilities. */
 export const sample = (request: Sampling.SampleRequest, { capabilities, vocabulary }: Limits): Checked => {
   const { numSamples = 1, params, prompt } = request
@@ -349,7 +367,8 @@ export const sample = (request: Sampling.SampleRequest, { capabilities, vocabula
     ...topk("topkPromptLogprobs", request.topkPromptLogprobs),
     ...topk("topkSampleLogprobs", request.topkSampleLogprobs),
     ...promptTargets(request, vocabulary),
-    ...lastN(request)
+    ...lastN(request),
+    ...grammar(request)
   ]).pipe(
     Effect.andThen(supported(request, capabilities)),
     Effect.andThen(fits(prompt.length, params.maxTokens, capabilities))

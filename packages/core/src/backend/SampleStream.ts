@@ -14,14 +14,14 @@ const nothing: Sampling.SampledTokens = {
   stopReason: "length"
 }
 
-/** A sampler that stops at text gets all at once: it would not see a stop that begins in an earlier piece. */
+/** A sampler with a stop of text or a grammar gets all at once: either may begin in an earlier piece. */
 const pieceOf = (request: Sampling.SampleRequest, most: number): Sampling.SampleRequest => {
-  const { params } = request
-  const hasTextStop = typeof params.stop?.[0] === "string"
+  const { grammar, params } = request
+  const isWhole = typeof params.stop?.[0] === "string" || grammar !== undefined
   return {
     ...request,
     numSamples: 1,
-    params: { ...params, maxTokens: hasTextStop ? params.maxTokens : Math.min(most, params.maxTokens) }
+    params: { ...params, maxTokens: isWhole ? params.maxTokens : Math.min(most, params.maxTokens) }
   }
 }
 

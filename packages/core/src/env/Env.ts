@@ -1,6 +1,7 @@
 /** One episode: an environment that is used once. */
 import type * as Effect from "effect/Effect"
 import type * as Message from "../chat/Message.ts"
+import type { Grammar } from "../model/Grammar.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
@@ -29,6 +30,8 @@ export interface Prompt {
   readonly stop: Sampling.Stop
   /** A tighter limit of the tokens that this turn may sample. */
   readonly maxTokens?: number
+  /** The grammar to which this turn is held. Such a turn is not trained on. */
+  readonly grammar?: Grammar
   /** The conversation that it renders, for records and readers. */
   readonly messages?: ReadonlyArray<Message.Message>
   /** Given where it does not begin with the last prompt and its response: training then goes on with another sequence, or starts one. */

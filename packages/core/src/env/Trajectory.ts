@@ -27,7 +27,7 @@ export interface Transition {
   readonly reward: number
   /** The judgement behind the reward; absent where the environment gave a reward alone. */
   readonly score?: Score
-  /** Whether this turn's tokens may be trained on. */
+  /** Whether this turn's tokens may be trained on; false where a grammar masked them. */
   readonly trainable: boolean
   /** What the environment reported, with the rate `correct` of a score that says whether the task was solved. */
   readonly metrics: EnvMetric.Metrics

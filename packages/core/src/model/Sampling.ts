@@ -4,6 +4,7 @@
  * @example
  * client.sample({ prompt, numSamples: 4, params: { maxTokens: 64, temperature: 1, seed: 7 } })
  */
+import type { Grammar } from "./Grammar.ts"
 import type * as ModelInput from "./ModelInput.ts"
 
 /**
@@ -37,6 +38,11 @@ export type SampleStopReason = "stop" | "length"
 export interface SampledTokens {
   readonly tokens: Int32Array
   readonly logprobs: Float32Array
+  /**
+   * The log-probability of each token under the untempered, unfiltered distribution over the tokens that the grammar allowed, where the request
+   * had one: what was sampled from. `logprobs` are those of the weights alone.
+   */
+  readonly maskedLogprobs?: Float32Array
   readonly stopReason: SampleStopReason
   /** The backend's own name of this sequence, by which a datum says where its tokens come from. */
   readonly sequenceId?: string
@@ -70,6 +76,11 @@ export interface SampleRequest {
   readonly promptLogprobsLastN?: number
   /** Let the backend record what `stable_reinforce` needs of each sequence. */
   readonly recordStabilityInfo?: boolean
+  /**
+   * Sample only what the grammar allows, then a stop. A sequence that reaches its limit of tokens is the beginning of such a text. Other
+   * log-probabilities that are asked for are those of the weights alone.
+   */
+  readonly grammar?: Grammar
 }
 
 /** Fields of a request that only some backends have; see `Capabilities.sampling`. */
@@ -80,6 +91,7 @@ export type Extra = keyof Pick<
   | "promptAltTokens"
   | "promptLogprobsLastN"
   | "recordStabilityInfo"
+  | "grammar"
 >
 
 /** Candidates `[T − 1, K]` for the prompt's tokens but the first, row-major; −1 asks for nothing. */

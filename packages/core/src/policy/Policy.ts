@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import { TinkerError, Unavailable } from "../backend/TinkerError.ts"
+import type { Grammar } from "../model/Grammar.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type { TurnKey } from "../records/Key.ts"
@@ -13,6 +14,8 @@ export interface Request {
   readonly stop: Sampling.Stop
   /** Tighter limit for this turn only. */
   readonly maxTokens?: number
+  /** The grammar to which the tokens are held; a policy whose backend has none fails. */
+  readonly grammar?: Grammar
   readonly key: TurnKey
 }
 
@@ -64,9 +67,10 @@ export const fromSamplingClient = (client: SamplingClient, options: SamplingOpti
   const record = recordStabilityInfo ? { recordStabilityInfo } : {}
   return {
     description: { modelPath: client.modelPath, options },
-    act: ({ key, maxTokens: tighter = maxTokens, prompt, stop }) => {
+    act: ({ grammar, key, maxTokens: tighter = maxTokens, prompt, stop }) => {
       const params = { ...shape, stop, maxTokens: Math.min(maxTokens, tighter), seed: Seed.turn(seed, key) }
-      return Effect.flatMap(client.sample({ prompt, params, ...record }), ({ sequences }) => onlySequence(sequences))
+      const request = { prompt, params, ...record, ...(grammar !== undefined && { grammar }) }
+      return Effect.flatMap(client.sample(request), ({ sequences }) => onlySequence(sequences))
     }
   }
 }

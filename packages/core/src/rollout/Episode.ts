@@ -271,7 +271,7 @@ const record = (
     observation: observation.input,
     action,
     reward: step.reward,
-    trainable: step.trainable ?? true,
+    trainable: (step.trainable ?? true) && action.maskedLogprobs === undefined,
     metrics: Score.withCorrect(step.score, step.metrics ?? nothing),
     logs: step.logs ?? nothing
   }
@@ -334,7 +334,8 @@ const play = Effect.fnUntraced(function*<E, R, PE, PR>(
       prompt: observation.input,
       stop: observation.stop,
       key: { ...key, turn: transitions.length },
-      ...(maxTokens !== undefined && { maxTokens })
+      ...(maxTokens !== undefined && { maxTokens }),
+      ...(observation.grammar !== undefined && { grammar: observation.grammar })
     })
     const refused = wrongAction(key, action, maxTokens)
     if (refused !== undefined) return yield* Effect.fail(policyFailed(refused))

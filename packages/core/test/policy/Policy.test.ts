@@ -45,6 +45,23 @@ describe("a policy that samples", () => {
       assert.deepInclude(params[0], { temperature: 0.7, topP: 0.9, topK: 40 })
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
+  it.effect("passes on the grammar of a turn", () =>
+    Effect.gen(function*() {
+      const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
+      const grammar = { jsonSchema: { type: "object" } }
+      yield* policy.act({ prompt, stop: ["\n"], key, grammar })
+      assert.deepStrictEqual((yield* asked).map((request) => request.grammar), [grammar])
+    }).pipe(Effect.provide(ScriptedTinker.layer({ models: { [Script.defaultModel]: { sampling: ["grammar"] } } }))))
+
+  it.effect("fails where its backend has no grammars", () =>
+    Effect.gen(function*() {
+      const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
+      const { reason } = yield* Effect.flip(
+        policy.act({ prompt, stop: ["\n"], key, grammar: { jsonSchema: { type: "object" } } })
+      )
+      assert.deepInclude(reason, { _tag: "Unsupported", capability: "grammar" })
+    }).pipe(Effect.provide(ScriptedTinker.layer({ models: { [Script.defaultModel]: { sampling: [] } } }))))
+
   it.effect("acts the same for the same key, independently of earlier requests", () =>
     Effect.gen(function*() {
       const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })

@@ -43,7 +43,7 @@ const CapabilitiesAnswer: Schema.Codec<Capabilities.Capabilities, unknown> = Sch
   seeds: Schema.Literals(Capabilities.seeds),
   promptLogprobs: Schema.Boolean,
   topkPromptLogprobs: Schema.Int,
-  sampling: Schema.optionalKey(Schema.Array(Schema.Literals(Service.newest.sampling))),
+  sampling: Schema.optionalKey(Schema.Array(Schema.Literals([...Service.newest.sampling, "grammar"]))),
   losses: Schema.optionalKey(Schema.Array(Schema.Literals(Service.newest.losses))),
   loraRank: Schema.Tuple([Schema.Int, Schema.Int]),
   tokenizerFingerprint: Schema.optionalKey(Schema.String)
@@ -57,6 +57,7 @@ const Sample: Schema.Codec<Sampling.SampleResponse, unknown> = Schema.Struct({
   sequences: Schema.Array(Schema.Struct({
     tokens: NumberText.Ints,
     logprobs: NumberText.Floats,
+    maskedLogprobs: Schema.optionalKey(NumberText.Floats),
     stopReason: Schema.Literals(["stop", "length"]),
     sequenceId: Schema.optionalKey(Schema.String),
     topkLogprobs: Topk

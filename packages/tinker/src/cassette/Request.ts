@@ -74,7 +74,8 @@ export const sample = (request: Sampling.SampleRequest): JsonObject => {
     }),
     ...field("promptAltTokens", request.promptAltTokens, 0),
     ...field("promptLogprobsLastN", request.promptLogprobsLastN),
-    ...field("recordStabilityInfo", request.recordStabilityInfo, false)
+    ...field("recordStabilityInfo", request.recordStabilityInfo, false),
+    ...field("grammar", request.grammar === undefined ? undefined : { jsonSchema: request.grammar.jsonSchema })
   }
 }
 

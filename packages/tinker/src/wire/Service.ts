@@ -107,6 +107,7 @@ export type SearchRequest = typeof SearchRequest.Type
 
 export const HeartbeatRequest = Schema.Struct({ session_id: Schema.String, type: Schema.optionalKey(Schema.String) })
 
+/** The API has no grammars: a server of this project gives them to its chat endpoints alone. */
 const extras = [
   "topkSampleLogprobs",
   "targetPromptLogprobs",
@@ -163,7 +164,7 @@ export const supportedModel = (name: string, capabilities: Capabilities.Capabili
     seeds: capabilities.seeds,
     prompt_logprobs: capabilities.promptLogprobs,
     topk_prompt_logprobs: capabilities.topkPromptLogprobs,
-    sampling: capabilities.sampling ?? [],
+    sampling: extras.filter((name) => capabilities.sampling?.includes(name)),
     losses: losses.filter((name) => capabilities.losses?.includes(name)),
     lora_rank: capabilities.loraRank,
     ...(capabilities.tokenizerFingerprint === undefined

@@ -3,7 +3,19 @@ import { Fault, ScriptedTinker } from "@effect-rl/core/testing"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { ask, datum, expectUnrecorded, lesson, record, replay, run, sampler, temporary, trainer } from "./Recording.ts"
+import {
+  ask,
+  baseModel,
+  datum,
+  expectUnrecorded,
+  lesson,
+  record,
+  replay,
+  run,
+  sampler,
+  temporary,
+  trainer
+} from "./Recording.ts"
 
 layer(NodeServices.layer)("a cassette", (it) => {
   describe("replays", () => {
@@ -68,6 +80,27 @@ layer(NodeServices.layer)("a cassette", (it) => {
           ["Failure", "Success"]
         )
         assert.deepStrictEqual(yield* replay(file, twice), recorded)
+      }))
+
+    it.effect("a sample that a grammar masked, and no other grammar's", () =>
+      Effect.gen(function*() {
+        const file = yield* temporary
+        const sequence = {
+          tokens: Int32Array.of(1, 2),
+          logprobs: Float32Array.of(-3, -4),
+          maskedLogprobs: Float32Array.of(-0.5, 0),
+          stopReason: "stop"
+        } as const
+        const backend = ScriptedTinker.layer({
+          models: { [baseModel]: { sampling: ["grammar"] } },
+          sample: () => ({ sequences: [sequence] })
+        })
+        const asked = (type: string) =>
+          Effect.flatMap(sampler, (client) => client.sample({ ...ask(1), grammar: { jsonSchema: { type } } }))
+        const recorded = yield* record(file, asked("object"), backend)
+        assert.deepStrictEqual(recorded.sequences, [sequence])
+        assert.deepStrictEqual(yield* replay(file, asked("object")), recorded)
+        assert.lengthOf(expectUnrecorded(yield* Effect.flip(replay(file, asked("array")))).differences, 1)
       }))
 
     it.effect("a request that was made again after an interruption", () =>

@@ -3,7 +3,7 @@
  *
  * Every turn has its prompt as a difference from the turn before it (a member's first prompt from the group's first prompt), and
  * its sampled tokens (32-bit integers) and their log-probabilities (32-bit floats) as base64 of little-endian bytes. A turn
- * leaves out `trainable` where it is true, and `score`, `state`, `shown`, `branch`, `metrics`, `logs` and `times` where it has none.
+ * leaves out `trainable` where it is true, `maskedLogprobs` where no grammar masked it, and `score`, `state`, `shown`, `branch`, `metrics`, `logs` and `times` where it has none.
  * The messages of its prompt are those that the environment added: the policy's own are in the tokens; a member's first messages begin with
  * those that it shares with the group's first member.
  */
@@ -130,6 +130,7 @@ const Turn = Schema.Struct({
   prompt: PromptDelta.PromptDelta,
   tokens: Base64Array.int32,
   logprobs: Base64Array.float32,
+  maskedLogprobs: Schema.optionalKey(Base64Array.float32),
   stopReason: Schema.Literals(["stop", "length"]),
   sequenceId: Schema.optionalKey(Schema.String),
   reward: Real,
@@ -292,6 +293,7 @@ const encodeTurn = (
   prompt: PromptDelta.encode(base, observation),
   tokens: Base64Array.encode(action.tokens),
   logprobs: Base64Array.encode(action.logprobs),
+  ...(action.maskedLogprobs === undefined ? {} : { maskedLogprobs: Base64Array.encode(action.maskedLogprobs) }),
   stopReason: action.stopReason,
   ...(action.sequenceId === undefined ? {} : { sequenceId: action.sequenceId }),
   reward: encodeReal(reward),
@@ -391,7 +393,8 @@ const branchOf = ({ branch, fork }: typeof Turn.Type): Transition["branch"] =>
   branch ?? (fork === undefined ? undefined : Branch.anew(fork === "history" ? "edit" : fork))
 
 const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base, first: Messages): Transition | undefined => {
-  const { logprobs, logs = {}, metrics = {}, prompt, reward, score, sequenceId, stopReason, tokens } = turn
+  const { logprobs, logs = {}, maskedLogprobs, metrics = {}, prompt, reward, score, sequenceId, stopReason, tokens } =
+    turn
   const { shown, state, times, trainable = true } = turn
   const branch = branchOf(turn)
   const observation = PromptDelta.decode(base, prompt)
@@ -399,6 +402,7 @@ const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base, first: Messa
   const action = {
     tokens,
     logprobs,
+    ...(maskedLogprobs === undefined ? {} : { maskedLogprobs }),
     stopReason,
     ...(sequenceId === undefined ? {} : { sequenceId })
   }

@@ -51,7 +51,7 @@ const trajectory = ({ stop, turns }: typeof Member.Type): Trajectory.Trajectory 
         tokens: Int32Array.from(turn.sampled),
         logprobs: Float32Array.from([turn.number, ...odd]),
         stopReason: turn.rewrites ? "stop" : "length",
-        ...(turn.hasImage && { sequenceId: `s${turn.chunks}` })
+        ...(turn.hasImage && { sequenceId: `s${turn.chunks}`, maskedLogprobs: Float32Array.of(turn.number, -0) })
       },
       reward: turn.number,
       trainable: turn.hasImage,
@@ -144,7 +144,7 @@ const groupOf = (...members: ReadonlyArray<Trajectory.Trajectory>): GroupResult.
 
 describe("a group as text", () => {
   it.effect.prop(
-    "is read back equal, with its branches, chunks, images, texts, times, NaN and the sign of zero",
+    "is read back equal, with its branches, chunks, images, texts, times, masked log-probabilities, NaN and the sign of zero",
     [Schema.Array(Member)],
     ([members]) =>
       Effect.gen(function*() {

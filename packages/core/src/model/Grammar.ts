@@ -1,0 +1,362 @@
+/**
+ * The JSON Schemas to which a sampler can hold what it samples, exactly.
+ *
+ * A backend masks, at each position, the tokens after which no value of the schema could follow. Keywords that no such mask holds, such as
+ * `multipleOf` or `pattern`, are refused by their names. A value is written on one line, with `, ` and `: ` between its parts, its properties in
+ * the order of the schema; an object has no properties besides those that are declared, unless none is.
+ *
+ * @example
+ * const grammar: Grammar.Grammar = { jsonSchema: { type: "object", properties: { answer: { type: "integer" } } } }
+ * const problem = Grammar.problem({ type: "number", multipleOf: 2 }) // => "multipleOf is 2, which no grammar holds: expected it left out"
+ */
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+
+/** What a sampled text must be: one JSON value, then the stop. */
+export interface Grammar {
+  readonly jsonSchema: Schema.Json
+}
+
+/** Any JSON object. */
+export const jsonObject: Grammar = { jsonSchema: { type: "object" } }
+
+type Object = Readonly<Record<string, Schema.Json>>
+
+/** Keywords that assert nothing about a value. */
+const annotations: ReadonlyArray<string> = [
+  "$schema",
+  "$id",
+  "$comment",
+  "title",
+  "description",
+  "default",
+  "examples",
+  "format",
+  "deprecated",
+  "readOnly",
+  "writeOnly"
+]
+
+const definitionKeys = ["$defs", "definitions"] as const
+
+const types: ReadonlyArray<string> = ["object", "array", "string", "integer", "number", "boolean", "null"]
+
+/** Keywords that apply to values of a type. */
+const keywordsOf: Readonly<Record<string, ReadonlyArray<string>>> = {
+  object: ["properties", "required", "additionalProperties"],
+  array: ["items", "minItems", "maxItems"],
+  integer: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]
+}
+
+/** Longer bounds make a grammar too large. */
+const mostCount = 4096
+
+/** A larger schema takes seconds to compile, in which nothing else is sampled. */
+const mostCharacters = 32_768
+
+/** Deeper schemas make a grammar too large. */
+const mostLevels = 64
+
+class Unheld {
+  readonly detail: string
+  constructor(detail: string) {
+    this.detail = detail
+  }
+}
+
+type Held = Result.Result<Schema.Json, Unheld>
+
+const isObject = (value: unknown): value is Object => Predicate.isObject(value)
+
+const shown = (value: unknown) => {
+  const text = JSON.stringify(value) ?? "undefined"
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+}
+
+const at = (path: string, step: string) => path === "" ? step : `${path}.${step}`
+
+const unheld = (path: string, value: unknown, expected: string) =>
+  Result.fail(new Unheld(`${path === "" ? "the schema" : path} is ${shown(value)}, expected ${expected}`))
+
+const notHeld = (path: string, value: unknown) =>
+  Result.fail(new Unheld(`${path} is ${shown(value)}, which no grammar holds: expected it left out`))
+
+/** The keywords of a schema that say something about its values; a `$ref` is looked up among `known`. */
+const asserting = (schema: Object) =>
+  Object.entries(schema).filter(([key]) => !annotations.includes(key) && !definitionKeys.some((name) => name === key))
+
+const typeOf = (value: Schema.Json) => value === null ? "null" : Array.isArray(value) ? "array" : typeof value
+
+const hasType = (value: Schema.Json, type: Schema.Json | undefined): boolean => {
+  if (type === undefined) return true
+  if (Array.isArray(type)) return type.some((one) => hasType(value, one))
+  return type === typeOf(value) || (type === "integer" && Number.isInteger(value))
+}
+
+/** One of the values, those of other types than the schema's left out. */
+const values = (path: string, all: Schema.Json | undefined, { type }: Object): Held => {
+  if (!Array.isArray(all)) return unheld(path, all, "a list of values")
+  const own = all.filter((value: Schema.Json) => hasType(value, type))
+  return own.length === 0 ? unheld(path, all, "a value of the schema's type") : Result.succeed({ enum: own })
+}
+
+const count = (path: string, value: Schema.Json | undefined) =>
+  value === undefined || (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= mostCount)
+    ? undefined
+    : unheld(path, value, `a whole number from 0 to ${mostCount}`)
+
+const bound = (path: string, value: Schema.Json | undefined) =>
+  value === undefined || Number.isSafeInteger(value) ? undefined : unheld(path, value, "a whole number")
+
+const inclusive = (value: Schema.Json | undefined) => typeof value === "number" ? [value] : []
+
+const exclusive = (value: Schema.Json | undefined, step: number) => typeof value === "number" ? [value + step] : []
+
+const [least, most] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
+
+/** Wide ranges that are held exactly: of signs, and of the whole numbers that JSON's readers keep. */
+const wideRanges: ReadonlyArray<readonly [from: number, to: number]> = [
+  [0, Infinity],
+  [1, Infinity],
+  [-Infinity, 0],
+  [-Infinity, -1],
+  [least, most],
+  [0, most],
+  [1, most],
+  [least, 0]
+]
+
+/** A range of more numbers makes a grammar too large. */
+const mostNumbers = 1024
+
+/** Few numbers are listed. */
+const integer = (path: string, schema: Object): Held => {
+  const keys = keywordsOf["integer"] ?? []
+  for (const key of keys) {
+    const wrong = bound(at(path, key), schema[key])
+    if (wrong !== undefined) return wrong
+  }
+  if (!keys.some((key) => Object.hasOwn(schema, key))) return Result.succeed({ type: "integer" })
+  const from = Math.max(...inclusive(schema["minimum"]), ...exclusive(schema["exclusiveMinimum"], 1))
+  const to = Math.min(...inclusive(schema["maximum"]), ...exclusive(schema["exclusiveMaximum"], -1))
+  if (from > to) return unheld(at(path, "minimum"), from, `at most ${to}`)
+  if (wideRanges.some(([low, high]) => low === from && high === to)) {
+    return Result.succeed({
+      type: "integer",
+      ...(from > -Infinity && { minimum: from }),
+      ...(to < Infinity && { maximum: to })
+    })
+  }
+  return to - from < mostNumbers
+    ? Result.succeed({ enum: Array.from({ length: to - from + 1 }, (_, index) => from + index) })
+    : unheld(
+      at(path, "minimum"),
+      from,
+      `0 or 1, or a maximum beside it and at most ${mostNumbers} numbers between them`
+    )
+}
+
+const array = (path: string, { items = true, maxItems, minItems }: Object, level: number): Held => {
+  const wrong = count(at(path, "minItems"), minItems) ?? count(at(path, "maxItems"), maxItems)
+  if (wrong !== undefined) return wrong
+  if (Number(minItems ?? 0) > Number(maxItems ?? mostCount)) {
+    return unheld(at(path, "minItems"), minItems, `at most ${maxItems}`)
+  }
+  return Result.map(held(at(path, "items"), items, level + 1), (items) => ({
+    type: "array",
+    items,
+    ...(minItems !== undefined && { minItems }),
+    ...(maxItems !== undefined && { maxItems })
+  }))
+}
+
+const each = (path: string, schemas: Object, level: number): Result.Result<Object, Unheld> => {
+  const all: Record<string, Schema.Json> = {}
+  for (const [name, schema] of Object.entries(schemas)) {
+    const found = held(at(path, name), schema, level + 1)
+    if (Result.isFailure(found)) return Result.fail(found.failure)
+    all[name] = found.success
+  }
+  return Result.succeed(all)
+}
+
+/** Beside declared properties others could repeat their names, so that there are none. */
+const object = (path: string, schema: Object, level: number): Held => {
+  const { additionalProperties: others, properties = {}, required = [] } = schema
+  if (!isObject(properties)) return unheld(at(path, "properties"), properties, "an object of schemas")
+  const isName = (name: unknown) => typeof name === "string" && Object.hasOwn(properties, name)
+  if (!Array.isArray(required) || !required.every(isName)) {
+    return unheld(at(path, "required"), required, "a list of names that properties has")
+  }
+  if (Object.keys(properties).length > 0) {
+    if (others !== undefined && others !== false) {
+      return unheld(at(path, "additionalProperties"), others, "false where there are properties")
+    }
+    return Result.map(
+      each(at(path, "properties"), properties, level),
+      (properties) => ({ type: "object", properties, required, additionalProperties: false })
+    )
+  }
+  if (others === false) return Result.succeed({ type: "object", properties: {}, additionalProperties: false })
+  return Result.map(
+    held(at(path, "additionalProperties"), others ?? true, level + 1),
+    (additionalProperties) => ({ type: "object", additionalProperties })
+  )
+}
+
+const ofType = (path: string, type: string, schema: Object, level: number): Held => {
+  switch (type) {
+    case "object":
+      return object(path, schema, level)
+    case "array":
+      return array(path, schema, level)
+    case "integer":
+      return integer(path, schema)
+    default:
+      return Result.succeed({ type })
+  }
+}
+
+const anyOf = (path: string, schemas: ReadonlyArray<Schema.Json>, level: number): Held => {
+  const all: Array<Schema.Json> = []
+  for (const [index, schema] of schemas.entries()) {
+    const found = held(`${path}[${index}]`, schema, level + 1)
+    if (Result.isFailure(found)) return found
+    all.push(found.success)
+  }
+  return all.length === 0 ? unheld(path, schemas, "at least one schema") : Result.succeed({ anyOf: all })
+}
+
+/** One keyword that takes the place of all others. */
+const alone = (path: string, key: string, value: Schema.Json, level: number): Held | undefined => {
+  switch (key) {
+    case "$ref":
+      return typeof value === "string" && /^#(\/(\$defs|definitions)\/[\w-]+)?$/.test(value)
+        ? Result.succeed({ $ref: value })
+        : unheld(at(path, key), value, "#, or #/$defs/ and a name of letters, digits, _ and -")
+    case "anyOf":
+      return Array.isArray(value)
+        ? anyOf(at(path, key), value, level)
+        : unheld(at(path, key), value, "a list of schemas")
+    case "allOf":
+      return Array.isArray(value) && value.length === 1 && value[0] !== undefined
+        ? held(`${at(path, key)}[0]`, value[0], level + 1)
+        : unheld(at(path, key), value, "a list of one schema")
+    default:
+      return undefined
+  }
+}
+
+const typed = (path: string, schema: Object, keys: ReadonlyArray<string>, level: number): Held => {
+  const type = schema["type"] ?? (Object.hasOwn(schema, "properties") ? "object" : undefined)
+  const [first = ""] = keys
+  if (type === undefined) return notHeld(at(path, first), schema[first])
+  const all: ReadonlyArray<Schema.Json> = Array.isArray(type) ? type : [type]
+  const known = all.filter((one) => typeof one === "string" && types.includes(one)).map(String)
+  if (known.length < all.length || known.length === 0) {
+    return unheld(at(path, "type"), type, `one of ${types.join(", ")}`)
+  }
+  const wrong = keys.find((key) => key !== "type" && !known.some((one) => keywordsOf[one]?.includes(key)))
+  if (wrong !== undefined) return notHeld(at(path, wrong), schema[wrong])
+  const [only] = known
+  if (only !== undefined && known.length === 1) return ofType(path, only, schema, level)
+  const each: Array<Schema.Json> = []
+  for (const one of known) {
+    const found = ofType(path, one, schema, level)
+    if (Result.isFailure(found)) return found
+    each.push(found.success)
+  }
+  return Result.succeed({ anyOf: each })
+}
+
+const held = (path: string, schema: Schema.Json, level: number): Held => {
+  if (level > mostLevels) return unheld(path, schema, `at most ${mostLevels} levels`)
+  if (schema === true) return Result.succeed({})
+  if (!isObject(schema)) return unheld(path, schema, "a schema that some value has")
+  const entries = asserting(schema)
+  const keys = entries.map(([key]) => key)
+  const [first] = entries
+  if (first === undefined) return Result.succeed({})
+  const [key, value] = first
+  if (keys.length === 1) {
+    const found = alone(path, key, value, level)
+    if (found !== undefined) return found
+  }
+  const listed = keys.find((one) => one === "enum" || one === "const")
+  if (listed !== undefined && keys.every((one) => one === listed || one === "type")) {
+    const given = schema[listed]
+    return values(at(path, listed), listed === "const" && given !== undefined ? [given] : given, schema)
+  }
+  return typed(path, schema, keys, level)
+}
+
+const definitionsOf = (schema: Schema.Json): ReadonlyArray<readonly [string, Object]> =>
+  isObject(schema)
+    ? definitionKeys.flatMap((key) => {
+      const found = schema[key]
+      return isObject(found) ? [[key, found] as const] : []
+    })
+    : []
+
+/** The names that a schema refers to for the same value. */
+const aliases = (schema: Schema.Json | undefined): ReadonlyArray<string> => {
+  if (!isObject(schema)) return []
+  const { $ref, anyOf } = schema
+  return [
+    ...(typeof $ref === "string" ? [$ref] : []),
+    ...(Array.isArray(anyOf) ? anyOf.flatMap((one: Schema.Json) => aliases(one)) : [])
+  ]
+}
+
+/** The first `$ref` that leads nowhere, or back to itself for the same value. */
+const wrongReference = (root: Object): Unheld | undefined => {
+  const known = new Map<string, Schema.Json>([["#", root]])
+  for (const [key, schemas] of definitionsOf(root)) {
+    for (const [name, schema] of Object.entries(schemas)) known.set(`#/${key}/${name}`, schema)
+  }
+  const references = [...JSON.stringify(root).matchAll(/"\$ref":"([^"]*)"/g)].map(([, name = ""]) => name)
+  const lost = references.find((name) => !known.has(name))
+  if (lost !== undefined) return new Unheld(`$ref is "${lost}", expected the name of a definition`)
+  const finished = new Set<string>()
+  const isCircular = (name: string, above: ReadonlyArray<string>): boolean => {
+    if (above.includes(name)) return true
+    if (finished.has(name)) return false
+    const found = aliases(known.get(name)).some((next) => isCircular(next, [...above, name]))
+    finished.add(name)
+    return found
+  }
+  const circular = [...known.keys()].find((name) => isCircular(name, []))
+  return circular === undefined ? undefined : new Unheld(`$ref is "${circular}", which refers to itself`)
+}
+
+/**
+ * The schema as a backend compiles it: without annotations, with what it leaves open closed. Its values have the given schema. Fails with the
+ * first keyword that is not held.
+ */
+export const canonical = (schema: Schema.Json): Result.Result<Schema.Json, string> => {
+  const found = Result.flatMap(held("", schema, 0), (root) => {
+    const definitions: Record<string, Schema.Json> = {}
+    for (const [key, schemas] of definitionsOf(schema)) {
+      const all = each(key, schemas, 0)
+      if (Result.isFailure(all)) return Result.fail(all.failure)
+      definitions[key] = all.success
+    }
+    const whole: Object = isObject(root) ? { ...root, ...definitions } : {}
+    const { length } = JSON.stringify(whole)
+    if (length > mostCharacters) {
+      return Result.fail(
+        new Unheld(`the schema has ${length} characters as it is compiled, expected at most ${mostCharacters}`)
+      )
+    }
+    const wrong = wrongReference(whole)
+    return wrong === undefined ? Result.succeed<Schema.Json>(whole) : Result.fail(wrong)
+  })
+  return Result.mapError(found, ({ detail }) => detail)
+}
+
+/** Why no grammar holds the schema: the field, its value and what is expected; undefined where one does. */
+export const problem = (schema: Schema.Json): string | undefined => {
+  const found = canonical(schema)
+  return Result.isFailure(found) ? found.failure : undefined
+}
