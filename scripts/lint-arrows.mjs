@@ -44,7 +44,7 @@ const rooms = {
     "report",
     "testing"
   ],
-  engine: ["numerics", "model", "checkpoint", "runtime"],
+  engine: ["numerics", "model", "checkpoint", "grammar", "runtime"],
   agent: ["wire", "dialect", "episode", "gateway", "testing"],
   tinker: ["wire", "client", "certify", "server", "cassette"],
   view: ["story", "page", "server"],

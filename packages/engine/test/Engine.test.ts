@@ -37,7 +37,7 @@ describe("Engine", () => {
           seeds: "sample",
           promptLogprobs: true,
           topkPromptLogprobs: 20,
-          sampling: ["topkSampleLogprobs", "targetPromptLogprobs"],
+          sampling: ["topkSampleLogprobs", "targetPromptLogprobs", "grammar"],
           loraRank: [1, 128]
         })
         const tokenizer = yield* Effect.flatMap(Tokenizer.Tokenizers, (tokenizers) => tokenizers.load(TestEngine.model))

@@ -3,6 +3,7 @@ import { TinkerError } from "@effect-rl/core"
 import { type ModelInput, RequestRules, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
+import * as GrammarText from "../grammar/GrammarText.ts"
 import type { Model } from "./Library.ts"
 import { named } from "./Operation.ts"
 import type { SampleOrder } from "./Protocol.ts"
@@ -71,7 +72,8 @@ export const make = (
       promptLogprobs: request.promptLogprobs ?? false,
       topkPromptLogprobs: request.topkPromptLogprobs ?? 0,
       topkSampleLogprobs: request.topkSampleLogprobs ?? 0,
-      targetPromptLogprobs: request.targetPromptLogprobs
+      targetPromptLogprobs: request.targetPromptLogprobs,
+      grammar: request.grammar === undefined ? undefined : yield* GrammarText.of(request.grammar)
     })
     return areDrawn(response) ? response : yield* new TinkerError.Rejected({ detail: notDrawn })
   }, named("sample"))
@@ -91,7 +93,8 @@ export const make = (
       promptLogprobs: true,
       topkPromptLogprobs: 0,
       topkSampleLogprobs: 0,
-      targetPromptLogprobs: undefined
+      targetPromptLogprobs: undefined,
+      grammar: undefined
     })
     return promptLogprobs ?? new Float32Array()
   }, named("computeLogprobs"))

@@ -59,13 +59,16 @@ export interface Library {
   readonly tokenizer: (name: string) => Effect.Effect<ModelTokenizer, Tokenizer.TokenizerError> | undefined
 }
 
-const capabilitiesOf = (contextLength: number, { fingerprint }: ModelTokenizer): Capabilities.Capabilities => ({
+const capabilitiesOf = (
+  contextLength: number,
+  { fingerprint, tokenBytes }: ModelTokenizer
+): Capabilities.Capabilities => ({
   contextLength,
   lossReduction: "token-sum",
   seeds: "sample",
   promptLogprobs: true,
   topkPromptLogprobs: 20,
-  sampling: ["topkSampleLogprobs", "targetPromptLogprobs"],
+  sampling: ["topkSampleLogprobs", "targetPromptLogprobs", ...(tokenBytes === undefined ? [] : ["grammar" as const])],
   loraRank: MemoryPlan.loraRank,
   tokenizerFingerprint: fingerprint
 })
@@ -118,7 +121,7 @@ const loadInto = Effect.fnUntraced(function*(
     const arena = Memory.arena({ start, bytes: scratchBytes })
     return fill({ kernels, memory, config, weights, arena })
   }))
-  const { eosTokenId: endOfSequence, tokenBytes } = tokenizer
+  const { addedTokens, eosTokenId: endOfSequence, tokenBytes } = tokenizer
   const region = (bytes: number) => Effect.map(room.scoped(bytes / 4), (start): Memory.Region => ({ start, bytes }))
   yield* arenas.ensure(plan.threads, plan.samplingBytes)
   const modelT = yield* Effect.forEach(Array.from({ length: plan.threads }), () =>
@@ -127,7 +130,7 @@ const loadInto = Effect.fnUntraced(function*(
       const { positions, prefillRows, sequences } = plan
       const { pageSize } = Pages
       const limits = { positions, pageSize, sequences, prefillRows }
-      return { model: id, config, weights, tokenBytes, cache, ...limits } satisfies LoadedModel
+      return { model: id, config, weights, tokenBytes, addedTokens, cache, ...limits } satisfies LoadedModel
     }))
   yield* threads.load(modelT)
   const limits = { capabilities: capabilitiesOf(config.contextLength, tokenizer), vocabulary: config.vocabularySize }

@@ -1,30 +1,42 @@
 /** A compute thread's handling of commands. */
 import { uniform } from "@effect-rl/core/records/Seed"
+import * as Masks from "../grammar/Masks.ts"
 import * as Adam from "../model/Adam.ts"
 import * as Adapter from "../model/Adapter.ts"
 import type { Compute } from "../model/Compute.ts"
 import * as Kernels from "../numerics/Kernels.ts"
 import * as Memory from "../numerics/Memory.ts"
 import { ModelSampler } from "./ModelSampler.ts"
-import type { Command, LoadedModel, Reply, Start, Task, TaskOutput, ThreadStats } from "./Protocol.ts"
+import type { Command, LoadedModel, Reply, SampleOrder, Start, Task, TaskOutput, ThreadStats } from "./Protocol.ts"
 import * as TrainingPass from "./TrainingPass.ts"
 
 export interface Machine {
   readonly receive: (command: Command) => void
   /** Performs one training task and one sampling step of each model, and returns whether there was anything to do. */
   readonly work: () => boolean
+  /** Whether an order waits for its grammar, which takes turns of the event loop. */
+  readonly isPreparing: () => boolean
+}
+
+/** What a machine tells of itself. */
+export interface Listener {
+  readonly reply: (reply: Reply) => void
+  /** There is work that no command brought. */
+  readonly wake: () => void
 }
 
 interface Loaded {
   readonly compute: Compute
   readonly sampler: ModelSampler
+  /** Absent where the texts of tokens are not known. */
+  readonly masks: Masks.Masks | undefined
 }
 
 const nothing: TaskOutput = { metrics: {} }
 
-/** The load of all models together. */
-const statsOf = (models: Iterable<Loaded>): ThreadStats => {
-  const sum = { waiting: 0, running: 0, free: 0, orders: 0 }
+/** The load of all models together, and the orders that wait for their grammars. */
+const statsOf = (models: Iterable<Loaded>, preparing: number): ThreadStats => {
+  const sum = { waiting: 0, running: 0, free: 0, orders: preparing }
   for (const { sampler: { stats } } of models) {
     sum.waiting += stats.waiting
     sum.running += stats.running
@@ -34,11 +46,17 @@ const statsOf = (models: Iterable<Loaded>): ThreadStats => {
   return sum
 }
 
-export const make = ({ memory, module }: Start, reply: (reply: Reply) => void): Machine => {
+const describe = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
+
+const masksOf = ({ addedTokens, config, tokenBytes }: LoadedModel) =>
+  tokenBytes === undefined ? undefined : Masks.make({ size: config.vocabularySize, tokenBytes, addedTokens })
+
+export const make = ({ memory, module }: Start, { reply, wake }: Listener): Machine => {
   const kernels = Kernels.instantiate(module, memory)
   const arena = Memory.arena()
   const models = new Map<number, Loaded>()
   const tasks: Array<{ readonly id: number; readonly task: Task }> = []
+  const preparing = new Set<number>()
 
   const loaded = (model: number): Loaded => {
     const found = models.get(model)
@@ -49,7 +67,24 @@ export const make = ({ memory, module }: Start, reply: (reply: Reply) => void): 
   const load = (model: LoadedModel) => {
     const { config, weights } = model
     const compute: Compute = { kernels, memory, config, weights, arena }
-    models.set(model.model, { compute, sampler: new ModelSampler(compute, model) })
+    models.set(model.model, { compute, sampler: new ModelSampler(compute, model), masks: masksOf(model) })
+  }
+
+  const refuse = (id: number, refusal: string) => reply({ _tag: "Sampled", results: [{ id, refusal }] })
+
+  const sample = (order: SampleOrder) => {
+    const { masks, sampler } = loaded(order.model)
+    const { grammar, id, seeds, stops } = order
+    if (grammar === undefined) return sampler.add(order)
+    if (masks === undefined) return refuse(id, "the model's tokenizer is not byte-level, so that no grammar holds")
+    preparing.add(id)
+    void masks.make(grammar, stops, seeds.length).then((made) => {
+      if (!preparing.delete(id)) return made.forEach(({ dispose }) => dispose())
+      sampler.add(order, made)
+      wake()
+    }, (cause) => {
+      if (preparing.delete(id)) refuse(id, `the grammar cannot be compiled: ${describe(cause)}`)
+    })
   }
 
   const receive = (command: Command) => {
@@ -60,15 +95,16 @@ export const make = ({ memory, module }: Start, reply: (reply: Reply) => void): 
         arena.move(command.region)
         return reply({ _tag: "MovedArena", id: command.id })
       case "Sample":
-        return loaded(command.order.model).sampler.add(command.order)
+        return sample(command.order)
       case "Cancel":
+        preparing.delete(command.id)
         for (const { sampler } of models.values()) sampler.cancel(command.id)
         return
       case "Run":
         tasks.push(command)
         return
       case "Report":
-        return reply({ _tag: "Reported", id: command.id, stats: statsOf(models.values()) })
+        return reply({ _tag: "Reported", id: command.id, stats: statsOf(models.values(), preparing.size) })
       case "Close":
         return
     }
@@ -88,7 +124,7 @@ export const make = ({ memory, module }: Start, reply: (reply: Reply) => void): 
     return isBusy
   }
 
-  return { receive, work }
+  return { receive, work, isPreparing: () => preparing.size > 0 }
 }
 
 const perform = (

@@ -6,6 +6,7 @@
 import type { Sampling } from "@effect-rl/core/backend"
 import { uniform } from "@effect-rl/core/records/Seed"
 import { bytesOfToken } from "@effect-rl/files/tokenizer/ByteLevel"
+import type { Mask } from "../grammar/Masks.ts"
 import * as Batch from "../model/Batch.ts"
 import type { Compute } from "../model/Compute.ts"
 import * as Forward from "../model/Forward.ts"
@@ -23,12 +24,20 @@ import * as Stops from "./Stops.ts"
 interface Draw {
   readonly uniform: () => number
   readonly isStop: (token: number) => boolean
+  /** The tokens that its grammar allows. */
+  readonly mask: Mask | undefined
   readonly logprobs: Array<number>
+  readonly maskedLogprobs: Array<number>
   readonly topkLogprobs: Array<ReadonlyArray<Sampling.TokenLogprob>>
 }
 
 /** The kernels' f32 holds no larger 1/temperature; with an infinite one the most likely token's weight would be NaN. */
 const largestHeat = 3e38
+
+/** The logit of a token that cannot be drawn, as that of padding. */
+const forbidden = -3e38
+
+const noneAllowed = "no token of the model goes on with a text of the grammar"
 
 /** A row of a step whose logits are wanted. */
 interface ChosenRow {
@@ -46,6 +55,8 @@ interface Request {
   /** `[prompt − 1, candidates]` of the targets that are asked for. */
   readonly targetLogprobs: Float32Array
   unfinished: number
+  /** Why it has no answer. */
+  refusal: string | undefined
 }
 
 export class ModelSampler {
@@ -66,7 +77,8 @@ export class ModelSampler {
     return { ...this.scheduler.stats, orders: this.requests.size }
   }
 
-  add(order: SampleOrder) {
+  /** `masks` are one for each sample, or none. */
+  add(order: SampleOrder, masks: ReadonlyArray<Mask> = []) {
     const samples = this.scheduler.add({
       id: order.id,
       weights: order.weights,
@@ -77,22 +89,31 @@ export class ModelSampler {
     })
     this.requests.set(order.id, {
       order,
-      draws: order.seeds.map((seed) => ({
+      draws: order.seeds.map((seed, index) => ({
         uniform: uniform(seed),
         isStop: Stops.matcher(order.stops, (token) => this.bytesOf(token)),
+        mask: masks[index],
         logprobs: [],
+        maskedLogprobs: [],
         topkLogprobs: []
       })),
       sequences: order.seeds.map(() => undefined),
       promptLogprobs: new Float32Array(order.prompt.length).fill(NaN),
       topkPromptLogprobs: order.topkPromptLogprobs > 0 ? [[]] : [],
       targetLogprobs: new Float32Array(order.targetPromptLogprobs?.tokens.length ?? 0),
-      unfinished: samples.length
+      unfinished: samples.length,
+      refusal: undefined
     })
   }
 
   cancel(id: number) {
-    if (this.requests.delete(id)) this.scheduler.cancel(id)
+    const request = this.requests.get(id)
+    if (request === undefined) return
+    this.requests.delete(id)
+    this.scheduler.cancel(id)
+    for (const [index, { mask }] of request.draws.entries()) {
+      if (request.sequences[index] === undefined) mask?.dispose()
+    }
   }
 
   /** Computes one forward pass. Returns the requests that it finished, or undefined when there was nothing to compute. */
@@ -112,7 +133,8 @@ export class ModelSampler {
       if (order.maxTokens === 0 && to >= order.prompt.length - 1) this.finish(request, sample, "length")
       if (request.unfinished > 0) return []
       this.requests.delete(order.id)
-      return [{ id: order.id, response: toResponse(request) }]
+      const { refusal } = request
+      return [{ id: order.id, ...(refusal === undefined ? { response: toResponse(request) } : { refusal }) }]
     })
   }
 
@@ -226,13 +248,47 @@ export class ModelSampler {
   private draw(request: Request, sample: Sample, logits: Head.Logits, row: number) {
     const draw = request.draws[sample.index]
     if (draw === undefined) throw new RangeError(`a request of ${request.draws.length} has no sample ${sample.index}`)
-    const token = this.pick(request.order, logits, row, draw.uniform())
+    const token = draw.mask === undefined
+      ? this.pick(request.order, logits, row, draw.uniform())
+      : this.pickAllowed(request.order, draw, draw.mask, logits, row)
+    if (token === undefined) {
+      request.refusal = noneAllowed
+      return this.finish(request, sample, "length")
+    }
     sample.tokens.push(token)
     draw.logprobs.push(Head.logprob(this.compute, logits, row, token))
     const { topkSampleLogprobs } = request.order
     if (topkSampleLogprobs > 0) draw.topkLogprobs.push(this.top(logits, row, topkSampleLogprobs))
     if (draw.isStop(token)) this.finish(request, sample, "stop")
     else if (sample.tokens.length >= request.order.maxTokens) this.finish(request, sample, "length")
+  }
+
+  /** Draws from the logits of the tokens that the mask allows; undefined where it allows none. */
+  private pickAllowed(order: SampleOrder, draw: Draw, mask: Mask, logits: Head.Logits, row: number) {
+    const allowed = mask.allowed()
+    if (allowed === undefined) return undefined
+    const { arena } = this.compute
+    const mark = arena.mark()
+    const masked = this.masked(logits, row, allowed)
+    const token = this.pick(order, masked, 0, draw.uniform())
+    draw.maskedLogprobs.push(Head.logprob(this.compute, masked, 0, token))
+    arena.reset(mark)
+    mask.accept(token)
+    return token
+  }
+
+  /** One row of logits in the arena, without the tokens whose bits are 0. */
+  private masked(logits: Head.Logits, row: number, allowed: Uint32Array): Head.Logits {
+    const { arena, config, kernels, memory } = this.compute
+    const padded = ModelConfig.paddedVocabulary(config)
+    const [values, maximumAndSum] = [arena.allocate(padded), arena.allocate(2)]
+    const floats = Memory.floats(memory, values, padded)
+    floats.set(Memory.floats(memory, this.rowAddress(logits, row), padded))
+    for (let token = 0; token < config.vocabularySize; token++) {
+      if ((((allowed[token >>> 5] ?? 0) >>> (token & 31)) & 1) === 0) floats[token] = forbidden
+    }
+    kernels.logSumExp(maximumAndSum, values, 1, padded)
+    return { ...logits, rows: 1, values, maximumAndSum }
   }
 
   private pick({ temperature, topK, topP }: SampleOrder, logits: Head.Logits, row: number, u: number): number {
@@ -255,10 +311,12 @@ export class ModelSampler {
   private finish(request: Request, sample: Sample, stopReason: Sampling.SampleStopReason) {
     this.scheduler.finish(sample)
     request.unfinished--
-    const { logprobs = [], topkLogprobs = [] } = request.draws[sample.index] ?? {}
+    const { logprobs = [], mask, maskedLogprobs = [], topkLogprobs = [] } = request.draws[sample.index] ?? {}
+    mask?.dispose()
     request.sequences[sample.index] = {
       tokens: Int32Array.from(sample.tokens),
       logprobs: Float32Array.from(logprobs),
+      ...(mask === undefined ? {} : { maskedLogprobs: Float32Array.from(maskedLogprobs) }),
       stopReason,
       ...(request.order.topkSampleLogprobs > 0 ? { topkLogprobs } : {})
     }

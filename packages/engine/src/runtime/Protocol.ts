@@ -25,6 +25,8 @@ export interface LoadedModel {
   readonly weights: Weights
   /** The bytes of each token, in which string stops are searched; undefined for a tokenizer that is not byte-level. */
   readonly tokenBytes: ByteLevel.TokenBytes | undefined
+  /** Tokens that stand for no text of their own; see `HuggingFaceTokenizer`. */
+  readonly addedTokens: ReadonlyArray<number>
   readonly cache: Region
   /** Positions of the cache. */
   readonly positions: number
@@ -55,12 +57,14 @@ export interface SampleOrder {
   readonly topkPromptLogprobs: number
   readonly topkSampleLogprobs: number
   readonly targetPromptLogprobs: Sampling.PromptTargets | undefined
+  /** The rules of the grammar to which samples are held. */
+  readonly grammar: string | undefined
 }
 
-export interface SampleResult {
-  readonly id: number
-  readonly response: Sampling.SampleResponse
-}
+/** The answer to an order, or why a thread has none. */
+export type SampleResult =
+  | { readonly id: number; readonly response: Sampling.SampleResponse }
+  | { readonly id: number; readonly refusal: string }
 
 /** The inputs of a loss graph besides its log-probabilities. */
 export interface GraphInputs {

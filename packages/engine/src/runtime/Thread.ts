@@ -73,8 +73,11 @@ export const worker: Spawn = (data, listener) =>
 export const inline: Spawn = (data, { onFailure, onReply }) =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const machine = Machine.make(data, onReply)
       let turn: NodeJS.Immediate | undefined
+      const wake = () => {
+        turn ??= setImmediate(work)
+      }
+      const machine = Machine.make(data, { reply: onReply, wake })
       const work = () => {
         turn = undefined
         try {
@@ -86,7 +89,7 @@ export const inline: Spawn = (data, { onFailure, onReply }) =>
       return {
         post: (command: Command) => {
           machine.receive(command)
-          turn ??= setImmediate(work)
+          wake()
         },
         stop: () => clearImmediate(turn)
       }

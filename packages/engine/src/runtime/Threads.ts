@@ -1,11 +1,11 @@
 /** The compute threads, and the assignment of work to them. */
-import type { TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Region } from "../numerics/Memory.ts"
 import { PromptHomes } from "./PromptHomes.ts"
-import type { LoadedModel, SampleOrder, Start, Task, TaskOutput, ThreadStats } from "./Protocol.ts"
+import type { LoadedModel, SampleOrder, SampleResult, Start, Task, TaskOutput, ThreadStats } from "./Protocol.ts"
 import { Requests } from "./Requests.ts"
 import type { Spawn, Thread } from "./Thread.ts"
 
@@ -18,7 +18,9 @@ export interface Threads {
   /** Replaces the scratch space of a thread; returns when the thread no longer uses the old one. */
   readonly moveArena: (thread: number, region: Region) => Effect.Effect<void, Unavailable>
   /** Interruption frees the order's places in its thread. */
-  readonly sample: (order: Omit<SampleOrder, "id">) => Effect.Effect<Sampling.SampleResponse, Unavailable>
+  readonly sample: (
+    order: Omit<SampleOrder, "id">
+  ) => Effect.Effect<Sampling.SampleResponse, Unavailable | TinkerError.Rejected>
   /** Once a thread has begun, interruption waits for it: it writes to memory that must not be freed before. */
   readonly run: (task: Task) => Effect.Effect<TaskOutput, Unavailable>
   readonly stats: Effect.Effect<Stats, Unavailable>
@@ -72,16 +74,20 @@ const claim = (crew: Crew, order: Omit<SampleOrder, "id">) => {
   return member
 }
 
+const answerOf = (result: SampleResult) =>
+  "response" in result
+    ? Effect.succeed(result.response)
+    : Effect.fail(new TinkerError.Rejected({ detail: result.refusal }))
+
 const sample = (crew: Crew, order: Omit<SampleOrder, "id">) =>
   Effect.acquireUseRelease(
     Effect.sync(() => claim(crew, order)),
     ({ thread }) =>
       crew.requests.ask(thread, {
         command: (id) => ({ _tag: "Sample", order: { ...order, id } }),
-        read: (reply, id) =>
-          reply._tag === "Sampled" ? reply.results.find((result) => result.id === id)?.response : undefined,
+        read: (reply, id) => reply._tag === "Sampled" ? reply.results.find((result) => result.id === id) : undefined,
         cancel: (id) => thread.post({ _tag: "Cancel", id })
-      }),
+      }).pipe(Effect.flatMap(answerOf)),
     (member) =>
       Effect.sync(() => {
         member.samples -= order.seeds.length

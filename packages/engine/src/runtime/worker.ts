@@ -4,7 +4,7 @@ import * as Machine from "./Machine.ts"
 import type { Command, Reply, Start } from "./Protocol.ts"
 
 const serve = (port: NonNullable<typeof parentPort>, start: Start) => {
-  const machine = Machine.make(start, (reply: Reply) => port.postMessage(reply))
+  const machine = Machine.make(start, { reply: (reply: Reply) => port.postMessage(reply), wake: () => work() })
   let isWorking = false
 
   const receive = (command: Command) => {
@@ -12,20 +12,24 @@ const serve = (port: NonNullable<typeof parentPort>, start: Start) => {
     machine.receive(command)
   }
 
-  /** Messages are taken between steps without a turn of the event loop. */
+  /** Messages are taken between steps without a turn of the event loop, which grammars alone need. */
   const work = () => {
+    if (isWorking) return
     isWorking = true
+    let isBusy = false
     do {
       for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
         receive(next.message)
       }
-    } while (machine.work())
+      isBusy = machine.work()
+    } while (isBusy && !machine.isPreparing())
     isWorking = false
+    if (isBusy) setImmediate(work)
   }
 
   port.on("message", (command: Command) => {
     receive(command)
-    if (!isWorking) work()
+    work()
   })
 }
 

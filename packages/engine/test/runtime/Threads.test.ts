@@ -31,6 +31,7 @@ const loaded: LoadedModel = {
   config,
   weights: Weights.allocate(memory, Memory.reserver(memory), config, () => "panels"),
   tokenBytes: undefined,
+  addedTokens: [],
   cache: { start: 0, bytes: 0 },
   positions: 16,
   pageSize: 16,

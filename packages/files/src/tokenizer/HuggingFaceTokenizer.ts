@@ -25,6 +25,8 @@ import {
 export interface HuggingFaceTokenizer extends Tokenizer.Tokenizer {
   /** Undefined where tokens do not stand for bytes: only byte-level vocabularies do. */
   readonly tokenBytes: ByteLevel.TokenBytes | undefined
+  /** The ids of tokens beside the vocabulary of texts, such as the end of a message. */
+  readonly addedTokens: ReadonlyArray<number>
   /** Decodes tokens as they arrive. */
   readonly incrementalDecoder: () => IncrementalDecoder.IncrementalDecoder
 }
@@ -76,6 +78,7 @@ const make = (definition: TokenizerDefinition, config: TokenizerConfig): Hugging
     ...(template === undefined ? {} : { chatTemplate: Jinja.compile(template) }),
     fingerprint: fingerprint(definition),
     tokenBytes,
+    addedTokens: definition.added_tokens.map(({ id }) => id),
     incrementalDecoder: () => {
       if (tokenBytes !== undefined) return IncrementalDecoder.fromTokenBytes(tokenBytes)
       if (fallback !== undefined) return IncrementalDecoder.fromByteFallback(fallback)

@@ -1,0 +1,65 @@
+/** Grammars as text that compute threads compile. */
+import { TinkerError } from "@effect-rl/core"
+import { Grammar } from "@effect-rl/core/backend"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Xgrammar from "./Xgrammar.ts"
+
+/** An instance of the library of this thread, with the last line that it printed; another one after it has aborted. */
+interface Reader {
+  readonly library: Xgrammar.Xgrammar
+  printed: string
+}
+
+let reader: Reader | undefined
+
+const newReader = (): Reader => {
+  const made: Reader = {
+    library: Xgrammar.make((line) => {
+      if (line.includes("FATAL")) made.printed = line
+    }),
+    printed: ""
+  }
+  return made
+}
+
+const rejected = (cause: unknown) => {
+  const detail = reader?.printed.replace(/^.*?: /, "") || (cause instanceof Error ? cause.message : String(cause))
+  reader = undefined
+  return new TinkerError.Rejected({ detail: `grammar.jsonSchema cannot be compiled: ${detail}` })
+}
+
+const convert = (schema: string) => {
+  reader ??= newReader()
+  return reader.library.Grammar.fromJSONSchema(schema, false, -1, [", ", ": "], true)
+}
+
+const most = 64
+
+/** Texts by schema, those that were used last. */
+const known = new Map<string, string>()
+
+const remember = (schema: string, text: string) => {
+  known.delete(schema)
+  known.set(schema, text)
+  for (const [oldest] of known) {
+    if (known.size <= most) break
+    known.delete(oldest)
+  }
+  return text
+}
+
+/** The rules of a grammar, whose first is `root`. Fails where a schema is not held; see `Grammar.problem`. */
+export const of = Effect.fnUntraced(function*({ jsonSchema }: Grammar.Grammar) {
+  const canonical = Grammar.canonical(jsonSchema)
+  if (Result.isFailure(canonical)) {
+    return yield* new TinkerError.Rejected({ detail: `grammar.jsonSchema: ${canonical.failure}` })
+  }
+  const schema = JSON.stringify(canonical.success)
+  const text = known.get(schema)
+  if (text !== undefined) return remember(schema, text)
+  const grammar = yield* Effect.tryPromise({ try: () => convert(schema), catch: rejected })
+  const rules = grammar.toString()
+  grammar.dispose()
+  return remember(schema, rules)
+})
