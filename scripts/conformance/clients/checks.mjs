@@ -145,7 +145,8 @@ const openAiChecks = {
     await fails(create({ model: "nobody/nothing" }), 404, /no model "nobody\/nothing"/)
     const long = [{ role: "user", content: "1".repeat(5000) }]
     await fails(create({ messages: long }), 400, /the prompt has \d+ tokens, expected fewer than \d+/)
-    await fails(create({ response_format: { type: "json_object" } }), 422, /response_format/)
+    const pattern = { name: "x", schema: { type: "string", pattern: "a" } }
+    await fails(create({ response_format: { type: "json_schema", json_schema: pattern } }), 422, /response_format/)
     await fails(client.responses.create({ model, input: "Hi", previous_response_id: "r" }), 400, /previous_response_id/)
     const stranger = openAi(engine, "tml-wrong").client.models.list()
     await fails(stranger, 401, /not one of this server's keys/)

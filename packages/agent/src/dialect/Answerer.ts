@@ -5,7 +5,7 @@
  * const names = ({ models }: Answerer.Answerer) => Effect.map(models, (all) => all.map(({ id }) => id))
  */
 import type { ChatModel, Message } from "@effect-rl/core"
-import type { Sampling } from "@effect-rl/core/backend"
+import type { Grammar, Sampling } from "@effect-rl/core/backend"
 import type { Renderer, ResponseStream, ToolSpec } from "@effect-rl/core/renderers"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -42,6 +42,8 @@ export interface Settings {
   readonly stops: ReadonlyArray<string>
   /** Whether a reply ends after its first call of a tool. */
   readonly isOneCall?: boolean | undefined
+  /** The grammar to which a reply is held; its backend has grammars. */
+  readonly grammar?: Grammar.Grammar | undefined
 }
 
 /** A request whose number of replies and of shown candidates are known. */

@@ -46,7 +46,7 @@ interface Step {
 
 const taken: ReadonlyArray<FieldTable.Treatment> = ["no effect", "not given", "refused"]
 
-/** Fields that are read stay: those that are given or checked, and those of the schema. */
+/** Fields that are read stay: those that are given, held or checked, and those of the schema. */
 const stepsOf = (kind: FieldTable.Kind, isRead: (path: string) => boolean): ReadonlyArray<Step> =>
   FieldTable.rows
     .filter(({ kinds, path, treatment }) => kinds.includes(kind) && taken.includes(treatment) && !isRead(path))

@@ -79,7 +79,7 @@ export const request = Effect.fnUntraced(function*(
   chatModel: ChatModel.ChatModel,
   prompt: ModelInput.ModelInput,
   stop: Sampling.Stop | undefined,
-  { choices, maxTokens, seed, temperature, topK, topLogprobs, topP }: Settings
+  { choices, grammar, maxTokens, seed, temperature, topK, topLogprobs, topP }: Settings
 ) {
   const { capabilities: { contextLength }, name } = chatModel
   const left = contextLength - prompt.length
@@ -93,6 +93,7 @@ export const request = Effect.fnUntraced(function*(
     prompt,
     numSamples: choices ?? 1,
     topkSampleLogprobs: topLogprobs ?? 0,
+    ...(grammar !== undefined && { grammar }),
     params: {
       maxTokens: Math.min(maxTokens ?? left, left),
       ...(stop !== undefined && { stop }),
@@ -104,7 +105,8 @@ export const request = Effect.fnUntraced(function*(
   } satisfies Request
 })
 
-const closingOf = ({ renderer: { stop }, tokenizer }: ChatModel.ChatModel) => {
+/** The stop of a reply, as tokens. */
+export const closingOf = ({ renderer: { stop }, tokenizer }: ChatModel.ChatModel) => {
   const [first] = stop
   if (first === undefined) return new Int32Array(0)
   return typeof first === "string" ? tokenizer.encode(first) : Int32Array.of(first)

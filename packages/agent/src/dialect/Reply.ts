@@ -47,12 +47,13 @@ const unread: Reading = { held: none, isOver: false, stop: undefined, sequences:
 const joined = (left: Int32Array, right: Int32Array) => left.length === 0 ? right : Int32Array.from([...left, ...right])
 
 const firstOf = (sequence: Sampling.SampledTokens, length: number): Sampling.SampledTokens => {
-  const { logprobs, tokens, topkLogprobs } = sequence
+  const { logprobs, maskedLogprobs, tokens, topkLogprobs } = sequence
   if (length === tokens.length) return sequence
   return {
     ...sequence,
     tokens: tokens.slice(0, length),
     logprobs: logprobs.slice(0, length),
+    ...(maskedLogprobs === undefined ? {} : { maskedLogprobs: maskedLogprobs.slice(0, length) }),
     ...(topkLogprobs === undefined ? {} : { topkLogprobs: topkLogprobs.slice(0, length) })
   }
 }

@@ -107,6 +107,7 @@ const promptOf = ({ placed, prompted: { chatModel: { renderer }, request } }: Sh
   input: placed.input,
   stop: renderer.stop,
   maxTokens: request.params.maxTokens,
+  ...(request.grammar !== undefined && { grammar: request.grammar }),
   messages: placed.messages,
   ...(placed.branch !== undefined && { branch: placed.branch })
 })

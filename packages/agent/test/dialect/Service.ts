@@ -17,6 +17,8 @@ export interface Options {
   /** The model, whose family decides about tools and modes of reasoning. */
   readonly base?: string
   readonly contextLength?: number
+  /** Whether the backend has grammars; it has none unless given. */
+  readonly hasGrammars?: boolean
   readonly isLenient?: boolean
   readonly sample: Script.SampleScript
   /** Stands between the dialects and the samplers. */
@@ -59,11 +61,13 @@ const parsed = (text: string): Body => text.startsWith("{") ? JSON.parse(text) :
 
 /** A service that lasts as long as the scope. */
 export const make = Effect.fnUntraced(function*(
-  { answerer = Effect.succeed, base = instruct, contextLength = 4096, isLenient = false, sample }: Options
+  { answerer = Effect.succeed, base = instruct, contextLength = 4096, hasGrammars = false, isLenient = false, sample }:
+    Options
 ) {
+  const sampling = ["topkSampleLogprobs" as const, ...(hasGrammars ? ["grammar" as const] : [])]
   const context = yield* Layer.build(
     Layer.merge(
-      ScriptedTinker.layer({ models: { [base]: { contextLength, sampling: ["topkSampleLogprobs"] } }, sample }),
+      ScriptedTinker.layer({ models: { [base]: { contextLength, sampling } }, sample }),
       TestTokenizer.layer()
     )
   )

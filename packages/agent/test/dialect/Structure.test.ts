@@ -1,4 +1,5 @@
-/** Structures that are asked for and not enforced: refused by name, or checked and reported. */
+/** Structures that are asked for: held by a grammar, refused by name, or checked and reported. */
+import type { Sampling } from "@effect-rl/core/backend"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Service from "./Service.ts"
@@ -25,6 +26,13 @@ const choices = {
   messages: { any: { type: "any" }, one: { type: "tool", name: "add" } }
 }
 
+/** How each dialect asks for the schema that is given. */
+const asking = {
+  chat: (schema: object) => ({ response_format: { type: "json_schema", json_schema: { name: "any", schema } } }),
+  responses: (schema: object) => ({ text: { format: { type: "json_schema", name: "any", schema } } }),
+  messages: (schema: object) => ({ output_config: { format: { type: "json_schema", schema } } })
+}
+
 const calling = (name: string, given: string) =>
   Service.saying(`<tool_call>\n{"name": "${name}", "arguments": ${given}}\n</tool_call><|im_end|>`)
 
@@ -35,6 +43,57 @@ for (const [name, dialect] of Object.entries(Service.dialects)) {
   const tools = ["add", "mul"].map((tool) => dialect.tool(tool, schema))
 
   describe(`structured output of ${name}`, () => {
+    it.effect("is a grammar of the request where the backend has grammars, whole and streamed", () =>
+      Effect.gen(function*() {
+        const requests: Array<Sampling.SampleRequest> = []
+        const { notes, post } = yield* Service.make({
+          hasGrammars: true,
+          sample: (request, context) => {
+            requests.push(request)
+            return Service.saying("{\"answer\": 4}<|im_end|>")(request, context)
+          }
+        })
+        const whole = yield* post(dialect.path, body(asked))
+        assert.strictEqual(dialect.texts(whole.body), "{\"answer\": 4}")
+        assert.strictEqual((yield* post(dialect.path, body({ ...asked, stream: true }))).status, 200)
+        assert.deepStrictEqual(requests.map(({ grammar }) => grammar), [{ jsonSchema: schema }, { jsonSchema: schema }])
+        assert.deepStrictEqual([notes, dialect.warnings(whole.body)], [[], []])
+      }))
+
+    it.effect("is refused with the reason why no grammar holds it, or checked for a lenient caller", () =>
+      Effect.gen(function*() {
+        const sample = Service.saying("{\"answer\": \"four\"}<|im_end|>")
+        const { post } = yield* Service.make({ hasGrammars: true, sample })
+        const beginning = key === "responses" ? "input" : "messages"
+        const refused = [
+          [asking[key]({ type: "string", minLength: 2 }), "minLength is 2, which no grammar holds"],
+          [{ ...asked, tools }, "a grammar leaves no way to call a tool"],
+          [
+            { ...asked, [beginning]: [{ role: "user", content: "Hi" }, { role: "assistant", content: "So" }] },
+            "a grammar begins with its reply"
+          ]
+        ] as const
+        for (const [more, because] of refused) {
+          const response = yield* post(dialect.path, body(more))
+          assert.strictEqual(response.status, 422)
+          assert.include(dialect.message(response.body), field)
+          assert.include(dialect.message(response.body), because)
+        }
+        const lenient = yield* Service.make({ hasGrammars: true, isLenient: true, sample })
+        const warnings = dialect.warnings((yield* lenient.post(dialect.path, body({ ...asked, tools }))).body)
+        assert.include(warnings[0], "a grammar leaves no way to call a tool")
+        assert.include(warnings[1], "[\"answer\"]")
+      }))
+
+    it.effect("is refused by a renderer whose replies begin with reasoning", () =>
+      Effect.gen(function*() {
+        const sample = Service.saying("{}<|im_end|>")
+        const { post } = yield* Service.make({ base: "Qwen/Qwen3.5-4B", hasGrammars: true, sample })
+        const response = yield* post(dialect.path, body(asked))
+        assert.strictEqual(response.status, 422)
+        assert.include(dialect.message(response.body), "reads what a reply begins with as reasoning")
+      }))
+
     it.effect("is refused by the name of its field", () =>
       Effect.gen(function*() {
         const { post } = yield* Service.make({ sample: Service.saying("{\"answer\": 4}<|im_end|>") })
@@ -48,7 +107,7 @@ for (const [name, dialect] of Object.entries(Service.dialects)) {
           const response = yield* post(dialect.path, body(more))
           assert.strictEqual(response.status, 422)
           assert.include(dialect.message(response.body), named)
-          assert.include(dialect.message(response.body), "no sampler here takes a grammar")
+          assert.match(dialect.message(response.body), /the backend has no grammars|no call is held to a grammar/)
         }
       }))
 

@@ -116,15 +116,15 @@ const whole = Effect.fnUntraced(function*(prompted: Prompted, notes: Notes, valu
   })
 })
 
-/** What is asked of the reply and is not enforced. */
-const restricted = Effect.fnUntraced(function*(
-  notes: Notes,
-  { output_config, tool_choice: choice, tools }: Wire.CountTokens
-) {
+/** The grammar that is asked of the reply. */
+const grammarOf = (conversation: Structure.Conversation, { output_config }: Wire.CountTokens) => {
   const format = output_config?.format
-  if (format !== null && format !== undefined) {
-    yield* Structure.format(notes, "output_config.format", format.type, format.schema)
-  }
+  if (format === null || format === undefined) return Effect.succeed(undefined)
+  return Structure.format(conversation, { field: "output_config.format", type: format.type, schema: format.schema })
+}
+
+/** What is asked of calls and is not enforced. */
+const restricted = Effect.fnUntraced(function*(notes: Notes, { tool_choice: choice, tools }: Wire.CountTokens) {
   const forced = { field: "tool_choice", value: choice }
   if (choice?.type === "any") yield* Structure.forcedCall(notes, forced)
   if (choice?.type === "tool") yield* Structure.forcedCall(notes, { ...forced, name: choice.name })
@@ -184,11 +184,13 @@ const threaded = (
 
 const askedOf = Effect.fnUntraced(function*(incoming: Incoming, notes: Notes, value: Wire.CountTokens) {
   yield* restricted(notes, value)
-  return {
+  const asked: Asked = {
     messages: AnthropicMessages.toMessages(value),
     tools: value.tool_choice?.type === "none" ? [] : AnthropicMessages.toToolSpecs(value),
     renderer: yield* Reasoning.choose(incoming, notes, value.model, yield* effortOf(value))
-  } satisfies Asked
+  }
+  const { answerer } = incoming
+  return { asked, grammar: yield* grammarOf({ answerer, notes, model: value.model, asked }, value) }
 })
 
 const form = { kind: "messages", tools: ["custom"] } as const
@@ -200,8 +202,9 @@ const answered = (incoming: Incoming) =>
     const { notes, value: sent } = yield* read(incoming)
     const value = yield* rethreaded(incoming, sent)
     const { max_tokens, model, stop_sequences, stream, temperature, tool_choice, top_k, top_p } = value
-    const asked = yield* askedOf(incoming, notes, value)
+    const { asked, grammar } = yield* askedOf(incoming, notes, value)
     const found = yield* incoming.answerer.prompted(model, asked, {
+      grammar,
       maxTokens: max_tokens,
       temperature,
       topP: top_p,
@@ -219,7 +222,7 @@ const countTokens = (incoming: Incoming) =>
   Effect.gen(function*() {
     const { notes, value: sent } = yield* readCount(incoming)
     const value = yield* rethreaded(incoming, sent)
-    const asked = yield* askedOf(incoming, notes, value)
+    const { asked } = yield* askedOf(incoming, notes, value)
     const chatModel = yield* incoming.answerer.chatModel(value.model)
     const { prompt } = yield* PromptedChat.render(chatModel, asked)
     return HttpServerResponse.jsonUnsafe({ input_tokens: prompt.length })

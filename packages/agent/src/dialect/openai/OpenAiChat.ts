@@ -93,15 +93,16 @@ const streamed = Effect.fnUntraced(function*(prompted: Prompted, notes: Notes, v
   )
 })
 
-/** What is asked of replies and is not enforced. */
-const restricted = Effect.fnUntraced(function*(
-  notes: Notes,
-  { response_format: format, tool_choice: choice, tools }: Wire.ChatCompletion
-) {
-  if (format?.type === "json_object") yield* Structure.format(notes, "response_format", format.type)
-  if (format?.type === "json_schema") {
-    yield* Structure.format(notes, "response_format", format.type, format.json_schema.schema ?? {})
-  }
+/** The grammar that is asked of replies. */
+const grammarOf = (conversation: Structure.Conversation, { response_format: format }: Wire.ChatCompletion) => {
+  if (format?.type !== "json_object" && format?.type !== "json_schema") return Effect.succeed(undefined)
+  const { type } = format
+  const schema = type === "json_schema" ? format.json_schema.schema ?? {} : undefined
+  return Structure.format(conversation, { field: "response_format", type, schema })
+}
+
+/** What is asked of calls and is not enforced. */
+const restricted = Effect.fnUntraced(function*(notes: Notes, { tool_choice: choice, tools }: Wire.ChatCompletion) {
   const field = "tool_choice"
   if (choice === "required") yield* Structure.forcedCall(notes, { field, value: choice })
   if (typeof choice === "object" && choice !== null) {
@@ -137,7 +138,11 @@ export const handler = (incoming: Incoming) =>
     yield* restricted(notes, value)
     const tools = value.tool_choice === "none" ? [] : (value.tools ?? []).map(OpenAi.toToolSpec)
     const renderer = yield* Reasoning.choose(incoming, notes, value.model, yield* effortOf(value))
-    const prompted = yield* incoming.answerer.prompted(value.model, { messages, tools, renderer }, {
+    const { answerer } = incoming
+    const asked = { messages, tools, renderer }
+    const grammar = yield* grammarOf({ answerer, notes, model: value.model, asked }, value)
+    const prompted = yield* answerer.prompted(value.model, asked, {
+      grammar,
       ...settingsOf({ ...value, max_tokens: value.max_completion_tokens ?? value.max_tokens ?? null }),
       isOneCall: value.parallel_tool_calls === false,
       topLogprobs: yield* OpenAiAnswer.topLogprobs(

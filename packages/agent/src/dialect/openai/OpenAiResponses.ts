@@ -149,15 +149,20 @@ const streamed = (begun: Begun) => {
   return EventStream.respond(events, failed(response))
 }
 
-/** What is asked of the response and is not enforced. */
+/** The grammar that is asked of the response. */
+const grammarOf = (conversation: Structure.Conversation, { text }: Wire.Create) => {
+  const format = text?.format
+  if (format?.type !== "json_object" && format?.type !== "json_schema") return Effect.succeed(undefined)
+  const schema = format.type === "json_schema" ? format.schema : undefined
+  return Structure.format(conversation, { field: "text.format", type: format.type, schema })
+}
+
+/** What is asked of calls and is not enforced. */
 const restricted = Effect.fnUntraced(function*(
   notes: Notes,
-  { text, tool_choice: choice }: Wire.Create,
+  { tool_choice: choice }: Wire.Create,
   tools: ReadonlyArray<ResponseTools.ClientTool>
 ) {
-  const format = text?.format
-  if (format?.type === "json_object") yield* Structure.format(notes, "text.format", format.type)
-  if (format?.type === "json_schema") yield* Structure.format(notes, "text.format", format.type, format.schema)
   const field = "tool_choice"
   if (choice === "required") yield* Structure.forcedCall(notes, { field, value: choice })
   if (typeof choice === "object" && choice !== null) {
@@ -186,7 +191,10 @@ export const handler = (incoming: Incoming) =>
     const effort = yield* Reasoning.byWord("reasoning.effort", value.reasoning?.effort)
     const renderer = yield* Reasoning.choose(incoming, notes, value.model, effort)
     const hasLogprobs = (value.include ?? []).includes(logprobs)
-    const prompted = yield* incoming.answerer.prompted(value.model, { messages, tools, renderer }, {
+    const { answerer } = incoming
+    const asked = { messages, tools, renderer }
+    const prompted = yield* answerer.prompted(value.model, asked, {
+      grammar: yield* grammarOf({ answerer, notes, model: value.model, asked }, value),
       maxTokens: value.max_output_tokens,
       temperature: value.temperature,
       topP: value.top_p,

@@ -78,7 +78,7 @@ describe("calls of tools that are no plain functions", () => {
     Effect.gen(function*() {
       const lenient = yield* opened(both)
       const { warnings } = (yield* lenient.post("/responses", asked)).body
-      const detail = `tools[].format has the type "grammar", expected "text": no sampler here takes a grammar`
+      const detail = `tools[].format has the type "grammar", expected "text": no call is held to a grammar here`
       assert.deepStrictEqual(warnings, [detail])
       assert.include(lenient.prompts[0], grammar.definition)
       const strict = yield* opened(both, false)

@@ -1,0 +1,56 @@
+/** Turns of agents that ask for an answer with a schema. */
+import { AgentEnv } from "@effect-rl/agent"
+import { type Policy, Rollout } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Talk from "./Talk.ts"
+
+const jsonSchema = { type: "object", properties: { answer: { type: "integer" } }, required: ["answer"] }
+
+const format = { response_format: { type: "json_schema", json_schema: { name: "answer", schema: jsonSchema } } }
+
+/** Says the same as another policy, with the log-probabilities that a mask leaves where there is a grammar. */
+const masking = ({ act }: Policy.Policy): Policy.Policy => ({
+  act: (request) =>
+    Effect.map(act(request), (sampled) =>
+      request.grammar === undefined
+        ? sampled
+        : { ...sampled, maskedLogprobs: new Float32Array(sampled.tokens.length) })
+})
+
+const played = Effect.fnUntraced(function*(sampling: ReadonlyArray<"grammar">) {
+  const own = yield* Talk.modelOf("qwen3_instruct")
+  const { log, policy } = Talk.saying("{\"answer\": 4}", "fine")
+  const env = yield* AgentEnv.make({
+    model: { ...own, capabilities: { ...own.capabilities, sampling } },
+    run: async (session) => {
+      const { message } = await Talk.ask(session, [Talk.user("2 + 2?")], format)
+      await Talk.ask(session, [Talk.user("2 + 2?"), message, Talk.user("and?")])
+      return message.content === "{\"answer\": 4}" ? 1 : 0
+    }
+  })
+  const { stepReward, transitions } = yield* Rollout.episode(env, masking(policy), Talk.key)
+  return { stepReward, transitions, grammars: log.map(({ request }) => request.grammar) }
+}, Effect.scoped)
+
+describe("an agent's answer with a schema", () => {
+  it.live("is a turn with a grammar, recorded with both log-probabilities and not trained on", () =>
+    Effect.gen(function*() {
+      const { grammars, stepReward, transitions } = yield* played(["grammar"])
+      assert.strictEqual(stepReward, 1)
+      assert.deepStrictEqual(grammars, [{ jsonSchema }, undefined])
+      assert.deepStrictEqual(transitions.map(({ trainable }) => trainable), [false, true])
+      const [{ action } = assert.fail("there is no turn")] = transitions
+      assert.deepStrictEqual(action.maskedLogprobs, new Float32Array(action.tokens.length))
+      assert.isTrue(action.logprobs.every((logprob) => logprob < 0))
+    }))
+
+  it.live("is checked and trained on where the backend has no grammars", () =>
+    Effect.gen(function*() {
+      const { grammars, transitions } = yield* played([])
+      assert.deepStrictEqual(grammars, [undefined, undefined])
+      assert.deepStrictEqual(transitions.map(({ trainable }) => trainable), [true, true])
+      const [{ logs } = assert.fail("there is no turn")] = transitions
+      assert.include(String(logs["not given: response_format"]), "the backend has no grammars")
+    }))
+})
