@@ -51,7 +51,13 @@ export interface Settings extends NamedCredit.Given {
 const refuse = (field: string, found: unknown, expected: string) =>
   Effect.fail(new InvalidOption.InvalidOption({ field, found: String(found), expected }))
 
-/** Fails with the first option that the rule does not have or lacks, and where the buffer for overlong responses is longer than a response may be. */
+/**
+ * Fails with the first option that the rule does not have or lacks, and where the buffer for overlong responses is longer than a response may
+ * be.
+ *
+ * @example
+ * const checked = CreditSettings.check({ credit: "centered", maxTokens: 64 })
+ */
 export const check = Effect.fnUntraced(function*(settings: Omit<Settings, "lengthPenalty" | "quarantine">) {
   const { credit, maxTokens, overlongBuffer = 1, rewardParts } = settings
   yield* OwnOptions.check(`the credit ${credit}`, settings, {
