@@ -63,8 +63,11 @@ const makeTinker = Effect.fnUntraced(function*(script: Script.Script) {
   })
 })
 
+/** Options of the layer: the answers and faults of the backend, with defaults for all. */
+export interface Options extends Script.Script {}
+
 /** The backend, with the log of its calls and the counts of its clients (`TrainingClient`, `SamplingClient`). */
-export const layer = (script: Script.Script = {}): Layer.Layer<Tinker | CallLog | LeakAudit> =>
+export const layer = (script: Options = {}): Layer.Layer<Tinker | CallLog | LeakAudit> =>
   Layer.effect(Tinker, makeTinker(script)).pipe(
     Layer.provideMerge(Layer.fresh(Layer.merge(CallLog.layer, LeakAudit.layer)))
   )

@@ -53,7 +53,8 @@ const meanings: Readonly<Record<string, string>> = {
   "dpo/pairs": "Pairs of answers that were trained on",
   "dpo/loss": "Mean loss of the pairs",
   "dpo/accuracy": "Share of the pairs whose chosen answer the policy prefers",
-  "dpo/margin": "Mean difference between the rewards of the chosen and the rejected answer",
+  "dpo/margin":
+    "Mean difference between the implicit rewards of the chosen and the rejected answer: the growth of their log-probability difference, times beta",
   "dpo/*": "Mean implicit reward of the answers",
   "kl_policy_base":
     "Divergence of the sampler from the weights it is held near: log-probability less theirs, mean of the trained tokens",

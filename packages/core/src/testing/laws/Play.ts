@@ -18,7 +18,7 @@ export interface Options {
   /** The model's tokenizer, with which replies are encoded. */
   readonly tokenizer: Tokenizer
   /** Possible replies of a policy: right and wrong, well and badly formed. Empty and random replies are played in addition. */
-  readonly replies: readonly [string, ...ReadonlyArray<string>]
+  readonly replies: ReadonlyArray<string>
   /** Token ids are below it; unbounded unless given. */
   readonly vocabulary?: number
   /** Default 0, 1 and 2. */
@@ -62,7 +62,8 @@ const say = ({ tokenizer }: Options, text: string, stop: Sampling.Stop, isCut = 
 export const action = (options: Options, line: Line, turn: number, stop: Sampling.Stop): Env.Action => {
   if ("reply" in line.style) return say(options, line.style.reply, stop)
   const draw = Draw.make(line.seed, "style", line.style.drawn, turn)
-  const text = draw.oneOf([...options.replies, "", noise(draw)])
+  const [first = "", ...others] = [...options.replies, "", noise(draw)]
+  const text = draw.oneOf([first, ...others])
   return say(options, text, stop, draw.chance(0.2))
 }
 
