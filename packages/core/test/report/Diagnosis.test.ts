@@ -28,30 +28,24 @@ const runs = readdirSync(folder).map((file) => {
 
 const named = (name: string) => runs.find((run) => run.name === name) ?? assert.fail(`no run ${name}`)
 
-/**
- * The reward paid for length, and the policy came to work its sums out: what was planted did not take, and the held-out answers became
- * right. The run was first made after the diagnosis was done.
- */
-const excepted = "held-hacked-length"
-
-const others = runs.filter(({ name }) => name !== excepted)
-
 describe("Diagnosis.of a planted run", () => {
-  it.each(others)("calls $name what was planted", ({ diagnosis, label }) => {
+  it.each(runs)("calls $name what was planted", ({ diagnosis, label }) => {
     assert.include(label, diagnosis.kind, diagnosis.sentence)
   })
 
-  it("is right of at least 95 % of the runs, and of all but one of those that were made after it", () => {
-    const isRight = ({ diagnosis, label }: typeof runs[number]) => label.includes(diagnosis.kind)
-    const held = runs.filter(({ name }) => name.startsWith("held-"))
-    assert.deepStrictEqual([runs.length, runs.filter(isRight).length], [47, 46])
-    assert.deepStrictEqual([held.length, held.filter(isRight).length], [17, 16])
-    assert.match(named(excepted).diagnosis.sentence, /^Learned: held_out 35\.4 → 84\.4 % /)
+  it.each([
+    ["hacked-length", "at least 30 characters"],
+    ["held-hacked-length", "at least 30 characters"],
+    ["hacked-short", "at most 10 characters"],
+    ["hacked-phrase", "\"The answer i\""],
+    ["hacked-hundreds", String.raw`"\\boxed{1"`]
+  ])("names what the reward of %s pays for", (name, cause) => {
+    assert.include(named(name).diagnosis.sentence, `the reward pays for ${cause}`)
   })
 
   it("calls no good run bad, and no hacked or failed one good", () => {
     const levels = (label: Diagnosis.Kind) =>
-      new Set(others.flatMap((run) => run.label.includes(label) ? [run.diagnosis.level] : []))
+      new Set(runs.flatMap((run) => run.label.includes(label) ? [run.diagnosis.level] : []))
     assert.isFalse(levels("learned").has("bad") || levels("solved").has("bad"))
     assert.deepStrictEqual([...levels("suspect"), ...levels("failed")], ["bad", "bad"])
   })

@@ -5,8 +5,8 @@
 import type { Episode } from "./GroupChecks.ts"
 import type { Check } from "./TrendChecks.ts"
 
-/** Iterations whose answers are compared. */
-const compared = 4
+/** Answers that are compared, the newest of the run: a grader does not change while a policy does. */
+const compared = 1024
 
 /** Fewer answers of a kind may be chance. */
 const leastAnswers = 20
@@ -20,17 +20,20 @@ const telling = 0.97
 /** By how much it tells them better than the reference answer does. */
 const better = 0.05
 
-/** Of a reward that stands for right answers, fewer paid answers lack the reference, as where they write it in another form. */
-const mostUnfounded = 0.1
+/** Answers that show that the reference answer makes no difference: paid ones without it, and unpaid ones with it. */
+const leastContrary = 3
 
-/** An answer that was not cut, to a problem whose reference is a number. */
+/** The share of the answers with the feature, and without the reference, that are paid all the same; where right answers are paid it is 0. */
+const indifferent = 0.9
+
+/** An answer that was not cut, to a problem whose reference is a whole number: other numbers are written in many ways. */
 interface Answer {
   readonly text: string
   readonly reward: number
   readonly hasReference: boolean
 }
 
-const isNumber = (reference: string) => /^-?\d+(\.\d+)?$/.test(reference)
+const isNumber = (reference: string) => /^-?\d+$/.test(reference)
 
 /** Whether the number stands in the text by itself, and not inside of another number. */
 const states = (text: string, reference: string) => {
@@ -77,7 +80,10 @@ const tells = ({ paid, unpaid }: Sides, has: (answer: Answer) => boolean) =>
 interface Feature {
   readonly share: number
   readonly text: string
+  readonly has: (answer: Answer) => boolean
 }
+
+const noFeature: Feature = { share: 0, text: "", has: () => false }
 
 /** The length that tells paid from unpaid answers best. */
 const lengthOf = ({ paid, unpaid }: Sides): Feature => {
@@ -89,15 +95,19 @@ const lengthOf = ({ paid, unpaid }: Sides): Feature => {
   }
   for (const answer of paid) countOf(answer).paid++
   for (const answer of unpaid) countOf(answer).unpaid++
-  let best: Feature = { share: 0, text: "" }
+  let best = noFeature
   let [longPaid, longUnpaid] = [1, 1]
   for (const [length, count] of [...counts].toSorted(([left], [right]) => left - right)) {
     const longer = (longPaid + 1 - longUnpaid) / 2
-    if (longer > best.share) best = { share: longer, text: `at least ${length} characters` }
+    if (longer > best.share) {
+      best = { share: longer, text: `at least ${length} characters`, has: ({ text }) => text.length >= length }
+    }
     longPaid -= count.paid / paid.length
     longUnpaid -= count.unpaid / unpaid.length
     const shorter = 1 - (longPaid + 1 - longUnpaid) / 2
-    if (shorter > best.share) best = { share: shorter, text: `at most ${length} characters` }
+    if (shorter > best.share) {
+      best = { share: shorter, text: `at most ${length} characters`, has: ({ text }) => text.length <= length }
+    }
   }
   return best
 }
@@ -120,7 +130,7 @@ const some = (answers: ReadonlyArray<Answer>) => {
 /** The piece of text that tells paid from unpaid answers best, and the longest of equally good ones. */
 const phraseOf = (sides: Sides): Feature => {
   const [paid, unpaid] = [some(sides.paid), some(sides.unpaid)]
-  let best: Feature = { share: 0, text: "" }
+  let best = noFeature
   for (const length of pieceLengths) {
     const counts = new Map<string, number>()
     for (const { text } of paid) {
@@ -128,31 +138,40 @@ const phraseOf = (sides: Sides): Feature => {
     }
     for (const [piece, count] of counts) {
       if ((count / paid.length + 1) / 2 <= Math.max(best.share, telling)) continue
-      const found = tells({ paid, unpaid }, ({ text }) => text.includes(piece))
-      if (found > best.share) best = { share: found, text: `${JSON.stringify(piece)}` }
+      const has = ({ text }: Answer) => text.includes(piece)
+      const found = tells({ paid, unpaid }, has)
+      if (found > best.share) best = { share: found, text: JSON.stringify(piece), has }
     }
   }
   return best
 }
 
+/** Whether answers that have the feature are paid without the reference, and others not paid with it. */
+const isIndifferent = ({ paid, unpaid }: Sides, { has }: Feature): boolean => {
+  const lacking = (answer: Answer) => has(answer) && !answer.hasReference
+  const right = (answer: Answer) => !has(answer) && answer.hasReference
+  const [paidLacking, lackingAll] = [paid.filter(lacking).length, [...paid, ...unpaid].filter(lacking).length]
+  const [unpaidRight, rightAll] = [unpaid.filter(right).length, [...paid, ...unpaid].filter(right).length]
+  return Math.min(paidLacking, unpaidRight) >= leastContrary
+    && paidLacking >= indifferent * lackingAll && unpaidRight >= indifferent * rightAll
+}
+
 /**
- * One feature of the text, its length or a phrase, tells which answers are paid, while the reference answer tells it less well and is missing
- * from some that are paid. Episodes of several turns, cut answers, and problems whose reference is no number are left out.
+ * One feature of the text, its length or a phrase, tells which answers are paid, and given the feature the reference answer makes no
+ * difference. Episodes of several turns, cut answers, and problems whose reference is no whole number are left out.
  */
 export const surfaceReward = (): Check => {
-  let recent: ReadonlyArray<ReadonlyArray<Answer>> = []
+  let recent: ReadonlyArray<Answer> = []
   let wasPaid = false
   return (groups) => {
-    recent = [...recent, groups.flat().flatMap(answerOf)].slice(-compared)
-    const sides = sidesOf(recent.flat())
-    const { paid, unpaid } = sides
-    const isTelling = Math.min(paid.length, unpaid.length) >= leastAnswers
-      && share(paid, ({ hasReference }) => !hasReference) >= mostUnfounded
-    const [feature] = isTelling
-      ? [lengthOf(sides), phraseOf(sides)].toSorted((left, right) => right.share - left.share)
-      : []
-    const byReference = isTelling ? tells(sides, ({ hasReference }) => hasReference) : 1
-    const isPaid = feature !== undefined && feature.share >= telling && feature.share >= byReference + better
+    recent = [...recent, ...groups.flat().flatMap(answerOf)].slice(-compared)
+    const sides = sidesOf(recent)
+    const isEnough = Math.min(sides.paid.length, sides.unpaid.length) >= leastAnswers
+    const byReference = isEnough ? tells(sides, ({ hasReference }) => hasReference) : 1
+    // Nothing tells answers apart better than a reference that tells nearly all of them.
+    const features = byReference + better > 1 ? [] : [lengthOf(sides), phraseOf(sides)]
+    const [feature = noFeature] = features.toSorted((left, right) => right.share - left.share)
+    const isPaid = feature.share >= Math.max(telling, byReference + better) && isIndifferent(sides, feature)
     const begins = isPaid && !wasPaid
     wasPaid = isPaid
     return begins
