@@ -174,6 +174,69 @@ describe("Verifiers", () => {
     }).pipe(Effect.provide(live)))
 })
 
+describe("An episode with a tool", () => {
+  const call = {
+    id: "call_0",
+    type: "function",
+    function: { name: "calculator", arguments: "{\"expression\":\"2+3\"}" }
+  }
+  const [question, calling, result, answer] = [
+    { role: "user", content: "What is 2 + 3?" },
+    { role: "assistant", content: "<tool>", tool_calls: [call] },
+    { role: "tool", content: "5", name: "calculator", tool_call_id: "call_0" },
+    { role: "assistant", content: "5" }
+  ]
+
+  it.effect("has its call and the tool's result in the traces of verifiers, message by message", () =>
+    Effect.gen(function*() {
+      const file = yield* Files.place("traces.jsonl")
+      yield* Recorded.record
+      yield* Verifiers.write(yield* RunStore.RunStore, file)
+      const [first] = yield* Files.lines<{ readonly nodes: ReadonlyArray<{ readonly message: object }> }>(file)
+      assert.deepStrictEqual(first?.nodes.map(({ message }) => message), [question, calling, result, answer])
+    }).pipe(Effect.provide(live)))
+
+  it.effect("has them in the cookbook's logtrees", () =>
+    Effect.gen(function*() {
+      const path = yield* Path.Path
+      const folder = yield* Files.place("run")
+      yield* Recorded.record
+      yield* Cookbook.write(yield* RunStore.RunStore, folder)
+      const tree = yield* Files.read(path.join(folder, "iteration_000000", "eval_held_out_logtree.json"))
+      const conversations: Array<object> = []
+      JSON.parse(tree, (name, value) => {
+        if (name === "messages") conversations.push(value)
+        return value
+      })
+      assert.deepStrictEqual(conversations, [[question, calling, result, answer]])
+    }).pipe(Effect.provide(live)))
+
+  it.effect("has them in Inspect's logs, with the arguments as values and the name of the function", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* Files.place("logs")
+      yield* Recorded.record
+      yield* Inspect.write(yield* RunStore.RunStore, folder)
+      const [name = ""] = (yield* fs.readDirectory(folder)).toSorted()
+      const files = unzip(yield* fs.readFile(path.join(folder, name)))
+      const { messages, output } = JSON.parse(files.get("samples/held/0_epoch_1.json") ?? "")
+      const from = { source: "generate", model: "a model" }
+      assert.deepStrictEqual(messages, [
+        { ...question, id: "0-0", source: "input" },
+        {
+          ...calling,
+          tool_calls: [{ id: "call_0", function: "calculator", arguments: { expression: "2+3" }, type: "function" }],
+          id: "0-1",
+          ...from
+        },
+        { ...result, function: "calculator", id: "0-2", source: "input" },
+        { ...answer, id: "0-3", ...from }
+      ])
+      assert.deepStrictEqual([output.choices[0].message.content, output.completion], ["5", "5"])
+    }).pipe(Effect.provide(live)))
+})
+
 describe("ParquetRollouts", () => {
   it.effect("writes a row for each rollout, with its tokens as lists", () =>
     Effect.gen(function*() {
