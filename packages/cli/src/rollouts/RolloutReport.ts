@@ -1,7 +1,7 @@
 /** Rollouts of a recorded run in the terminal: a list, or one as a whole. */
 import { InvalidOption, Message, type RunStore } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
-import { Conversation, type Recorded, Rollouts, Story, StoryReader } from "@effect-rl/core/records"
+import { Conversation, Departure, type Recorded, Rollouts, Story, StoryReader } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Columns from "../terminal/Columns.ts"
@@ -62,11 +62,17 @@ const toolLines = ({ arguments: given, name, result = "" }: Conversation.ToolUse
   ...block(result)
 ]
 
+interface Shown {
+  readonly style: Style
+  /** Where the turn's prompt, rendered again, differs from the recorded one. */
+  readonly departure: Departure.Departure | undefined
+}
+
 const turnLines = (
   transition: Trajectory.Transition,
   { said, shown, tools }: Conversation.Turn,
   index: number,
-  style: Style
+  { departure, style }: Shown
 ) => {
   const { action, metrics, reward, times } = transition
   // Answers of tools stand below their calls.
@@ -75,6 +81,9 @@ const turnLines = (
     "",
     style.bold(`turn ${index}`) +
     `  reward ${Quantity.fixed(reward, 3)}, ${action.tokens.length} tokens, ${action.stopReason}${timesText(times)}`,
+    ...(departure === undefined
+      ? []
+      : [style.warn(`the prompt, rendered again from the messages, differs at ${Untrusted.show(departure.detail)}`)]),
     ...before.flatMap((message) => messageLines(Untrusted.show(message.role), Conversation.text(message), style)),
     ...messageLines("reasoning", Message.thinking(said), style),
     ...messageLines("response", Conversation.text(said), style),
@@ -111,7 +120,9 @@ export const one = Effect.fnUntraced(function*(run: RunStore.RunReader, id: Roll
   const trajectory = found === undefined ? undefined : RolloutFilter.memberOf(found.result, id.member)
   if (found === undefined || trajectory === undefined) return yield* noRollout(run, id)
   const { record } = found
-  const turns = yield* Conversation.read(trajectory, yield* RunTokenizer.language(run))
+  const language = yield* RunTokenizer.language(run)
+  const turns = yield* Conversation.read(trajectory, language)
+  const departures = yield* Departure.known(trajectory, turns, language?.render)
   const reward = record.rewards[id.member] ?? NaN
   const stopReason = Option.getOrNull(trajectory.stopReason)
   yield* output.lines([
@@ -120,7 +131,10 @@ export const one = Effect.fnUntraced(function*(run: RunStore.RunReader, id: Roll
     ...(trajectory.task?.reference === undefined ? [] : [`reference ${Untrusted.show(trajectory.task.reference)}`]),
     ...trajectory.transitions.flatMap((transition, index) => {
       const turn = turns[index]
-      return turn === undefined ? [] : turnLines(transition, turn, index, output.style)
+      return turn === undefined ? [] : turnLines(transition, turn, index, {
+        style: output.style,
+        departure: departures?.find((departure) => departure.turn === index)
+      })
     })
   ])
   yield* output.record({
@@ -130,6 +144,7 @@ export const one = Effect.fnUntraced(function*(run: RunStore.RunReader, id: Roll
     iteration: RolloutFilter.numberOf(record),
     reward,
     stopReason,
-    messages: Conversation.toOpenAi(turns)
+    messages: Conversation.toOpenAi(turns),
+    departures
   })
 })

@@ -44,6 +44,37 @@ describe("effect-rl export", () => {
       ])
     }).pipe(Effect.provide(NodeServices.layer)))
 
+  it.effect("names departures in the traces of verifiers and of the cookbook too, and where one rollout is shown", () =>
+    Effect.gen(function*() {
+      const folder = join(yield* EarlierRuns.folder, "tools")
+      const traces = join(dirname(folder), "traces.jsonl")
+      yield* run("export", folder, traces, "--format", "verifiers")
+      const lines: ReadonlyArray<{ readonly info: { readonly departures: ReadonlyArray<object> } }> = readFileSync(
+        traces,
+        "utf8"
+      ).trimEnd().split("\n").map((line) => JSON.parse(line))
+      assert.strictEqual(lines.filter(({ info }) => info.departures.length > 0).length, 23)
+      const cookbook = join(dirname(folder), "cookbook")
+      yield* run("export", folder, cookbook, "--format", "cookbook")
+      const trees = readdirSync(cookbook, { recursive: true, encoding: "utf8" }).filter((name) =>
+        name.endsWith("logtree.json")
+      )
+      const told = trees.flatMap((name) =>
+        readFileSync(join(cookbook, name), "utf8").match(/The prompt of turn 1, rendered again, differs/g) ?? []
+      )
+      assert.strictEqual(told.length, 23)
+      const { out } = yield* run("show", folder, "--rollouts", "--limit", "100", "--json")
+      const ids = out.filter((line) => line.startsWith("{\"type\":\"rollout\"")).map((
+        line
+      ): { readonly id: string } => JSON.parse(line)).map(({ id }) => id)
+      // Rollouts of training alone are listed. What each command prints follows what was printed before it.
+      const shown = yield* Effect.forEach(ids, (id) => run("show", folder, "--rollout", id))
+      const named = shown.at(-1)?.out.filter((line) =>
+        line.startsWith("the prompt, rendered again from the messages, differs at token ")
+      )
+      assert.deepStrictEqual([ids.length, named?.length], [32, 16])
+    }).pipe(Effect.provide(NodeServices.layer)))
+
   it.effect("writes a run as one page that loads nothing", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder

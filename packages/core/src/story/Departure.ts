@@ -73,3 +73,11 @@ export const of = Effect.fnUntraced(function*(
   })
   return found.flat()
 })
+
+/** The departures of an episode where the run's renderer is known, else null. */
+export const known = (
+  trajectory: Pick<Trajectory.Trajectory, "transitions">,
+  turns: ReadonlyArray<Conversation.Turn>,
+  render: Renderer["generationPrompt"] | undefined
+): Effect.Effect<ReadonlyArray<Departure> | null> =>
+  render === undefined ? Effect.succeed(null) : of(trajectory, turns, render)

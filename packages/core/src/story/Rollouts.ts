@@ -9,6 +9,7 @@ import type { RunError, RunReader } from "../records/RunStore.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import * as GroupPayload from "../rollout/payload/GroupPayload.ts"
 import * as Conversation from "./Conversation.ts"
+import * as Departure from "./Departure.ts"
 import type * as Recorded from "./Recorded.ts"
 import * as Story from "./Story.ts"
 import * as StoryReader from "./StoryReader.ts"
@@ -124,11 +125,18 @@ export const members = (group: RecordedGroup): ReadonlyArray<Member> => {
 /** A member that finished, with what was said. */
 export interface Told extends Member {
   readonly turns: ReadonlyArray<Conversation.Turn>
+  /** The turns whose prompts, rendered again from what was said, are not the recorded tokens; null where the run's renderer is not known. */
+  readonly departures: ReadonlyArray<Departure.Departure> | null
 }
 
 /** The members that finished, in order, with what was said as the language reads it. */
 export const told = (group: RecordedGroup, language?: Conversation.Language): Effect.Effect<ReadonlyArray<Told>> =>
   Effect.forEach(
     members(group),
-    (member) => Effect.map(Conversation.read(member.trajectory, language), (turns) => ({ ...member, turns }))
+    Effect.fnUntraced(function*(member: Member) {
+      const turns = yield* Conversation.read(member.trajectory, language)
+      const departures = yield* Departure.known(member.trajectory, turns, language?.render)
+      const told: Told = { ...member, turns, departures }
+      return told
+    })
   )

@@ -1,15 +1,12 @@
 /** Conversations with rewards and advantages as JSON lines, in the shape of OpenAI's chat format. */
-import { Conversation, Departure, type Rollouts } from "@effect-rl/core/records"
-import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
+import { Conversation, type Rollouts } from "@effect-rl/core/records"
 import * as Projection from "./Projection.ts"
 
 const finite = (value: number | undefined) => value !== undefined && Number.isFinite(value) ? value : null
 
-const lineOf = (
-  { evaluator, iteration }: Projection.Batch,
-  { advantage, group, member, reward, turns }: Rollouts.Told,
-  departures: ReadonlyArray<Departure.Departure> | null
+const lineOf = ({ evaluator, iteration }: Projection.Batch) =>
+(
+  { advantage, departures, group, member, reward, turns }: Rollouts.Told
 ) => ({
   messages: Conversation.toOpenAi(turns),
   reward: finite(reward),
@@ -29,17 +26,5 @@ const lineOf = (
  * @example
  * ChatJsonLines.write(reader, "chat.jsonl", { language: tokenizer })
  */
-export const write: Projection.Projection = (run, out, { language } = {}) => {
-  const linesOf = (batch: Projection.Batch) =>
-    Effect.forEach(batch.members, (member) =>
-      Effect.map(
-        language?.render === undefined
-          ? Effect.succeed(null)
-          : Departure.of(member.trajectory, member.turns, language.render),
-        (departures) => lineOf(batch, member, departures)
-      ))
-  return Projection.writeLines(
-    out,
-    Stream.flattenIterable(Stream.mapEffect(Projection.batches(run, language), linesOf))
-  )
-}
+export const write: Projection.Projection = (run, out, { language } = {}) =>
+  Projection.writeLines(out, Projection.eachMember(run, language, lineOf))

@@ -56,6 +56,9 @@ const memberSection = (member: Rollouts.Told): Logtree.Node => {
   return Logtree.section(4, `Trajectory ${member.member}`, [
     Logtree.conversation(Conversation.toOpenAi(member.turns)),
     ...(reference === undefined ? [] : [Logtree.text(`Reference answer: ${reference}`)]),
+    ...(member.departures ?? []).map(({ detail, turn }) =>
+      Logtree.text(`The prompt of turn ${turn}, rendered again, differs at ${detail}`)
+    ),
     Logtree.text(`Total reward: ${member.reward}`),
     ...(member.advantage === undefined ? [] : [Logtree.text(`Advantage: ${member.advantage}`)])
   ])

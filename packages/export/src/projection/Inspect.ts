@@ -67,7 +67,7 @@ const inputOf = ([first]: ReadonlyArray<Conversation.Turn>) => {
 
 /** What a sample and its summary have in common: a group is a sample, its members are epochs. */
 const common = (member: Rollouts.Told, model: string) => {
-  const { advantage, group, trajectory, turns } = member
+  const { advantage, departures, group, trajectory, turns } = member
   const { key, tags } = group.record
   const { end, start } = Period.member(group.record, trajectory)
   return {
@@ -76,7 +76,7 @@ const common = (member: Rollouts.Told, model: string) => {
     uuid: `${key}#${member.member}`,
     input: inputOf(turns),
     target: trajectory.task?.reference ?? "",
-    metadata: { tags, advantage: advantage ?? null, sampler_step: group.record.step },
+    metadata: { tags, advantage: advantage ?? null, sampler_step: group.record.step, departures },
     scores: scoreOf(member),
     model_usage: { [model]: usageOf(member) },
     started_at: time(start),
@@ -185,7 +185,8 @@ const fileName = ({ evaluator, groups, iteration }: Projection.Batch) => {
 }
 
 /**
- * Writes the logs into a folder. In each, a group is a sample, and its members are the sample's epochs.
+ * Writes the logs into a folder. In each, a group is a sample, and its members are the sample's epochs. `departures` in a sample's metadata
+ * names the turns whose prompts, rendered again from the messages, are not the recorded tokens; null where the run's renderer is not known.
  *
  * @example
  * Inspect.write(reader, "logs", { language: tokenizer })

@@ -100,7 +100,7 @@ const metricsOf = ({ trajectory }: Rollouts.Member) =>
   )
 
 const traceOf = (batch: Projection.Batch) => (member: Rollouts.Told) => {
-  const { group: { record }, reward, trajectory, turns } = member
+  const { departures, group: { record }, reward, trajectory, turns } = member
   const { model } = batch
   const whole = Period.member(record, trajectory)
   const stop = Option.getOrNull(trajectory.stopReason)
@@ -122,7 +122,8 @@ const traceOf = (batch: Projection.Batch) => (member: Rollouts.Told) => {
       iteration: batch.iteration,
       evaluator: batch.evaluator ?? null,
       tags: record.tags,
-      member: member.member
+      member: member.member,
+      departures
     },
     is_completed: true,
     ok: true,

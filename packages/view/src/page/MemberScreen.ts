@@ -65,6 +65,11 @@ const turnPanel = (
   panel(
     `Turn ${index}`,
     branch(turn),
+    turn.departure === null ? undefined : h(
+      "p",
+      { class: "branch" },
+      `The prompt, rendered again from these messages, differs at ${Text.foreign(turn.departure)}.`
+    ),
     h("p", { class: "facts" }, ...turnFacts(turn)),
     ...(route.tokens === true
       ? [

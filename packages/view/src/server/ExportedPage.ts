@@ -27,7 +27,7 @@ const fromBothEnds = (groups: ReadonlyArray<Recorded.Group>): ReadonlyArray<Reco
   })
 
 const transcriptsOf = Effect.fnUntraced(function*({ reader, story }: RunCache.Told) {
-  const { decode, reading, texts } = yield* Effect.flatMap(Languages, (languages) => languages.of(story))
+  const language = yield* Effect.flatMap(Languages, (languages) => languages.of(story))
   const loss = LossTerms.ofRun(story.opened?.identity ?? {}, undefined)
   const datumsOf = TrainedTurns.reader(reader, story)
   const transcripts: Record<string, Entry.GroupView> = {}
@@ -41,7 +41,7 @@ const transcriptsOf = Effect.fnUntraced(function*({ reader, story }: RunCache.To
     }
     const [result, datums] = read.success
     if (result === undefined) continue
-    const view = yield* Transcript.make({ story, group, texts, decode, reading, loss, datums }, result)
+    const view = yield* Transcript.make({ ...language, story, group, loss, datums }, result)
     transcripts[group.sequence] = view
     characters += JSON.stringify(view).length
   }

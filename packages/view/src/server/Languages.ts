@@ -12,14 +12,13 @@ import * as ReadResponse from "./ReadResponse.ts"
 import * as TokenTexts from "./TokenTexts.ts"
 
 /** The texts of a model's tokens, and what its renderer reads in its responses. */
-export interface Language {
+export interface Language extends ReadResponse.Rendering {
   readonly texts: TokenTexts.TokenTexts
   /** Undefined where the model's tokenizer is not here. */
   readonly decode: Tokenizer.Tokenizer["decode"] | undefined
-  readonly reading: ReadResponse.Reading
 }
 
-const unknown: Language = { texts: TokenTexts.unknown, decode: undefined, reading: ReadResponse.unread }
+const unknown: Language = { texts: TokenTexts.unknown, decode: undefined, ...ReadResponse.unknown }
 
 interface Named {
   readonly model: string
@@ -33,7 +32,7 @@ const load = Effect.fnUntraced(function*({ model, renderer }: Named) {
   const language: Language = {
     texts: TokenTexts.make(tokenizer),
     decode: tokenizer.decode,
-    reading: renderer === "" ? ReadResponse.unread : yield* ReadResponse.make(renderer, tokenizer)
+    ...(renderer === "" ? ReadResponse.unknown : yield* ReadResponse.make(renderer, tokenizer))
   }
   return language
 })

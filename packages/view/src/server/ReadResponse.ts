@@ -1,6 +1,6 @@
 /** The response of a turn as the policy's renderer reads it: reasoning, text and tool calls. */
 import type { Message } from "@effect-rl/core"
-import { Renderers, type ResponseStream, type Tokenizer } from "@effect-rl/core/renderers"
+import { type Renderer, Renderers, type ResponseStream, type Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import type * as Entry from "../story/Entry.ts"
 
@@ -40,16 +40,27 @@ const joined = (deltas: ReadonlyArray<ResponseStream.Delta>): ReadonlyArray<Entr
   return parts.map(({ kind, text }) => ({ kind, text: text.trim() })).filter(({ text }) => text !== "")
 }
 
+/** What a renderer reads, and how it renders prompts. */
+export interface Rendering {
+  readonly reading: Reading
+  /** Undefined where the renderer is not here. */
+  readonly render: Renderer.Renderer["generationPrompt"] | undefined
+}
+
+export const unknown: Rendering = { reading: unread, render: undefined }
+
+const readingOf = (renderer: Renderer.Renderer): Reading => (tokens) =>
+  Effect.gen(function*() {
+    const response = renderer.stream([])
+    const first = response.push(tokens)
+    const { deltas, parsed } = yield* response.end
+    const read: Read = { parts: joined([...first, ...deltas]), message: parsed.message }
+    return read
+  }).pipe(Effect.orElseSucceed(() => null))
+
 /** Reads responses as the renderer of that name writes them with the tokenizer. */
-export const make = (renderer: string, tokenizer: Tokenizer.Tokenizer): Effect.Effect<Reading> =>
+export const make = (renderer: string, tokenizer: Tokenizer.Tokenizer): Effect.Effect<Rendering> =>
   Effect.match(Renderers.byName(renderer, tokenizer), {
-    onFailure: () => unread,
-    onSuccess: (found): Reading => (tokens) =>
-      Effect.gen(function*() {
-        const response = found.stream([])
-        const first = response.push(tokens)
-        const { deltas, parsed } = yield* response.end
-        const read: Read = { parts: joined([...first, ...deltas]), message: parsed.message }
-        return read
-      }).pipe(Effect.orElseSucceed(() => null))
+    onFailure: () => unknown,
+    onSuccess: (found): Rendering => ({ reading: readingOf(found), render: found.generationPrompt })
   })

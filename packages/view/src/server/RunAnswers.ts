@@ -72,15 +72,13 @@ export const transcript = Effect.fnUntraced(
     const group = Story.group(story, sequence)
     const result = group === undefined ? undefined : yield* Rollouts.result(reader, group)
     if (group === undefined || result === undefined) return notFound(`record ${sequence} of ${run} has no transcript`)
-    const { decode, reading, texts } = yield* languageOf(story)
+    const language = yield* languageOf(story)
     const datums = yield* TrainedTurns.reader(reader, story)(group)
     return HttpServerResponse.jsonUnsafe(
       yield* Transcript.make({
+        ...language,
         story,
         group,
-        texts,
-        decode,
-        reading,
         datums,
         loss: LossTerms.ofRun(story.opened?.identity ?? {}, loss)
       }, result)

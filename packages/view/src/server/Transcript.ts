@@ -2,14 +2,13 @@
 import type { EnvMetric } from "@effect-rl/core"
 import { Trajectory } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
-import { Conversation, Story, type TrainedTokens } from "@effect-rl/core/records"
-import type { Tokenizer } from "@effect-rl/core/renderers"
+import { Conversation, Departure, Story, type TrainedTokens } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Entry from "../story/Entry.ts"
+import type { Language } from "./Languages.ts"
 import type * as LossTerms from "./LossTerms.ts"
-import type { Read, Reading } from "./ReadResponse.ts"
-import type { TokenTexts } from "./TokenTexts.ts"
+import type { Read } from "./ReadResponse.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
 
 const finite = (value: number) => Number.isFinite(value) ? value : null
@@ -25,13 +24,9 @@ const metricsOf = (metrics: EnvMetric.Metrics) =>
   )
 
 /** The data beside the records that a transcript needs. */
-export interface Context {
+export interface Context extends Language {
   readonly story: Story.Story
   readonly group: Entry.Group
-  readonly texts: TokenTexts
-  /** Undefined where the model's tokenizer is not here. */
-  readonly decode: Tokenizer.Tokenizer["decode"] | undefined
-  readonly reading: Reading
   /** The effects of the update on tokens of the group; empty if the run did not record them. */
   readonly datums: ReadonlyArray<TrainedTokens.Datum>
   /** The loss to show; undefined where it cannot be computed. */
@@ -86,13 +81,19 @@ const creditOf = (
   }
 }
 
+/** What is known of the turns of a member. */
+interface Told {
+  readonly readings: ReadonlyArray<Read | null>
+  readonly places: ReadonlyArray<Entry.TurnMessages>
+  readonly departures: ReadonlyArray<Departure.Departure> | null
+}
+
 const turnOf = (
   context: Context,
   trajectory: Trajectory.Trajectory,
   advantage: number | null | undefined,
   trained: ReadonlyMap<number, TrainedTurns.TrainedTurn>,
-  readings: ReadonlyArray<Read | null>,
-  places: ReadonlyArray<Entry.TurnMessages>
+  { departures, places, readings }: Told
 ) =>
 (transition: Trajectory.Transition, index: number): Entry.TurnView => {
   const { action, branch = null, metrics, observation, reward, times = null, trainable } = transition
@@ -112,6 +113,7 @@ const turnOf = (
     metrics: metricsOf(metrics),
     logs: logsOf(Trajectory.texts(trajectory, index)),
     branch,
+    departure: departures?.find(({ turn }) => turn === index)?.detail ?? null,
     times,
     credit: creditOf(context, transition, advantage, trained.get(index))
   }
@@ -138,12 +140,17 @@ const memberOf = Effect.fnUntraced(function*(
   const trained = TrainedTurns.ofMember(context.datums, index, transitions)
   const readings = yield* Effect.forEach(transitions, ({ action: { tokens } }) => context.reading(tokens))
   const turns = Conversation.make(trajectory, readings.map((read) => read?.message), context.decode)
+  const told: Told = {
+    readings,
+    places: placesOf(turns),
+    departures: yield* Departure.known(trajectory, turns, context.render)
+  }
   const view: Entry.MemberView = {
     stepReward: finite(stepReward),
     stopReason: Option.getOrNull(stopReason),
     logs: logsOf(logs),
     metrics: metricsOf(metrics),
-    turns: transitions.map(turnOf(context, trajectory, advantage, trained, readings, placesOf(turns))),
+    turns: transitions.map(turnOf(context, trajectory, advantage, trained, told)),
     messages: Conversation.toOpenAi(turns)
   }
   return view

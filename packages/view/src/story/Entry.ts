@@ -133,6 +133,8 @@ export interface TurnView {
   readonly metrics: Readonly<Record<string, number | boolean | null>>
   readonly logs: Logs
   readonly branch: Branch.Branch | null
+  /** Where the prompt, rendered again from the messages, differs from the recorded tokens; null where it does not, or the renderer is not here. */
+  readonly departure: string | null
   readonly times: Trajectory.TurnTimes | null
   readonly credit: TurnCredit
 }

@@ -302,6 +302,8 @@ describe.skipIf(isMissing)("the page of a run", () => {
         yield* visit(at(url, { at: "member", run, iteration: 1, group: 1, member: 0 }), async (page) => {
           const turn = page.getByRole("region", { name: "Turn 0" })
           await turn.getByText("thinking", { exact: true }).waitFor()
+          await turn.getByText("The prompt, rendered again from these messages, differs at token 0 of 3").waitFor()
+          await page.locator(".standing").getByText("What is 2 + 3?").waitFor()
           await eventually(async () =>
             assert.deepStrictEqual(await turn.locator("dl.logs dt").allTextContents(), [
               "user",
