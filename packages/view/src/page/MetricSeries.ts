@@ -80,7 +80,8 @@ export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSe
     add(outcomes, evaluator, place, evaluated.score?.value ?? evaluated.reward?.mean)
     const reading = Diagnosis.reading(evaluated)
     for (const [name, value] of Object.entries(evaluated.metrics)) {
-      add(name === `${evaluator}/${reading?.metric}` ? outcomes : sectionOf(name), name, place, value)
+      const isOutcome = reading?.unit === "nats" && name === `${evaluator}/${reading.metric}`
+      add(isOutcome ? outcomes : sectionOf(name), name, place, value)
     }
   }
   const order = ({ name, section }: MetricSeries) => `${section === outcomes ? 0 : 1} ${section} ${name}`
