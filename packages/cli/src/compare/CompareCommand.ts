@@ -54,20 +54,27 @@ interface Options {
 const compareRuns = Effect.fnUntraced(function*({ at, ...names }: Options) {
   const output = yield* Output
   const [left, right] = [yield* sideOf(names.left), yield* sideOf(names.right)]
-  const compared = yield* Effect.fromResult(Compare.runs(left, right, Option.getOrUndefined(at)))
+  const losses = Option.isNone(at) ? Compare.losses(left, right) : []
+  const paired = Effect.fromResult(Compare.runs(left, right, Option.getOrUndefined(at)))
+  // Runs on examples have no attempts to pair.
+  const compared = yield* losses.length > 0
+    ? Effect.orElseSucceed(paired, (): ReadonlyArray<Compare.Comparison> => [])
+    : paired
   const [one, other] = [left.runs[0] ?? [], right.runs[0] ?? []]
   const configuration = Divergence.configuration(one, other)
   const first = Divergence.first(one, other)
   yield* output.lines([
     ...compared.flatMap((comparison) => CompareText.comparison(comparison, output.style)),
+    ...losses.flatMap((loss) => CompareText.loss(loss, output.style)),
     "",
     ...CompareText.configuration(configuration, output.style),
     ...CompareText.divergence(first, output.style)
   ])
   for (const comparison of compared) {
-    const { differences: _, ...numbers } = comparison
+    const { differences: _, keys: _keys, ...numbers } = comparison
     yield* output.record({ type: "comparison", verdict: Verdict.of(comparison), ...numbers })
   }
+  for (const loss of losses) yield* output.record({ type: "losses", verdict: Verdict.ofLoss(loss), ...loss })
   yield* output.record({ type: "divergence", configuration, first: first ?? null })
 })
 

@@ -36,6 +36,28 @@ export const comparison = (compared: Compare.Comparison, style: Style): Readonly
   ]
 }
 
+const lossLine = (side: Compare.LossSide) => [side.name, `${Quantity.fixed(side.mean, 3)} ${Verdict.standing(side)}`]
+
+/** The comparison by a held-out loss or margin, its verdict first. */
+export const loss = (compared: Compare.LossComparison, style: Style): ReadonlyArray<string> => {
+  const { difference, evaluator, high, left, low, metric, right } = compared
+  const { better, text } = Verdict.ofLoss(compared)
+  const shown = Untrusted.show(text)
+  const interval = Number.isFinite(low)
+    ? `, 95 % interval ${signed(low)} to ${signed(high)}, over seeds`
+    : ""
+  return [
+    `${style.bold(Untrusted.show(`${evaluator} ${metric}`))}  ${
+      better === null ? style.warn(shown) : style.good(shown)
+    }`,
+    ...Columns.aligned([
+      ["difference", `${signed(difference)} nats${interval}`],
+      lossLine(left),
+      lossLine(right)
+    ]).map((line) => `  ${Untrusted.show(line)}`)
+  ]
+}
+
 const longest = 40
 
 const textOf = (value: Divergence.Difference["left"]) => value === undefined ? "–" : JSON.stringify(value)

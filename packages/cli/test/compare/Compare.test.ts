@@ -6,6 +6,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import * as CommandLine from "../CommandLine.ts"
+import * as EarlierRuns from "../fixtures/EarlierRuns.ts"
 
 const { run, runFolder, short } = CommandLine
 
@@ -125,6 +126,18 @@ describe("effect-rl compare", () => {
       assert.isTrue(out.some((line) => /difference +0\.000, .* about other seeds too$/.test(line)))
       assert.strictEqual(out.filter((line) => line.includes(" 2 seeds, after 1 iteration, 60 tokens, 4 s")).length, 2)
     }))
+
+  it.effect("compares supervised runs by their held-out loss, and runs on preferences by their margin", () =>
+    Effect.gen(function*() {
+      const folder = yield* EarlierRuns.folder
+      const supervised = yield* run("compare", `${folder}/supervised`, `${folder}/supervised`)
+      assert.include(supervised.out, "held_out_examples nll  no difference")
+      const of = supervised.out.filter((line) => /supervised +0\.\d{3} after \d+ iterations, /.test(line))
+      assert.strictEqual(of.length, 4)
+      const preferred = yield* run("compare", `${folder}/dpo`, `${folder}/dpo`, "--json")
+      const losses = preferred.out.filter((line) => line.startsWith("{\"type\":\"losses\""))
+      assert.deepStrictEqual(losses.map((line) => JSON.parse(line).metric), ["margin"])
+    }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("refuses runs of different tasks, and folders that hold no run", () =>
     Effect.gen(function*() {

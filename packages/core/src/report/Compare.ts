@@ -6,12 +6,14 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ConfidenceSequence from "../evaluate/ConfidenceSequence.ts"
 import * as CrossedEffects from "../evaluate/CrossedEffects.ts"
+import * as StudentT from "../evaluate/StudentT.ts"
 import type * as RunRecord from "../records/RunRecord.ts"
 import * as Spent from "../records/Spent.ts"
 import * as Statistics from "../records/Statistics.ts"
 import * as Usage from "../records/Usage.ts"
 import type * as Recorded from "../story/Recorded.ts"
 import * as Story from "../story/Story.ts"
+import * as Measure from "./diagnosis/Measure.ts"
 
 /** The scores of all attempts at each problem, by the problem's tags and key. */
 export type Scores = ReadonlyMap<string, ReadonlyArray<number>>
@@ -42,6 +44,8 @@ export interface Paired extends CrossedEffects.Difference {
   readonly better: number
   readonly worse: number
   readonly equal: number
+  /** The problems by their tags and keys, in order. */
+  readonly keys: ReadonlyArray<string>
   /** right − left of each problem, in the order of their keys. */
   readonly differences: ReadonlyArray<number>
 }
@@ -87,8 +91,8 @@ export class CompareError extends Schema.TaggedError<CompareError>()("CompareErr
   }
 }
 
-/** Keys such as numbers mean other problems in another task, whose groups have other tags. */
-const problemOf = ({ key, tags }: Recorded.Group) => [...tags, key].join(" ")
+/** The name of a group's problem: keys such as numbers mean other problems in another task, whose groups have other tags. */
+export const problemOf = ({ key, tags }: Recorded.Group) => [...tags, key].join(" ")
 
 /** The tokens and seconds that the run had spent after `iteration` iterations. */
 const standing = (story: Story.Story, iteration: number): Standing => {
@@ -147,6 +151,7 @@ export const paired = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Scores>
     better: differences.filter((value) => value > 0).length,
     worse: differences.filter((value) => value < 0).length,
     equal: differences.filter((value) => value === 0).length,
+    keys,
     differences
   }
 }
@@ -259,6 +264,81 @@ export const runs = (
     `they have no held-out problem in common: ${first.evaluator} has, for example, ${sample(first.ours)} in ` +
       `${left.name} and ${sample(first.theirs)} in ${right.name}. Compare runs of one task`
   )
+}
+
+/** The held-out loss or margin of a side: the mean over its seeds of one number for all examples. */
+export interface LossSide extends Pick<Measured, "name" | "seeds"> {
+  readonly mean: number
+}
+
+/** Two sides by the held-out loss or margin of one evaluator, which has no examples to pair. */
+export interface LossComparison {
+  readonly evaluator: string
+  readonly metric: Measure.Reading["metric"]
+  readonly isLowerBetter: boolean
+  readonly left: LossSide
+  readonly right: LossSide
+  /** right − left, in nats. */
+  readonly difference: number
+  /** Student's 95 % interval over seeds; infinite where a side has one seed. */
+  readonly low: number
+  readonly high: number
+}
+
+interface Loss extends Standing {
+  readonly evaluator: string
+  readonly reading: Measure.Reading
+}
+
+/** The newest loss or margin of each evaluator. */
+const lossesOf = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyMap<string, Loss> => {
+  const story = Story.fromRecords(records)
+  return new Map(
+    Story.evaluations(story).flatMap(({ evaluated, evaluator, iteration }): ReadonlyArray<readonly [string, Loss]> => {
+      const reading = evaluated === undefined ? undefined : Measure.reading(evaluated)
+      return reading?.unit === "nats" ? [[evaluator, { evaluator, reading, ...standing(story, iteration) }]] : []
+    })
+  )
+}
+
+const lossSide = (name: string, losses: ReadonlyArray<Loss>): LossSide => ({
+  name,
+  mean: Statistics.mean(losses.map(({ reading }) => reading.value)),
+  seeds: losses.map(({ iteration, seconds, tokens }) => ({ iteration, tokens, seconds }))
+})
+
+/** Half of the interval of the difference of two means over seeds, by Welch. */
+const halfWidth = (sides: ReadonlyArray<ReadonlyArray<Loss>>): number => {
+  if (sides.some(({ length }) => length < 2)) return Infinity
+  const parts = sides.map((losses) => ({
+    part: Statistics.variance(losses.map(({ reading }) => reading.value)) / losses.length,
+    freedom: losses.length - 1
+  }))
+  const variance = Statistics.sum(parts.map(({ part }) => part))
+  if (variance === 0) return 0
+  const freedom = variance ** 2 / Statistics.sum(parts.map(({ freedom, part }) => part ** 2 / freedom))
+  return StudentT.quantile(Math.max(1, freedom)) * Math.sqrt(variance)
+}
+
+/**
+ * The newest held-out losses and margins of two sides, by each evaluator that gave one of the same kind in every run: supervised runs and
+ * runs on preferences record one number for all held-out examples, so that seeds alone tell what is chance.
+ *
+ * @example
+ * const [left, right] = [{ name: "a", runs: [recordsOfA] }, { name: "b", runs: [recordsOfB] }]
+ * const differences = Compare.losses(left, right).map(({ difference, evaluator }) => [evaluator, difference])
+ */
+export const losses = (left: Side, right: Side): ReadonlyArray<LossComparison> => {
+  const [ours, theirs] = [left.runs.map(lossesOf), right.runs.map(lossesOf)]
+  return [...(ours[0]?.values() ?? [])].flatMap(({ evaluator, reading: { isLowerBetter, metric } }) => {
+    const isSame = (loss: Loss | undefined): loss is Loss => loss?.reading.metric === metric
+    const [one, other] = [ours, theirs].map((runs) => runs.map((run) => run.get(evaluator)).filter(isSame))
+    if (one?.length !== left.runs.length || other?.length !== right.runs.length) return []
+    const sides = { left: lossSide(left.name, one), right: lossSide(right.name, other) }
+    const difference = sides.right.mean - sides.left.mean
+    const half = halfWidth([one, other])
+    return [{ evaluator, metric, isLowerBetter, ...sides, difference, low: difference - half, high: difference + half }]
+  })
 }
 
 /** The number of problems after which the sides could be told apart; valid however often the comparison is looked at. */

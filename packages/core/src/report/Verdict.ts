@@ -18,7 +18,7 @@ const iterations = (values: ReadonlyArray<number>) =>
   range(values, values.every((value) => value === 1) ? "iteration" : "iterations")
 
 /** How far the runs of a side were trained: `after 60 iterations, 1,204,316 tokens, 200 s`. */
-export const standing = ({ seeds }: Compare.Measured): string => {
+export const standing = ({ seeds }: Pick<Compare.Measured, "seeds">): string => {
   const seconds = seeds.map((seed) => seed.seconds)
   return [
     `${seeds.length === 1 ? "" : `${seeds.length} seeds, `}after ${
@@ -80,4 +80,24 @@ export const of = (comparison: Compare.Comparison): Verdict => {
     : undecided(
       `${winner.name} scored higher than ${loser.name}${point(comparison)}, as a run: other seeds may turn it around`
     )
+}
+
+/**
+ * The conclusion of a comparison by held-out loss or margin: a side is called better only if the runs were trained equally far and its
+ * advantage lies beyond what seeds differ by.
+ */
+export const ofLoss = ({ difference, high, isLowerBetter, left, low, right }: Compare.LossComparison): Verdict => {
+  const undecided = (text: string): Verdict => ({ better: null, text })
+  if (new Set([...left.seeds, ...right.seeds].map(({ iteration }) => iteration)).size > 1) {
+    return undecided("no verdict: the sides were measured after different numbers of iterations")
+  }
+  if (difference === 0) return undecided("no difference")
+  const better = difference > 0 === isLowerBetter ? "left" : "right"
+  const [winner, loser] = better === "right" ? [right, left] : [left, right]
+  if (!Number.isFinite(low)) {
+    return undecided(`${winner.name} measured better than ${loser.name}, as a run: other seeds may turn it around`)
+  }
+  return low <= 0 && high >= 0
+    ? undecided("no clear difference: the interval contains 0")
+    : { better, text: `${winner.name} is better than ${loser.name}` }
 }

@@ -279,3 +279,56 @@ describe("Divergence", () => {
       assert.strictEqual(Divergence.first(left.slice(0, 3), left), undefined)
     }))
 })
+
+describe("Compare.losses", () => {
+  /** A run whose examples were measured after two iterations. */
+  const supervised = (nll: number, iteration = 2) =>
+    recorded([opened({}), {
+      _tag: "Evaluated",
+      iteration,
+      step: iteration,
+      evaluator: "examples",
+      metrics: { "examples/nll": nll },
+      seconds: 1,
+      spent
+    }])
+
+  const compared = Effect.fnUntraced(function*(
+    left: ReadonlyArray<Effect.Effect<ReadonlyArray<RunRecord.RunRecord>, RunStore.RunError>>,
+    right: typeof left
+  ) {
+    const [first] = Compare.losses(
+      { name: "left", runs: yield* Effect.all(left) },
+      { name: "right", runs: yield* Effect.all(right) }
+    )
+    return first ?? assert.fail("nothing is compared")
+  })
+
+  it.effect("gives the difference of the newest held-out losses, of which the lower is better", () =>
+    Effect.gen(function*() {
+      const loss = yield* compared([supervised(0.75)], [supervised(0.5)])
+      assert.deepInclude(loss, { evaluator: "examples", metric: "nll", isLowerBetter: true, difference: -0.25 })
+      assert.deepStrictEqual(Verdict.ofLoss(loss), {
+        better: null,
+        text: "right measured better than left, as a run: other seeds may turn it around"
+      })
+    }))
+
+  it.effect("calls a side better where its seeds lie beyond those of the other", () =>
+    Effect.gen(function*() {
+      const far = yield* compared([supervised(0.75), supervised(0.76)], [supervised(0.5), supervised(0.51)])
+      // Student's interval with two degrees of freedom: 4.303 · 0.00707.
+      assert.closeTo(far.high - far.difference, 0.0304, 1e-4)
+      assert.deepStrictEqual(Verdict.ofLoss(far), { better: "right", text: "right is better than left" })
+      const near = yield* compared([supervised(0.5), supervised(0.9)], [supervised(0.6), supervised(0.7)])
+      assert.strictEqual(Verdict.ofLoss(near).better, null)
+    }))
+
+  it.effect("gives no verdict where one side was trained further, and nothing where an evaluator gave no loss", () =>
+    Effect.gen(function*() {
+      const uneven = yield* compared([supervised(0.75)], [supervised(0.5, 4)])
+      assert.match(Verdict.ofLoss(uneven).text, /^no verdict: /)
+      const side = { name: "answers", runs: [yield* recorded(evaluation(0, { a: 1 }))] }
+      assert.deepStrictEqual(Compare.losses(side, side), [])
+    }))
+})

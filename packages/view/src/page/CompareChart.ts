@@ -1,4 +1,4 @@
-/** Reward curves of several methods: a line for each run, or the mean over seeds with their standard error as a band. */
+/** Curves of several methods, of their rewards or of what else they are trained by: a line for each run, or the mean over seeds with their standard error as a band. */
 import * as Statistics from "@effect-rl/core/records/Statistics"
 import type { ComparedRun, Comparison } from "../story/Entry.ts"
 import * as MethodName from "../story/MethodName.ts"
@@ -43,10 +43,16 @@ export const nameOf = (run: string) => Text.foreign(MethodName.ofRun(run))
 
 export const methodName = (runs: ReadonlyArray<string>) => Text.foreign(MethodName.of(runs))
 
-export const draw = ({ methods, runs }: Comparison, route: Route): Child => {
+/** What the curves measure: the first run's measure, and only runs that are measured so have a curve. */
+export const measureOf = ({ runs: [first] }: Comparison): string => first?.measure ?? "reward"
+
+export const draw = (comparison: Comparison, route: Route): Child => {
+  const { methods, runs } = comparison
+  const measure = measureOf(comparison)
+  const isReward = measure === "reward"
   const curves = methods.map((_, method) => ({
     shade: `method-${method}`,
-    points: curveOf(runs.filter((run) => run.method === method))
+    points: curveOf(runs.filter((run) => run.method === method && run.measure === measure))
   }))
   if (curves.every(({ points }) => points.length === 0)) return empty("None of the runs has finished an iteration.")
   const names = methods.map(methodName)
@@ -54,17 +60,20 @@ export const draw = ({ methods, runs }: Comparison, route: Route): Child => {
     curves.flatMap(({ points }, method) => {
       const near = Series.nearest(points, iteration)
       if (near?.iteration !== iteration) return []
-      return [`${names[method]} ${Text.fixed(near.value)} ± ${Text.fixed(near.high - near.value)}`]
+      const error = isReward || near.high > near.value ? ` ± ${Text.fixed(near.high - near.value)}` : ""
+      return [`${names[method]} ${Text.fixed(near.value)}${error}`]
     }).join("; ")
   return Plot.draw({
-    label: "Mean reward of each iteration of every method",
+    label: `${isReward ? "Mean reward" : Text.foreign(measure)} of each iteration of every method`,
     size: sizeOf(),
     curves,
     marked: [],
     marks: () => [],
-    least: [0, 1],
+    least: isReward ? [0, 1] : [],
     read,
-    legend: names.map((name, method) => h("span", { class: `key key-method method-${method}` }, `${name} ± SE`)),
+    legend: names.map((name, method) =>
+      h("span", { class: `key key-method method-${method}` }, isReward ? `${name} ± SE` : name)
+    ),
     route
   })
 }

@@ -1,5 +1,12 @@
 /** 2 to 4 runs beside each other: curves, a paired test on held-out problems, and where they diverge. */
-import type { ComparedRecords, ComparedScore, Comparison, FieldDifference } from "../story/Entry.ts"
+import type {
+  ComparedAnswer,
+  ComparedLoss,
+  ComparedRecords,
+  ComparedScore,
+  Comparison,
+  FieldDifference
+} from "../story/Entry.ts"
 import * as CompareChart from "./CompareChart.ts"
 import { cell, type Child, empty, h, numberCell, panel, row, table } from "./Dom.ts"
 import * as PlotControls from "./PlotControls.ts"
@@ -56,6 +63,78 @@ const scorePanel = (comparison: Comparison): Child =>
     ...comparison.refusals.map((refusal) => empty(Text.foreign(refusal)))
   )
 
+const lossRow = (loss: ComparedLoss, { methods }: Comparison): Child => {
+  const { difference, evaluator, high, left, low, method, metric, right, verdict } = loss
+  return row(
+    cell(h("span", { class: shades[verdict.better ?? "none"] }, Text.foreign(verdict.text))),
+    cell(`${Text.foreign(evaluator)} ${metric}`),
+    cell(CompareChart.methodName(methods[method] ?? [])),
+    numberCell(Text.signed(difference)),
+    numberCell(low === null ? "–" : `${Text.signed(low)} to ${Text.signed(high)}`),
+    sideCell(left),
+    sideCell(right)
+  )
+}
+
+/** Losses and margins, each of which is one number for all examples. */
+const lossPanel = (comparison: Comparison): Child =>
+  panel(
+    `Held-out losses and margins beside ${CompareChart.methodName(comparison.methods[0] ?? [])}, in nats`,
+    table(
+      ["verdict", "measured", "method", "difference", "95 % interval over seeds", "the first", "this one"],
+      comparison.losses.map((loss) => lossRow(loss, comparison)),
+      "held-out losses"
+    )
+  )
+
+/** The attempts of one side at a problem: the way to them, their reward, and what was answered. */
+const answerCell = ({ answer, iteration, mean, run, sequence }: ComparedAnswer, evaluator: string): Child =>
+  h(
+    "td",
+    { class: "answered" },
+    h(
+      "p",
+      {},
+      link(
+        { at: "group", run, iteration, evaluator, group: sequence },
+        `${CompareChart.nameOf(run)}, reward ${Text.short(mean)}`
+      )
+    ),
+    h(
+      "pre",
+      { tabindex: 0 },
+      answer === null ? "its transcript cannot be read" : Text.foreign(answer.slice(0, longestAnswer))
+    )
+  )
+
+const longestAnswer = 2000
+
+/** The problems that changed, with the answers of both sides beside each other. */
+const changedPanel = (comparison: Comparison) => ({ changed, evaluator, method }: ComparedScore): Child => {
+  if (changed.length === 0) return undefined
+  const [first, other] = [0, method].map((at) => CompareChart.methodName(comparison.methods[at] ?? []))
+  const label = `problems of ${Text.foreign(evaluator)} that changed from ${first} to ${other}`
+  return panel(
+    `Problems of ${Text.foreign(evaluator)} that ${other} answers otherwise`,
+    table(
+      ["problem", first ?? "", other ?? ""],
+      changed.map(({ key, left, question, right }) =>
+        h(
+          "tr",
+          { key },
+          cell(
+            h("span", { class: left.mean > right.mean ? "bad" : "good" }, left.mean > right.mean ? "worse" : "better"),
+            `: ${Text.foreign(question.slice(0, longest))}`
+          ),
+          answerCell(left, evaluator),
+          answerCell(right, evaluator)
+        )
+      ),
+      label
+    )
+  )
+}
+
 const longest = 160
 
 const value = (text: string) => {
@@ -105,10 +184,19 @@ export const render = ({ comparison, route }: Data): Screen => {
     return plain("Comparison", h("p", {}, "Mark 2 to 4 runs in ", link({ at: "runs" }, "the list"), "."))
   }
   if (comparison === undefined) return waiting("Comparison", "Reading the records …")
+  const measure = CompareChart.measureOf(comparison)
   return plain(
     `Comparison of ${others.length + 1} runs`,
-    panel("Reward", CompareChart.draw(comparison, route), PlotControls.draw(route)),
-    scorePanel(comparison),
+    panel(
+      measure === "reward" ? "Reward" : Text.foreign(measure),
+      CompareChart.draw(comparison, route),
+      PlotControls.draw(route)
+    ),
+    comparison.losses.length === 0 ? undefined : lossPanel(comparison),
+    comparison.losses.length > 0 && comparison.scores.length === 0 && comparison.refusals.length === 0
+      ? undefined
+      : scorePanel(comparison),
+    ...comparison.scores.map(changedPanel(comparison)),
     ...comparison.records.map(recordsPanel(run))
   )
 }

@@ -1,22 +1,24 @@
 /** 2 to 4 runs beside each other, with core's statistics. */
-import { Compare, type RunRecord } from "@effect-rl/core"
-import { Verdict } from "@effect-rl/core/evaluation"
-import { Divergence } from "@effect-rl/core/records"
+import { Compare, type RunRecord, type RunStore } from "@effect-rl/core"
+import { Statistics, Verdict } from "@effect-rl/core/evaluation"
+import { Conversation, Diagnosis, Divergence, Rollouts, Story } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"
 import * as MethodName from "../story/MethodName.ts"
+import { Languages } from "./Languages.ts"
 
 interface Recorded {
   readonly run: string
+  readonly reader: RunStore.RunReader
   readonly records: ReadonlyArray<RunRecord.RunRecord>
 }
 
 const read = Effect.fnUntraced(function*(run: string) {
-  const { read } = yield* RunDirectory.open(run)
-  const recorded: Recorded = { run, records: yield* Stream.runCollect(read) }
+  const reader = yield* RunDirectory.open(run)
+  const recorded: Recorded = { run, reader, records: yield* Stream.runCollect(reader.read) }
   return recorded
 })
 
@@ -36,14 +38,17 @@ const methodsOf = (all: ReadonlyArray<Recorded>) => {
   return [...methods.values()]
 }
 
-const pointsOf = ({ records }: Recorded) => {
-  const points = new Map<number, Entry.ComparedRun["points"][number]>()
-  for (const record of records) {
-    if (record._tag !== "Updated" || record.reward === undefined || Number.isNaN(record.reward.mean)) continue
-    const { iteration, reward: { mean, standardError = 0 } } = record
-    points.set(iteration, { iteration, mean, standardError })
+const curveOf = ({ records }: Recorded): Pick<Entry.ComparedRun, "measure" | "points"> => {
+  const measure = Diagnosis.training(Story.fromRecords(records))
+  const points = measure?.points.filter(({ value }) => !Number.isNaN(value)) ?? []
+  return {
+    measure: measure?.name ?? "reward",
+    points: points.map(({ iterations, standardError, value }) => ({
+      iteration: iterations - 1,
+      mean: value,
+      standardError
+    }))
   }
-  return [...points.values()].toSorted((left, right) => left.iteration - right.iteration)
 }
 
 const finite = (value: number) => Number.isFinite(value) ? value : null
@@ -56,7 +61,80 @@ const sideOf = (method: ReadonlyArray<Recorded>): Compare.Side => ({
   runs: method.map(({ records }) => records)
 })
 
-const scoreOf = (method: number, comparison: Compare.Comparison): Entry.ComparedScore => {
+/** Problems whose answers are shown. */
+const mostChanged = 50
+
+type Attempts = Rollouts.RecordedGroup["record"]
+
+/** The question and the last answer of the first member of a group that finished; nulls where its transcript cannot be read. */
+const answerOf = Effect.fnUntraced(function*({ reader }: Recorded, story: Story.Story, group: Attempts) {
+  const result = yield* Effect.orElseSucceed(Rollouts.result(reader, group), () => undefined)
+  if (result === undefined) return { question: null, answer: null }
+  const { decode } = yield* Effect.flatMap(Languages, (languages) => languages.of(story))
+  const [member] = Rollouts.members({ record: group, result, index: 0, advantages: [] })
+  const last = member === undefined ? undefined : Conversation.make(member.trajectory, [], decode).at(-1)
+  return {
+    question: member?.trajectory.task?.question ?? null,
+    answer: last === undefined ? null : Conversation.saidText(last)
+  }
+})
+
+/** The attempts of a run at the problems of a measurement. */
+const attemptsOf = (recorded: Recorded, evaluator: string, iteration: number) => {
+  const story = Story.fromRecords(recorded.records)
+  const groups = new Map(
+    Story.evaluation(story, evaluator, iteration).groups.map((group) => [Compare.problemOf(group), group])
+  )
+  return {
+    mean: (key: string) => Statistics.mean(groups.get(key)?.rewards.filter(Number.isFinite) ?? []),
+    answer: Effect.fnUntraced(function*(key: string) {
+      const group = groups.get(key)
+      if (group === undefined) return undefined
+      const { answer, question } = yield* answerOf(recorded, story, group)
+      const mean = Statistics.mean(group.rewards.filter(Number.isFinite))
+      const compared: Entry.ComparedAnswer = {
+        run: recorded.run,
+        sequence: group.sequence,
+        iteration,
+        mean,
+        answer
+      }
+      return { question, compared }
+    })
+  }
+}
+
+/** The problems that the first runs of two methods answered otherwise, with both answers. */
+const changedOf = Effect.fnUntraced(function*(
+  [first]: ReadonlyArray<Recorded>,
+  [other]: ReadonlyArray<Recorded>,
+  { evaluator, keys, left, right }: Compare.Comparison
+) {
+  const [before, after] = [left.seeds[0], right.seeds[0]]
+  if (first === undefined || other === undefined || before === undefined || after === undefined) return []
+  const one = attemptsOf(first, evaluator, before.iteration)
+  const two = attemptsOf(other, evaluator, after.iteration)
+  const sizes = new Map(keys.map((key) => [key, Math.abs(two.mean(key) - one.mean(key))]))
+  const most = [...sizes].filter(([, size]) => size > 0).toSorted(([, one], [, two]) => two - one)
+  const changed: Array<Entry.ChangedProblem> = []
+  for (const [key] of most.slice(0, mostChanged)) {
+    const [left, right] = [yield* one.answer(key), yield* two.answer(key)]
+    if (left === undefined || right === undefined) continue
+    changed.push({
+      key,
+      question: left.question ?? right.question ?? key,
+      left: left.compared,
+      right: right.compared
+    })
+  }
+  return changed
+})
+
+const scoreOf = (
+  method: number,
+  comparison: Compare.Comparison,
+  changed: ReadonlyArray<Entry.ChangedProblem>
+): Entry.ComparedScore => {
   const { better, difference, differences, equal, evaluator, high, left, low, problems, right, worse } = comparison
   const { decidedAfter = null } = Compare.stopping(differences, rangeOf(differences))
   return {
@@ -73,20 +151,46 @@ const scoreOf = (method: number, comparison: Compare.Comparison): Entry.Compared
     better,
     worse,
     equal,
-    decidedAfter
+    decidedAfter,
+    changed
   }
 }
 
-/** The scores of the methods beside the first one, and why some have none. */
-const compared = ([first, ...others]: ReadonlyArray<ReadonlyArray<Recorded>>) => {
-  const results = first === undefined ? [] : others.map((other) => Compare.runs(sideOf(first), sideOf(other)))
+const lossOf = (method: number, comparison: Compare.LossComparison): Entry.ComparedLoss => {
+  const { difference, evaluator, high, left, low, metric, right } = comparison
   return {
-    scores: results.flatMap((result, index) =>
-      Result.isSuccess(result) ? result.success.map((comparison) => scoreOf(index + 1, comparison)) : []
-    ),
-    refusals: results.flatMap((result) => Result.isFailure(result) ? [result.failure.message] : [])
+    method,
+    evaluator,
+    metric,
+    verdict: Verdict.ofLoss(comparison),
+    left: { mean: left.mean, standing: Verdict.standing(left) },
+    right: { mean: right.mean, standing: Verdict.standing(right) },
+    difference,
+    low: finite(low),
+    high: finite(high)
   }
 }
+
+/** The scores and the losses of the methods beside the first one, and why some have none. */
+const compared = Effect.fnUntraced(function*([first, ...others]: ReadonlyArray<ReadonlyArray<Recorded>>) {
+  const scores: Array<Entry.ComparedScore> = []
+  const losses: Array<Entry.ComparedLoss> = []
+  const refusals: Array<string> = []
+  for (const [index, other] of others.entries()) {
+    if (first === undefined) continue
+    const found = Compare.losses(sideOf(first), sideOf(other)).map((loss) => lossOf(index + 1, loss))
+    losses.push(...found)
+    const result = Compare.runs(sideOf(first), sideOf(other))
+    if (Result.isFailure(result)) {
+      if (found.length === 0) refusals.push(result.failure.message)
+      continue
+    }
+    for (const comparison of result.success) {
+      scores.push(scoreOf(index + 1, comparison, yield* changedOf(first, other, comparison)))
+    }
+  }
+  return { scores, losses, refusals }
+})
 
 const text = (value: unknown) => value === undefined ? "" : JSON.stringify(value)
 
@@ -121,10 +225,10 @@ export const run = Effect.fn("Comparing.run")(
       runs: all.map((recorded) => ({
         run: recorded.run,
         method: methods.findIndex((method) => method.includes(recorded)),
-        points: pointsOf(recorded)
+        ...curveOf(recorded)
       })),
       methods: methods.map((method) => method.map(({ run }) => run)),
-      ...compared(methods),
+      ...yield* compared(methods),
       records: first === undefined ? [] : others.map(beside(first))
     }
     return comparison

@@ -203,6 +203,8 @@ export interface ComparedRun {
   readonly run: string
   /** Runs that differ in their seed alone belong to one method. */
   readonly method: number
+  /** What its points measure: the reward, or else the loss, the margin or the divergence from a teacher that it is trained by. */
+  readonly measure: string
   readonly points: ReadonlyArray<{
     readonly iteration: number
     readonly mean: number
@@ -235,6 +237,41 @@ export interface ComparedScore {
   readonly equal: number
   /** Problems after which these runs could be told apart at any time; null where they cannot. */
   readonly decidedAfter: number | null
+  /** The problems that the first run of each method answered otherwise, those that changed most first; at most 50. */
+  readonly changed: ReadonlyArray<ChangedProblem>
+}
+
+/** A problem at which two runs did not do equally well. */
+export interface ChangedProblem {
+  readonly key: string
+  readonly question: string
+  readonly left: ComparedAnswer
+  readonly right: ComparedAnswer
+}
+
+/** A run's attempts at a problem: their mean reward, and what the first of them answered. */
+export interface ComparedAnswer {
+  readonly run: string
+  /** The number of the record of the group. */
+  readonly sequence: number
+  readonly iteration: number
+  readonly mean: number
+  /** Null where its transcript cannot be read. */
+  readonly answer: string | null
+}
+
+/** A method beside the first one, by the newest held-out loss or margin of an evaluator. */
+export interface ComparedLoss {
+  readonly method: number
+  readonly evaluator: string
+  readonly metric: string
+  readonly verdict: Verdict.Verdict
+  readonly left: ComparedSide
+  readonly right: ComparedSide
+  readonly difference: number
+  /** Null where a side has one seed. */
+  readonly low: number | null
+  readonly high: number | null
 }
 
 export interface FieldDifference {
@@ -263,6 +300,7 @@ export interface Comparison {
   /** The runs of each method, the first run's first. */
   readonly methods: ReadonlyArray<ReadonlyArray<string>>
   readonly scores: ReadonlyArray<ComparedScore>
+  readonly losses: ReadonlyArray<ComparedLoss>
   /** Why methods have no scores beside the first one. */
   readonly refusals: ReadonlyArray<string>
   readonly records: ReadonlyArray<ComparedRecords>

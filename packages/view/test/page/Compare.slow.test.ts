@@ -1,3 +1,5 @@
+import { RunStore } from "@effect-rl/core"
+import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -31,8 +33,42 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
           const panel = page.getByRole("region", { name: "first and second", exact: true })
           await eventually(async () => assert.match((await panel.textContent()) ?? "", /learning_rateabsent0\.001/))
           await panel.getByText("GroupRolledOut of held_out before training, group held/1").waitFor()
+          const changed = page.getByRole("table", { name: "problems of held_out that changed from first to second" })
+          await eventually(async () => assert.strictEqual(await changed.getByRole("row").count(), 3))
+          const [, row = ""] = await changed.getByRole("row").allTextContents()
+          assert.match(row, /^better: What is 2 \+ 3\?first, reward 0<img src=x .*second, reward 15$/)
+          await changed.getByRole("link", { name: "second, reward 1" }).first().click()
+          await page.getByRole("heading", { name: "held/1" }).waitFor()
+          await page.goBack()
           await page.getByRole("link", { name: "runs" }).click()
           await page.getByRole("heading", { name: "Runs" }).waitFor()
+        })
+      }))
+
+    it.effect("shows losses of supervised runs, their curves and what their evaluators measured", () =>
+      Effect.gen(function*() {
+        const { folder, url } = yield* Served.start
+        const spent = { prefilled: 0, sampled: 0, trained: 100 }
+        for (const [name, nll] of [["slow", 0.5], ["fast", 0.25]] as const) {
+          yield* Effect.gen(function*() {
+            const store = yield* RunStore.RunStore
+            yield* store.append(Recorded.opened(-1, { name }))
+            yield* store.append({ _tag: "Updated", iteration: 0, metrics: { nll: 1 }, updates: [], spent })
+            yield* store.append({ _tag: "Updated", iteration: 1, metrics: { nll }, updates: [], spent })
+            const { reward: _, score: _score, ...evaluated } = Recorded.evaluated(2, 0)
+            yield* store.append({ ...evaluated, metrics: { "held_out/nll": nll } })
+          }).pipe(Effect.provide(RunDirectory.layer(`${folder}/${name}`)), Effect.provide(NodeServices.layer))
+        }
+        const { visit } = yield* Browser
+        const fields = new URLSearchParams({ at: "compare", run: `${folder}/slow`, others: `${folder}/fast` })
+        yield* visit(`${url}/#${fields}`, async (page) => {
+          await page.getByRole("region", { name: "nll", exact: true }).waitFor()
+          await eventually(async () => assert.strictEqual(await page.locator("polyline.curve").count(), 2))
+          await page.getByRole("table", { name: "held-out losses" })
+            .getByRole("row", {
+              name: /^fast measured better than slow, as a run.* held_out nll fast -0\.25 – 0\.500 /
+            })
+            .waitFor()
         })
       }))
 
