@@ -1,10 +1,12 @@
 // Lets clients and agents that others wrote, unmodified and as npm and PyPI have them, talk to a scripted model through a gateway for
 // agents. What does not install is skipped, with its reason. With --write the table goes to scripts/conformance/AGENTS.md; with names as
-// arguments only these clients run.
-import { writeFileSync } from "node:fs"
+// arguments only these clients run, and --write renews their rows alone. With --prompts only the first feature of each agent runs, and how
+// long its prompt is goes to scripts/conformance/PROMPTS.md.
+import { readFileSync, writeFileSync } from "node:fs"
 import { play } from "./episode.mjs"
 import { absent, all as harnesses } from "./harnesses.mjs"
 import { all as libraries } from "./libraries.mjs"
+import * as Prompts from "./prompts.mjs"
 
 const names = process.argv.slice(2).filter((one) => !one.startsWith("--"))
 const chosen = [...libraries, ...harnesses].filter(({ name }) => names.length === 0 || names.includes(name))
@@ -78,28 +80,65 @@ const rowsOf = async ({ name, open }) => {
 /** Clients that run at the same time. */
 const concurrency = 4
 
-const found = new Map()
-const left = [...chosen]
-const work = async () => {
-  for (let client = left.shift(); client !== undefined; client = left.shift()) found.set(client, await rowsOf(client))
+/** What `open` finds of each client, in their order. */
+const each = async (clients, open) => {
+  const found = new Map()
+  const left = [...clients]
+  const work = async () => {
+    for (let client = left.shift(); client !== undefined; client = left.shift()) found.set(client, await open(client))
+  }
+  await Promise.all(Array.from({ length: concurrency }, work))
+  return clients.flatMap((client) => found.get(client))
 }
-await Promise.all(Array.from({ length: concurrency }, work))
-const rows = chosen.flatMap((client) => found.get(client))
+
+const today = new Date().toISOString().slice(0, 10)
+const page = "scripts/conformance/AGENTS.md"
+
+if (process.argv.includes("--prompts")) {
+  const rows = await each(harnesses.filter(({ name }) => names.length === 0 || names.includes(name)), Prompts.of)
+  const text = Prompts.page(today, rows)
+  console.log(text)
+  writeFileSync("scripts/conformance/PROMPTS.md", text)
+  process.exit(0)
+}
+
+const rows = await each(chosen, rowsOf)
 if (names.length === 0) {
   for (const [name, reason] of absent) rows.push(row(name, "all", `not run: ${reason}`, "", "", "", ""))
 }
 
+/** The client of a row, without its version. */
+const clientOf = (line) => {
+  const client = line.split(" | ")[0].slice(2)
+  const isKnown = [...libraries, ...harnesses, ...absent.map(([name]) => ({ name }))].some(({ name }) =>
+    name === client
+  )
+  return isKnown ? client : client.replace(/ \S+$/, "")
+}
+
+/** The rows of the committed page, with those of the clients that were run now. */
+const renewed = () => {
+  const before = readFileSync(page, "utf8").split("\n").filter((line) => line.startsWith("| ")).slice(2)
+  const order = [...[...libraries, ...harnesses].map(({ name }) => name), ...absent.map(([name]) => name)]
+  return order.flatMap((name) => (names.includes(name) ? rows : before).filter((line) => clientOf(line) === name))
+}
+
+/** When the whole was run, and that some clients were run since. */
+const when = () => {
+  if (names.length === 0) return `Run on ${today}`
+  const [, whole, since = ""] = /^Run on (\S+)( and, of these clients, .*)?$/m.exec(readFileSync(page, "utf8")) ?? []
+  return `Run on ${whole}${since === "" ? " and, of these clients," : `${since},`} ${names.join(", ")} on ${today}`
+}
+
 const head = ["client", "feature", "result", "requests", "turns", "sampled tokens", "branches"]
-const table = [row(...head), row(...head.map(() => "---")), ...rows].join("\n")
-console.log(table)
+const table = (lines) => [row(...head), row(...head.map(() => "---")), ...lines].join("\n")
+console.log(table(rows))
 
 if (process.argv.includes("--write")) {
-  const date = new Date().toISOString().slice(0, 10)
-  writeFileSync(
-    "scripts/conformance/AGENTS.md",
-    `# Agents and clients against a gateway
+  const text = `# Agents and clients against a gateway
 
-Run on ${date} by \`npm run conformance:agents -- --write\`: Node ${process.version}, ${process.platform}. Clients are unmodified, in their newest
+${when()}
+by \`npm run conformance:agents -- --write\`: Node ${process.version}, ${process.platform}. Clients are unmodified, in their newest
 versions of npm and PyPI. Each talks to a session of an \`AgentGateway\`, over HTTP on loopback and through a proxy that keeps what was asked
 and answered; the model says what a script says, by the renderer \`qwen3_instruct\`. Libraries calculate with two tools, of which the model
 calls two at once and then one with their results; agents read a file and write another one, in a folder and with a home of their own.
@@ -109,8 +148,8 @@ after its own prompt and with its own log-probability by the sampler's own log, 
 *Branches* counts the turns that do not continue the one before, by reason. Claude Code also asks \`HEAD /api/hello\`, which is answered 404
 and which it needs not.
 
-${table}
+${table(names.length === 0 ? rows : renewed())}
 `
-  )
+  writeFileSync(page, text)
 }
 process.exit(rows.some((one) => one.includes("| failed")) ? 1 : 0)

@@ -23,11 +23,13 @@ await answer({
     said(await createReactAgent({ llm: openAi(), tools: own }).invoke({ messages: question })),
   "ChatOpenAI: LangGraph, streamed": async () => {
     let last
-    for await (
-      const state of await createReactAgent({ llm: openAi({ streaming: true }), tools: own }).stream({
-        messages: [["user", prompt]]
-      }, { streamMode: "values" })
-    ) last = state
+    // The mode "messages" has the model stream. With `streaming: true` it would count tokens with a file from tiktoken.pages.dev.
+    const options = { streamMode: ["messages", "values"] }
+    const stream = await createReactAgent({ llm: openAi(), tools: own }).stream(
+      { messages: [["user", prompt]] },
+      options
+    )
+    for await (const [mode, state] of stream) if (mode === "values") last = state
     return said(last)
   },
   "ChatOpenAI: structured output": () => openAi().withStructuredOutput(schema).invoke(objectPrompt)
