@@ -1,3 +1,5 @@
+/** Programs that talk to a model as environments: gateway, dialects and the capture of exact tokens. Stable. */
+
 /** An agent as an environment: a program that talks to a model by its own means, whose requests become turns. */
 export * as AgentEnv from "./episode/AgentEnv.ts"
 /** Addresses for agents in other processes and languages: each episode has one of its own, which nobody can guess. */

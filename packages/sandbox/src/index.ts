@@ -1,3 +1,5 @@
+/** Places where untrusted code runs, each probed before it is used. Stable. */
+
 /** The service that opens sandboxes, and the handle of an open one. */
 export * as Sandbox from "./Sandbox.ts"
 /** The description of a sandbox: what runs in it, with which files, network and limits, and for whom. */

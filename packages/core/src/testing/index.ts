@@ -1,3 +1,5 @@
+/** Tests of environments, backends and programs: laws, the contract, scripted backends, faults and simulations. Advanced. */
+
 export * as Call from "./Call.ts"
 export * as Contract from "./contract/Contract.ts"
 export * as Draw from "./Draw.ts"
