@@ -5,7 +5,7 @@ export * as Trajectory from "./env/Trajectory.ts"
 /** The place in an episode where a prompt goes on, where that is not the end of the turn before it. */
 export * as Branch from "./env/Branch.ts"
 /** The messages that a turn adds to the conversation of the turns before it. */
-export * as Shown from "./env/Shown.ts"
+export * as AddedMessages from "./env/AddedMessages.ts"
 /** The prompt of a later turn, which keeps everything that was sampled before, token for token. */
 export * as Continuation from "./env/message/Continuation.ts"
 /** Why an episode ended. */

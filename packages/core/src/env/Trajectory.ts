@@ -5,9 +5,9 @@ import type * as Sampling from "../model/Sampling.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
 import type { Json } from "../records/Json.ts"
 import type { Score } from "../records/Score.ts"
+import type { AddedMessages } from "./AddedMessages.ts"
 import type { Branch } from "./Branch.ts"
 import type * as Env from "./Env.ts"
-import type { Shown } from "./Shown.ts"
 import type * as StopReason from "./StopReason.ts"
 
 /** The times of a turn, in milliseconds of the clock of the process that played it. */
@@ -35,7 +35,7 @@ export interface Transition {
   /** The state of the environment in which the action was taken; absent where the environment reports none. */
   readonly state?: Json
   /** The messages that the environment showed before it; absent for environments that show tokens alone. */
-  readonly shown?: Shown
+  readonly shown?: AddedMessages
   /** The turn that it continues, where the environment says that this is not the one before. */
   readonly branch?: Branch
   /** Absent where the turn took less than a millisecond. */

@@ -8,9 +8,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type * as Types from "effect/Types"
+import * as AddedMessages from "../env/AddedMessages.ts"
 import type * as Env from "../env/Env.ts"
 import * as Limits from "../env/Limits.ts"
-import * as Shown from "../env/Shown.ts"
 import type * as StopReason from "../env/StopReason.ts"
 import type * as Trajectory from "../env/Trajectory.ts"
 import type * as Sampling from "../model/Sampling.ts"
@@ -279,7 +279,7 @@ const record = (
   if (step.state !== undefined) transition.state = step.state
   const { branch, messages } = observation
   const { conversations } = progress
-  if (messages !== undefined) transition.shown = Shown.after(compared(conversations, branch), messages)
+  if (messages !== undefined) transition.shown = AddedMessages.after(compared(conversations, branch), messages)
   conversations.push(messages ?? conversations.at(-1))
   if (branch !== undefined) transition.branch = branch
   if (times !== undefined) transition.times = times

@@ -12,12 +12,12 @@ import { pipeline, Readable } from "node:stream"
 import { createZstdDecompress } from "node:zlib"
 import * as Blocks from "./Blocks.ts"
 import { Caller } from "./Caller.ts"
-import type { Fair } from "./Fair.ts"
+import type { FairShare } from "./FairShare.ts"
 import { HttpRefusal, invalid } from "./HttpRefusal.ts"
 import { Strictness } from "./Strictness.ts"
 
 /** Bytes of bodies that are read and unpacked at once, shared between callers. */
-export class Room extends Context.Service<Room, Fair>()("@effect-rl/tinker/server/Body/Room") {}
+export class Room extends Context.Service<Room, FairShare>()("@effect-rl/tinker/server/Body/Room") {}
 
 /** The limit for the bodies of all callers together, in multiples of the largest body. */
 export const roomFactor = 4

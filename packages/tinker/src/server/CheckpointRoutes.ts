@@ -9,16 +9,16 @@ import type { Event } from "./Audit.ts"
 import * as Body from "./Body.ts"
 import type { Place } from "./ClientPaths.ts"
 import { badRequest, HttpRefusal, notFound } from "./HttpRefusal.ts"
-import type * as Links from "./Links.ts"
 import * as Page from "./Page.ts"
-import type { Parts } from "./Parts.ts"
+import type { RouteServices } from "./RouteServices.ts"
 import * as Saving from "./Saving.ts"
+import type * as SignedLinks from "./SignedLinks.ts"
 import { Strictness } from "./Strictness.ts"
 
 type TrainingRun = typeof Administration.TrainingRun.Encoded
 
 /** A run as described by its model in use or, later, by its checkpoints; undefined without either. */
-const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: Parts, folder: string) {
+const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: RouteServices, folder: string) {
   const model = (yield* sessions.models).find(({ client }) => client.info.modelId === folder)
   const all = yield* checkpoints.list(folder)
   const [latest] = all
@@ -42,11 +42,11 @@ const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: Parts
   } satisfies TrainingRun
 })
 
-const listRuns = (parts: Parts) =>
+const listRuns = (services: RouteServices) =>
   Effect.gen(function*() {
-    const live = (yield* parts.sessions.models).map(({ client }) => client.info.modelId)
-    const folders = new Set([...live, ...(yield* parts.checkpoints.folders)])
-    const runs = yield* Effect.forEach(folders, (folder) => describeRun(parts, folder))
+    const live = (yield* services.sessions.models).map(({ client }) => client.info.modelId)
+    const folders = new Set([...live, ...(yield* services.checkpoints.folders)])
+    const runs = yield* Effect.forEach(folders, (folder) => describeRun(services, folder))
     const known = runs.filter((run) => run !== undefined)
     known.sort((left, right) => right.last_request_time.localeCompare(left.last_request_time))
     const { cursor, items } = yield* Page.of(known, 20)
@@ -59,31 +59,31 @@ const gone = (id: string) =>
   new HttpRefusal({ status: 404, detail: `training run "${id}" has ended, and its checkpoints are gone` })
 
 /** The run, where the caller may see it. */
-const findRun = Effect.fnUntraced(function*(parts: Parts, id: string) {
-  const { checkpoints } = parts
+const findRun = Effect.fnUntraced(function*(services: RouteServices, id: string) {
+  const { checkpoints } = services
   const folder = checkpoints.runs.folderOf(id)
   if (!(yield* checkpoints.isVisible(folder))) return yield* notFound("training run", id)
-  const found = yield* describeRun(parts, folder)
+  const found = yield* describeRun(services, folder)
   return found ?? (yield* checkpoints.runs.isKept(folder) ? gone(id) : notFound("training run", id))
 })
 
-const getRun = (parts: Parts) =>
+const getRun = (services: RouteServices) =>
   Effect.gen(function*() {
     const { run = "" } = yield* HttpRouter.params
-    return HttpServerResponse.jsonUnsafe(yield* findRun(parts, run))
+    return HttpServerResponse.jsonUnsafe(yield* findRun(services, run))
   })
 
 /** A run that has ended and whose checkpoints are deleted has an empty list. */
-const listOfRun = (parts: Parts, run: string) =>
+const listOfRun = (services: RouteServices, run: string) =>
   Effect.gen(function*() {
-    const { isVisible, list, runs } = parts.checkpoints
+    const { isVisible, list, runs } = services.checkpoints
     const folder = runs.folderOf(run)
-    if (!(runs.isKept(folder) && (yield* isVisible(folder)))) yield* findRun(parts, run)
+    if (!(runs.isKept(folder) && (yield* isVisible(folder)))) yield* findRun(services, run)
     const checkpoints = yield* list(folder)
     return HttpServerResponse.jsonUnsafe({ checkpoints } satisfies typeof Administration.Checkpoints.Encoded)
   })
 
-const listAll = ({ checkpoints }: Parts) =>
+const listAll = ({ checkpoints }: RouteServices) =>
   Effect.gen(function*() {
     const all = (yield* Effect.forEach(yield* checkpoints.folders, checkpoints.list)).flat()
     all.sort((left, right) => right.time.localeCompare(left.time))
@@ -104,7 +104,7 @@ const origin = ({ headers }: HttpServerRequest.HttpServerRequest) =>
   `${headers["x-forwarded-proto"] === "https" ? "https" : "http"}://${headers["host"] ?? "localhost"}`
 
 /** The files of a checkpoint that the caller may read, and the address that links to them begin with. */
-const downloadable = Effect.fnUntraced(function*({ audit, checkpoints }: Parts, action: string) {
+const downloadable = Effect.fnUntraced(function*({ audit, checkpoints }: RouteServices, action: string) {
   const path = yield* target(action)
   const place = yield* checkpoints.readable(path)
   const files = yield* checkpoints.files(place)
@@ -117,18 +117,18 @@ const downloadable = Effect.fnUntraced(function*({ audit, checkpoints }: Parts, 
 const archiveAction = "/archive"
 const filesAction = "/external_weights_urls"
 
-const archive = (parts: Parts, links: Links.Links) =>
+const archive = (services: RouteServices, links: SignedLinks.SignedLinks) =>
   Effect.gen(function*() {
-    const { base, path } = yield* downloadable(parts, archiveAction)
+    const { base, path } = yield* downloadable(services, archiveAction)
     const link = yield* links.make(path)
     return HttpServerResponse.redirect(`${base}/archives/${link.path}`, {
       headers: { expires: link.expires.toUTCString() }
     })
   })
 
-const fileLinks = (parts: Parts, links: Links.Links) =>
+const fileLinks = (services: RouteServices, links: SignedLinks.SignedLinks) =>
   Effect.gen(function*() {
-    const { base, files, path } = yield* downloadable(parts, filesAction)
+    const { base, files, path } = yield* downloadable(services, filesAction)
     const made = yield* Effect.forEach(files, ({ name }) =>
       Effect.map(links.make(`${path}/${name}`), (link) => ({ name, url: `${base}/files/${link.path}`, ...link })))
     return HttpServerResponse.jsonUnsafe({
@@ -138,68 +138,69 @@ const fileLinks = (parts: Parts, links: Links.Links) =>
   })
 
 /** The wildcard also matches an empty path. */
-const ofRun = (parts: Parts, links: Links.Links) =>
+const ofRun = (services: RouteServices, links: SignedLinks.SignedLinks) =>
   Effect.flatMap(HttpRouter.params, ({ "*": rest = "", run = "" }) =>
     rest === ""
-      ? listOfRun(parts, run)
+      ? listOfRun(services, run)
       : rest.endsWith(filesAction)
-      ? fileLinks(parts, links)
-      : archive(parts, links))
+      ? fileLinks(services, links)
+      : archive(services, links))
 
 /** Changes a checkpoint of the caller's own, and notes it. */
 const administer = Effect.fnUntraced(function*(
-  { audit, checkpoints }: Parts,
+  { audit, checkpoints }: RouteServices,
   action: string,
   event: Event,
-  change: (place: Place) => ReturnType<Parts["checkpoints"]["remove"]>
+  change: (place: Place) => ReturnType<RouteServices["checkpoints"]["remove"]>
 ) {
   const path = yield* target(action)
   yield* change(yield* checkpoints.own(path))
   yield* audit.note(event, { tinker_path: path })
 })
 
-const remove = (parts: Parts) =>
+const remove = (services: RouteServices) =>
   Effect.gen(function*() {
     const { "*": id = "" } = yield* HttpRouter.params
     if (!id.includes("/")) {
       return yield* badRequest(`checkpoint is "${id}", expected weights/…, sampler_weights/… or external_weights/…`)
     }
-    yield* administer(parts, "", "checkpoint_deleted", parts.checkpoints.remove)
+    yield* administer(services, "", "checkpoint_deleted", services.checkpoints.remove)
     return HttpServerResponse.empty()
   })
 
-const setPublic = (parts: Parts, isPublic: boolean) =>
+const setPublic = (services: RouteServices, isPublic: boolean) =>
   Effect.as(
     administer(
-      parts,
+      services,
       "/publish",
       isPublic ? "checkpoint_published" : "checkpoint_unpublished",
-      (place) => parts.checkpoints.setPublic(place, isPublic)
+      (place) => services.checkpoints.setPublic(place, isPublic)
     ),
     HttpServerResponse.jsonUnsafe({})
   )
 
-const removeOrUnpublish = (parts: Parts) =>
+const removeOrUnpublish = (services: RouteServices) =>
   Effect.flatMap(
     HttpRouter.params,
-    ({ "*": rest = "" }) => rest.endsWith("/publish") ? setPublic(parts, false) : remove(parts)
+    ({ "*": rest = "" }) => rest.endsWith("/publish") ? setPublic(services, false) : remove(services)
   )
 
-const setTtl = (parts: Parts) =>
+const setTtl = (services: RouteServices) =>
   Effect.gen(function*() {
     const { value: { ttl_seconds } } = yield* Body.json(Wire.TtlRequest)
     yield* Effect.mapError(Saving.isLifetime(yield* Strictness, { ttl_seconds }), ({ detail }) => badRequest(detail))
-    yield* administer(parts, "/ttl", "checkpoint_ttl_changed", (place) => parts.checkpoints.setTtl(place, ttl_seconds))
+    yield* administer(services, "/ttl", "checkpoint_ttl_changed", (place) =>
+      services.checkpoints.setTtl(place, ttl_seconds))
     return HttpServerResponse.jsonUnsafe({})
   })
 
-export const routes = (parts: Parts, links: Links.Links) => [
-  HttpRouter.route("GET", "/training_runs", listRuns(parts)),
-  HttpRouter.route("GET", "/training_runs/:run", getRun(parts)),
-  HttpRouter.route("GET", "/training_runs/:run/checkpoints/*", ofRun(parts, links)),
-  HttpRouter.route("HEAD", "/training_runs/:run/checkpoints/*", ofRun(parts, links)),
-  HttpRouter.route("DELETE", "/training_runs/:run/checkpoints/*", removeOrUnpublish(parts)),
-  HttpRouter.route("POST", "/training_runs/:run/checkpoints/*", setPublic(parts, true)),
-  HttpRouter.route("PUT", "/training_runs/:run/checkpoints/*", setTtl(parts)),
-  HttpRouter.route("GET", "/checkpoints", listAll(parts))
+export const routes = (services: RouteServices, links: SignedLinks.SignedLinks) => [
+  HttpRouter.route("GET", "/training_runs", listRuns(services)),
+  HttpRouter.route("GET", "/training_runs/:run", getRun(services)),
+  HttpRouter.route("GET", "/training_runs/:run/checkpoints/*", ofRun(services, links)),
+  HttpRouter.route("HEAD", "/training_runs/:run/checkpoints/*", ofRun(services, links)),
+  HttpRouter.route("DELETE", "/training_runs/:run/checkpoints/*", removeOrUnpublish(services)),
+  HttpRouter.route("POST", "/training_runs/:run/checkpoints/*", setPublic(services, true)),
+  HttpRouter.route("PUT", "/training_runs/:run/checkpoints/*", setTtl(services)),
+  HttpRouter.route("GET", "/checkpoints", listAll(services))
 ]

@@ -5,8 +5,8 @@ import type * as Scope from "effect/Scope"
 import type * as Semaphore from "effect/Semaphore"
 import type * as Wire from "../wire/SavedWeights.ts"
 import type * as Inflight from "./Inflight.ts"
+import type * as RequestOrder from "./RequestOrder.ts"
 import type * as SessionLog from "./SessionLog.ts"
-import type * as Turns from "./Turns.ts"
 
 type WeightsInfo = typeof Wire.WeightsInfo.Type
 
@@ -19,7 +19,7 @@ export interface Model {
   readonly client: TrainingClient.TrainingClient
   readonly session: ClientSession
   readonly scope: Scope.Closeable
-  readonly turns: Turns.Turns
+  readonly turns: RequestOrder.RequestOrder
   /** Weights that its inflight samplers use. */
   inflight: Inflight.Published | undefined
   /** Memory of these, and of earlier ones that are still in use. */

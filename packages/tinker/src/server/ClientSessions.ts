@@ -12,9 +12,9 @@ import { Caller } from "./Caller.ts"
 import type { ClientSession, Model, Sampler } from "./ClientSession.ts"
 import { HttpRefusal, notFound, tooMany } from "./HttpRefusal.ts"
 import * as Quota from "./Quota.ts"
+import * as RequestOrder from "./RequestOrder.ts"
 import * as SessionLog from "./SessionLog.ts"
 import * as Snapshots from "./Snapshots.ts"
-import * as Turns from "./Turns.ts"
 
 type Made<A> = Effect.Effect<A, TinkerError.TinkerError, Scope.Scope>
 
@@ -197,7 +197,7 @@ export const make = Effect.fnUntraced(function*(
           inflight: undefined,
           inflightBytes: 0,
           session,
-          turns: yield* Turns.make,
+          turns: yield* RequestOrder.make,
           lastRequestAt: yield* Clock.currentTimeMillis
         }
         session.entry.runIds.push(made.id)

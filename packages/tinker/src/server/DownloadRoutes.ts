@@ -3,20 +3,20 @@ import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Download from "./Download.ts"
 import { notFound } from "./HttpRefusal.ts"
-import type * as Links from "./Links.ts"
-import type { Parts } from "./Parts.ts"
+import type { RouteServices } from "./RouteServices.ts"
+import type * as SignedLinks from "./SignedLinks.ts"
 import * as Tar from "./Tar.ts"
 
 /** A link names a run's folder, a kind, a name and, of one file, its name. */
-const opened = ({ checkpoints }: Parts, links: Links.Links) =>
+const opened = ({ checkpoints }: RouteServices, links: SignedLinks.SignedLinks) =>
   Effect.gen(function*() {
     const { "*": rest = "" } = yield* HttpRouter.params
     const [folder = "", kind = "", name = "", file = ""] = (yield* links.open(rest)).split("/")
     return { file, files: yield* checkpoints.files({ folder, id: `${kind}/${name}` }) }
   })
 
-const archive = (parts: Parts, links: Links.Links) =>
-  Effect.flatMap(opened(parts, links), ({ files }) =>
+const archive = (services: RouteServices, links: SignedLinks.SignedLinks) =>
+  Effect.flatMap(opened(services, links), ({ files }) =>
     Download.respond({
       type: "application/x-tar",
       size: Tar.size(files),
@@ -24,18 +24,18 @@ const archive = (parts: Parts, links: Links.Links) =>
       read: (range) => Tar.stream(files, range)
     }))
 
-const file = (parts: Parts, links: Links.Links) =>
+const file = (services: RouteServices, links: SignedLinks.SignedLinks) =>
   Effect.gen(function*() {
-    const { file: name, files } = yield* opened(parts, links)
+    const { file: name, files } = yield* opened(services, links)
     const found = files.find((file) => file.name === name)
     if (found === undefined) return yield* notFound("file", name)
     const type = "application/octet-stream"
     return yield* Download.respond({ type, size: found.size, etag: Download.tagOf([found]), read: found.content })
   })
 
-export const routes = (parts: Parts, links: Links.Links) => [
-  HttpRouter.route("GET", "/archives/*", archive(parts, links)),
-  HttpRouter.route("HEAD", "/archives/*", archive(parts, links)),
-  HttpRouter.route("GET", "/files/*", file(parts, links)),
-  HttpRouter.route("HEAD", "/files/*", file(parts, links))
+export const routes = (services: RouteServices, links: SignedLinks.SignedLinks) => [
+  HttpRouter.route("GET", "/archives/*", archive(services, links)),
+  HttpRouter.route("HEAD", "/archives/*", archive(services, links)),
+  HttpRouter.route("GET", "/files/*", file(services, links)),
+  HttpRouter.route("HEAD", "/files/*", file(services, links))
 ]

@@ -16,7 +16,7 @@ import * as PassResult from "../wire/PassResult.ts"
 import * as SampleResult from "../wire/SampleResult.ts"
 import type { Answer } from "./Answer.ts"
 import * as Body from "./Body.ts"
-import type { Parts } from "./Parts.ts"
+import type { RouteServices } from "./RouteServices.ts"
 
 const protobuf = "application/x-protobuf"
 
@@ -74,7 +74,7 @@ const unexpected = new TinkerError.TinkerError({
 })
 
 /** A failed request is a result: the poll itself went well. */
-const failure = ({ checkpoints }: Parts, cause: Cause.Cause<TinkerError.TinkerError>) => {
+const failure = ({ checkpoints }: RouteServices, cause: Cause.Cause<TinkerError.TinkerError>) => {
   const error = Option.getOrElse(Cause.findErrorOption(cause), () => unexpected)
   return Effect.map(
     Effect.orDie(Wire.encodeFailed(Wire.failed(checkpoints.paths.clientError(error).reason))),
@@ -88,15 +88,15 @@ const waiting = (request_id: string) =>
     { status: 408 }
   )
 
-const retrieve = (parts: Parts) =>
+const retrieve = (services: RouteServices) =>
   Effect.gen(function*() {
     const { value: { request_id } } = yield* Body.json(Wire.RetrieveRequest)
     const asProtobuf = yield* wantsProtobuf
-    const result = yield* parts.futures.poll(request_id)
+    const result = yield* services.futures.poll(request_id)
     if (Option.isNone(result)) return waiting(request_id)
     return Exit.isSuccess(result.value)
       ? yield* success(result.value.value, asProtobuf)
-      : yield* failure(parts, result.value.cause)
+      : yield* failure(services, result.value.cause)
   })
 
 /** Clients that share a sampling session each have a block of numbers of their own. */
@@ -106,7 +106,7 @@ const blockSize = 1_000_000_000
 export const targetOf = (sampler: string, sequence: Json.SequenceId) =>
   `${sampler} ${BigInt(sequence) / BigInt(blockSize)}`
 
-const retrieveMany = ({ futures, sessions }: Parts) =>
+const retrieveMany = ({ futures, sessions }: RouteServices) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Wire.RetrieveManyRequest)
     const { prev_cursor = 0, retrieved_request_ids = [], target, timeout } = value
@@ -121,15 +121,15 @@ const retrieveMany = ({ futures, sessions }: Parts) =>
     return HttpServerResponse.jsonUnsafe(page satisfies typeof Wire.RetrieveManyResponse.Type)
   })
 
-const cancel = ({ futures }: Parts) =>
+const cancel = ({ futures }: RouteServices) =>
   Effect.gen(function*() {
     const { value: { request_id } } = yield* Body.json(Wire.CancelRequest)
     yield* futures.cancel(request_id)
     return HttpServerResponse.empty()
   })
 
-export const routes = (parts: Parts) => [
-  HttpRouter.route("POST", "/retrieve_future", retrieve(parts)),
-  HttpRouter.route("POST", "/retrieve_futures", retrieveMany(parts)),
-  HttpRouter.route("POST", "/cancel_future", cancel(parts))
+export const routes = (services: RouteServices) => [
+  HttpRouter.route("POST", "/retrieve_future", retrieve(services)),
+  HttpRouter.route("POST", "/retrieve_futures", retrieveMany(services)),
+  HttpRouter.route("POST", "/cancel_future", cancel(services))
 ]

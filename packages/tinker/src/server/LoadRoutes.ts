@@ -5,17 +5,17 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import * as Note from "../wire/Note.ts"
 import * as Wire from "../wire/SavedWeights.ts"
-import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import { Caller } from "./Caller.ts"
 import type { Trains } from "./ClientSession.ts"
 import { badRequest, fromTinkerError } from "./HttpRefusal.ts"
 import * as Optimizer from "./Optimizer.ts"
-import type { Parts } from "./Parts.ts"
+import type { RouteServices } from "./RouteServices.ts"
 import * as Saving from "./Saving.ts"
 import { Strictness } from "./Strictness.ts"
 import * as StrictRules from "./StrictRules.ts"
+import * as Submission from "./Submission.ts"
 
 const operation = "loadState"
 
@@ -30,43 +30,45 @@ const noToken = ({ weights_access_token: token }: Foreign) =>
   )
 
 /** The checkpoint in the backend's own path, as far as the caller may read it. */
-const readable = ({ checkpoints }: Parts, path: string) =>
+const readable = ({ checkpoints }: RouteServices, path: string) =>
   Effect.map(Saving.orNotFound(operation, path)(checkpoints.readable(path)), checkpoints.paths.toBackend)
 
 const isState = (strictness: Strictness["Service"], path: string) =>
   strictness.check(!path.includes("/sampler_weights/"), StrictRules.trainedFromSampler(path))
 
-const load = Effect.fnUntraced(function*(parts: Parts, value: typeof Wire.LoadWeightsRequest.Type, content: string) {
-  const model = yield* parts.sessions.model(value.model_id)
-  const caller = yield* Caller
-  const strictness = yield* Strictness
-  const isFirst = Number(value.seq_id ?? 1) <= 1
-  return yield* Accept.training(parts, {
-    operation,
-    model,
-    sequence: value.seq_id,
-    content,
-    submit: noToken(value).pipe(
-      Effect.andThen(Optimizer.isAdam("optimizer_config", value.optimizer_config)),
-      Accept.named(operation),
-      Effect.andThen(
-        Saving.asFailure(operation)(Effect.andThen(
-          strictness.check(isFirst, StrictRules.loadedLate(value.seq_id)),
-          isState(strictness, value.path)
-        ))
-      ),
-      Effect.andThen(readable(parts, value.path)),
-      Effect.flatMap((path) => model.client.loadState(path, { optimizer: value.optimizer ?? false })),
-      Effect.map((pending) =>
-        Effect.as(
-          pending.await,
-          Answer.Plain({ body: { type: "load_weights", path: value.path, model_id: value.model_id } })
-        )
-      ),
-      Effect.provideService(Caller, caller)
-    )
-  })
-})
+const load = Effect.fnUntraced(
+  function*(services: RouteServices, value: typeof Wire.LoadWeightsRequest.Type, content: string) {
+    const model = yield* services.sessions.model(value.model_id)
+    const caller = yield* Caller
+    const strictness = yield* Strictness
+    const isFirst = Number(value.seq_id ?? 1) <= 1
+    return yield* Submission.training(services, {
+      operation,
+      model,
+      sequence: value.seq_id,
+      content,
+      submit: noToken(value).pipe(
+        Effect.andThen(Optimizer.isAdam("optimizer_config", value.optimizer_config)),
+        Submission.named(operation),
+        Effect.andThen(
+          Saving.asFailure(operation)(Effect.andThen(
+            strictness.check(isFirst, StrictRules.loadedLate(value.seq_id)),
+            isState(strictness, value.path)
+          ))
+        ),
+        Effect.andThen(readable(services, value.path)),
+        Effect.flatMap((path) => model.client.loadState(path, { optimizer: value.optimizer ?? false })),
+        Effect.map((pending) =>
+          Effect.as(
+            pending.await,
+            Answer.Plain({ body: { type: "load_weights", path: value.path, model_id: value.model_id } })
+          )
+        ),
+        Effect.provideService(Caller, caller)
+      )
+    })
+  }
+)
 
 const trainsOf = ({ train_attn = null, train_mlp = null, train_unembed = null }: Trains): Trains => ({
   train_attn,
@@ -75,7 +77,7 @@ const trainsOf = ({ train_attn = null, train_mlp = null, train_unembed = null }:
 })
 
 /** A model like the one whose weights these are, with its own optimizer at the beginning. */
-const fromWeights = ({ tinker }: Parts, weights: typeof Wire.WeightsInfo.Type, path: string) =>
+const fromWeights = ({ tinker }: RouteServices, weights: typeof Wire.WeightsInfo.Type, path: string) =>
   Effect.tap(
     tinker.createLoraTrainingClient({
       baseModel: weights.base_model,
@@ -94,11 +96,11 @@ const isSameModel = ({ base_model }: { readonly base_model?: string | null }, fo
   )
 
 const create = Effect.fnUntraced(function*(
-  parts: Parts,
+  services: RouteServices,
   value: typeof Wire.CreateByLoadingRequest.Type,
   content: string
 ) {
-  const { checkpoints, futures, sessions, tinker } = parts
+  const { checkpoints, futures, sessions, tinker } = services
   const session = yield* sessions.touch(value.session_id)
   yield* isState(yield* Strictness, value.path)
   const place = yield* checkpoints.readable(value.path)
@@ -107,30 +109,32 @@ const create = Effect.fnUntraced(function*(
     noToken(value),
     isSameModel(value, weights.base_model),
     Optimizer.isAdam("optimizer_config", value.optimizer_config)
-  ]).pipe(Accept.named(operation), Effect.mapError(fromTinkerError))
+  ]).pipe(Submission.named(operation), Effect.mapError(fromTinkerError))
   const path = checkpoints.paths.toBackend(place)
   const id = `${session.id}:train:${value.model_seq_id}`
   const make = value.optimizer === true
     ? tinker.createTrainingClientFromState(path)
-    : fromWeights(parts, weights, path)
+    : fromWeights(services, weights, path)
   const model = { id, trains: trainsOf(weights), userMetadata: Note.texts(value.user_metadata) }
   const work = Effect.as(
-    Saving.addModel(parts, session, model, make),
+    Saving.addModel(services, session, model, make),
     Answer.Plain({ body: { type: "load_weights", path: value.path, model_id: id } })
   )
   const key = `model_seq_id ${value.model_seq_id} of session ${session.id}`
-  return Accept.promised({ request_id: yield* futures.begin({ work, session: session.id, once: { key, content } }) })
+  return Submission.promised({
+    request_id: yield* futures.begin({ work, session: session.id, once: { key, content } })
+  })
 })
 
 const readLoad = Body.parse(Schema.Union([Wire.LoadWeightsRequest, Wire.CreateByLoadingRequest]))
 
-const loadWeights = (parts: Parts) =>
+const loadWeights = (services: RouteServices) =>
   Effect.flatMap(
-    Accept.body(parts, readLoad),
-    ({ content, value }) => "model_id" in value ? load(parts, value, content) : create(parts, value, content)
+    Submission.body(services, readLoad),
+    ({ content, value }) => "model_id" in value ? load(services, value, content) : create(services, value, content)
   )
 
-const weightsInfo = ({ checkpoints }: Parts) =>
+const weightsInfo = ({ checkpoints }: RouteServices) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Wire.WeightsInfoRequest)
     const weights = yield* Effect.flatMap(checkpoints.readable(value.tinker_path), checkpoints.weights)
@@ -140,9 +144,9 @@ const weightsInfo = ({ checkpoints }: Parts) =>
   })
 
 /** A copy belongs to the session that it is made in, as a run of its own. */
-const copy = (parts: Parts) =>
+const copy = (services: RouteServices) =>
   Effect.gen(function*() {
-    const { audit, checkpoints, sessions, uniqueId } = parts
+    const { audit, checkpoints, sessions, uniqueId } = services
     const { text, value } = yield* Body.json(Wire.CopyWeightsRequest)
     const { destination_project_id, model_seq_id, session_id } = value
     if (typeof session_id !== "string" || (model_seq_id ?? undefined) === undefined) {
@@ -156,7 +160,7 @@ const copy = (parts: Parts) =>
     const session = yield* sessions.touch(session_id)
     const { tenant } = yield* Caller
     yield* Effect.andThen(noToken(value), Saving.isLifetime(yield* Strictness, value)).pipe(
-      Accept.named("copyWeights"),
+      Submission.named("copyWeights"),
       Effect.mapError(fromTinkerError)
     )
     const from = yield* checkpoints.readable(value.source_path)
@@ -171,14 +175,14 @@ const copy = (parts: Parts) =>
       )
       yield* audit.note("checkpoint_copied", body)
     }).pipe(Saving.asFailure("copyWeights"), Effect.provideService(Caller, { tenant }))
-    return yield* Accept.awaited(parts, work, body, session.id, {
+    return yield* Submission.awaited(services, work, body, session.id, {
       key: `model_seq_id ${model_seq_id} of session ${session.id}`,
-      content: Accept.digest(text)
+      content: Submission.digest(text)
     })
   })
 
-export const routes = (parts: Parts) => [
-  HttpRouter.route("POST", "/load_weights", loadWeights(parts)),
-  HttpRouter.route("POST", "/weights_info", weightsInfo(parts)),
-  HttpRouter.route("POST", "/copy_weights", copy(parts))
+export const routes = (services: RouteServices) => [
+  HttpRouter.route("POST", "/load_weights", loadWeights(services)),
+  HttpRouter.route("POST", "/weights_info", weightsInfo(services)),
+  HttpRouter.route("POST", "/copy_weights", copy(services))
 ]

@@ -6,14 +6,14 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Wire from "../wire/CustomLoss.ts"
-import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import type { ClientSession } from "./ClientSession.ts"
 import * as Interpreter from "./graph/Interpreter.ts"
 import { invalid } from "./HttpRefusal.ts"
 import type { LossThread } from "./LossThread.ts"
-import type { Parts } from "./Parts.ts"
+import type { RouteServices } from "./RouteServices.ts"
+import * as Submission from "./Submission.ts"
 
 /** Losses of one session. */
 const mostLosses = 1000
@@ -62,7 +62,7 @@ const keeper = (thread: LossThread) => {
 
 const parse = Body.parse(Wire.CreateCustomLossRequest)
 
-const create = (parts: Parts, keep: ReturnType<typeof keeper>) =>
+const create = (services: RouteServices, keep: ReturnType<typeof keeper>) =>
   Effect.gen(function*() {
     const text = yield* Body.textWithin(Body.mostBytes)
     if (text.length > mostCharacters) {
@@ -70,16 +70,16 @@ const create = (parts: Parts, keep: ReturnType<typeof keeper>) =>
     }
     const value = yield* parse(text)
     const { custom_loss_seq_id, graph, inputs, name, session_id } = value
-    const session = yield* parts.sessions.touch(session_id)
+    const session = yield* services.sessions.touch(session_id)
     const id = `${session.id}:loss:${custom_loss_seq_id}`
-    const request_id = yield* parts.futures.begin({
-      work: Accept.named("createCustomLoss")(keep(session, id, { name, inputs, graph }, text.length)),
+    const request_id = yield* services.futures.begin({
+      work: Submission.named("createCustomLoss")(keep(session, id, { name, inputs, graph }, text.length)),
       session: session.id,
-      once: { key: `custom loss ${id}`, content: Accept.digest(text) }
+      once: { key: `custom loss ${id}`, content: Submission.digest(text) }
     })
-    return Accept.promised({ request_id })
+    return Submission.promised({ request_id })
   })
 
-export const routes = (parts: Parts) => [
-  HttpRouter.route("POST", "/create_custom_loss", create(parts, keeper(parts.lossThread)))
+export const routes = (services: RouteServices) => [
+  HttpRouter.route("POST", "/create_custom_loss", create(services, keeper(services.lossThread)))
 ]

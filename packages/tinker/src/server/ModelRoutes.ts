@@ -5,13 +5,13 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Note from "../wire/Note.ts"
 import * as Training from "../wire/Training.ts"
-import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import type { Trains } from "./ClientSession.ts"
 import * as Optimizer from "./Optimizer.ts"
-import type { Parts } from "./Parts.ts"
+import type { RouteServices } from "./RouteServices.ts"
 import * as Saving from "./Saving.ts"
+import * as Submission from "./Submission.ts"
 
 type CreateModel = typeof Training.CreateModelRequest.Type
 
@@ -32,27 +32,30 @@ const loraOptions = ({ base_model, lora_config: lora }: CreateModel): Tinker.Lor
   })
 })
 
-const createModel = (parts: Parts) =>
+const createModel = (services: RouteServices) =>
   Effect.gen(function*() {
-    const { futures, sessions, tinker } = parts
+    const { futures, sessions, tinker } = services
     const { text, value } = yield* Body.json(Training.CreateModelRequest)
     const session = yield* sessions.touch(value.session_id)
     const id = `${session.id}:train:${value.model_seq_id}`
     const work = Optimizer.isAdam("optimizer_config", value.optimizer_config).pipe(
-      Accept.named("createModel"),
+      Submission.named("createModel"),
       Effect.andThen(Saving.addModel(
-        parts,
+        services,
         session,
         { id, trains: trains(value), userMetadata: Note.texts(value.user_metadata) },
         tinker.createLoraTrainingClient(loraOptions(value))
       )),
       Effect.as(Answer.Plain({ body: { type: "create_model", model_id: id } }))
     )
-    const once = { key: `model_seq_id ${value.model_seq_id} of session ${session.id}`, content: Accept.digest(text) }
-    return Accept.promised({ request_id: yield* futures.begin({ work, session: session.id, once }), model_id: id })
+    const once = {
+      key: `model_seq_id ${value.model_seq_id} of session ${session.id}`,
+      content: Submission.digest(text)
+    }
+    return Submission.promised({ request_id: yield* futures.begin({ work, session: session.id, once }), model_id: id })
   })
 
-const getInfo = ({ sessions, tokenizerOf }: Parts) =>
+const getInfo = ({ sessions, tokenizerOf }: RouteServices) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Training.ModelRequest)
     const { client, id } = yield* sessions.model(value.model_id)
@@ -70,13 +73,13 @@ const getInfo = ({ sessions, tokenizerOf }: Parts) =>
     )
   })
 
-const unloadModel = ({ futures, sessions }: Parts) =>
+const unloadModel = ({ futures, sessions }: RouteServices) =>
   Effect.gen(function*() {
     const { value: { model_id } } = yield* Body.json(Training.ModelRequest)
     const model = yield* sessions.model(model_id)
     const body = { type: "unload_model", model_id } satisfies typeof Training.UnloadModelResult.Type
     const work = Effect.as(Effect.andThen(model.client.unload, sessions.release(model)), Answer.Plain({ body }))
-    return Accept.promised({ request_id: yield* futures.begin({ work, session: model.session.id }), model_id })
+    return Submission.promised({ request_id: yield* futures.begin({ work, session: model.session.id }), model_id })
   })
 
 /** JSON has no NaN and no infinity. */
@@ -85,16 +88,16 @@ const finite = (metrics: Readonly<Record<string, number>>) =>
 
 const readStep = Body.parse(Training.OptimStepRequest)
 
-const optimStep = (parts: Parts) =>
+const optimStep = (services: RouteServices) =>
   Effect.gen(function*() {
-    const { content, value } = yield* Accept.body(parts, readStep)
-    const model = yield* parts.sessions.model(value.model_id)
-    return yield* Accept.training(parts, {
+    const { content, value } = yield* Submission.body(services, readStep)
+    const model = yield* services.sessions.model(value.model_id)
+    return yield* Submission.training(services, {
       operation: "optimStep",
       model,
       sequence: value.seq_id,
       content,
-      submit: Accept.named("optimStep")(Optimizer.ofStep(value)).pipe(
+      submit: Submission.named("optimStep")(Optimizer.ofStep(value)).pipe(
         Effect.flatMap(model.client.optimStep),
         Effect.map((pending) =>
           Effect.map(pending.await, ({ metrics }) =>
@@ -104,9 +107,9 @@ const optimStep = (parts: Parts) =>
     })
   })
 
-export const routes = (parts: Parts) => [
-  HttpRouter.route("POST", "/create_model", createModel(parts)),
-  HttpRouter.route("POST", "/get_info", getInfo(parts)),
-  HttpRouter.route("POST", "/unload_model", unloadModel(parts)),
-  HttpRouter.route("POST", "/optim_step", optimStep(parts))
+export const routes = (services: RouteServices) => [
+  HttpRouter.route("POST", "/create_model", createModel(services)),
+  HttpRouter.route("POST", "/get_info", getInfo(services)),
+  HttpRouter.route("POST", "/unload_model", unloadModel(services)),
+  HttpRouter.route("POST", "/optim_step", optimStep(services))
 ]

@@ -8,7 +8,6 @@ import * as Schema from "effect/Schema"
 import * as Gradually from "../wire/Gradually.ts"
 import * as PassData from "../wire/PassData.ts"
 import type * as PassRequest from "../wire/PassRequest.ts"
-import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import { Caller } from "./Caller.ts"
@@ -16,9 +15,10 @@ import type { Model } from "./ClientSession.ts"
 import * as ElementwiseLoss from "./ElementwiseLoss.ts"
 import * as GraphPass from "./GraphPass.ts"
 import { type HttpRefusal, invalid } from "./HttpRefusal.ts"
-import type { Parts } from "./Parts.ts"
 import type * as PassWork from "./PassWork.ts"
+import type { RouteServices } from "./RouteServices.ts"
 import { Strictness } from "./Strictness.ts"
+import * as Submission from "./Submission.ts"
 
 /** The memory of one token of a sampled result, which results and requests are measured in. */
 const bytesPerToken = 16
@@ -38,12 +38,12 @@ const graphOf = Effect.fnUntraced(function*({ session }: Model, request: PassReq
 })
 
 const runGraph = Effect.fnUntraced(function*(
-  { lossThread: thread }: Parts,
+  { lossThread: thread }: RouteServices,
   model: Model,
   request: PassRequest.PassRequest,
   operation: string
 ) {
-  const { data, graph } = yield* Accept.named(operation)(Effect.gen(function*() {
+  const { data, graph } = yield* Submission.named(operation)(Effect.gen(function*() {
     const graph = yield* graphOf(model, request)
     return { graph, data: yield* Effect.flatMap(PassData.toGraphData(request, graph), nonEmpty) }
   }))
@@ -56,7 +56,7 @@ const runGraph = Effect.fnUntraced(function*(
 })
 
 const runNamed = Effect.fnUntraced(function*({ client }: Model, pass: PassRequest.Pass, operation: string) {
-  const data = yield* Accept.named(operation)(nonEmpty(pass.data))
+  const data = yield* Submission.named(operation)(nonEmpty(pass.data))
   const pending = yield* pass.forwardOnly ? client.forward(data, pass.loss) : client.forwardBackward(data, pass.loss)
   return Effect.flatMap(pending.await, ({ logprobs, metrics }) =>
     Effect.map(
@@ -76,57 +76,59 @@ const runNamed = Effect.fnUntraced(function*({ client }: Model, pass: PassReques
 const decodeReason = Schema.decodeEffect(TinkerError.Reason)
 
 /** An invalid request uses its turn as well, so that later ones do not wait for it. */
-const run = Effect.fnUntraced(function*(parts: Parts, model: Model, { work }: PassWork.Read, operation: string) {
-  switch (work._tag) {
-    case "Graph":
-      return yield* runGraph(parts, model, work.request, operation)
-    case "Pass":
-      return yield* runNamed(model, work.pass, operation)
-    case "Refused": {
-      const reason = yield* Effect.orDie(decodeReason(work.reason))
-      return yield* Effect.fail(new TinkerError.TinkerError({ operation, reason }))
+const run = Effect.fnUntraced(
+  function*(services: RouteServices, model: Model, { work }: PassWork.Read, operation: string) {
+    switch (work._tag) {
+      case "Graph":
+        return yield* runGraph(services, model, work.request, operation)
+      case "Pass":
+        return yield* runNamed(model, work.pass, operation)
+      case "Refused": {
+        const reason = yield* Effect.orDie(decodeReason(work.reason))
+        return yield* Effect.fail(new TinkerError.TinkerError({ operation, reason }))
+      }
     }
   }
-})
+)
 
-const accept = Effect.fnUntraced(function*(parts: Parts, read: PassWork.Read) {
+const accept = Effect.fnUntraced(function*(services: RouteServices, read: PassWork.Read) {
   const { bytes, content, forwardOnly, modelId, seqId } = read
-  const model = yield* parts.sessions.model(modelId)
+  const model = yield* services.sessions.model(modelId)
   const operation = forwardOnly ? "forward" : "forwardBackward"
-  return yield* Accept.training(parts, {
+  return yield* Submission.training(services, {
     operation,
     model,
     sequence: seqId,
     content,
     tokens: Math.ceil(bytes / bytesPerToken),
-    submit: run(parts, model, read, operation)
+    submit: run(services, model, read, operation)
   })
 })
 
 /** A refused pass in JSON uses its turn. */
-const refused = (parts: Parts, turn: PassWork.Turn | undefined, refusal: HttpRefusal) =>
-  Effect.andThen(turn === undefined ? Effect.void : Accept.passTurn(parts, turn), Effect.fail(refusal))
+const refused = (services: RouteServices, turn: PassWork.Turn | undefined, refusal: HttpRefusal) =>
+  Effect.andThen(turn === undefined ? Effect.void : Submission.passTurn(services, turn), Effect.fail(refusal))
 
-const received = Effect.fnUntraced(function*(parts: Parts, format: PassWork.Order["format"]) {
+const received = Effect.fnUntraced(function*(services: RouteServices, format: PassWork.Order["format"]) {
   const { tenant = "" } = yield* Caller
-  const reply = yield* Body.within((blocks) => parts.passThread.read(tenant, { blocks, format }))
-  if (reply._tag === "Malformed") return yield* refused(parts, reply.turn, invalid(reply.detail))
+  const reply = yield* Body.within((blocks) => services.passThread.read(tenant, { blocks, format }))
+  if (reply._tag === "Malformed") return yield* refused(services, reply.turn, invalid(reply.detail))
   const { modelId: model_id, seqId: seq_id, unread } = reply
   if (unread !== undefined) {
     const turn = format === "protobuf" ? undefined : { model_id, seq_id }
-    yield* Effect.catch((yield* Strictness).unread(unread), (refusal) => refused(parts, turn, refusal))
+    yield* Effect.catch((yield* Strictness).unread(unread), (refusal) => refused(services, turn, refusal))
   }
-  return yield* accept(parts, reply)
+  return yield* accept(services, reply)
 })
 
-const forwardBackward = (parts: Parts) =>
+const forwardBackward = (services: RouteServices) =>
   Effect.flatMap(
     HttpServerRequest.HttpServerRequest,
     ({ headers }) =>
-      received(parts, headers["content-type"]?.includes("application/x-protobuf") ? "protobuf" : "forward_backward")
+      received(services, headers["content-type"]?.includes("application/x-protobuf") ? "protobuf" : "forward_backward")
   )
 
-export const routes = (parts: Parts) => [
-  HttpRouter.route("POST", "/forward_backward", forwardBackward(parts)),
-  HttpRouter.route("POST", "/forward", received(parts, "forward"))
+export const routes = (services: RouteServices) => [
+  HttpRouter.route("POST", "/forward_backward", forwardBackward(services)),
+  HttpRouter.route("POST", "/forward", received(services, "forward"))
 ]

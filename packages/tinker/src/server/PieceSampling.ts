@@ -2,7 +2,7 @@
 import type { TinkerError } from "@effect-rl/core"
 import type { Sampling, SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
-import type { Fair } from "./Fair.ts"
+import type { FairShare } from "./FairShare.ts"
 
 /** Sequences that a backend works on at once: more than fit into one step of the engine on a few processors. */
 export const capacity = 1024
@@ -38,7 +38,7 @@ const joined = ([first, ...others]: ReadonlyArray<Sampling.SampleResponse>): Sam
 })
 
 export const sample = (
-  fair: Fair,
+  fair: FairShare,
   caller: string,
   client: SamplingClient.SamplingClient,
   request: Sampling.SampleRequest

@@ -7,8 +7,6 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Option from "effect/Option"
 import type * as Administration from "../wire/Administration.ts"
 import * as Wire from "../wire/Sample.ts"
-import * as Accept from "./Accept.ts"
-import * as Added from "./Added.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import { Caller } from "./Caller.ts"
@@ -16,11 +14,13 @@ import type { ClientSession, Sampler } from "./ClientSession.ts"
 import * as Cost from "./Cost.ts"
 import * as FutureRoutes from "./FutureRoutes.ts"
 import { badRequest, fromTinkerError } from "./HttpRefusal.ts"
-import type { Parts } from "./Parts.ts"
 import * as PieceSampling from "./PieceSampling.ts"
 import * as PromptScores from "./PromptScores.ts"
+import type { RouteServices } from "./RouteServices.ts"
+import * as ServerCapabilities from "./ServerCapabilities.ts"
 import { Strictness } from "./Strictness.ts"
 import * as StrictRules from "./StrictRules.ts"
+import * as Submission from "./Submission.ts"
 import * as TopkSamples from "./TopkSamples.ts"
 
 /** Weights to sample from. */
@@ -37,7 +37,7 @@ interface Named {
 }
 
 /** The base model of a path is noted with its checkpoint; one that is named beside the path must be the same. */
-export const sourceOf = Effect.fnUntraced(function*({ checkpoints }: Parts, { base_model, model_path }: Named) {
+export const sourceOf = Effect.fnUntraced(function*({ checkpoints }: RouteServices, { base_model, model_path }: Named) {
   const name = base_model ?? undefined
   const path = model_path ?? undefined
   if (path === undefined) {
@@ -54,7 +54,7 @@ export const sourceOf = Effect.fnUntraced(function*({ checkpoints }: Parts, { ba
   return { baseModel: weights.base_model, modelPath: path, from } satisfies Source
 })
 
-const createSampler = ({ sessions, tinker }: Parts, session: ClientSession, id: string, source: Source) => {
+const createSampler = ({ sessions, tinker }: RouteServices, session: ClientSession, id: string, source: Source) => {
   const { baseModel, from, modelPath } = source
   return sessions.addSampler(
     session,
@@ -63,19 +63,19 @@ const createSampler = ({ sessions, tinker }: Parts, session: ClientSession, id: 
   )
 }
 
-const createSession = (parts: Parts) =>
+const createSession = (services: RouteServices) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Wire.CreateSamplingSessionRequest)
-    const session = yield* parts.sessions.touch(value.session_id)
-    const source = yield* sourceOf(parts, value)
+    const session = yield* services.sessions.touch(value.session_id)
+    const source = yield* sourceOf(services, value)
     const type = "create_sampling_session"
     const id = `${session.id}:sample:${value.sampling_session_seq_id}`
     const body = { type, sampling_session_id: id } satisfies typeof Wire.CreateSamplingSessionResponse.Type
     const once = { key: `sampling session ${id}`, content: JSON.stringify(source) }
-    return yield* Accept.awaited(parts, createSampler(parts, session, id, source), body, session.id, once)
+    return yield* Submission.awaited(services, createSampler(services, session, id, source), body, session.id, once)
   })
 
-const getSampler = ({ sessions }: Parts) =>
+const getSampler = ({ sessions }: RouteServices) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
     const { baseModel, modelPath } = yield* sessions.sampler(id)
@@ -89,11 +89,11 @@ const getSampler = ({ sessions }: Parts) =>
   })
 
 /** Lets a request to sample in, unless there are too many. */
-export const enter = ({ futures, rateLimit }: Parts) => Effect.andThen(futures.hasRoom, rateLimit.take)
+export const enter = ({ futures, rateLimit }: RouteServices) => Effect.andThen(futures.hasRoom, rateLimit.take)
 
 /** Samples in the caller's turn; features that the backend lacks are added around it. */
 export const sampled = (
-  { sampling }: Parts,
+  { sampling }: RouteServices,
   caller: string,
   client: SamplingClient.SamplingClient,
   request: Sampling.SampleRequest
@@ -112,15 +112,15 @@ const using = (sampler: Sampler) => <A, E, R>(work: Effect.Effect<A, E, R>) =>
   })
 
 const sampleFrom = Effect.fnUntraced(function*(
-  parts: Parts,
+  services: RouteServices,
   caller: string,
   { client }: Sampler,
   body: Wire.SampleRequest,
   contextLength: number
 ) {
-  const request: Sampling.SampleRequest = yield* Accept.named("sample")(Wire.toRequest(body, contextLength))
+  const request: Sampling.SampleRequest = yield* Submission.named("sample")(Wire.toRequest(body, contextLength))
   const { promptLogprobsLastN, ...asked } = request
-  const response = yield* sampled(parts, caller, client, asked)
+  const response = yield* sampled(services, caller, client, asked)
   return Answer.Sample({ response: PromptScores.lastOnly(response, promptLogprobsLastN) })
 })
 
@@ -128,29 +128,32 @@ const sampleFrom = Effect.fnUntraced(function*(
 const unnamedSession = "requests without a session"
 
 export const samplerOf = Effect.fnUntraced(function*(
-  parts: Parts,
+  services: RouteServices,
   value: Named & Pick<Wire.SampleRequest, "sampling_session_id">
 ) {
-  const { sessions } = parts
+  const { sessions } = services
   const id = value.sampling_session_id ?? undefined
   if (id !== undefined) return yield* sessions.sampler(id)
-  const source = yield* sourceOf(parts, value)
+  const source = yield* sourceOf(services, value)
   const { tenant = "" } = yield* Caller
   const name = `${tenant} ${JSON.stringify(source.from)}`
   const known = Effect.option(sessions.sampler(name))
   const made = yield* known
   if (Option.isSome(made)) return made.value
   const session = yield* sessions.create(`${unnamedSession} ${tenant}`.trim(), { idempotencyKey: unnamedSession })
-  const create = createSampler(parts, session, name, source).pipe(
-    Effect.catchTag("TinkerError", (error) => Effect.fail(Accept.refused(parts, error)))
+  const create = createSampler(services, session, name, source).pipe(
+    Effect.catchTag("TinkerError", (error) => Effect.fail(Submission.refused(services, error)))
   )
   return yield* session.namedSamplers.withPermit(
     Effect.flatMap(known, Option.match({ onNone: () => create, onSome: (sampler) => Effect.succeed(sampler) }))
   )
 })
 
-const capabilitiesOf = ({ tinker }: Parts, { baseModel }: Sampler) =>
-  Effect.mapBoth(tinker.capabilities(baseModel), { onSuccess: Added.capabilities, onFailure: fromTinkerError })
+const capabilitiesOf = ({ tinker }: RouteServices, { baseModel }: Sampler) =>
+  Effect.mapBoth(tinker.capabilities(baseModel), {
+    onSuccess: ServerCapabilities.capabilities,
+    onFailure: fromTinkerError
+  })
 
 const rejected = (detail: string) => new TinkerError.Rejected({ detail })
 
@@ -190,42 +193,42 @@ const isAnswerable = (request: Wire.SampleRequest, capabilities: Capabilities.Ca
 /** Prompts have images, and scores of tokens that are given for each position. */
 const larger: Body.Larger = { bytes: 2 ** 24, limits: { nested: 10_000, values: 2 ** 19, names: 20_000 } }
 
-const sample = (parts: Parts) =>
+const sample = (services: RouteServices) =>
   Effect.gen(function*() {
     const { text, value } = yield* Body.json(Wire.SampleRequest, larger)
-    yield* enter(parts)
+    yield* enter(services)
     const { tenant } = yield* Caller
-    const sampler = yield* samplerOf(parts, value)
-    const capabilities = yield* capabilitiesOf(parts, sampler)
+    const sampler = yield* samplerOf(services, value)
+    const capabilities = yield* capabilitiesOf(services, sampler)
     yield* isAnswerable(value, capabilities)
     const { contextLength } = capabilities
     const tokens = yield* Cost.ofSample(value, contextLength)
     const sequence = value.seq_id ?? undefined
-    const once = { key: `seq_id ${sequence} of sampling session ${sampler.id}`, content: Accept.digest(text) }
-    const request_id = yield* parts.futures.begin({
-      work: using(sampler)(sampleFrom(parts, tenant ?? sampler.session.id, sampler, value, contextLength)),
+    const once = { key: `seq_id ${sequence} of sampling session ${sampler.id}`, content: Submission.digest(text) }
+    const request_id = yield* services.futures.begin({
+      work: using(sampler)(sampleFrom(services, tenant ?? sampler.session.id, sampler, value, contextLength)),
       tokens,
       scope: sampler.scope,
       session: sampler.session.id,
       ...(sequence === undefined ? {} : { once, target: FutureRoutes.targetOf(sampler.id, sequence) })
     })
-    return Accept.promised({
+    return Submission.promised({
       request_id,
       sample_sequence_ids: Array.from({ length: value.num_samples ?? 1 }, (_, index) => `${request_id}:${index}`)
     })
   })
 
 /** Clients of the official SDK cannot ask for it: see `Sessions` for when their samplers go. */
-const release = ({ sessions }: Parts) =>
+const release = ({ sessions }: RouteServices) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
     yield* Effect.flatMap(sessions.sampler(id), sessions.release)
     return HttpServerResponse.empty()
   })
 
-export const routes = (parts: Parts) => [
-  HttpRouter.route("POST", "/create_sampling_session", createSession(parts)),
-  HttpRouter.route("GET", "/samplers/:id", getSampler(parts)),
-  HttpRouter.route("DELETE", "/samplers/:id", release(parts)),
-  HttpRouter.route("POST", "/asample", sample(parts))
+export const routes = (services: RouteServices) => [
+  HttpRouter.route("POST", "/create_sampling_session", createSession(services)),
+  HttpRouter.route("GET", "/samplers/:id", getSampler(services)),
+  HttpRouter.route("DELETE", "/samplers/:id", release(services)),
+  HttpRouter.route("POST", "/asample", sample(services))
 ]

@@ -2,19 +2,19 @@
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Wire from "../wire/SavedWeights.ts"
-import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import * as CheckpointFiles from "./CheckpointFiles.ts"
 import type * as ClientPaths from "./ClientPaths.ts"
 import { type Model, weightsOf } from "./ClientSession.ts"
 import * as Inflight from "./Inflight.ts"
-import type { Parts } from "./Parts.ts"
+import type { RouteServices } from "./RouteServices.ts"
 import * as Saving from "./Saving.ts"
 import { Strictness } from "./Strictness.ts"
+import * as Submission from "./Submission.ts"
 
 /** A state is replaced only on request. */
-const isFree = ({ checkpoints }: Parts, place: ClientPaths.Place, overwrite: boolean) =>
+const isFree = ({ checkpoints }: RouteServices, place: ClientPaths.Place, overwrite: boolean) =>
   Effect.flatMap(Effect.orElseSucceed(checkpoints.exists(place), () => false), (exists) =>
     Saving.check(
       !exists || overwrite,
@@ -23,25 +23,25 @@ const isFree = ({ checkpoints }: Parts, place: ClientPaths.Place, overwrite: boo
 
 const readSave = Body.parse(Wire.SaveWeightsRequest)
 
-const saveWeights = (parts: Parts) =>
+const saveWeights = (services: RouteServices) =>
   Effect.gen(function*() {
-    const { content, value } = yield* Accept.body(parts, readSave)
-    const model = yield* parts.sessions.model(value.model_id)
+    const { content, value } = yield* Submission.body(services, readSave)
+    const model = yield* services.sessions.model(value.model_id)
     const operation = "saveState"
     const strictness = yield* Strictness
     const place = { folder: model.client.info.modelId, id: `weights/${value.path}` }
-    return yield* Accept.training(parts, {
+    return yield* Submission.training(services, {
       operation,
       model,
       sequence: value.seq_id,
       content,
       submit: Saving.isName(value.path).pipe(
         Effect.andThen(Saving.isLifetime(strictness, value)),
-        Effect.andThen(isFree(parts, place, value.overwrite ?? false)),
-        Accept.named(operation),
-        Effect.andThen(Saving.keepRun(parts, model, operation)),
+        Effect.andThen(isFree(services, place, value.overwrite ?? false)),
+        Submission.named(operation),
+        Effect.andThen(Saving.keepRun(services, model, operation)),
         Effect.andThen(model.client.saveState(value.path, Saving.ttl(value))),
-        Effect.map(Saving.saved(parts, model, { operation, type: "save_weights" }, value))
+        Effect.map(Saving.saved(services, model, { operation, type: "save_weights" }, value))
       )
     })
   })
@@ -51,7 +51,7 @@ const type = "save_weights_for_sampler"
 const operation = "saveWeightsForSampler"
 
 const saveNamed = (
-  parts: Parts,
+  services: RouteServices,
   strictness: Strictness["Service"],
   model: Model,
   name: string,
@@ -59,10 +59,10 @@ const saveNamed = (
 ) =>
   Saving.isName(name).pipe(
     Effect.andThen(Saving.isLifetime(strictness, options)),
-    Accept.named(operation),
-    Effect.andThen(Saving.keepRun(parts, model, operation)),
+    Submission.named(operation),
+    Effect.andThen(Saving.keepRun(services, model, operation)),
     Effect.andThen(model.client.saveWeightsForSampler(name, Saving.ttl(options))),
-    Effect.map(Saving.saved(parts, model, { operation, type }, options))
+    Effect.map(Saving.saved(services, model, { operation, type }, options))
   )
 
 /** The next weights take as much as those before. */
@@ -72,7 +72,7 @@ const inflightAsked = ({ inflight }: Model) => ({
 })
 
 /** Done within the turn, as later requests change the weights. */
-const saveUnnamed = ({ sessions, uniqueId }: Parts, model: Model, kind: "snapshot" | "inflight") => {
+const saveUnnamed = ({ sessions, uniqueId }: RouteServices, model: Model, kind: "snapshot" | "inflight") => {
   const { client, session } = model
   const sampler = { id: uniqueId(), baseModel: client.info.baseModel, modelPath: undefined }
   const make = kind === "snapshot"
@@ -84,48 +84,48 @@ const saveUnnamed = ({ sessions, uniqueId }: Parts, model: Model, kind: "snapsho
   return Effect.map(make, ({ id }) => Effect.succeed(Answer.Plain({ body: { type, sampling_session_id: id } })))
 }
 
-const inflightHasNoName = Accept.named(operation)(
+const inflightHasNoName = Submission.named(operation)(
   Saving.check(false, "path is given, expected none for weights of kind inflight, which are not kept")
 )
 
 const submitSaveForSampler = (
-  parts: Parts,
+  services: RouteServices,
   strictness: Strictness["Service"],
   model: Model,
   value: typeof Wire.SaveWeightsForSamplerRequest.Type
 ) => {
   const { kind = "snapshot", path } = value
-  if (typeof path !== "string") return saveUnnamed(parts, model, kind)
+  if (typeof path !== "string") return saveUnnamed(services, model, kind)
   return kind === "inflight"
     ? Effect.as(inflightHasNoName, Effect.never)
-    : saveNamed(parts, strictness, model, path, value)
+    : saveNamed(services, strictness, model, path, value)
 }
 
 const readSaveForSampler = Body.parse(Wire.SaveWeightsForSamplerRequest)
 
-const saveForSampler = (parts: Parts) =>
+const saveForSampler = (services: RouteServices) =>
   Effect.gen(function*() {
-    const { value } = yield* Accept.body(parts, readSaveForSampler)
-    const model = yield* parts.sessions.model(value.model_id)
-    return yield* Accept.training(parts, {
+    const { value } = yield* Submission.body(services, readSaveForSampler)
+    const model = yield* services.sessions.model(value.model_id)
+    return yield* Submission.training(services, {
       operation,
       model,
       sequence: value.seq_id,
       // A client that tries again counts on in `sampling_session_seq_id`.
       content: `${type} ${value.kind ?? "snapshot"} ${value.path ?? ""}`,
-      submit: submitSaveForSampler(parts, yield* Strictness, model, value)
+      submit: submitSaveForSampler(services, yield* Strictness, model, value)
     })
   })
 
 const readSaveExternal = Body.parse(Wire.SaveWeightsExternalRequest)
 
 /** Weights for sampling are in a format that others read: they are saved as such, and then moved to their place. */
-const exported = (parts: Parts, model: Model, name: string, options: Saving.Options) =>
+const exported = (services: RouteServices, model: Model, name: string, options: Saving.Options) =>
   Effect.map(
-    model.client.saveWeightsForSampler(`external-${parts.uniqueId()}`),
+    model.client.saveWeightsForSampler(`external-${services.uniqueId()}`),
     (pending) =>
       Effect.gen(function*() {
-        const { checkpoints } = parts
+        const { checkpoints } = services
         const { path: made } = yield* pending.await
         const place = { folder: model.client.info.modelId, id: `external_weights/${name}` }
         yield* Saving.asFailure(operation)(Effect.gen(function*() {
@@ -144,13 +144,13 @@ const exported = (parts: Parts, model: Model, name: string, options: Saving.Opti
       })
   )
 
-const saveExternal = (parts: Parts) =>
+const saveExternal = (services: RouteServices) =>
   Effect.gen(function*() {
-    const { content, value } = yield* Accept.body(parts, readSaveExternal)
-    const model = yield* parts.sessions.model(value.model_id)
+    const { content, value } = yield* Submission.body(services, readSaveExternal)
+    const model = yield* services.sessions.model(value.model_id)
     const strictness = yield* Strictness
     const isPlain = (value.age_encryption_recipients ?? []).length === 0
-    return yield* Accept.training(parts, {
+    return yield* Submission.training(services, {
       operation,
       model,
       sequence: value.seq_id,
@@ -160,15 +160,15 @@ const saveExternal = (parts: Parts) =>
         Effect.andThen(
           Saving.check(isPlain, "age_encryption_recipients has names, expected none: files are not encrypted here")
         ),
-        Accept.named(operation),
-        Effect.andThen(Saving.keepRun(parts, model, operation)),
-        Effect.andThen(exported(parts, model, value.path, value))
+        Submission.named(operation),
+        Effect.andThen(Saving.keepRun(services, model, operation)),
+        Effect.andThen(exported(services, model, value.path, value))
       )
     })
   })
 
-export const routes = (parts: Parts) => [
-  HttpRouter.route("POST", "/save_weights", saveWeights(parts)),
-  HttpRouter.route("POST", "/save_weights_for_sampler", saveForSampler(parts)),
-  HttpRouter.route("POST", "/save_weights_external", saveExternal(parts))
+export const routes = (services: RouteServices) => [
+  HttpRouter.route("POST", "/save_weights", saveWeights(services)),
+  HttpRouter.route("POST", "/save_weights_for_sampler", saveForSampler(services)),
+  HttpRouter.route("POST", "/save_weights_external", saveExternal(services))
 ]

@@ -8,7 +8,7 @@ import type { SavedOptions } from "./CheckpointStore.ts"
 import * as ClientPaths from "./ClientPaths.ts"
 import { type ClientSession, type Model, weightsOf } from "./ClientSession.ts"
 import type { HttpRefusal } from "./HttpRefusal.ts"
-import type { Parts } from "./Parts.ts"
+import type { RouteServices } from "./RouteServices.ts"
 import type { Run } from "./Runs.ts"
 import type { Strictness } from "./Strictness.ts"
 import * as StrictRules from "./StrictRules.ts"
@@ -70,7 +70,7 @@ export const asFailure = (operation: string) =>
 
 /** Makes a model under an id that was never used, and notes the run that its checkpoints will belong to. */
 export const addModel = (
-  { checkpoints, sessions }: Parts,
+  { checkpoints, sessions }: RouteServices,
   session: ClientSession,
   { userMetadata, ...model }: Pick<Model, "id" | "trains"> & Pick<Run, "userMetadata">,
   make: Effect.Effect<TrainingClient.TrainingClient, TinkerError.TinkerError, Scope.Scope>
@@ -101,12 +101,12 @@ export const orNotFound = (operation: string, name: string) =>
   )
 
 /** Writes down whose run it is before its first checkpoint is there: a server that is killed in between leaves none without an owner. */
-export const keepRun = ({ checkpoints }: Parts, { client }: Model, operation: string) =>
+export const keepRun = ({ checkpoints }: RouteServices, { client }: Model, operation: string) =>
   asFailure(operation)(checkpoints.runs.keep(client.info.modelId))
 
 /** Notes a saved checkpoint, and answers with the path that clients know. */
 export const saved = (
-  { checkpoints }: Parts,
+  { checkpoints }: RouteServices,
   model: Model,
   { operation, type }: { readonly operation: string; readonly type: string },
   options: Options

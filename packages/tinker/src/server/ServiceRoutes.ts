@@ -7,13 +7,13 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import * as Administration from "../wire/Administration.ts"
 import * as Wire from "../wire/Service.ts"
-import * as Added from "./Added.ts"
 import * as Body from "./Body.ts"
 import { fromTinkerError, HttpRefusal } from "./HttpRefusal.ts"
-import type { Parts } from "./Parts.ts"
+import type { RouteServices } from "./RouteServices.ts"
 import * as SearchParams from "./SearchParams.ts"
+import * as ServerCapabilities from "./ServerCapabilities.ts"
 
-const clientConfig = ({ compressPasses }: Parts): Wire.ClientConfigResponse => ({
+const clientConfig = ({ compressPasses }: RouteServices): Wire.ClientConfigResponse => ({
   pjwt_auth_enabled: false,
   parallel_fwdbwd_chunks: true,
   proto_compress_fwdbwd: compressPasses,
@@ -29,10 +29,13 @@ const dynamicConfig: typeof Wire.DynamicConfigResponse.Type = {
   sample_cancel_max_batch_size: 64
 }
 
-const capabilities = ({ tinker }: Parts) =>
+const capabilities = ({ tinker }: RouteServices) =>
   tinker.models.pipe(
     Effect.flatMap(Effect.forEach((name) =>
-      Effect.map(tinker.capabilities(name), (found) => Wire.supportedModel(name, Added.capabilities(found)))
+      Effect.map(
+        tinker.capabilities(name),
+        (found) => Wire.supportedModel(name, ServerCapabilities.capabilities(found))
+      )
     )),
     Effect.map((supported_models) =>
       HttpServerResponse.jsonUnsafe({ supported_models } satisfies typeof Wire.ServerCapabilities.Type)
@@ -52,7 +55,7 @@ const auditParams = SearchParams.reading(
 )
 
 /** Events are about checkpoints: this server has no projects, teams or organizations. */
-const auditLog = ({ audit }: Parts) =>
+const auditLog = ({ audit }: RouteServices) =>
   Effect.gen(function*() {
     const { day = "", event_type = "all" } = yield* auditParams
     const entries = (yield* audit.entries).filter(({ timestamp }) =>
@@ -70,12 +73,12 @@ const auditLog = ({ audit }: Parts) =>
 
 const notServed = (what: string) => Effect.fail(new HttpRefusal({ status: 404, detail: `this server has no ${what}` }))
 
-export const routes = (parts: Parts) => [
-  HttpRouter.route("POST", "/client/config", HttpServerResponse.jsonUnsafe(clientConfig(parts))),
+export const routes = (services: RouteServices) => [
+  HttpRouter.route("POST", "/client/config", HttpServerResponse.jsonUnsafe(clientConfig(services))),
   HttpRouter.route("POST", "/client/dynamic_config", HttpServerResponse.jsonUnsafe(dynamicConfig)),
-  HttpRouter.route("GET", "/get_server_capabilities", capabilities(parts)),
+  HttpRouter.route("GET", "/get_server_capabilities", capabilities(services)),
   HttpRouter.route("POST", "/telemetry", telemetry),
-  HttpRouter.route("GET", "/audit", auditLog(parts)),
+  HttpRouter.route("GET", "/audit", auditLog(services)),
   HttpRouter.route("POST", "/auth/token", notServed("tokens: send the API key itself")),
   HttpRouter.route("PUT", "/sessions/:id/project", notServed("projects")),
   HttpRouter.route("GET", "/sessions/:id/trace_export", notServed("traces")),
@@ -83,7 +86,7 @@ export const routes = (parts: Parts) => [
 ]
 
 /** The server is healthy while its backend can answer. */
-const health = ({ tinker }: Parts) =>
+const health = ({ tinker }: RouteServices) =>
   Effect.match(tinker.health, {
     onSuccess: () => HttpServerResponse.jsonUnsafe({ status: "ok" }),
     onFailure: ({ reason }) =>
@@ -91,8 +94,8 @@ const health = ({ tinker }: Parts) =>
   })
 
 /** Routes that need no key. */
-export const openRoutes = (parts: Parts) => [
-  HttpRouter.route("GET", "/healthz", health(parts)),
+export const openRoutes = (services: RouteServices) => [
+  HttpRouter.route("GET", "/healthz", health(services)),
   HttpRouter.route(
     "*",
     "/*",

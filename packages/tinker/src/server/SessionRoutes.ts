@@ -11,12 +11,12 @@ import * as Body from "./Body.ts"
 import { storedBytes } from "./CheckpointStore.ts"
 import { badRequest, notFound } from "./HttpRefusal.ts"
 import * as Page from "./Page.ts"
-import type { Parts } from "./Parts.ts"
+import type { RouteServices } from "./RouteServices.ts"
 import type { Entry } from "./SessionLog.ts"
 
 const noProjects = "this server has no projects: project_id is ignored"
 
-const createSession = ({ sessions, uniqueId }: Parts) =>
+const createSession = ({ sessions, uniqueId }: RouteServices) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Wire.CreateSessionRequest)
     const { headers } = yield* HttpServerRequest.HttpServerRequest
@@ -35,20 +35,20 @@ const createSession = ({ sessions, uniqueId }: Parts) =>
     )
   })
 
-const heartbeat = ({ sessions }: Parts) =>
+const heartbeat = ({ sessions }: RouteServices) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Wire.HeartbeatRequest)
     yield* sessions.touch(value.session_id)
     return HttpServerResponse.jsonUnsafe({ type: "session_heartbeat" })
   })
 
-const listSessions = ({ sessions }: Parts) =>
+const listSessions = ({ sessions }: RouteServices) =>
   Effect.gen(function*() {
     const { items } = yield* Page.of(yield* sessions.log, 20)
     return HttpServerResponse.jsonUnsafe({ sessions: items.map(({ id }) => id) })
   })
 
-const sessionInfo = ({ sessions }: Parts) =>
+const sessionInfo = ({ sessions }: RouteServices) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
     const found = (yield* sessions.log).find((entry) => entry.id === id)
@@ -65,7 +65,7 @@ const sessionInfo = ({ sessions }: Parts) =>
 
 const readFinish = Body.parse(Wire.FinishRequest)
 
-const finish = ({ sessions }: Parts) =>
+const finish = ({ sessions }: RouteServices) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
     const text = yield* Body.textWithin(Body.mostBytes)
@@ -98,7 +98,7 @@ const matches = (entry: Entry, query: Wire.SearchRequest) =>
 
 const iso = (millis: number) => new Date(millis).toISOString()
 
-const summarize = Effect.fnUntraced(function*({ checkpoints }: Parts, entry: Entry) {
+const summarize = Effect.fnUntraced(function*({ checkpoints }: RouteServices, entry: Entry) {
   const lists = yield* Effect.forEach(entry.runIds, (id) => checkpoints.list(checkpoints.runs.folderOf(id)))
   const saved = lists.flat()
   return {
@@ -114,7 +114,7 @@ const summarize = Effect.fnUntraced(function*({ checkpoints }: Parts, entry: Ent
   }
 })
 
-const search = (parts: Parts) =>
+const search = (services: RouteServices) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Wire.SearchRequest)
     const { cursor, limit = 50, owner, project_ids } = value
@@ -122,7 +122,7 @@ const search = (parts: Parts) =>
     if ((owner?.type ?? "own") === "user") {
       return yield* badRequest("owner.type is \"user\", expected own or accessible")
     }
-    const found = (yield* parts.sessions.log).filter((entry) => matches(entry, value))
+    const found = (yield* services.sessions.log).filter((entry) => matches(entry, value))
     const start = cursor === undefined || cursor === null
       ? 0
       : found.findIndex(({ id }) => id === cursor.last_session_id) + 1
@@ -131,7 +131,7 @@ const search = (parts: Parts) =>
     const isMore = start + limit < found.length
     return HttpServerResponse.jsonUnsafe(
       {
-        sessions: yield* Effect.forEach(page, (entry) => summarize(parts, entry)),
+        sessions: yield* Effect.forEach(page, (entry) => summarize(services, entry)),
         next_cursor: last === undefined || !isMore
           ? null
           : { last_created_at: iso(last.createdMillis), last_session_id: last.id }
@@ -140,7 +140,7 @@ const search = (parts: Parts) =>
   })
 
 /** Clients of one sampling session count their requests from numbers of their own; the first client is 0. */
-const join = ({ sessions }: Parts) =>
+const join = ({ sessions }: RouteServices) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Sample.JoinSamplingSessionRequest)
     const sampler = yield* sessions.sampler(value.sampling_session_id)
@@ -148,12 +148,12 @@ const join = ({ sessions }: Parts) =>
     return HttpServerResponse.jsonUnsafe({ type: "join_sampling_session", client_counter: sampler.clients })
   })
 
-export const routes = (parts: Parts) => [
-  HttpRouter.route("POST", "/create_session", createSession(parts)),
-  HttpRouter.route("POST", "/session_heartbeat", heartbeat(parts)),
-  HttpRouter.route("GET", "/sessions", listSessions(parts)),
-  HttpRouter.route("POST", "/sessions/search", search(parts)),
-  HttpRouter.route("GET", "/sessions/:id", sessionInfo(parts)),
-  HttpRouter.route("POST", "/sessions/:id/finish", finish(parts)),
-  HttpRouter.route("POST", "/join_sampling_session", join(parts))
+export const routes = (services: RouteServices) => [
+  HttpRouter.route("POST", "/create_session", createSession(services)),
+  HttpRouter.route("POST", "/session_heartbeat", heartbeat(services)),
+  HttpRouter.route("GET", "/sessions", listSessions(services)),
+  HttpRouter.route("POST", "/sessions/search", search(services)),
+  HttpRouter.route("GET", "/sessions/:id", sessionInfo(services)),
+  HttpRouter.route("POST", "/sessions/:id/finish", finish(services)),
+  HttpRouter.route("POST", "/join_sampling_session", join(services))
 ]

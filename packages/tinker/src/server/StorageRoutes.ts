@@ -6,7 +6,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import type * as Administration from "../wire/Administration.ts"
 import { type Checkpoint, storedBytes } from "./CheckpointStore.ts"
-import type { Parts } from "./Parts.ts"
+import type { RouteServices } from "./RouteServices.ts"
 import * as SearchParams from "./SearchParams.ts"
 
 const gigabyte = 1e9
@@ -24,7 +24,7 @@ const described = (user_name: string, checkpoints: ReadonlyArray<Checkpoint>) =>
 const params = SearchParams.reading(Schema.Struct(SearchParams.common))
 
 /** Storage has no price here. */
-const current = ({ checkpoints: { folders, list, runs } }: Parts) =>
+const current = ({ checkpoints: { folders, list, runs } }: RouteServices) =>
   Effect.gen(function*() {
     yield* params
     const runsOf = Arr.groupBy(yield* folders, (folder) => runs.inFolder(folder).tenant ?? "local")
@@ -39,4 +39,6 @@ const current = ({ checkpoints: { folders, list, runs } }: Parts) =>
     )
   })
 
-export const routes = (parts: Parts) => [HttpRouter.route("GET", "/billing/usage/checkpoints/current", current(parts))]
+export const routes = (
+  services: RouteServices
+) => [HttpRouter.route("GET", "/billing/usage/checkpoints/current", current(services))]

@@ -4,7 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import { Worker } from "node:worker_threads"
-import * as Fair from "./Fair.ts"
+import * as FairShare from "./FairShare.ts"
 
 export interface Thread<Order, Reply> {
   /**
@@ -52,7 +52,7 @@ const isOutOfMemory = (cause: unknown) =>
 /** Starts the thread at the first order and stops it with the scope; a thread that fails or takes too long is replaced at the next. */
 export const make = Effect.fnUntraced(function*<Order, Reply>(options: Options) {
   const { deadline, file, heapMebibytes, tooLarge, tooSlow, work } = options
-  const fair = Fair.make(mostCallers)
+  const fair = FairShare.make(mostCallers)
   const oneAtATime = yield* Semaphore.make(1)
   let running: Worker | undefined
 

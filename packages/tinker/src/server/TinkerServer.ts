@@ -27,25 +27,25 @@ import * as CheckpointRoutes from "./CheckpointRoutes.ts"
 import * as CheckpointStore from "./CheckpointStore.ts"
 import * as ClientSessions from "./ClientSessions.ts"
 import * as DownloadRoutes from "./DownloadRoutes.ts"
-import * as Fair from "./Fair.ts"
+import * as FairShare from "./FairShare.ts"
 import * as FutureRoutes from "./FutureRoutes.ts"
 import * as Futures from "./Futures.ts"
 import { type HttpRefusal, respond } from "./HttpRefusal.ts"
-import * as Links from "./Links.ts"
 import * as LoadRoutes from "./LoadRoutes.ts"
 import * as LossRoutes from "./LossRoutes.ts"
 import * as LossThread from "./LossThread.ts"
 import * as ModelRoutes from "./ModelRoutes.ts"
-import type { Parts } from "./Parts.ts"
 import * as PassRoutes from "./PassRoutes.ts"
 import * as PassThread from "./PassThread.ts"
 import * as PieceSampling from "./PieceSampling.ts"
 import * as Quota from "./Quota.ts"
 import * as RateLimit from "./RateLimit.ts"
+import type { RouteServices } from "./RouteServices.ts"
 import * as SamplingRoutes from "./SamplingRoutes.ts"
 import * as SaveRoutes from "./SaveRoutes.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as SessionRoutes from "./SessionRoutes.ts"
+import * as SignedLinks from "./SignedLinks.ts"
 import * as StorageRoutes from "./StorageRoutes.ts"
 import * as Strictness from "./Strictness.ts"
 
@@ -86,7 +86,7 @@ const watch = (tinker: Tinker.Tinker["Service"]) =>
   )
 
 /** Everything the routes share. When its scope closes, accepted requests are finished before anything is taken down. */
-const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
+const makeServices = Effect.fnUntraced(function*(options: TinkerServerOptions) {
   const { samplesPerMinute, tokenizers = {} } = options
   const tinker = yield* Tinker.Tinker
   const { join } = yield* Path.Path
@@ -106,7 +106,7 @@ const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
     ),
     checkpoints: yield* Scope.provide(CheckpointStore.make(options.checkpoints), scope),
     audit: yield* Audit.make(join(options.checkpoints.folder, ".tinker")),
-    sampling: Fair.make(PieceSampling.capacity),
+    sampling: FairShare.make(PieceSampling.capacity),
     lossThread: yield* Scope.provide(LossThread.make(), scope),
     passThread: yield* Scope.provide(PassThread.make, scope),
     rateLimit: samplesPerMinute === undefined ? RateLimit.none : yield* RateLimit.perMinute(samplesPerMinute),
@@ -114,7 +114,7 @@ const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
     tokenizerOf,
     chatModel: yield* ChatModels.make(tokenizerOf),
     uniqueId: () => randomUUID()
-  } satisfies Parts
+  } satisfies RouteServices
 })
 
 /** Requirements that every route finds. */
@@ -125,7 +125,7 @@ type Route = HttpRouter.Route<HttpRefusal, Given>
 /** Lets in callers that `identify` knows, within the limits. */
 const admitted = (
   identify: Effect.Effect<Caller["Service"], HttpRefusal, HttpServerRequest.HttpServerRequest>,
-  room: Fair.Fair,
+  room: FairShare.FairShare,
   strictness: Strictness.Strictness["Service"],
   maxBodySize: ByteSize.ByteSize
 ) =>
@@ -140,23 +140,23 @@ const admitted = (
 const guarded = (admit: ReturnType<typeof admitted>) => (route: Route) =>
   HttpRouter.route(route.method, route.path, Effect.catchTag(admit(route.handler), "HttpRefusal", respond))
 
-const withKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
-  ...ServiceRoutes.routes(parts),
-  ...SessionRoutes.routes(parts),
-  ...StorageRoutes.routes(parts),
-  ...ModelRoutes.routes(parts),
-  ...PassRoutes.routes(parts),
-  ...SaveRoutes.routes(parts),
-  ...LoadRoutes.routes(parts),
-  ...LossRoutes.routes(parts),
-  ...SamplingRoutes.routes(parts),
-  ...FutureRoutes.routes(parts),
-  ...CheckpointRoutes.routes(parts, links)
+const withKey = (services: RouteServices, links: SignedLinks.SignedLinks): ReadonlyArray<Route> => [
+  ...ServiceRoutes.routes(services),
+  ...SessionRoutes.routes(services),
+  ...StorageRoutes.routes(services),
+  ...ModelRoutes.routes(services),
+  ...PassRoutes.routes(services),
+  ...SaveRoutes.routes(services),
+  ...LoadRoutes.routes(services),
+  ...LossRoutes.routes(services),
+  ...SamplingRoutes.routes(services),
+  ...FutureRoutes.routes(services),
+  ...CheckpointRoutes.routes(services, links)
 ]
 
-const withoutKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
-  ...DownloadRoutes.routes(parts, links),
-  ...ServiceRoutes.openRoutes(parts)
+const withoutKey = (services: RouteServices, links: SignedLinks.SignedLinks): ReadonlyArray<Route> => [
+  ...DownloadRoutes.routes(services, links),
+  ...ServiceRoutes.openRoutes(services)
 ]
 
 const stranger = Effect.succeed({ tenant: undefined })
@@ -172,20 +172,20 @@ const anthropicPrefix = "/anthropic/api/v1"
 const routes = (options: TinkerServerOptions) =>
   HttpRouter.addAll(
     Effect.gen(function*() {
-      const parts = yield* makeParts(options)
-      const links = yield* Links.make
+      const services = yield* makeServices(options)
+      const links = yield* SignedLinks.make
       const limit = options.maxBodySize === undefined ? usualLimit : ByteSize.fromInputUnsafe(options.maxBodySize)
-      const room = Fair.make(Body.roomFactor * ByteSize.toNumberUnsafe(limit))
+      const room = FairShare.make(Body.roomFactor * ByteSize.toNumberUnsafe(limit))
       const strictness = Strictness.make(options.strict ?? false)
       const identify = ApiKeys.identify(options.apiKeys ?? [])
       const known = guarded(admitted(identify, room, strictness, limit))
       const open = guarded(admitted(stranger, room, strictness, limit))
       const admitChat = admitted(identify, room, strictness, ByteSize.min(limit, chatLimit))
       const policy = ChatPolicy.make(options.lenient ?? false)
-      const incoming = ChatAnswerer.incoming(parts, policy, ChatKept.make())
+      const incoming = ChatAnswerer.incoming(services, policy, ChatKept.make())
       const chat = Effect.mapError(admitChat(incoming), ChatAnswerer.told)
       return [
-        ...[...withKey(parts, links).map(known), ...withoutKey(parts, links).map(open)].map(
+        ...[...withKey(services, links).map(known), ...withoutKey(services, links).map(open)].map(
           HttpRouter.prefixRoute(prefix)
         ),
         ...Dialects.openAi(chat).map(HttpRouter.prefixRoute(openAiPrefix)),

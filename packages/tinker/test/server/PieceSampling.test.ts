@@ -1,7 +1,7 @@
 import { Tinker } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Call, Script, ScriptedTinker } from "@effect-rl/core/testing"
-import * as Fair from "@effect-rl/tinker/server/Fair"
+import * as FairShare from "@effect-rl/tinker/server/FairShare"
 import * as PieceSampling from "@effect-rl/tinker/server/PieceSampling"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -19,7 +19,7 @@ describe("A request for many samples", () => {
     Effect.gen(function*() {
       const tinker = yield* Tinker.Tinker
       const client = yield* tinker.createSamplingClient({ baseModel: Script.defaultModel })
-      const fair = Fair.make(PieceSampling.capacity)
+      const fair = FairShare.make(PieceSampling.capacity)
       const { sequences } = yield* PieceSampling.sample(fair, "ann", client, request)
       assert.lengthOf(sequences, 150)
       const calls = yield* Call.CallLog.use(({ calls }) => calls)

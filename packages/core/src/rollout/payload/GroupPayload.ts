@@ -14,8 +14,8 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Message from "../../chat/Message.ts"
+import * as AddedMessages from "../../env/AddedMessages.ts"
 import * as Branch from "../../env/Branch.ts"
-import * as Shown from "../../env/Shown.ts"
 import type { Trajectory, Transition } from "../../env/Trajectory.ts"
 import type * as EnvMetric from "../../records/EnvMetric.ts"
 import * as Score from "../../records/Score.ts"
@@ -275,8 +275,8 @@ const encodeMessage = (message: Message.Message) =>
     )
   }
 
-const encodeShown = ({ kept, messages }: Shown.Shown, first: Messages) => {
-  const shared = Shown.sharedLength(first, messages)
+const encodeShown = ({ kept, messages }: AddedMessages.AddedMessages, first: Messages) => {
+  const shared = AddedMessages.sharedLength(first, messages)
   const own = shared === 0 ? messages : messages.slice(shared)
   return {
     shared: shared === 0 ? undefined : shared,
@@ -384,7 +384,10 @@ export const encode = (result: GroupResult.GroupResult): string => JSON.stringif
 const decodeLogs = (logs: typeof Logs.Type): Transition["logs"] =>
   mapValues(logs, (value) => typeof value === "object" ? Number(value.number) : value)
 
-const decodeShown = ({ kept, messages = [], shared = 0 }: typeof ShownJson.Type, first: Messages): Shown.Shown => ({
+const decodeShown = (
+  { kept, messages = [], shared = 0 }: typeof ShownJson.Type,
+  first: Messages
+): AddedMessages.AddedMessages => ({
   ...(kept === undefined ? {} : { kept }),
   messages: shared === 0 ? messages : [...first.slice(0, shared), ...messages]
 })

@@ -2,37 +2,37 @@
 import { type Answerer, type Dialects, type Notes, PromptedChat, Refusal as Dialect } from "@effect-rl/agent"
 import type { Sampling } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
-import * as Accept from "../Accept.ts"
 import * as Body from "../Body.ts"
 import { Caller } from "../Caller.ts"
 import type { Sampler } from "../ClientSession.ts"
 import * as Cost from "../Cost.ts"
 import { fromTinkerError, type HttpRefusal } from "../HttpRefusal.ts"
-import type { Parts } from "../Parts.ts"
+import type { RouteServices } from "../RouteServices.ts"
 import * as SamplingRoutes from "../SamplingRoutes.ts"
 import type { Strictness } from "../Strictness.ts"
+import * as Submission from "../Submission.ts"
 import type * as ChatKept from "./ChatKept.ts"
 
 /** A base model, a checkpoint's path or name, or `<base model>;<path>`. */
-const named = ({ checkpoints: { names } }: Parts, model: string) => {
+const named = ({ checkpoints: { names } }: RouteServices, model: string) => {
   const at = model.indexOf(";")
   if (at >= 0) return { base_model: model.slice(0, at), model_path: model.slice(at + 1) }
   return model.includes("://") || names.has(model) ? { model_path: model } : { base_model: model }
 }
 
-const chatModel = Effect.fnUntraced(function*(parts: Parts, model: string) {
-  const { baseModel } = yield* SamplingRoutes.sourceOf(parts, named(parts, model))
-  return yield* parts.chatModel(baseModel)
+const chatModel = Effect.fnUntraced(function*(services: RouteServices, model: string) {
+  const { baseModel } = yield* SamplingRoutes.sourceOf(services, named(services, model))
+  return yield* services.chatModel(baseModel)
 })
 
-const baseModels = ({ tinker }: Parts) =>
+const baseModels = ({ tinker }: RouteServices) =>
   Effect.flatMap(
     tinker.models,
     Effect.forEach((id) => Effect.map(tinker.capabilities(id), ({ contextLength }) => ({ id, contextLength })))
   ).pipe(Effect.mapError(fromTinkerError))
 
 /** Checkpoints to sample from, each once: by the last of its names where it has some, or else by its path. */
-const sampledPaths = Effect.fnUntraced(function*({ checkpoints: { folders, list, names } }: Parts) {
+const sampledPaths = Effect.fnUntraced(function*({ checkpoints: { folders, list, names } }: RouteServices) {
   const listed = yield* Effect.forEach(yield* folders, list)
   const paths = listed.flat().flatMap((found) => found.checkpoint_type === "sampler" ? [found.tinker_path] : [])
   const named = new Map(Array.from(names, ([name, path]) => [path, name]))
@@ -40,7 +40,7 @@ const sampledPaths = Effect.fnUntraced(function*({ checkpoints: { folders, list,
 })
 
 /** The checkpoint as a model; none where it has just been deleted, or where its base model is not served. */
-const checkpointModel = ({ checkpoints }: Parts, bases: ReadonlyArray<Answerer.ModelInfo>) => (id: string) =>
+const checkpointModel = ({ checkpoints }: RouteServices, bases: ReadonlyArray<Answerer.ModelInfo>) => (id: string) =>
   Effect.flatMap(checkpoints.readable(id), checkpoints.weights).pipe(
     Effect.map(({ base_model }) => bases.filter((base) => base.id === base_model)),
     Effect.map((found) => found.map(({ contextLength }) => ({ id, contextLength }))),
@@ -48,31 +48,31 @@ const checkpointModel = ({ checkpoints }: Parts, bases: ReadonlyArray<Answerer.M
   )
 
 /** The backend's models, and the checkpoints that the caller may see. */
-const models = Effect.fnUntraced(function*(parts: Parts) {
-  const bases = yield* baseModels(parts)
-  const paths = yield* sampledPaths(parts)
-  const found = yield* Effect.forEach(paths, checkpointModel(parts, bases))
+const models = Effect.fnUntraced(function*(services: RouteServices) {
+  const bases = yield* baseModels(services)
+  const paths = yield* sampledPaths(services)
+  const found = yield* Effect.forEach(paths, checkpointModel(services, bases))
   return [...bases, ...found.flat()]
 })
 
 /** Silent sessions end, and a chat client sends nothing while it waits. */
-const heartbeat = ({ sessions }: Parts, { id }: Sampler) =>
+const heartbeat = ({ sessions }: RouteServices, { id }: Sampler) =>
   Effect.forever(Effect.delay(sessions.sampler(id), "1 minute"))
 
 /** Samples in this caller's turn. */
-const sample = Effect.fnUntraced(function*(parts: Parts, { id }: Sampler, request: Sampling.SampleRequest) {
+const sample = Effect.fnUntraced(function*(services: RouteServices, { id }: Sampler, request: Sampling.SampleRequest) {
   const { tenant } = yield* Caller
-  const sampler = yield* parts.sessions.sampler(id)
+  const sampler = yield* services.sessions.sampler(id)
   const response = Effect.mapError(
-    SamplingRoutes.sampled(parts, tenant ?? sampler.session.id, sampler.client, request),
-    (error) => Accept.refused(parts, error)
+    SamplingRoutes.sampled(services, tenant ?? sampler.session.id, sampler.client, request),
+    (error) => Submission.refused(services, error)
   )
-  return yield* Effect.raceFirst(response, heartbeat(parts, sampler))
+  return yield* Effect.raceFirst(response, heartbeat(services, sampler))
 })
 
 /** Counts the reply among the requests under way, with the tokens that it may take, until the response is sent. */
 const hold = Effect.fnUntraced(
-  function*({ futures }: Parts, { scope }: Sampler, { request, stops }: Answerer.Prompted) {
+  function*({ futures }: RouteServices, { scope }: Sampler, { request, stops }: Answerer.Prompted) {
     yield* Cost.stops("stop", stops)
     const tokens = yield* Cost.of({
       field: "n",
@@ -95,39 +95,41 @@ export const told = ({ detail, headers, message, reason, status }: HttpRefusal) 
     : Dialect.fromReason(reason, message)
 
 /** Lets the current caller's request in. */
-export const incoming = Effect.fnUntraced(function*(parts: Parts, policy: Notes.Policy, kept: ChatKept.ChatKept) {
-  const context = yield* Effect.context<Caller | Strictness | Body.Room>()
-  const { tenant } = yield* Caller
-  const given = <A, R>(work: Effect.Effect<A, HttpRefusal, R>) =>
-    Effect.mapError(Effect.provideContext(work, context), told)
+export const incoming = Effect.fnUntraced(
+  function*(services: RouteServices, policy: Notes.Policy, kept: ChatKept.ChatKept) {
+    const context = yield* Effect.context<Caller | Strictness | Body.Room>()
+    const { tenant } = yield* Caller
+    const given = <A, R>(work: Effect.Effect<A, HttpRefusal, R>) =>
+      Effect.mapError(Effect.provideContext(work, context), told)
 
-  const source = Effect.fnUntraced(function*(model: string) {
-    yield* SamplingRoutes.enter(parts)
-    const sampler = yield* SamplingRoutes.samplerOf(parts, named(parts, model))
-    return {
-      sampler,
-      id: parts.uniqueId(),
-      chatModel: yield* parts.chatModel(sampler.baseModel),
-      sample: (request: Sampling.SampleRequest) => given(sample(parts, sampler, request)),
-      replied: () => Effect.void
+    const source = Effect.fnUntraced(function*(model: string) {
+      yield* SamplingRoutes.enter(services)
+      const sampler = yield* SamplingRoutes.samplerOf(services, named(services, model))
+      return {
+        sampler,
+        id: services.uniqueId(),
+        chatModel: yield* services.chatModel(sampler.baseModel),
+        sample: (request: Sampling.SampleRequest) => given(sample(services, sampler, request)),
+        replied: () => Effect.void
+      }
+    })
+
+    const held = Effect.fnUntraced(function*(
+      model: string,
+      prompt: (source: PromptedChat.Source) => Effect.Effect<Answerer.Prompted, Dialect.Refusal>
+    ) {
+      const { sampler, ...found } = yield* given(source(model))
+      const prompted = yield* prompt(found)
+      yield* given(hold(services, sampler, prompted))
+      return prompted
+    })
+
+    const answerer: Answerer.Answerer = {
+      models: given(models(services)),
+      chatModel: (model) => given(chatModel(services, model)),
+      prompted: (model, asked, settings) => held(model, (found) => PromptedChat.prompted(found, asked, settings)),
+      continued: (model, prompt, settings) => held(model, (found) => PromptedChat.continued(found, prompt, settings))
     }
-  })
-
-  const held = Effect.fnUntraced(function*(
-    model: string,
-    prompt: (source: PromptedChat.Source) => Effect.Effect<Answerer.Prompted, Dialect.Refusal>
-  ) {
-    const { sampler, ...found } = yield* given(source(model))
-    const prompted = yield* prompt(found)
-    yield* given(hold(parts, sampler, prompted))
-    return prompted
-  })
-
-  const answerer: Answerer.Answerer = {
-    models: given(models(parts)),
-    chatModel: (model) => given(chatModel(parts, model)),
-    prompted: (model, asked, settings) => held(model, (found) => PromptedChat.prompted(found, asked, settings)),
-    continued: (model, prompt, settings) => held(model, (found) => PromptedChat.continued(found, prompt, settings))
+    return { ...policy, answerer, kept: kept(tenant), body: given(Body.text) } satisfies Dialects.Incoming
   }
-  return { ...policy, answerer, kept: kept(tenant), body: given(Body.text) } satisfies Dialects.Incoming
-})
+)

@@ -1,10 +1,10 @@
-import * as Fair from "@effect-rl/tinker/server/Fair"
+import * as FairShare from "@effect-rl/tinker/server/FairShare"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Schema } from "effect"
 
 /** Begins work that ends when it is told to, and says what is running. */
 const workshop = (capacity: number) => {
-  const fair = Fair.make(capacity)
+  const fair = FairShare.make(capacity)
   const running: Array<string> = []
   const begin = Effect.fnUntraced(function*(caller: string, weight: number, name = caller) {
     const end = yield* Deferred.make<void>()
@@ -19,7 +19,7 @@ const workshop = (capacity: number) => {
   return { running, begin }
 }
 
-describe("Fair", () => {
+describe("FairShare", () => {
   it.effect("leaves half of the capacity to others, whatever one caller asks for", () =>
     Effect.gen(function*() {
       const { begin, running } = workshop(8)
@@ -64,7 +64,7 @@ describe("Fair", () => {
 
   it.effect("lets ten thousand requests in a row go on that each end at once", () =>
     Effect.gen(function*() {
-      const fair = Fair.make(2)
+      const fair = FairShare.make(2)
       const gate = yield* Deferred.make<void>()
       let ran = 0
       const work = Effect.andThen(Deferred.await(gate), Effect.sync(() => ran++))
@@ -90,7 +90,7 @@ describe("Fair", () => {
     [Schema.Array(Asked)],
     ([asked]) =>
       Effect.gen(function*() {
-        const fair = Fair.make(6)
+        const fair = FairShare.make(6)
         let used = 0
         let ran = 0
         const work = (weight: number) =>

@@ -1,4 +1,4 @@
-/** Accepts requests: parts that the answers to all submissions share. */
+/** Requests on their way to an answer: their bodies, their places in the order of their model, and how they are answered. */
 import * as Json from "@effect-rl/agent/wire/Json"
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -8,8 +8,8 @@ import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import type { Model } from "./ClientSession.ts"
 import { fromTinkerError, type HttpRefusal } from "./HttpRefusal.ts"
-import type { Parts } from "./Parts.ts"
 import * as PassWork from "./PassWork.ts"
+import type { RouteServices } from "./RouteServices.ts"
 
 export const promised = (request: typeof Future.Promised.Type) => HttpServerResponse.jsonUnsafe(request)
 
@@ -32,7 +32,7 @@ const toNumber = (sequence: Json.SequenceId | null | undefined) =>
   sequence === null || sequence === undefined || sequence === 0 ? undefined : Number(sequence)
 
 /** Gives a refused request its turn, so that later ones do not wait for it; one whose model cannot be read has none. */
-export const passTurn = ({ sessions }: Parts, { model_id, seq_id }: PassWork.Turn) =>
+export const passTurn = ({ sessions }: RouteServices, { model_id, seq_id }: PassWork.Turn) =>
   Effect.gen(function*() {
     const { scope, turns } = yield* sessions.model(model_id)
     yield* Effect.forkIn(Effect.ignore(turns.take("refused", toNumber(seq_id), Effect.void)), scope)
@@ -41,16 +41,16 @@ export const passTurn = ({ sessions }: Parts, { model_id, seq_id }: PassWork.Tur
 const decodeTurn = Json.decodeText(PassWork.Turn)
 
 /** The body of a training request, read by `decode`. */
-export const body = <A, R>(parts: Parts, decode: (text: string) => Effect.Effect<A, HttpRefusal, R>) =>
+export const body = <A, R>(services: RouteServices, decode: (text: string) => Effect.Effect<A, HttpRefusal, R>) =>
   Effect.flatMap(Body.textWithin(Body.mostBytes), (text) =>
     decode(text).pipe(
-      Effect.tapError(() => Effect.ignore(Effect.flatMap(decodeTurn(text), (turn) => passTurn(parts, turn)))),
+      Effect.tapError(() => Effect.ignore(Effect.flatMap(decodeTurn(text), (turn) => passTurn(services, turn)))),
       Effect.map((value) => ({ value, content: digest(text) }))
     ))
 
 /** Begins the work in its turn, once. */
 export const training = (
-  { futures }: Parts,
+  { futures }: RouteServices,
   { content, model, operation, sequence, submit, tokens = 0 }: Submission
 ) => {
   const number = toNumber(sequence)
@@ -63,19 +63,19 @@ export const training = (
 }
 
 /** A backend's refusal, in the paths that clients know. */
-export const refused = ({ checkpoints }: Parts, error: TinkerError.TinkerError) =>
+export const refused = ({ checkpoints }: RouteServices, error: TinkerError.TinkerError) =>
   fromTinkerError(checkpoints.paths.clientError(error))
 
 /** Does the work once, and answers with `body` when it is done. */
 export const awaited = Effect.fnUntraced(function*(
-  parts: Parts,
+  services: RouteServices,
   work: Effect.Effect<unknown, TinkerError.TinkerError>,
   body: Readonly<Record<string, unknown>>,
   session: string,
   once: { readonly key: string; readonly content: string }
 ) {
-  const id = yield* parts.futures.begin({ work: Effect.as(work, Answer.Plain({ body })), session, once })
-  yield* Effect.mapError(yield* parts.futures.result(id), (error) => refused(parts, error))
+  const id = yield* services.futures.begin({ work: Effect.as(work, Answer.Plain({ body })), session, once })
+  yield* Effect.mapError(yield* services.futures.result(id), (error) => refused(services, error))
   return HttpServerResponse.jsonUnsafe(body)
 })
 

@@ -4,21 +4,21 @@ import type * as Effect from "effect/Effect"
 import type { Audit } from "./Audit.ts"
 import type { CheckpointStore } from "./CheckpointStore.ts"
 import type { ClientSessions } from "./ClientSessions.ts"
-import type { Fair } from "./Fair.ts"
+import type { FairShare } from "./FairShare.ts"
 import type { Futures } from "./Futures.ts"
 import type { HttpRefusal } from "./HttpRefusal.ts"
 import type { LossThread } from "./LossThread.ts"
 import type { PassThread } from "./PassThread.ts"
 import type { RateLimit } from "./RateLimit.ts"
 
-export interface Parts {
+export interface RouteServices {
   readonly tinker: Tinker.Tinker["Service"]
   readonly sessions: ClientSessions
   readonly futures: Futures
   readonly checkpoints: CheckpointStore
   readonly audit: Audit
   /** Sequences that the backend samples at once, shared between callers. */
-  readonly sampling: Fair
+  readonly sampling: FairShare
   /** Computes and checks the losses that clients send, but for those that the backend computes. */
   readonly lossThread: LossThread
   /** Reads large training passes. */

@@ -1,12 +1,12 @@
 import { TinkerError } from "@effect-rl/core"
-import * as Turns from "@effect-rl/tinker/server/Turns"
+import * as RequestOrder from "@effect-rl/tinker/server/RequestOrder"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 
 /** Submits `sequences` in this order and returns the order in which they ran. */
 const order = Effect.fnUntraced(function*(sequences: ReadonlyArray<number | undefined>) {
-  const turns = yield* Turns.make
+  const turns = yield* RequestOrder.make
   const ran: Array<number | undefined> = []
   const fibers = yield* Effect.forEach(
     sequences,
@@ -19,7 +19,7 @@ const order = Effect.fnUntraced(function*(sequences: ReadonlyArray<number | unde
   return { ran, fibers }
 })
 
-describe("Turns", () => {
+describe("RequestOrder", () => {
   it.effect.each([
     [[1, 2, 3], [1, 2, 3]],
     [[3, 2, 1], [1, 2, 3]],
@@ -76,7 +76,7 @@ describe("Turns", () => {
 
   it.effect("two requests under one number that wait for a missing one do not end the model", () =>
     Effect.gen(function*() {
-      const turns = yield* Turns.make
+      const turns = yield* RequestOrder.make
       const take = (sequence: number) => turns.take("step", sequence, Effect.succeed(sequence))
       const fibers = yield* Effect.forEach(
         [3, 3],
@@ -89,7 +89,7 @@ describe("Turns", () => {
 
   it.effect("a request that is given up while it waits leaves its number to others", () =>
     Effect.gen(function*() {
-      const turns = yield* Turns.make
+      const turns = yield* RequestOrder.make
       const waiting = yield* Effect.forkChild(turns.take("step", 2, Effect.void), { startImmediately: true })
       yield* Fiber.interrupt(waiting)
       assert.strictEqual(yield* turns.take("step", 1, Effect.succeed("first")), "first")
@@ -98,7 +98,7 @@ describe("Turns", () => {
 
   it.effect("a request that fails has used its turn", () =>
     Effect.gen(function*() {
-      const turns = yield* Turns.make
+      const turns = yield* RequestOrder.make
       const wrong = new TinkerError.TinkerError({
         operation: "step",
         reason: new TinkerError.Rejected({ detail: "wrong" })

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Steps from "./Steps.ts"
 
-export interface Fair {
+export interface FairShare {
   /** Runs `work` while it holds `weight` of the capacity; a weight above a caller's half counts as that half. */
   readonly use: (
     caller: string,
@@ -22,7 +22,7 @@ interface Share {
   readonly waiting: Array<Waiting>
 }
 
-export const make = (capacity: number): Fair => {
+export const make = (capacity: number): FairShare => {
   const half = Math.floor(capacity / 2)
   /** Callers that use or wait for something; the one whose turn is next comes first. */
   const shares = new Map<string, Share>()

@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Steps from "./Steps.ts"
 
-export interface Turns {
+export interface RequestOrder {
   /**
    * Runs `submit` after every smaller number had its turn, or at once without a number. A number whose turn is over fails as
    * `Rejected`.
@@ -36,7 +36,7 @@ const late = (operation: string, sequence: number) =>
   })
 
 /** Numbers begin with 1. */
-export const make = Effect.sync((): Turns => {
+export const make = Effect.sync((): RequestOrder => {
   const waiting = new Set<Waiting>()
   let next = 1
   let isRunning = false
@@ -81,7 +81,7 @@ export const make = Effect.sync((): Turns => {
     }
   })
 
-  const take: Turns["take"] = (operation, sequence, submit) =>
+  const take: RequestOrder["take"] = (operation, sequence, submit) =>
     sequence === undefined
       ? submit
       : Effect.gen(function*() {

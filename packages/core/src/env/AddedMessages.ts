@@ -4,13 +4,13 @@
  * @example
  * const first = [Message.user("What is 2 + 3?")]
  * const second = [...first, Message.assistant("5"), Message.user("And 4 + 5?")]
- * const shown = Shown.after(first, second) // the last message alone
+ * const shown = AddedMessages.after(first, second) // the last message alone
  */
 import * as Equal from "effect/Equal"
 import type * as Message from "../chat/Message.ts"
 
 /** The messages before a turn's response, as what they add to the turn before: the responses themselves are in the sampled tokens. */
-export interface Shown {
+export interface AddedMessages {
   /**
    * How many messages of the last turn's conversation, which ends with its response, come before `messages`; all of them unless given, and
    * none before the first turn.
@@ -44,7 +44,7 @@ export const sharedLength = (left: Conversation, right: Conversation): number =>
 }
 
 /** What a conversation adds to the one before and the response to it; undefined before the first turn. */
-export const after = (before: Conversation | undefined, conversation: Conversation): Shown => {
+export const after = (before: Conversation | undefined, conversation: Conversation): AddedMessages => {
   if (before === undefined) return { messages: conversation }
   const kept = sharedLength(before, conversation)
   const next = conversation[kept]
@@ -54,7 +54,7 @@ export const after = (before: Conversation | undefined, conversation: Conversati
 }
 
 /** The conversation before a turn's response: `before` is that of the last turn, with its response at the end. */
-export const conversation = (before: Conversation, { kept = before.length, messages }: Shown): Conversation => [
+export const conversation = (before: Conversation, { kept = before.length, messages }: AddedMessages): Conversation => [
   ...before.slice(0, kept),
   ...messages
 ]

@@ -4,14 +4,14 @@ import * as Effect from "effect/Effect"
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { type HttpRefusal, notFound } from "./HttpRefusal.ts"
 
-export interface Links {
+export interface SignedLinks {
   readonly make: (target: string) => Effect.Effect<{ readonly path: string; readonly expires: Date }>
   readonly open: (path: string) => Effect.Effect<string, HttpRefusal>
 }
 
 const validMillis = 15 * 60_000
 
-export const make = Effect.sync((): Links => {
+export const make = Effect.sync((): SignedLinks => {
   const secret = randomBytes(32)
 
   const signature = (expires: number, target: string) =>
