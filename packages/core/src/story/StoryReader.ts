@@ -1,6 +1,7 @@
 /** Reads the story of a recorded run. */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
+import * as RunRecord from "../records/RunRecord.ts"
 import type { RunError, RunReader } from "../records/RunStore.ts"
 import * as Recorded from "./Recorded.ts"
 import * as Story from "./Story.ts"
@@ -14,3 +15,9 @@ import * as Story from "./Story.ts"
  */
 export const read = (run: Pick<RunReader, "read">): Effect.Effect<Story.Story, RunError> =>
   Stream.runFold(run.read, () => Story.empty(), (story, record) => Story.add(story, Recorded.make(record)))
+
+/** The whole records that count so far, with their payloads' places and their datums: without those that a resume abandoned. */
+export const records = (
+  run: Pick<RunReader, "read">
+): Effect.Effect<ReadonlyArray<RunRecord.RunRecord>, RunError> =>
+  Effect.map(Stream.runCollect(run.read), RunRecord.current)

@@ -1,7 +1,7 @@
 /** The files that tinker-cookbook writes beside a run, for its own tools and for those that know them. */
-import { type EnvMetric, RunRecord, type RunStore } from "@effect-rl/core"
+import type { EnvMetric, RunRecord } from "@effect-rl/core"
 import type { GroupResult } from "@effect-rl/core/program"
-import { Conversation, type Rollouts } from "@effect-rl/core/records"
+import { Conversation, type Rollouts, StoryReader } from "@effect-rl/core/records"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -121,8 +121,6 @@ const copy = Effect.fnUntraced(
   )
 )
 
-const recordsOf = (run: RunStore.RunReader) => Effect.map(Stream.runCollect(run.read), RunRecord.current)
-
 /**
  * Writes a run's directory as tinker-cookbook does: beside `config.json`, `metrics.jsonl` and `checkpoints.jsonl`, the times of each
  * iteration, and for each iteration and evaluation summaries of its rollouts and a logtree of its conversations. The path may be the
@@ -136,7 +134,7 @@ const recordsOf = (run: RunStore.RunReader) => Effect.map(Stream.runCollect(run.
 export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { language } = {}) {
   const path = yield* Path.Path
   yield* copy(run.name, out)
-  const spans = timing(yield* recordsOf(run))
+  const spans = timing(yield* StoryReader.records(run))
   yield* Projection.writeLines(path.join(out, "timing_spans.jsonl"), Stream.fromIterable(spans))
   yield* Stream.runForEach(Projection.batches(run, language), (batch) =>
     Effect.gen(function*() {

@@ -2,7 +2,8 @@
  * Other tools that receive a run live. A sink reads the run's records as a viewer would, so that nothing waits in
  * memory for it, and what it misses can be exported later.
  */
-import { RunRecord, RunStore } from "@effect-rl/core"
+import { type RunRecord, RunStore } from "@effect-rl/core"
+import { StoryReader } from "@effect-rl/core/records"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -156,6 +157,5 @@ export const layer = <R>(
 /** Sends a whole run to the sink, without abandoned records, and fails with the first record that it does not accept. */
 export const write = Effect.fn("Sink.write")(function*<R>(sink: Sink<R>, run: RunStore.RunReader) {
   const writer = yield* sink.open(run)
-  const records = RunRecord.current(yield* Stream.runCollect(run.read))
-  yield* Effect.forEach(records, writer.write, { discard: true })
+  yield* Effect.forEach(yield* StoryReader.records(run), writer.write, { discard: true })
 }, Effect.scoped)
