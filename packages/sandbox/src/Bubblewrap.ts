@@ -9,11 +9,9 @@ import { randomUUID } from "node:crypto"
 import { closeSync, openSync, writeFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
-import type { Capabilities, Runtime } from "./Capabilities.ts"
 import * as Gates from "./host/Gates.ts"
 import * as HostFolder from "./host/HostFolder.ts"
 import * as WorkFolder from "./host/WorkFolder.ts"
-import * as Limits from "./Limits.ts"
 import { is, type Outcome, text } from "./Outcome.ts"
 import * as BoundedProcess from "./process/BoundedProcess.ts"
 import * as FileCommands from "./process/FileCommands.ts"
@@ -25,15 +23,17 @@ import * as Seccomp from "./process/Seccomp.ts"
 import * as StartScript from "./process/StartScript.ts"
 import * as Reaper from "./Reaper.ts"
 import type { Command, Handle, Sandbox } from "./Sandbox.ts"
+import type { Runtime, SandboxCapabilities } from "./SandboxCapabilities.ts"
 import { Denied, Provision, SandboxError, Unavailable } from "./SandboxError.ts"
 import { bytesOf } from "./SandboxFiles.ts"
+import * as SandboxLimits from "./SandboxLimits.ts"
 import * as SandboxSpec from "./SandboxSpec.ts"
 
 /** The name of the provider. */
 export const provider = "bubblewrap"
 
 /** What this provider can do. */
-export const capabilities: Capabilities = {
+export const capabilities: SandboxCapabilities = {
   isolation: "namespaces",
   sampledCode: true,
   runtimes: ["python", "node", "shell"],
@@ -224,7 +224,7 @@ const handleOf = (
     runtime: "shell",
     environment: {},
     network: [],
-    limits: { ...Limits.resolve(), output: spec.limits.disk, disk: spec.limits.disk }
+    limits: { ...SandboxLimits.resolve(), output: spec.limits.disk, disk: spec.limits.disk }
   }
   const shell = (operation: "read" | "write", path: string, stdin: Uint8Array) =>
     Effect.andThen(

@@ -10,7 +10,6 @@ import * as Semaphore from "effect/Semaphore"
 import { type ChildProcess, execFile } from "node:child_process"
 import { createHash, randomUUID } from "node:crypto"
 import { availableParallelism } from "node:os"
-import type { Capabilities, Runtime } from "./Capabilities.ts"
 import * as Container from "./docker/Container.ts"
 import * as DockerCommand from "./docker/DockerCommand.ts"
 import * as HostFolder from "./host/HostFolder.ts"
@@ -21,6 +20,7 @@ import * as InheritedDescriptors from "./process/InheritedDescriptors.ts"
 import * as Running from "./process/Running.ts"
 import * as Reaper from "./Reaper.ts"
 import type { Command, Handle, Sandbox } from "./Sandbox.ts"
+import type { Runtime, SandboxCapabilities } from "./SandboxCapabilities.ts"
 import { Denied, Lost, type Operation, Provision, type Reason, SandboxError, Unavailable } from "./SandboxError.ts"
 import { bytesOf } from "./SandboxFiles.ts"
 import * as SandboxSpec from "./SandboxSpec.ts"
@@ -242,7 +242,7 @@ export const make = Effect.fnUntraced(function*(
     reap(place),
     ({ detail }) => fail("probe")(new Unavailable({ detail: `${detail}. ${advice(image)}` }))
   )
-  const capabilities: Capabilities = {
+  const capabilities: SandboxCapabilities = {
     isolation: "container",
     sampledCode: true,
     runtimes,

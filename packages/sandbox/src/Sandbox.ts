@@ -3,15 +3,15 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import * as AiSdkSession from "./AiSdkSession.ts"
 import * as Bubblewrap from "./Bubblewrap.ts"
-import type { Capabilities } from "./Capabilities.ts"
 import * as Docker from "./Docker.ts"
 import * as LocalProvider from "./LocalProvider.ts"
 import type { Outcome } from "./Outcome.ts"
+import type { SandboxCapabilities } from "./SandboxCapabilities.ts"
 import type { SandboxError } from "./SandboxError.ts"
 import type * as SandboxSpec from "./SandboxSpec.ts"
 import * as Scripted from "./Scripted.ts"
-import * as Session from "./Session.ts"
 import * as UnsafeHost from "./UnsafeHost.ts"
 import * as Wasi from "./Wasi.ts"
 
@@ -58,7 +58,7 @@ export interface Handle {
 export class Sandbox extends Context.Service<Sandbox, {
   /** The name of the provider, such as `bubblewrap`. */
   readonly provider: string
-  readonly capabilities: Capabilities
+  readonly capabilities: SandboxCapabilities
   /** Opens a sandbox; programs in it wait for their turn where the provider runs as many as it may. */
   readonly open: (spec: SandboxSpec.SandboxSpec) => Effect.Effect<Handle, SandboxError, Scope.Scope>
 }>()("@effect-rl/sandbox/Sandbox") {
@@ -90,8 +90,8 @@ export class Sandbox extends Context.Service<Sandbox, {
    * Sandboxes of others, by sessions of the AI SDK: e2b, Daytona, Vercel, just-bash. Of the limits, those on wall time and output are
    * enforced; whether code of a model may run there is for the options to say.
    */
-  static readonly layerSession = (options: Session.Options): Layer.Layer<Sandbox> =>
-    Layer.effect(Sandbox, Session.make(options))
+  static readonly layerSession = (options: AiSdkSession.Options): Layer.Layer<Sandbox> =>
+    Layer.effect(Sandbox, AiSdkSession.make(options))
 
   /** No sandbox at all: programs run on this machine with the rights of this process. */
   static readonly layerUnsafeHost = (options?: UnsafeHost.Options): Layer.Layer<Sandbox, SandboxError> =>

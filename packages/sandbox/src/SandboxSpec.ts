@@ -1,10 +1,10 @@
 /** The description of a sandbox: what runs in it, with which files, network and limits, and for whom. */
 import * as Effect from "effect/Effect"
-import type { Runtime } from "./Capabilities.ts"
-import type * as Capabilities from "./Capabilities.ts"
-import * as Limits from "./Limits.ts"
+import type { Runtime } from "./SandboxCapabilities.ts"
+import type * as SandboxCapabilities from "./SandboxCapabilities.ts"
 import { Denied, type Operation, type Reason, SandboxError, Unsupported } from "./SandboxError.ts"
 import { isConfined, type SandboxFiles } from "./SandboxFiles.ts"
+import * as SandboxLimits from "./SandboxLimits.ts"
 
 /**
  * Whose place it is.
@@ -40,24 +40,24 @@ export interface SandboxSpec {
   readonly folders?: Readonly<Record<string, string>>
   /** Addresses, as `host:port`, that programs may reach; none unless given. */
   readonly network?: ReadonlyArray<string>
-  readonly limits?: Partial<Limits.Limits>
+  readonly limits?: Partial<SandboxLimits.SandboxLimits>
   /** `scripted` where the caller vouches for every command, as in a test; `sampled`, which a model wrote, unless given. */
   readonly code?: "sampled" | "scripted"
 }
 
 /** A spec that was checked against a provider, with all its defaults. */
 export interface Resolved extends Required<Omit<SandboxSpec, "limits">> {
-  readonly limits: Limits.Resolved
+  readonly limits: SandboxLimits.Resolved
 }
 
 const denied = (field: string, found: unknown, expected: string): Reason =>
   new Denied({ field, found: JSON.stringify(found), expected })
 
-function* limitProblems(limits: Limits.Resolved): Generator<Reason> {
+function* limitProblems(limits: SandboxLimits.Resolved): Generator<Reason> {
   for (const field of ["wallMillis", "cpuMillis", "memory", "processes", "output", "disk"] as const) {
     const value = limits[field]
-    if (!Number.isSafeInteger(value) || value < Limits.least[field]) {
-      yield denied(`limits.${field}`, value, `a whole number from ${Limits.least[field]} on`)
+    if (!Number.isSafeInteger(value) || value < SandboxLimits.least[field]) {
+      yield denied(`limits.${field}`, value, `a whole number from ${SandboxLimits.least[field]} on`)
     }
   }
 }
@@ -100,7 +100,7 @@ function* environmentProblems(environment: Readonly<Record<string, string>>): Ge
   }
 }
 
-function* capabilityProblems(spec: Resolved, capabilities: Capabilities.Capabilities): Generator<Reason> {
+function* capabilityProblems(spec: Resolved, capabilities: SandboxCapabilities.SandboxCapabilities): Generator<Reason> {
   if (spec.code === "sampled" && !capabilities.sampledCode) {
     yield denied("code", "sampled", "\"scripted\": this provider has no boundary that code of a model cannot cross")
   }
@@ -126,7 +126,7 @@ function* capabilityProblems(spec: Resolved, capabilities: Capabilities.Capabili
 export const resolve = (
   spec: SandboxSpec,
   provider: string,
-  capabilities: Capabilities.Capabilities
+  capabilities: SandboxCapabilities.SandboxCapabilities
 ): Effect.Effect<Resolved, SandboxError> =>
   Effect.suspend(() => {
     const resolved: Resolved = {
@@ -136,7 +136,7 @@ export const resolve = (
       environment: spec.environment ?? {},
       folders: spec.folders ?? {},
       network: spec.network ?? [],
-      limits: Limits.resolve(spec.limits),
+      limits: SandboxLimits.resolve(spec.limits),
       code: spec.code ?? "sampled"
     }
     const [reason] = [

@@ -1,8 +1,8 @@
 /** Sandboxes for tests: a function stands for every program, and no process is started. */
 import * as Effect from "effect/Effect"
-import type { Capabilities } from "./Capabilities.ts"
 import { Exited, type Outcome } from "./Outcome.ts"
 import type { Command, Handle, Sandbox } from "./Sandbox.ts"
+import type { SandboxCapabilities } from "./SandboxCapabilities.ts"
 import { Lost, SandboxError } from "./SandboxError.ts"
 import { bytesOf, type SandboxFiles } from "./SandboxFiles.ts"
 import * as SandboxSpec from "./SandboxSpec.ts"
@@ -25,7 +25,7 @@ export interface Script {
 /** The name of the provider in handles and errors. */
 export const provider = "scripted"
 
-const capabilities: Capabilities = {
+const capabilities: SandboxCapabilities = {
   isolation: "none",
   sampledCode: true,
   runtimes: ["python", "node", "shell"],

@@ -8,7 +8,6 @@ import * as Semaphore from "effect/Semaphore"
 import { cpSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
-import type { Capabilities } from "./Capabilities.ts"
 import * as HostFolder from "./host/HostFolder.ts"
 import * as WorkFolder from "./host/WorkFolder.ts"
 import * as BoundedProcess from "./process/BoundedProcess.ts"
@@ -18,6 +17,7 @@ import * as Running from "./process/Running.ts"
 import * as StartScript from "./process/StartScript.ts"
 import * as Reaper from "./Reaper.ts"
 import type { Command, Handle, Sandbox } from "./Sandbox.ts"
+import type { SandboxCapabilities } from "./SandboxCapabilities.ts"
 import { SandboxError } from "./SandboxError.ts"
 import { bytesOf } from "./SandboxFiles.ts"
 import * as SandboxSpec from "./SandboxSpec.ts"
@@ -26,7 +26,7 @@ import * as SandboxSpec from "./SandboxSpec.ts"
 export const provider = "unsafe-host"
 
 /** What this provider can do. It takes sampled code, since its name says what that means. */
-export const capabilities: Capabilities = {
+export const capabilities: SandboxCapabilities = {
   isolation: "none",
   sampledCode: true,
   runtimes: ["python", "node", "shell"],

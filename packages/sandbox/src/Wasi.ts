@@ -7,12 +7,12 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { createRequire } from "node:module"
 import { availableParallelism } from "node:os"
-import type { Capabilities } from "./Capabilities.ts"
 import * as HostFolder from "./host/HostFolder.ts"
 import * as Outcome from "./Outcome.ts"
 import * as Running from "./process/Running.ts"
 import * as Reaper from "./Reaper.ts"
 import type { Command, Handle, Sandbox } from "./Sandbox.ts"
+import type { SandboxCapabilities } from "./SandboxCapabilities.ts"
 import { Provision, SandboxError, Unavailable } from "./SandboxError.ts"
 import { bytesOf } from "./SandboxFiles.ts"
 import * as SandboxSpec from "./SandboxSpec.ts"
@@ -23,7 +23,7 @@ import * as Slot from "./wasi/Slot.ts"
 export const provider = "wasi"
 
 /** What this provider can do. Programs start no processes and reach no network, since there is no call for either. */
-export const capabilities: Capabilities = {
+export const capabilities: SandboxCapabilities = {
   isolation: "wasm",
   sampledCode: true,
   runtimes: ["python"],

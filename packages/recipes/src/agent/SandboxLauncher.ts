@@ -1,6 +1,13 @@
 /** Agents that are programs in a sandbox, whose only network is the gateway of their sessions. */
 import { Launcher } from "@effect-rl/agent"
-import { type Capabilities, type Limits, Outcome, Sandbox, SandboxError, type SandboxFiles } from "@effect-rl/sandbox"
+import {
+  Outcome,
+  Sandbox,
+  type SandboxCapabilities,
+  SandboxError,
+  type SandboxFiles,
+  type SandboxLimits
+} from "@effect-rl/sandbox"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as HttpServer from "effect/http/HttpServer"
@@ -11,14 +18,14 @@ import * as FolderFiles from "./FolderFiles.ts"
 
 export interface Options {
   /** The language of the agents; that of the first word of each command unless given: `node`, `python3`, or else a shell. */
-  readonly runtime?: Capabilities.Runtime
+  readonly runtime?: SandboxCapabilities.Runtime
   /** Files of the agent, in the folder in which it starts; those of its `cwd` unless given. */
   readonly files?: SandboxFiles.SandboxFiles
-  readonly limits?: Partial<Limits.Limits>
+  readonly limits?: Partial<SandboxLimits.SandboxLimits>
 }
 
 /** The language of a command. */
-const runtimeOf = ([program]: Launcher.Program["argv"]): Capabilities.Runtime =>
+const runtimeOf = ([program]: Launcher.Program["argv"]): SandboxCapabilities.Runtime =>
   program === "node" ? "node" : /^python[\d.]*$/.test(program) ? "python" : "shell"
 
 const signals: Readonly<Record<string, number | undefined>> = constants.signals

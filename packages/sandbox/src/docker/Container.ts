@@ -1,7 +1,7 @@
 /** The arguments with which `docker` makes the containers and volumes of a sandbox. */
-import type * as Limits from "../Limits.ts"
 import * as StartScript from "../process/StartScript.ts"
 import type { Command } from "../Sandbox.ts"
+import type * as SandboxLimits from "../SandboxLimits.ts"
 import type * as SandboxSpec from "../SandboxSpec.ts"
 
 /** The user and group `nobody`, who own nothing in any image. */
@@ -25,10 +25,10 @@ export interface Place {
 const labels = ({ host, owner }: Place) => [`--label=${hostLabel}=${host}`, `--label=${ownerLabel}=${owner}`]
 
 /** A file system of no bytes is one without a limit. */
-const sizeOf = ({ disk }: Limits.Resolved) => Math.max(disk, 4096)
+const sizeOf = ({ disk }: SandboxLimits.Resolved) => Math.max(disk, 4096)
 
 /** A file system in memory, of limited size, which exists as long as a container uses it. */
-export const volume = (place: Place, name: string, limits: Limits.Resolved): ReadonlyArray<string> => [
+export const volume = (place: Place, name: string, limits: SandboxLimits.Resolved): ReadonlyArray<string> => [
   "volume",
   "create",
   "--driver=local",
@@ -42,7 +42,7 @@ export const volume = (place: Place, name: string, limits: Limits.Resolved): Rea
 const mount = (volume: string, target: string, ...options: ReadonlyArray<string>) =>
   `--mount=${["type=volume", `source=${volume}`, `target=${target}`, "volume-nocopy", ...options].join(",")}`
 
-const memoryFolder = (path: string, limits: Limits.Resolved, mode: string) =>
+const memoryFolder = (path: string, limits: SandboxLimits.Resolved, mode: string) =>
   `--tmpfs=${path}:rw,exec,nosuid,nodev,size=${sizeOf(limits)},mode=${mode},uid=${user},gid=${user}`
 
 /** Nothing of the image may be changed, no right is kept, and nothing is reached. Outputs are not kept by the daemon. */
@@ -77,7 +77,7 @@ const bounds = (processes: number, memory: number) => [
 const longestSeconds = 86_400
 
 /** The container that keeps the files of a sandbox, and in which they are read and written. It runs no program of a model. */
-export const keeper = (place: Place, volume: string, limits: Limits.Resolved): ReadonlyArray<string> => [
+export const keeper = (place: Place, volume: string, limits: SandboxLimits.Resolved): ReadonlyArray<string> => [
   ...confined(place, volume),
   "--detach",
   ...bounds(16, limits.disk + 64 * mebibyte),

@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { constants } from "node:os"
-import type * as Limits from "../Limits.ts"
 import * as Outcome from "../Outcome.ts"
 import { Lost, Provision } from "../SandboxError.ts"
+import type * as SandboxLimits from "../SandboxLimits.ts"
 import type { Stdio } from "./InheritedDescriptors.ts"
 
 /** Why the process was ended from here. */
@@ -22,7 +22,7 @@ export interface Options {
   /** Starts a process group of its own, which `kill` can then address. */
   readonly detached?: boolean
   readonly stdin: Uint8Array
-  readonly limits: Limits.Resolved
+  readonly limits: SandboxLimits.Resolved
   /**
    * What stands at each descriptor. The child writes a byte to the pipe at descriptor 3 when it is about to start the program, unless
    * there is a `readyWord`.

@@ -1,10 +1,10 @@
 /** The shell script that starts a program: it sets limits, says that it is ready, and becomes the program. */
-import type { Runtime } from "../Capabilities.ts"
-import type * as Limits from "../Limits.ts"
+import type { Runtime } from "../SandboxCapabilities.ts"
+import type * as SandboxLimits from "../SandboxLimits.ts"
 import * as ForwardScript from "./ForwardScript.ts"
 
 export interface Options {
-  readonly limits: Limits.Resolved
+  readonly limits: SandboxLimits.Resolved
   readonly runtime: Runtime
   /** Processes of the place itself, besides the program's. */
   readonly others: number

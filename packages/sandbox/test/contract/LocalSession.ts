@@ -1,5 +1,5 @@
 /** Sessions as the AI SDK's, of processes and a folder of this machine. */
-import { type Session } from "@effect-rl/sandbox"
+import { type AiSdkSession } from "@effect-rl/sandbox"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, mkdtempSync, rmSync } from "node:fs"
@@ -19,7 +19,7 @@ const killGroup = (pid: number | undefined) => {
   }
 }
 
-const session: Session.Session = {
+const session: AiSdkSession.Session = {
   readBinaryFile: ({ path }) => existsSync(path) ? readFile(path) : Promise.resolve(null),
   writeBinaryFile: async ({ content, path }) => {
     await mkdir(dirname(path), { recursive: true })
@@ -46,7 +46,7 @@ const session: Session.Session = {
 }
 
 /** Opens a session in a folder of its own. */
-export const open = (): Promise<Session.Opened> => {
+export const open = (): Promise<AiSdkSession.Opened> => {
   const folder = mkdtempSync(join(tmpdir(), "effect-rl-session-"))
   counts.open++
   return Promise.resolve({

@@ -20,11 +20,11 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 import type * as Sampling from "../../model/Sampling.ts"
 import type { SamplingClient } from "../SamplingClient.ts"
 import { Closed, TinkerError } from "../TinkerError.ts"
-import * as Admission from "./Admission.ts"
 import * as PermitQueue from "./PermitQueue.ts"
+import * as RequestAdmission from "./RequestAdmission.ts"
 
-export type { State } from "./Admission.ts"
 export type { Lane } from "./PermitQueue.ts"
+export type { State } from "./RequestAdmission.ts"
 
 /** Names of the metrics that a limiter keeps; `waiting` has an attribute `lane`. */
 export const metrics = {
@@ -38,9 +38,9 @@ export const metrics = {
 export interface AdaptiveLimiter {
   /** The same client, whose requests wait for their turn. */
   readonly sampling: (client: SamplingClient, lane: PermitQueue.Lane) => SamplingClient
-  readonly state: Effect.Effect<Admission.State>
+  readonly state: Effect.Effect<RequestAdmission.State>
   /** The state now, and whenever the number of permits or the breaker changes. */
-  readonly changes: Stream.Stream<Admission.State>
+  readonly changes: Stream.Stream<RequestAdmission.State>
 }
 
 /** The limiter of everything that samples; where it is undefined, every request is sent at once. */
@@ -67,7 +67,7 @@ interface Call<A> {
 const longest = ({ sequences }: Sampling.SampleResponse) =>
   sequences.reduce((most, { tokens }) => Math.max(most, tokens.length), 0)
 
-const endingOf = <A>({ tokens }: Call<A>, exit: Exit.Exit<A, TinkerError>): Admission.Ending => {
+const endingOf = <A>({ tokens }: Call<A>, exit: Exit.Exit<A, TinkerError>): RequestAdmission.Ending => {
   if (Exit.isSuccess(exit)) return { _tag: "Answered", tokens: tokens(exit.value) }
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
   switch (error?.reason._tag) {
@@ -82,7 +82,7 @@ const endingOf = <A>({ tokens }: Call<A>, exit: Exit.Exit<A, TinkerError>): Admi
   }
 }
 
-const measure = ({ inUse, permits, waiting }: Admission.State) =>
+const measure = ({ inUse, permits, waiting }: RequestAdmission.State) =>
   Effect.all([
     Metric.update(metrics.permits, permits),
     Metric.update(metrics.inUse, inUse),
@@ -109,7 +109,7 @@ const turn = ({ admitted }: PermitQueue.Waiter) =>
  */
 export const make: Effect.Effect<AdaptiveLimiter, never, Scope.Scope> = Effect.gen(function*() {
   const scope = yield* Effect.scope
-  const admission = Admission.make()
+  const admission = RequestAdmission.make()
   const states = yield* SubscriptionRef.make(admission.state())
   let isClosed = false
 
@@ -120,13 +120,13 @@ export const make: Effect.Effect<AdaptiveLimiter, never, Scope.Scope> = Effect.g
       Effect.forkIn(scope)
     )
 
-  const publish = (state: Admission.State) => {
+  const publish = (state: RequestAdmission.State) => {
     const last = SubscriptionRef.getUnsafe(states)
     const isNew = last.permits !== state.permits || last.breaker !== state.breaker
     return isNew ? SubscriptionRef.set(states, state) : Effect.void
   }
 
-  const settle = Effect.fnUntraced(function*(waiter: PermitQueue.Waiter, ending: Admission.Ending) {
+  const settle = Effect.fnUntraced(function*(waiter: PermitQueue.Waiter, ending: RequestAdmission.Ending) {
     const pause = admission.settle(waiter, ending, yield* Clock.currentTimeMillis)
     if (pause !== undefined) yield* wakeAfter(pause)
     if (ending._tag === "TurnedAway") yield* Metric.update(metrics.rateLimited, 1)

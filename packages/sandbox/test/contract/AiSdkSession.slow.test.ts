@@ -1,10 +1,10 @@
-import { Outcome, Sandbox, type Session } from "@effect-rl/sandbox"
+import { type AiSdkSession, Outcome, Sandbox } from "@effect-rl/sandbox"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { contract } from "./Contract.ts"
 import * as LocalSession from "./LocalSession.ts"
 
-const options: Session.Options = {
+const options: AiSdkSession.Options = {
   provider: "local session",
   isolation: "none",
   sampledCode: false,

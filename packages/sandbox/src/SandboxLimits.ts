@@ -5,9 +5,9 @@ import * as Duration from "effect/Duration"
  * Limits as a caller gives them; `defaults` stand for those left out.
  *
  * @example
- * const limits: Partial<Limits.Limits> = { wall: "2 seconds", memory: 64 * 1024 * 1024 }
+ * const limits: Partial<SandboxLimits.SandboxLimits> = { wall: "2 seconds", memory: 64 * 1024 * 1024 }
  */
-export interface Limits {
+export interface SandboxLimits {
   /** Time from the start of the program to its end. */
   readonly wall: Duration.Input
   /** Processor time of the program, all of its threads together; a little more than `wall` unless given. */
@@ -31,7 +31,7 @@ export const defaults = {
   processes: 16,
   output: mebibyte,
   disk: 64 * mebibyte
-} as const satisfies Limits
+} as const satisfies SandboxLimits
 
 /** Limits in milliseconds and bytes, all of them given. */
 export interface Resolved {
@@ -54,7 +54,7 @@ export const least: Resolved = {
 }
 
 /** Limits with the defaults for those left out. */
-export const resolve = (given: Partial<Limits> = {}): Resolved => {
+export const resolve = (given: Partial<SandboxLimits> = {}): Resolved => {
   const { cpu, disk, memory, output, processes, wall } = { ...defaults, ...given }
   const wallMillis = Duration.toMillis(wall)
   return {

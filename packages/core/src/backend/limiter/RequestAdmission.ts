@@ -29,7 +29,7 @@ export interface State {
   readonly breaker: CircuitBreaker.Phase
 }
 
-export interface Admission {
+export interface RequestAdmission {
   readonly enter: (waiter: PermitQueue.Waiter, isAgain: boolean, now: number) => void
   /** False if it was not waiting any more. */
   readonly leave: (waiter: PermitQueue.Waiter) => boolean
@@ -50,7 +50,7 @@ const startPermits = 8
 const outcome = ({ _tag }: Ending): CircuitBreaker.Outcome =>
   _tag === "Unavailable" ? "unavailable" : _tag === "Unanswered" ? "unknown" : "answered"
 
-export const make = (): Admission => {
+export const make = (): RequestAdmission => {
   const queue = PermitQueue.make()
   const congestion = Congestion.make(startPermits)
   const breaker = CircuitBreaker.make()

@@ -13,10 +13,10 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { randomUUID } from "node:crypto"
 import { constants } from "node:os"
-import type { Capabilities } from "./Capabilities.ts"
 import * as Outcome from "./Outcome.ts"
 import * as Running from "./process/Running.ts"
 import type { Command, Handle, Sandbox } from "./Sandbox.ts"
+import type { SandboxCapabilities } from "./SandboxCapabilities.ts"
 import { Lost, Provision, SandboxError } from "./SandboxError.ts"
 import { bytesOf } from "./SandboxFiles.ts"
 import * as SandboxSpec from "./SandboxSpec.ts"
@@ -59,8 +59,8 @@ export interface Opened {
  * Options of `Sandbox.layerSession`.
  *
  * @example
- * declare const createSession: () => Promise<Session.Session & { readonly defaultWorkingDirectory: string; stop(): Promise<void> }>
- * const vercel: Session.Options = {
+ * declare const createSession: () => Promise<AiSdkSession.Session & { readonly defaultWorkingDirectory: string; stop(): Promise<void> }>
+ * const vercel: AiSdkSession.Options = {
  *   provider: "vercel",
  *   isolation: "remote",
  *   sampledCode: true,
@@ -75,7 +75,7 @@ export interface Opened {
  * }
  * const provided = Sandbox.Sandbox.layerSession(vercel)
  */
-export interface Options extends Pick<Capabilities, "isolation" | "sampledCode" | "runtimes"> {
+export interface Options extends Pick<SandboxCapabilities, "isolation" | "sampledCode" | "runtimes"> {
   /** The name of the provider, in records and errors. */
   readonly provider: string
   /** What programs reach; a session has no say in it. */
@@ -276,7 +276,7 @@ const graderHandle = (options: Options, use: Use): Handle => {
 export const make = (options: Options): Effect.Effect<Sandbox["Service"]> =>
   Effect.map(Semaphore.make(options.concurrency ?? defaultConcurrency), (turns) => {
     const { isolation, network, provider, runtimes, sampledCode } = options
-    const capabilities: Capabilities = {
+    const capabilities: SandboxCapabilities = {
       isolation,
       sampledCode,
       runtimes,

@@ -1,5 +1,5 @@
 /** The capabilities of a sandbox provider: what it runs, what it enforces, and whether it holds against hostile code. */
-import type { Limits } from "./Limits.ts"
+import type { SandboxLimits } from "./SandboxLimits.ts"
 
 /** The language that programs are written in: `python3`, `node` or `sh` is the first word of their command. */
 export type Runtime = "python" | "node" | "shell"
@@ -19,9 +19,9 @@ export type Isolation = "namespaces" | "container" | "wasm" | "remote" | "none"
  * What a provider can do, as a value.
  *
  * @example
- * const patience = ({ timeScale }: Capabilities.Capabilities): Partial<Limits.Limits> => ({ wall: 6000 * timeScale })
+ * const patience = ({ timeScale }: SandboxCapabilities.SandboxCapabilities): Partial<SandboxLimits.SandboxLimits> => ({ wall: 6000 * timeScale })
  */
-export interface Capabilities {
+export interface SandboxCapabilities {
   readonly isolation: Isolation
   /** Whether code that a model wrote may run here. Where it is false, only commands that a test wrote are accepted. */
   readonly sampledCode: boolean
@@ -34,7 +34,7 @@ export interface Capabilities {
   /** Whether programs can find folders of their sandbox at absolute paths; not unless given. */
   readonly folders?: true
   /** The limits that are enforced; the others are accepted without effect. */
-  readonly enforced: ReadonlyArray<keyof Limits>
+  readonly enforced: ReadonlyArray<keyof SandboxLimits>
   /** How many times longer loops of a program take than on the bare machine, by which callers scale their limits on time. */
   readonly timeScale: number
 }
