@@ -34,10 +34,10 @@ export interface Examples<out E = never, out R = never> {
 
 /** How much further an iteration samples where groups without a signal are replaced. */
 export interface Replacing {
-  /** Most batches that it samples; `Infinity` where only the end of the dataset stops it. */
+  /** Most batches that it samples. */
   readonly batches: number
-  /** Groups that it trains on at most; those of a batch unless given. */
-  readonly trained?: number
+  /** Groups that it trains on at most. */
+  readonly trained: number
 }
 
 /** A recipe's task, put together for one model. */
@@ -76,10 +76,11 @@ export interface TaskOptions<E, R> {
 }
 
 const replacing = <E, R>(options: TaskOptions<E, R>["options"]) =>
-  Effect.map(RlOptions.resolve(options), ({ dynamic, pace }): Replacing | undefined => {
-    if (dynamic.minInformative > 0) return { batches: dynamic.maxBatches, trained: dynamic.minInformative }
-    return pace.removeConstantRewardGroups ? { batches: Infinity } : undefined
-  })
+  Effect.map(
+    RlOptions.resolve(options),
+    ({ dynamic: { maxBatches, minInformative } }): Replacing | undefined =>
+      minInformative > 0 ? { batches: maxBatches, trained: minInformative } : undefined
+  )
 
 /** A credit made of that which a recipe's settings chose. */
 export type CreditChange = <E>(chosen: Credit.Credit<E>) => Credit.Credit<E | InvalidOption.InvalidOption>

@@ -22,7 +22,7 @@ export interface Plan {
   readonly groups: number
   /** Use of a batch, as the first one has it, when every group has something to learn from. */
   readonly iteration: Use
-  /** Most batches that an iteration samples, where groups without a signal are replaced: `Infinity` where nothing but the data limits it. */
+  /** Most batches that an iteration samples, where groups without a signal are replaced. */
   readonly batches: number
   readonly evaluations: number
   /** Use of each evaluation. */

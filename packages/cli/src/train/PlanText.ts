@@ -38,9 +38,12 @@ const limitLines = (plan: Plan.Plan, limits: Caps.Amounts) => [
 
 /** Groups from which there is nothing to learn are replaced by those of further batches. */
 const furtherLines = ({ batches, groups }: Plan.Plan) => {
-  if (batches === 1) return []
-  const most = Number.isFinite(batches) ? `up to ${batches * groups} problems` : "on to the end of the data"
-  return [`  counts further batches: an iteration samples ${most}, until enough have something to learn from`]
+  const most = batches * groups
+  return batches === 1
+    ? []
+    : [
+      `  counts further batches: an iteration samples up to ${most} problems, until enough have something to learn from`
+    ]
 }
 
 export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> => {

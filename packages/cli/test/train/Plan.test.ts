@@ -63,8 +63,8 @@ describe("A plan", () => {
     [
       [{ batches: 2, trained: 3 }, 4, 3],
       [{ batches: 2, trained: 9 }, 4, 4],
-      [{ batches: 4 }, 6, 2],
-      [{ batches: Infinity }, 6, 2]
+      [{ batches: 4, trained: 2 }, 6, 2],
+      [{ batches: 1000, trained: 2 }, 6, 2]
     ] as const
   )(
     "counts the most that iterations sample and train on where they replace groups: %j",

@@ -37,11 +37,6 @@ export const AsyncSettings = Schema.Struct({
     help: "Groups that would get older than maxStepsOffPolicy: wait for them before (unless given), or drop them",
     identity: true
   }),
-  /** Replace groups that failed, or whose rewards are all equal, by others at once. */
-  removeConstantRewardGroups: Setting.toggle({
-    help: "Replace groups that failed, or whose rewards are all equal, by others at once",
-    identity: true
-  }),
   ...StreamingSettings.fields
 })
 export interface AsyncSettings extends Schema.Codec.Encoded<typeof AsyncSettings> {}
@@ -100,7 +95,6 @@ export interface Resolved {
   readonly name: Pace["name"]
   readonly maxStepsOffPolicy: number
   readonly onStale: NonNullable<AsyncSettings["onStale"]>
-  readonly removeConstantRewardGroups: boolean
   /** Absent where an update is submitted as a whole. */
   readonly minibatches?: number
 }
@@ -118,7 +112,7 @@ const checkOwn = ({ name, settings }: Pace) =>
     )
   )
 
-const defaults = { onStale: "wait", removeConstantRewardGroups: false } as const
+const defaults = { onStale: "wait" } as const
 
 /** The settings with their defaults. Fails with the first setting that the pace does not have, or whose value is invalid. */
 export const resolve = Effect.fnUntraced(function*(

@@ -65,6 +65,6 @@ it.effect("the identity of a run has every option that must be equal for it to b
         limit_stop_reasons: ["max_turns"],
         skip_grading_on_timeout: true
       },
-      pace: { max_steps_off_policy: 0, on_stale: "wait", remove_constant_reward_groups: false, minibatches: null }
+      pace: { max_steps_off_policy: 0, on_stale: "wait", minibatches: null }
     })
   }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))

@@ -87,11 +87,11 @@ describe("A run with a KL penalty", () => {
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone, computeLogprobs: uneven })))
   )
 
-  it.effect("leaves out groups of equal rewards where the pace removes them", () =>
+  it.effect("leaves out groups of equal rewards where dynamic sampling replaces them", () =>
     Effect.gen(function*() {
-      const pace = Pace.async({ maxStepsOffPolicy: 0, removeConstantRewardGroups: true })
+      const dynamic = { minInformative: 2, maxBatches: 100 }
       const options = yield* Task.options({ update: { kl: { coefficient: 0.5 } }, run: { iterations: 1 } })
-      const records = yield* Stream.runCollect(Rl.run({ ...options, pace }))
+      const records = yield* Stream.runCollect(Rl.run({ ...options, rollout: { ...options.rollout, dynamic } }))
       assert.deepStrictEqual(updated(records)?.updates ?? [], [])
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone, computeLogprobs: uneven }))))
 

@@ -1,5 +1,6 @@
 /** Runs of one seed compute what they computed when their digests were recorded, on every Node. */
 import { Advantage, Credit, Loss, Pace, Rl } from "@effect-rl/core"
+import type { DynamicSampling } from "@effect-rl/core/program"
 import { Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
@@ -9,33 +10,46 @@ import * as Task from "./Task.ts"
 
 const update = { loss: Loss.ppo(), learningRate: 0.05, substeps: 2 }
 
-const trained = (pace: Pace.Pace, changed: Task.Overrides["update"] = {}) =>
+/** Replaces groups without a signal however many there are, in updates of so many groups. */
+const replacing = (minInformative: number) => ({ dynamic: { minInformative, maxBatches: 1000 } })
+
+interface Rollouts {
+  readonly groupsPerBatch?: number
+  readonly rollout?: { readonly dynamic: DynamicSampling.DynamicSettings }
+}
+
+const trained = (
+  pace: Pace.Pace,
+  changed: Task.Overrides["update"] = {},
+  { groupsPerBatch = 3, rollout }: Rollouts = {}
+) =>
   Effect.gen(function*() {
     const options = yield* Task.options({
       epochs: 4,
       groupSize: 6,
-      groupsPerBatch: 3,
+      groupsPerBatch,
       update: { ...update, ...changed }
     })
-    yield* Stream.runDrain(Rl.run({ ...options, pace }))
+    yield* Stream.runDrain(Rl.run({ ...options, rollout: { ...options.rollout, ...rollout }, pace }))
     return yield* RecordedRuns.digest
   }).pipe(Effect.provide(Task.layer(), { local: true }))
 
-const onPolicy: ReadonlyArray<readonly [string, Pace.Pace, string]> = [
+const onPolicy: ReadonlyArray<readonly [string, Pace.Pace, string, Rollouts?]> = [
   ["synchronous", Pace.synchronous, "a50e6acf5c482968"],
   ["asynchronous, none ahead", Pace.async({ maxStepsOffPolicy: 0 }), "a50e6acf5c482968"],
   [
     "asynchronous, none ahead, without constant groups",
-    Pace.async({ maxStepsOffPolicy: 0, removeConstantRewardGroups: true }),
-    "5425be2ab465c7fa"
+    Pace.async({ maxStepsOffPolicy: 0 }),
+    "7351d11a2c4a97f3",
+    { groupsPerBatch: 2, rollout: replacing(2) }
   ],
   ["streaming", Pace.streaming({ minibatches: 2 }), "6bff109a5a35b498"]
 ]
 
 describe("Training on-policy", () => {
-  for (const [name, pace, expected] of onPolicy) {
+  for (const [name, pace, expected, rollouts] of onPolicy) {
     it.effect(`${name} computes the recorded numbers`, () =>
-      Effect.map(trained(pace), (digest) => assert.strictEqual(digest, expected)))
+      Effect.map(trained(pace, {}, rollouts), (digest) => assert.strictEqual(digest, expected)))
   }
 })
 
@@ -72,22 +86,27 @@ const usual: Schedules.World = {
   publishSeconds: 0.13
 }
 
-const scheduled = (pace: Pace.Pace, world: Schedules.World = usual) => {
+const scheduled = (pace: Pace.Pace, world: Schedules.World = usual, rollout?: Rollouts["rollout"]) => {
   const seen = Schedules.unseen()
   return Effect.gen(function*() {
-    yield* Simulation.run(0, Schedules.training(world, pace, {}, seen), { deadline: "1 day" })
+    yield* Simulation.run(
+      0,
+      Schedules.training(world, pace, rollout === undefined ? {} : { overrides: { rollout } }, seen),
+      { deadline: "1 day" }
+    )
     return yield* RecordedRuns.digest
   }).pipe(Effect.provide(Schedules.backend(world, seen), { local: true }))
 }
 
-const ahead: ReadonlyArray<readonly [string, Pace.Pace, string]> = [
+const ahead: ReadonlyArray<readonly [string, Pace.Pace, string, Rollouts["rollout"]?]> = [
   ["one iteration, waiting", Pace.async({ maxStepsOffPolicy: 1, onStale: "wait" }), "b3c73eabdd78ff5c"],
   ["two iterations, waiting", Pace.async({ maxStepsOffPolicy: 2, onStale: "wait" }), "334f133d85f5734e"],
   ["one iteration, dropping", Pace.async({ maxStepsOffPolicy: 1, onStale: "drop" }), "21a3df51b20156d4"],
   [
     "two iterations, without constant groups",
-    Pace.async({ maxStepsOffPolicy: 2, onStale: "drop", removeConstantRewardGroups: true }),
-    "3bcd9e93726ee9d9"
+    Pace.async({ maxStepsOffPolicy: 2, onStale: "drop" }),
+    "3bcd9e93726ee9d9",
+    replacing(3)
   ],
   [
     "one iteration, streaming",
@@ -97,9 +116,9 @@ const ahead: ReadonlyArray<readonly [string, Pace.Pace, string]> = [
 ]
 
 describe("Training ahead", () => {
-  for (const [name, pace, expected] of ahead) {
+  for (const [name, pace, expected, rollout] of ahead) {
     it.live(`${name} follows the schedule that it did`, () =>
-      Effect.map(scheduled(pace), (digest) => assert.strictEqual(digest, expected)))
+      Effect.map(scheduled(pace, usual, rollout), (digest) => assert.strictEqual(digest, expected)))
   }
 })
 

@@ -236,10 +236,14 @@ describe("the calls recorded from tinker-cookbook", () => {
     const calls = Effect.gen(function*() {
       const pace = Pace.async({
         maxStepsOffPolicy: input.skip_filtered_groups ? 1 : 0,
-        removeConstantRewardGroups: input.skip_filtered_groups,
         minibatches: input.num_minibatches
       })
-      const overrides = { run: { iterations: 1 }, update: { substeps: input.num_substeps } }
+      const dynamic = { minInformative: input.groups_per_batch, maxBatches: 1000 }
+      const overrides = {
+        run: { iterations: 1 },
+        update: { substeps: input.num_substeps },
+        rollout: input.skip_filtered_groups ? { dynamic } : {}
+      }
       const ran = yield* Schedules.run(worldOf(recorded), pace, { overrides })
       return submitted(ran).map((step) => step === "step" ? step : [...new Set(step)])
     })

@@ -141,7 +141,7 @@ const own = Effect.fnUntraced(function*({ program }: Scenario): Effect.fn.Return
     case "distillation":
       return { update: { credit: Credit.distill({ teacher: yield* teacher }) } }
     case "asynchronous, none begun ahead":
-      return { pace: Pace.async({ maxStepsOffPolicy: 0, removeConstantRewardGroups: true }) }
+      return { pace: Pace.async({ maxStepsOffPolicy: 0 }), dynamic: { minInformative: 2, maxBatches: 100 } }
     case "streaming":
       return { pace: Pace.streaming({ minibatches: 3 }) }
     default:

@@ -141,8 +141,6 @@ export interface Settings {
   /** How many iterations ahead groups begin. */
   readonly lead: number
   readonly onStale: "wait" | "drop"
-  /** Groups without a signal make room for others. */
-  readonly isFiltering: boolean
   /** An update takes its groups one by one. */
   readonly isStreaming: boolean
   readonly dynamic: DynamicSampling.Resolved
@@ -181,7 +179,7 @@ export const inDatasetOrder = (left: Place, right: Place) => left.batch - right.
 export const nameOf = ({ batch, position }: Place) => `${batch}/${position}`
 
 /** The rules of a pace. */
-export const rules = ({ isFiltering, lead, onStale, until }: Settings): Rules => {
+export const rules = ({ dynamic, lead, onStale, until }: Settings): Rules => {
   /** Whether every group in `left` finds a place before it is too old. This iteration's update has `places` free. */
   const leavesRoom = (left: ReadonlyArray<Begun>, { iteration, size }: Collecting, places: number) => {
     let room = places
@@ -201,7 +199,7 @@ export const rules = ({ isFiltering, lead, onStale, until }: Settings): Rules =>
 
   return {
     horizon: (iteration) => Math.min(iteration + lead + 1, until),
-    isFiltered: (isInformative) => isFiltering && !isInformative,
+    isFiltered: (isInformative) => isDynamic(dynamic) && !isInformative,
     isStale: ({ began }, iteration) => onStale === "drop" && iteration - began > lead,
     batch: (collecting) => {
       const { places, waiting } = collecting

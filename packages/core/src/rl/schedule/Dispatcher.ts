@@ -120,7 +120,6 @@ const settingsOf = <E, R, CE, CR>({ options, until }: Options<E, R, CE, CR>): Di
     until,
     lead: pace.maxStepsOffPolicy,
     onStale: pace.onStale,
-    isFiltering: pace.removeConstantRewardGroups || Dispatch.isDynamic(dynamic),
     isStreaming: pace.minibatches !== undefined,
     dynamic,
     concurrency

@@ -78,6 +78,9 @@ const worldOf = ({ input }: Case) => {
 const inOrder = (batch: ReadonlyArray<readonly [group: number, version: number]>) =>
   batch.toSorted(([left, leftVersion], [right, rightVersion]) => leftVersion - rightVersion || left - right)
 
+/** Groups without a signal are replaced however many there are, as upstream does. */
+const always = (minInformative: number) => ({ minInformative, maxBatches: 1000 })
+
 /** Upstream trains on groups however old they are. */
 const asUpstream: typeof Dispatch.rules = (settings) => ({
   ...Dispatch.rules({ ...settings, onStale: "drop" }),
@@ -101,12 +104,11 @@ describe("the schedule recorded from tinker-cookbook", () => {
         const { input, output } = recorded
         const pace = Pace.async({
           maxStepsOffPolicy: input.max_steps_off_policy,
-          removeConstantRewardGroups: true,
           ...(input.stream === null ? {} : { minibatches: input.stream.num_minibatches })
         })
         const substeps = input.stream?.num_substeps ?? 1
         const { records, seen } = yield* Schedules.run(worldOf(recorded), pace, {
-          overrides: { update: { substeps } },
+          overrides: { update: { substeps }, rollout: { dynamic: always(input.groups_per_batch) } },
           rules: asUpstream
         })
         const indexOf = (key: string) => before(input) + Number(key)

@@ -19,7 +19,6 @@ const settingsOf = ({ concurrency, dynamic, pace, world }: Scenario.Scenario): D
   until: world.batches.length,
   lead: pace.maxStepsOffPolicy,
   onStale: pace.onStale,
-  isFiltering: pace.removeConstantRewardGroups || dynamic.minInformative > 0,
   isStreaming: pace.isStreaming,
   dynamic,
   concurrency

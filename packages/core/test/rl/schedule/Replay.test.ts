@@ -115,8 +115,8 @@ describe("A killed run repeats its recorded updates", () => {
       const groups = [1, 1.1, 1.2, 1.3, 1.4, 1.5].map((seconds, index) => ({ seconds, isConstant: index === 2 }))
       const scenario = {
         world: { batches: Schedules.inBatches(groups, 2), trainSeconds: 1, publishSeconds: 0 },
-        pace: Pace.async({ maxStepsOffPolicy: 1, removeConstantRewardGroups: true }),
-        overrides: { run: { saveEvery: 1 } }
+        pace: Pace.async({ maxStepsOffPolicy: 1 }),
+        overrides: { run: { saveEvery: 1 }, rollout: { dynamic: { minInformative: 2, maxBatches: 100 } } }
       }
       const records = yield* killAfterEachRecord(scenario, (credited) => {
         assert.strictEqual(credited.flat().filter((group) => group === "2 filtered").length, 1)

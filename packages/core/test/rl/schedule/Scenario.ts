@@ -37,25 +37,18 @@ export const make = (seed: number): Scenario => {
     pace: {
       maxStepsOffPolicy: draw.integer(0, 3),
       onStale: draw.oneOf(["wait", "drop"]),
-      removeConstantRewardGroups: draw.chance(0.4),
       isStreaming: draw.chance(0.4),
       minibatches: draw.integer(1, 3)
     },
     dynamic: {
-      minInformative: dynamics.chance(0.3) ? dynamics.integer(1, 5) : 0,
-      maxBatches: dynamics.integer(1, 3)
+      minInformative: dynamics.chance(0.5) ? dynamics.integer(1, 5) : 0,
+      maxBatches: dynamics.oneOf([1, 2, 3, 100])
     },
     substeps: draw.integer(1, 2),
     concurrency: draw.oneOf([64, 64, 2, 1]),
     saveEvery: draw.integer(0, 2)
   }
 }
-
-/** Groups without a signal are filtered where enough others are sampled for. */
-const effective = (pace: Scenario["pace"], { minInformative }: Scenario["dynamic"]) => ({
-  ...pace,
-  removeConstantRewardGroups: pace.removeConstantRewardGroups || minInformative > 0
-})
 
 /** The story of a scenario's run. */
 export const story = (
@@ -64,7 +57,7 @@ export const story = (
   isOver: boolean
 ): ScheduleRules.Story => ({
   world,
-  pace: effective(pace, dynamic),
+  pace,
   dynamic,
   records: RunRecord.current(records),
   seen,

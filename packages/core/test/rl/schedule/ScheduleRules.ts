@@ -130,9 +130,9 @@ const samplesNoMore: Rule = (story) => {
   })
 }
 
-const admitsNoMore: Rule = ({ pace, records, world }) => {
+const admitsNoMore: Rule = ({ dynamic, pace, records, world }) => {
   // Groups that are set aside make room at once, but are recorded with the next update.
-  if (pace.removeConstantRewardGroups || pace.onStale === "drop") return []
+  if (dynamic.minInformative > 0 || pace.onStale === "drop") return []
   const outstanding = new Set<string>()
   return records.flatMap((record) => {
     if (record._tag === "Credited") { for (const { key } of record.groups) outstanding.delete(key) }
@@ -157,7 +157,7 @@ const filtersAsTold: Rule = (story) =>
     return [
       ...complain(verdict === "filtered" && isInformative, `group ${key} was filtered`),
       ...complain(
-        story.pace.removeConstantRewardGroups && !isInformative && verdict !== "filtered" && verdict !== "stale",
+        story.dynamic.minInformative > 0 && !isInformative && verdict !== "filtered" && verdict !== "stale",
         `group ${key} takes a place`
       )
     ]

@@ -7,7 +7,6 @@ const synchronous: Dispatch.Settings = {
   until: 3,
   lead: 0,
   onStale: "wait",
-  isFiltering: false,
   isStreaming: false,
   dynamic: { minInformative: 0, maxBatches: 1 },
   concurrency: 64
@@ -74,7 +73,7 @@ describe("A schedule", () => {
   })
 
   it("fills the place of a group without a signal with the next one of the dataset", () => {
-    const filtering = { ...synchronous, isFiltering: true, dynamic: { minInformative: 2, maxBatches: 2 } }
+    const filtering = { ...synchronous, dynamic: { minInformative: 2, maxBatches: 2 } }
     const constant: Dispatch.Event = {
       _tag: "Ended",
       group: { batch: 0, position: 0 },
