@@ -6,7 +6,6 @@
  */
 import { type Env, EnvMetric, type Limits, Message, type Score } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
-import { LogNames } from "@effect-rl/core/records"
 import { Renderer } from "@effect-rl/core/renderers"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
@@ -167,20 +166,6 @@ const told = (prompted: Prompted, { logprobs, stopReason, tokens }: Sampling.Sam
       })
   }, unnoted)
 
-/** The calls of a response and the text beside them, as they are shown, and searched by an audit. */
-const calledOf = (message: Message.Message) => {
-  const { toolCalls = [] } = message
-  return toolCalls.length === 0 ? {} : {
-    [LogNames.besideCalls]: Message.text(message),
-    ...Object.fromEntries(
-      toolCalls.map((
-        { function: { arguments: given, name } },
-        index
-      ) => [LogNames.toolCall(index), `${name}(${given})`])
-    )
-  }
-}
-
 /** How many calls of tools could be read, where tools were offered, and how many could not. */
 const callsOf = ({ tools }: Asked, { toolCalls = [], unparsedToolCalls = [] }: Message.Message) =>
   tools.length === 0
@@ -205,12 +190,13 @@ const reportOf = <E, R>(
   isHeard: boolean
 ): Env.Reported => {
   const failure = Renderer.failure(parsed)
+  const { toolCalls: { length: toolCalls } = [] } = parsed.message
   const seen = asides.splice(0)
   return {
     reward: 0,
-    toolCalls: parsed.message.toolCalls?.length ?? 0,
+    toolCalls,
+    ...(toolCalls > 0 && { said: parsed.message }),
     logs: {
-      ...calledOf(parsed.message),
       ...logsOf(CapturedAnswers.biased(settings), notes.splice(0), seen),
       ...(failure !== undefined && { parse_error: failure.detail })
     },

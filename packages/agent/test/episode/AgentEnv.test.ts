@@ -1,5 +1,5 @@
 import { AgentEnv } from "@effect-rl/agent"
-import { EnvGroupBuilder, EnvMetric, FailurePolicy, type Policy, Rollout, Score } from "@effect-rl/core"
+import { EnvGroupBuilder, EnvMetric, FailurePolicy, Message, type Policy, Rollout, Score } from "@effect-rl/core"
 import { AdaptiveLimiter, Metering } from "@effect-rl/core/backend"
 import { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
@@ -85,7 +85,7 @@ describe("an agent's episode", () => {
       assert.strictEqual(events.at(-2), "data: [DONE]")
     }))
 
-  it.live("has the calls of tools in its logs, and counts those that can be read and those that cannot", () =>
+  it.live("has responses that call tools as it read them, and counts those that can be read and those that cannot", () =>
     Effect.gen(function*() {
       const call = `<tool_call>\n{"name": "look", "arguments": {"at": "ab"}}\n</tool_call>`
       const tools = [{ type: "function", function: { name: "look", parameters: {} } }]
@@ -99,7 +99,14 @@ describe("an agent's episode", () => {
         tool_calls: EnvMetric.sum(read),
         unread_calls: EnvMetric.sum(unread)
       })
-      assert.deepStrictEqual(turns[0]?.logs, { assistant_content: "so", tool_call_0: `look({"at": "ab"})` })
+      const said = turns.map(({ said }) => said)
+      assert.strictEqual(said[0] === undefined ? undefined : Message.text(said[0]), "so")
+      assert.deepStrictEqual(said[0]?.toolCalls?.map((call) => call.function), [{
+        name: "look",
+        arguments: `{"at": "ab"}`
+      }])
+      assert.deepStrictEqual(said.slice(1), [undefined, undefined])
+      assert.deepStrictEqual(turns[0]?.logs, {})
       assert.deepStrictEqual(turns[0]?.metrics, counts(1, 0))
       assert.deepInclude(turns[1]?.metrics, counts(0, 1))
       assert.deepStrictEqual(turns[2]?.metrics, {})

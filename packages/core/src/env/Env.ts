@@ -60,6 +60,8 @@ export interface Reported {
   readonly score?: Score
   readonly metrics?: EnvMetric.Metrics
   readonly logs?: Readonly<Record<string, string | number>>
+  /** The response as it was read, for an environment that reads more than text, such as calls of tools. */
+  readonly said?: Message.Message
   /** The state of the environment in which the action was taken, for credit that compares turns in equal states. */
   readonly state?: Json
   /** False keeps this turn's tokens out of training; true unless given. */

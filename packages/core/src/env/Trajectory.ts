@@ -1,5 +1,6 @@
 /** A record of one episode. */
 import type * as Option from "effect/Option"
+import type * as Message from "../chat/Message.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
@@ -32,6 +33,8 @@ export interface Transition {
   /** What the environment reported, with the rate `correct` of a score that says whether the task was solved. */
   readonly metrics: EnvMetric.Metrics
   readonly logs: Readonly<Record<string, string | number>>
+  /** The response as the environment read it; absent where it reported no reading. */
+  readonly said?: Message.Message
   /** The state of the environment in which the action was taken; absent where the environment reports none. */
   readonly state?: Json
   /** The messages that the environment showed before it; absent for environments that show tokens alone. */

@@ -276,6 +276,7 @@ const record = (
     logs: step.logs ?? nothing
   }
   if (step.score !== undefined) transition.score = step.score
+  if (step.said !== undefined) transition.said = step.said
   if (step.state !== undefined) transition.state = step.state
   const { branch, messages } = observation
   const { conversations } = progress

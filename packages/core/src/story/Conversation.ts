@@ -54,7 +54,7 @@ type Logs = Trajectory.Transition["logs"]
 const logged = (logs: Logs, name: string): string | undefined =>
   Object.hasOwn(logs, name) ? String(logs[name]) : undefined
 
-/** Calls as the environment logged them. */
+/** Calls as environments logged them before they reported messages. */
 const loggedCalls = (logs: Logs): ReadonlyArray<Message.ToolCall> => {
   const calls: Array<Message.ToolCall> = []
   for (let index = 0;; index++) {
@@ -92,12 +92,14 @@ const answers = ({ said: { toolCalls = [] }, tools }: Turn): ReadonlyArray<Messa
 
 const loggedResponse = ({ logs, score }: Trajectory.Transition) => score?.answer ?? logged(logs, LogNames.besideCalls)
 
-/** Whether the environment reported the turn's text, as the answer that it judged or in its logs. */
-export const isLogged = (transition: Trajectory.Transition): boolean => loggedResponse(transition) !== undefined
+/** Whether the environment reported the turn's text, as it read it, as the answer that it judged or in its logs. */
+export const isLogged = (transition: Trajectory.Transition): boolean =>
+  transition.said !== undefined || loggedResponse(transition) !== undefined
 
-/** The response as it was logged, or from its tokens. */
-const saidIn = (transition: Trajectory.Transition, decode: Language["decode"] | undefined) => {
-  const { action: { tokens }, logs } = transition
+/** The response as the environment read or logged it, or from its tokens. */
+const saidIn = (transition: Trajectory.Transition, decode: Language["decode"] | undefined): Message.Message => {
+  const { action: { tokens }, logs, said } = transition
+  if (said !== undefined) return said
   const toolCalls = loggedCalls(logs)
   const text = loggedResponse(transition)
     ?? (decode === undefined ? `(${tokens.length} tokens)` : PromptText.response(decode(tokens)))

@@ -1,5 +1,5 @@
 /**
- * Names under which texts of a turn are shown: those of `Trajectory.texts`, and those of the tool calls that environments log.
+ * Names under which texts of a turn are shown: those of `Trajectory.texts`, and those under which earlier runs logged calls of tools.
  *
  * @example
  * const { [LogNames.question]: asked = "" } = Trajectory.texts(trajectory, 0)

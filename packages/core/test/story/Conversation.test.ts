@@ -67,6 +67,17 @@ describe("Conversation", () => {
     })
   })
 
+  it("has a response as the environment read it", () => {
+    const said: Message.Message = {
+      role: "assistant",
+      content: [{ type: "thinking", thinking: "2 and 3" }, { type: "text", text: "so" }],
+      toolCalls: [add]
+    }
+    const turns = Conversation.make(episode({ ...turn([], []), said }), [])
+    assert.deepStrictEqual(turns.map(({ said }) => said), [said])
+    assert.isTrue(Conversation.isLogged({ ...turn([], []), said }))
+  })
+
   it("has the last answers of tools, which no later turn was shown", () => {
     const last = turn([], [], { assistant_content: "", tool_call_0: "stop({})", tool_result_0: "done" })
     const messages = Conversation.messages(Conversation.make(episode(last), []))

@@ -3,7 +3,7 @@
  *
  * Every turn has its prompt as a difference from the turn before it (a member's first prompt from the group's first prompt), and
  * its sampled tokens (32-bit integers) and their log-probabilities (32-bit floats) as base64 of little-endian bytes. A turn
- * leaves out `trainable` where it is true, `maskedLogprobs` where no grammar masked it, and `score`, `state`, `shown`, `branch`, `metrics`, `logs` and `times` where it has none.
+ * leaves out `trainable` where it is true, `maskedLogprobs` where no grammar masked it, and `score`, `said`, `state`, `shown`, `branch`, `metrics`, `logs` and `times` where it has none.
  * The messages of its prompt are those that the environment added: the policy's own are in the tokens; a member's first messages begin with
  * those that it shares with the group's first member.
  */
@@ -135,6 +135,7 @@ const Turn = Schema.Struct({
   sequenceId: Schema.optionalKey(Schema.String),
   reward: Real,
   score: Schema.optionalKey(ScoreJson),
+  said: Schema.optionalKey(MessageJson),
   state: Schema.optionalKey(Schema.Json),
   shown: Schema.optionalKey(ShownJson),
   branch: Schema.optionalKey(Schema.Struct({ after: Schema.Int, reason: Branch.Reason })),
@@ -286,7 +287,7 @@ const encodeShown = ({ kept, messages }: AddedMessages.AddedMessages, first: Mes
 }
 
 const encodeTurn = (
-  { action, branch, logs, metrics, observation, reward, score, shown, state, times, trainable }: Transition,
+  { action, branch, logs, metrics, observation, reward, said, score, shown, state, times, trainable }: Transition,
   base: PromptDelta.Base,
   first: Messages
 ) => ({
@@ -300,6 +301,7 @@ const encodeTurn = (
   // JSON leaves out what is undefined.
   trainable: trainable ? undefined : false,
   score: score === undefined ? undefined : encodeScore(score),
+  said: said === undefined ? undefined : encodeMessage(said),
   state,
   shown: shown === undefined ? undefined : encodeShown(shown, first),
   branch,
@@ -398,7 +400,7 @@ const branchOf = ({ branch, fork }: typeof Turn.Type): Transition["branch"] =>
 const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base, first: Messages): Transition | undefined => {
   const { logprobs, logs = {}, maskedLogprobs, metrics = {}, prompt, reward, score, sequenceId, stopReason, tokens } =
     turn
-  const { shown, state, times, trainable = true } = turn
+  const { said, shown, state, times, trainable = true } = turn
   const branch = branchOf(turn)
   const observation = PromptDelta.decode(base, prompt)
   if (observation === undefined) return undefined
@@ -414,6 +416,7 @@ const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base, first: Messa
     action,
     reward,
     ...(score === undefined ? {} : { score }),
+    ...(said === undefined ? {} : { said }),
     ...(state === undefined ? {} : { state }),
     trainable,
     metrics: Score.withCorrect(score, metrics),

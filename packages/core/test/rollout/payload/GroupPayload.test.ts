@@ -74,18 +74,19 @@ const trajectory = ({ stop, turns }: typeof Member.Type): Trajectory.Trajectory 
         tests: [{ name: turn.text, passed: turn.rewrites }]
       }
     }
+    const said: Message.Message = {
+      role: "assistant",
+      content: [{ type: "thinking", thinking: turn.text }],
+      toolCalls: [{ id: turn.text, function: { name: "f", arguments: turn.text } }]
+    }
     const messages: ReadonlyArray<Message.Message> = [
       Message.user(turn.text),
       { role: "user", content: [{ type: "text", text: turn.text }, { ...picture, expectedTokens: turn.chunks }] },
-      {
-        role: "assistant",
-        content: [{ type: "thinking", thinking: turn.text }],
-        toolCalls: [{ id: turn.text, function: { name: "f", arguments: turn.text } }]
-      }
+      said
     ]
     const shown = { messages: messages.slice(0, turn.chunks), ...(turn.rewrites && { kept: turn.chunks }) }
     const branch = { after: turn.chunks, reason: "parallel" as const }
-    const timed = turn.hasImage ? { ...transition, times, score, shown, branch } : { ...transition, shown }
+    const timed = turn.hasImage ? { ...transition, times, score, said, shown, branch } : { ...transition, shown }
     return turn.rewrites ? { ...timed, branch: Branch.anew("edit") } : timed
   })
   const [first] = turns
