@@ -143,7 +143,7 @@ export const conversations = (
  * @example
  * Effect.gen(function*() {
  *   const rows = Stream.fromIterable(conversations)
- *   const dataset = yield* SupervisedDataset.streamed(rows, { name: "chats 1.0", rows: 2, model, batchSize: 1 })
+ *   const dataset = yield* SupervisedDataset.streamed(rows, { name: "chats 1.0", rows: conversations.length, model, batchSize: 1 })
  *   return yield* Stream.runDrain(Supervised.run({ model, dataset }))
  * })
  *
