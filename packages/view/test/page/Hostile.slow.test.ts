@@ -102,7 +102,7 @@ describe.skipIf(isMissing)("text that a model wrote", () => {
         yield* visit(at(url, { at: "member", ...group, member: 0 }), async (page) => {
           for (const [index, [name, text]] of Object.entries(attacks).entries()) {
             await page.getByRole("heading", { name: `Member ${index}`, exact: true }).waitFor()
-            await page.getByText(name, { exact: true }).waitFor()
+            await page.getByRole("region", { name: "Turn" }).getByText(name, { exact: true }).waitFor()
             const shown = (await page.locator("pre").nth(1).textContent()) ?? ""
             assert.notMatch(shown, unseen, name)
             assert.isTrue(shown.startsWith(spelled(text.slice(0, 20))), name)
