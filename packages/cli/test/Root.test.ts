@@ -28,7 +28,7 @@ describe("effect-rl", () => {
     }))
 
   const mistakes: ReadonlyArray<readonly [args: string, message: string | RegExp]> = [
-    ["trian", "error: unknown command \"trian\"; did you mean \"train\"? Choose from: train, play"],
+    ["trian", "error: unknown command \"trian\"; did you mean \"train\"? Choose from: train, sweep, play"],
     [
       "train arithmetik",
       "error: unknown recipe \"arithmetik\"; did you mean \"arithmetic\"? Choose from: arithmetic, "
