@@ -33,7 +33,8 @@ it.live(
       change(join(payloads, "payloads.jsonl"), /"rewards":\[[01]/, `"rewards":[7`)
 
       const page = join(root, "page.html")
-      const ofRecords = [["show"], ["show", "--rollouts"], ["audit"], ["regrade"], ["compare", whole], ["export", page]]
+      const regrade = ["regrade", "--credit", "centered"]
+      const ofRecords = [["show"], ["show", "--rollouts"], ["audit"], regrade, ["compare", whole], ["export", page]]
       for (const [command = "", ...others] of ofRecords) {
         const { errors, exit, out } = yield* run(command, records, ...others)
         assert.isTrue(Exit.isFailure(exit), command)
@@ -48,7 +49,7 @@ it.live(
       assert.isFalse(yield* fs.exists(page))
       const damage = /payloads\.jsonl was changed at bytes \d+ to \d+ after it was written/
       const chat = join(root, "chat.jsonl")
-      for (const [command = "", ...others] of [["regrade"], ["export", page], ["export", chat, "--format", "chat"]]) {
+      for (const [command = "", ...others] of [regrade, ["export", page], ["export", chat, "--format", "chat"]]) {
         const { errors, exit, out } = yield* run(command, payloads, ...others)
         assert.strictEqual(Exit.isFailure(exit) ? Runtime.getErrorExitCode(Cause.squash(exit.cause)) : 0, 3, command)
         assert.match(
