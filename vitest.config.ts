@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
 
 const conditions = ["@effect-rl/source"]
@@ -20,11 +21,14 @@ const projects: Array<TestProjectInlineConfiguration> = [
   { extends: true, test: { name: "slow", include: slow, exclude, isolate: true, sequence: { groupOrder: 2 } } }
 ]
 
+/** Vitest leaves a core to itself, which on a machine of two leaves one to the tests. */
+const maxWorkers = Math.max(2, availableParallelism() - 1)
+
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
-    ...(isAll ? { projects } : { include, exclude: isSlowAsked ? exclude : [...exclude, ...slow] }),
+    ...(isAll ? { projects } : { include, exclude: isSlowAsked ? exclude : [...exclude, ...slow], maxWorkers }),
     pool: "forks",
     isolate: false,
     setupFiles: ["./vitest.setup.ts"],
