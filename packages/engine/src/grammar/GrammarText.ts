@@ -3,6 +3,7 @@ import { TinkerError } from "@effect-rl/core"
 import { Grammar } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as RecentlyUsed from "./RecentlyUsed.ts"
 import * as Xgrammar from "./Xgrammar.ts"
 
 /** An instance of the library of this thread, with the last line that it printed; another one after it has aborted. */
@@ -39,15 +40,7 @@ const most = 64
 /** Texts by schema, those that were used last. */
 const known = new Map<string, string>()
 
-const remember = (schema: string, text: string) => {
-  known.delete(schema)
-  known.set(schema, text)
-  for (const [oldest] of known) {
-    if (known.size <= most) break
-    known.delete(oldest)
-  }
-  return text
-}
+const remember = (schema: string, text: string) => RecentlyUsed.keep(known, schema, text, most)
 
 /** The rules of a grammar, whose first is `root`. Fails where a schema is not held; see `Grammar.problem`. */
 export const of = Effect.fnUntraced(function*({ jsonSchema }: Grammar.Grammar) {

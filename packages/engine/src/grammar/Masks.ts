@@ -5,6 +5,7 @@
  */
 import { bytesOfToken, encodeBytes, type TokenBytes } from "@effect-rl/files/tokenizer/ByteLevel"
 import * as GrammarRules from "./GrammarRules.ts"
+import * as RecentlyUsed from "./RecentlyUsed.ts"
 import * as Xgrammar from "./Xgrammar.ts"
 
 /** The vocabulary of a model. */
@@ -39,18 +40,6 @@ interface Compiler {
 const mostCompilers = 2
 
 const mostGrammars = 16
-
-/** Disposes of the entries that were used longest ago. */
-const keep = <A>(entries: Map<string, A>, key: string, value: A, most: number, dispose: (value: A) => void) => {
-  entries.delete(key)
-  entries.set(key, value)
-  for (const [oldest, old] of entries) {
-    if (entries.size <= most) break
-    entries.delete(oldest)
-    dispose(old)
-  }
-  return value
-}
 
 const disposeCompiler = ({ compiler, grammars, info }: Compiler) => {
   for (const grammar of grammars.values()) grammar.dispose()
@@ -98,16 +87,16 @@ export const make = ({ addedTokens, size, tokenBytes }: Vocabulary): Masks => {
   const compilerOf = async (stops: ReadonlyArray<number>): Promise<Compiler> => {
     const key = stops.join()
     const known = compilers.get(key)
-    if (known !== undefined) return keep(compilers, key, known, mostCompilers, disposeCompiler)
+    if (known !== undefined) return RecentlyUsed.keep(compilers, key, known, mostCompilers, disposeCompiler)
     library ??= Xgrammar.make(() => undefined)
     const info = await library.TokenizerInfo.createTokenizerInfo(vocabulary(), "byte_level", false, size, stops)
     const compiler = await library.GrammarCompiler.createGrammarCompiler(info, false)
-    return keep(compilers, key, { info, compiler, grammars: new Map() }, mostCompilers, disposeCompiler)
+    return RecentlyUsed.keep(compilers, key, { info, compiler, grammars: new Map() }, mostCompilers, disposeCompiler)
   }
 
   const grammarOf = async ({ compiler, grammars }: Compiler, rules: string) => {
     const grammar = grammars.get(rules) ?? (await compiler.compileGrammar(rules, GrammarRules.root))
-    return keep(grammars, rules, grammar, mostGrammars, (old) => old.dispose())
+    return RecentlyUsed.keep(grammars, rules, grammar, mostGrammars, (old) => old.dispose())
   }
 
   const compiled = async (rules: string, stops: Stops, count: number) => {
