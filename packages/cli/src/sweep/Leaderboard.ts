@@ -37,10 +37,13 @@ const halfOf = (values: ReadonlyArray<number>) =>
 const problems = ({ scores }: Compare.HeldOut) =>
   [...scores.values()].flatMap((attempts) => attempts.length === 0 ? [] : [Statistics.mean(attempts)])
 
-const placeOf = (evaluator: string, { folder, name, runs }: Trained): Place => {
-  const measured = runs.flatMap((records) =>
-    Compare.heldOut(records).filter((measurement) => measurement.evaluator === evaluator).map(problems)
-  )
+/** A configuration, and what was measured in all of its runs. */
+interface Measured extends Trained {
+  readonly measurements: ReadonlyArray<Compare.HeldOut>
+}
+
+const placeOf = (evaluator: string, { folder, measurements, name, runs }: Measured): Place => {
+  const measured = measurements.filter((measurement) => measurement.evaluator === evaluator).map(problems)
   const means = measured.map(Statistics.mean)
   const place = { name, folder, seeds: runs.length }
   return measured.length < runs.length || runs.length === 0
@@ -50,12 +53,13 @@ const placeOf = (evaluator: string, { folder, name, runs }: Trained): Place => {
 
 /** One leaderboard for each evaluator, in the order in which they measured first. */
 export const of = (trained: ReadonlyArray<Trained>): ReadonlyArray<Leaderboard> => {
+  const configurations = trained.map((one): Measured => ({ ...one, measurements: one.runs.flatMap(Compare.heldOut) }))
   const evaluators = new Set(
-    trained.flatMap(({ runs }) => runs.flatMap((records) => Compare.heldOut(records).map(({ evaluator }) => evaluator)))
+    configurations.flatMap(({ measurements }) => measurements.map(({ evaluator }) => evaluator))
   )
   return Array.from(evaluators, (evaluator) => ({
     evaluator,
-    places: trained.map((one) => placeOf(evaluator, one)).toSorted((left, right) =>
+    places: configurations.map((one) => placeOf(evaluator, one)).toSorted((left, right) =>
       (right.score ?? -Infinity) - (left.score ?? -Infinity)
     )
   }))
