@@ -1,10 +1,6 @@
 /** Faults that no check found when they were unsealed, each refused a certificate by a check of today. */
-import { Tokenizer } from "@effect-rl/core/renderers"
-import * as Attempt from "@effect-rl/tinker/certify/Attempt"
-import * as Checks from "@effect-rl/tinker/certify/Checks"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import * as EngineServer from "./EngineServer.ts"
+import * as FoundLater from "./FoundLater.ts"
 import * as FourthSealedFaults from "./FourthSealedFaults.ts"
 
 const foundBy: Readonly<Record<string, string>> = {
@@ -24,17 +20,5 @@ describe("the fourth sealed faults", () => {
     assert.strictEqual(new Set(FourthSealedFaults.faults.map(({ id }) => id)).size, 30)
   })
 
-  for (const fault of FourthSealedFaults.faults.filter(({ id }) => id in foundBy)) {
-    it.live(`are found: ${fault.sentence}`, () =>
-      Effect.gen(function*() {
-        const tokenizer = yield* Tokenizer.Tokenizers.use(({ load }) => load(EngineServer.model))
-        const check = Checks.all({ baseModel: EngineServer.model, tokenizer }).find(({ name }) =>
-          name === foundBy[fault.id]
-        )
-        assert.isDefined(check)
-        if (check === undefined) return
-        const { detail, outcome } = yield* Effect.provide(Attempt.outcome(check), EngineServer.clients)
-        assert.strictEqual(outcome, "failed", detail)
-      }).pipe(Effect.provide(EngineServer.layerOf(fault)), Effect.scoped), 120_000)
-  }
+  FoundLater.test(FourthSealedFaults.faults, foundBy)
 })

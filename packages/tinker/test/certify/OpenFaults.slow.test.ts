@@ -1,10 +1,6 @@
 /** Faults of the open set, each refused a certificate by the check of its kind. */
-import { Tokenizer } from "@effect-rl/core/renderers"
-import * as Attempt from "@effect-rl/tinker/certify/Attempt"
-import * as Checks from "@effect-rl/tinker/certify/Checks"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import * as EngineServer from "./EngineServer.ts"
+import * as FoundLater from "./FoundLater.ts"
 import * as OpenFaults from "./OpenFaults.ts"
 
 /** One of each part of the API, with the check that finds it. */
@@ -25,17 +21,5 @@ describe("the open faults", () => {
     assert.strictEqual(new Set(OpenFaults.faults.map(({ id }) => id)).size, 50)
   })
 
-  for (const fault of OpenFaults.faults.filter(({ id }) => id in kinds)) {
-    it.live(`are found: ${fault.sentence}`, () =>
-      Effect.gen(function*() {
-        const tokenizer = yield* Tokenizer.Tokenizers.use(({ load }) => load(EngineServer.model))
-        const check = Checks.all({ baseModel: EngineServer.model, tokenizer }).find(({ name }) =>
-          name === kinds[fault.id]
-        )
-        assert.isDefined(check)
-        if (check === undefined) return
-        const { detail, outcome } = yield* Effect.provide(Attempt.outcome(check), EngineServer.clients)
-        assert.strictEqual(outcome, "failed", detail)
-      }).pipe(Effect.provide(EngineServer.layerOf(fault)), Effect.scoped), 120_000)
-  }
+  FoundLater.test(OpenFaults.faults, kinds)
 })
