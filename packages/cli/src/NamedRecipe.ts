@@ -1,13 +1,11 @@
 /** A recipe that a command names: one that comes with effect-rl, or that of a module of one's own. */
 import { ChatModel } from "@effect-rl/core"
 import { Suggestion } from "@effect-rl/core/program"
-import { Hub } from "@effect-rl/files"
 import { AgentProgram, type Recipe, Recipes } from "@effect-rl/recipes"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as AgentServices from "./agents/AgentServices.ts"
-import * as RecipeSandbox from "./RecipeSandbox.ts"
+import * as RecipeServices from "./RecipeServices.ts"
 import * as OwnRecipe from "./train/OwnRecipe.ts"
 
 export type NamedRecipe = Recipe.Recipe<unknown, OwnRecipe.Services>
@@ -45,5 +43,5 @@ export const given = Effect.fnUntraced(function*(name: Option.Option<string>) {
 export const task = Effect.fnUntraced(function*(recipe: NamedRecipe, model: string) {
   const configured = yield* recipe.configure({ ...recipe.sample, model })
   const built = configured.build(yield* ChatModel.resolve(model))
-  return yield* Effect.provide(built, [Hub.Hub.layer, RecipeSandbox.layer(recipe), AgentServices.layer(recipe, false)])
+  return yield* Effect.provide(built, RecipeServices.layer(recipe, false))
 })

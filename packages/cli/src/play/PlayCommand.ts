@@ -1,14 +1,12 @@
 /** `effect-rl play <recipe>`: a person is the policy. */
-import { Hub } from "@effect-rl/files"
 import { AgentProgram, type Recipe, Recipes, TrainingSettings } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as AgentServices from "../agents/AgentServices.ts"
 import * as UnsafeHostFlag from "../agents/UnsafeHostFlag.ts"
 import * as ConversationFile from "../ConversationFile.ts"
-import * as RecipeSandbox from "../RecipeSandbox.ts"
+import * as RecipeServices from "../RecipeServices.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as OwnRecipe from "../train/OwnRecipe.ts"
@@ -47,7 +45,7 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recip
     ({ settings, unsafeHost, ...flags }) =>
       recipe.configure({ ...recipe.sample, ...SettingFlags.given(settings) }).pipe(
         Effect.flatMap((configured) => PlayRun.run(recipe.name, configured, flags)),
-        Effect.provide([output, Hub.Hub.layer, RecipeSandbox.layer(recipe), AgentServices.layer(recipe, unsafeHost)])
+        Effect.provide([output, RecipeServices.layer(recipe, unsafeHost)])
       )
   ).pipe(Command.withDescription(recipe.description))
 

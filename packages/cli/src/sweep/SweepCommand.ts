@@ -1,7 +1,7 @@
 /** `effect-rl sweep <recipe> --over setting=value,value`: a recipe trained with every combination of some values, and their leaderboard. */
 import { InvalidOption } from "@effect-rl/core"
 import { RunOptions } from "@effect-rl/core/program"
-import { Hub, RunDirectory } from "@effect-rl/files"
+import { RunDirectory } from "@effect-rl/files"
 import { AgentProgram, type Recipe, Recipes } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -10,9 +10,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
-import * as AgentServices from "../agents/AgentServices.ts"
 import * as Help from "../Help.ts"
-import * as RecipeSandbox from "../RecipeSandbox.ts"
+import * as RecipeServices from "../RecipeServices.ts"
 import * as Columns from "../terminal/Columns.ts"
 import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
@@ -115,7 +114,7 @@ const commandOf = <E>(
     { settings: SettingFlags.of(recipe.settings), ...flags },
     ({ seeds, settings, unsafeHost, ...flags }) =>
       run(recipe, SettingFlags.given(settings), { ...flags, count: Option.getOrElse(seeds, () => 1) }).pipe(
-        Effect.provide([Hub.Hub.layer, RecipeSandbox.layer(recipe), AgentServices.layer(recipe, unsafeHost)]),
+        Effect.provide(RecipeServices.layer(recipe, unsafeHost)),
         Effect.provideService(RunOptions.Code, code)
       )
   ).pipe(

@@ -1,14 +1,12 @@
 /** `effect-rl train <recipe>`. */
 import type { Setting } from "@effect-rl/core"
 import { RunOptions } from "@effect-rl/core/program"
-import { Hub } from "@effect-rl/files"
 import { AgentProgram, type Pipeline, type Recipe, Recipes } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as AgentServices from "../agents/AgentServices.ts"
 import * as Help from "../Help.ts"
-import * as RecipeSandbox from "../RecipeSandbox.ts"
+import * as RecipeServices from "../RecipeServices.ts"
 import * as OwnRecipe from "./OwnRecipe.ts"
 import * as PipelineRun from "./PipelineRun.ts"
 import * as PipelineSweep from "./PipelineSweep.ts"
@@ -47,7 +45,7 @@ const commandOf = <E>(
         ? SeedSweep.run(recipe, given, flags, seeds.value)
         : TrainRun.run(recipe, given, flags)
       return trained.pipe(
-        Effect.provide([Hub.Hub.layer, RecipeSandbox.layer(recipe), AgentServices.layer(recipe, unsafeHost)]),
+        Effect.provide(RecipeServices.layer(recipe, unsafeHost)),
         Effect.provideService(RunOptions.Code, code)
       )
     }
@@ -66,7 +64,7 @@ const commandOfPipeline = <E>(
         ? PipelineSweep.run(pipeline, given, flags, seeds.value)
         : PipelineRun.run(pipeline, given, flags)
       return trained.pipe(
-        Effect.provide([Hub.Hub.layer, RecipeSandbox.layer(pipeline), AgentServices.layer({}, unsafeHost)]),
+        Effect.provide(RecipeServices.layer(pipeline, unsafeHost)),
         Effect.provideService(RunOptions.Code, code)
       )
     }
