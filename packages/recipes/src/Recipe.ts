@@ -61,6 +61,11 @@ export interface Task<out E = never, out R = never> {
   readonly turns: number
   /** The answer to the problem in a prompt's text, for scripted policies. */
   readonly answerTo: (prompt: string) => Option.Option<string>
+  /**
+   * The reward that every answer of `answerTo` reaches, where it need not be right: 0 in a game that no player can be made to lose. Unless
+   * given, every such answer is right, and earns 1.
+   */
+  readonly referenceReward?: number
   /** An answer that does nothing, in the form that the task asks for; the empty text unless given. */
   readonly emptyAnswer?: string
 }
@@ -72,6 +77,7 @@ export interface TaskOptions<E, R> {
   /** Default 1. */
   readonly turns?: number
   readonly answerTo?: Task["answerTo"]
+  readonly referenceReward?: number
   readonly emptyAnswer?: string
 }
 
@@ -96,7 +102,7 @@ const changed = <E, R>({ update, ...options }: TaskOptions<E, R>["options"], cha
 
 /** The task of a reinforcement learning run. */
 export const task = Effect.fnUntraced(
-  function*<E, R>({ answerTo, emptyAnswer, options: given, turns = 1 }: TaskOptions<E, R>) {
+  function*<E, R>({ answerTo, emptyAnswer, options: given, referenceReward, turns = 1 }: TaskOptions<E, R>) {
     const options = changed(given, yield* Change)
     const { run } = yield* RunOptions.resolve(options)
     const { maxTokens } = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling, "sampling")
@@ -111,6 +117,7 @@ export const task = Effect.fnUntraced(
       settings: run,
       turns,
       answerTo: answerTo ?? (() => Option.none()),
+      ...(referenceReward !== undefined && { referenceReward }),
       ...(emptyAnswer !== undefined && { emptyAnswer })
     }
     return task

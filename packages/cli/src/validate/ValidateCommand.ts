@@ -1,4 +1,6 @@
 /** `effect-rl validate <recipe>`: whether its problems tell right answers from none. */
+import { Setting } from "@effect-rl/core"
+import { ModelRegistry } from "@effect-rl/core/renderers"
 import { Hub } from "@effect-rl/files"
 import { type Recipe, Recipes, TrainingSettings } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
@@ -38,22 +40,36 @@ const own = (all: ReturnType<typeof SettingFlags.of>) =>
 const longest = (recipe: Pick<Recipe.Recipe, "settings">) =>
   Object.hasOwn(recipe.settings.fields, "maxTokens") ? { maxTokens: 8192 } : {}
 
+/**
+ * The model of the recipe's short run, where nothing is known of the default: answers are scripted here, and the model is only the form of
+ * the prompts.
+ */
+const known = ({ onEngine, settings }: Pick<Recipe.Recipe, "onEngine" | "settings">) => {
+  const field = settings.fields["model"]
+  const model = field === undefined ? undefined : Setting.of(field)?.default
+  const other = onEngine?.settings["model"]
+  return typeof model === "string" && ModelRegistry.find(model) === undefined && other !== undefined
+    ? { model: other }
+    : {}
+}
+
 const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recipe.name) =>
   Command.make(
     name,
     { settings: own(SettingFlags.of(recipe.settings)), ...flags },
     ({ json, limit, settings }) =>
-      recipe.configure({ ...recipe.sample, ...longest(recipe), ...SettingFlags.given(settings) }).pipe(
-        Effect.flatMap((configured) =>
-          ValidateRun.run(recipe.name, configured, Option.getOrElse(limit, () => Number.POSITIVE_INFINITY))
-        ),
-        Effect.provide([
-          Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer({ json }), RunLog.layerNone)),
-          Hub.Hub.layer,
-          RecipeSandbox.layer(recipe),
-          AgentServices.layer(recipe, false)
-        ])
-      )
+      recipe.configure({ ...known(recipe), ...recipe.sample, ...longest(recipe), ...SettingFlags.given(settings) })
+        .pipe(
+          Effect.flatMap((configured) =>
+            ValidateRun.run(recipe.name, configured, Option.getOrElse(limit, () => Number.POSITIVE_INFINITY))
+          ),
+          Effect.provide([
+            Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer({ json }), RunLog.layerNone)),
+            Hub.Hub.layer,
+            RecipeSandbox.layer(recipe),
+            AgentServices.layer(recipe, false)
+          ])
+        )
   ).pipe(Command.withDescription(recipe.description))
 
 /** A command for each recipe, and for the user's own module where the arguments name one. */

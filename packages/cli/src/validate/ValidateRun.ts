@@ -56,18 +56,16 @@ const training = Effect.fnUntraced(
   }
 )
 
+/** Every member of a group is a problem, as the two sides of a game are. */
 const answeredIn = ({ groups, name }: Evaluator.Evaluation): ReadonlyArray<Answered> =>
-  groups.map((group, problem) => {
-    const [, trajectory] = GroupResult.isSkipped(group) ? [] : GroupResult.survivors(group)[0] ?? []
-    const detail = GroupResult.isSkipped(group) ? group.reason.message : ""
-    return {
-      evaluation: name,
-      problem,
-      correct: trajectory !== undefined && Trajectory.isCorrect(trajectory) === true,
-      reward: trajectory?.stepReward ?? NaN,
-      detail: trajectory?.transitions.at(-1)?.score?.explanation ?? detail
-    }
-  })
+  groups.flatMap((group) => [
+    ...(GroupResult.isSkipped(group) ? [] : GroupResult.survivors(group)).map(([, trajectory]) => ({
+      correct: Trajectory.isCorrect(trajectory) === true,
+      reward: trajectory.stepReward,
+      detail: trajectory.transitions.at(-1)?.score?.explanation ?? ""
+    })),
+    ...GroupResult.lost(group).map(({ message }) => ({ correct: false, reward: NaN, detail: message }))
+  ]).map((answered, problem) => ({ evaluation: name, problem, ...answered }))
 
 /** Every problem of the recipe with one kind of answer. */
 const answer = Effect.fnUntraced(function*<E, R>(
@@ -83,21 +81,27 @@ const answer = Effect.fnUntraced(function*<E, R>(
   const evaluators = [yield* training(task, seed, limit), ...task.evaluators]
   const answered: Array<Answered> = []
   for (const evaluator of evaluators) answered.push(...answeredIn(yield* evaluator.evaluate(weights)))
-  return answered
+  return { answered, promised: task.referenceReward }
 }, Effect.scoped)
 
-/** Whether a problem rewards an answer as it has to: the reference by 1 at least, and nothing by nothing. */
-const isValid = (given: Given) => ({ correct, reward }: Answered) =>
-  given === "reference" ? correct && reward >= 1 : !correct && reward <= 0
+/**
+ * Whether a problem rewards an answer as it has to: the reference is right and earns 1, or what is promised of it; nothing is not right,
+ * earns nothing, and less than the reference.
+ */
+const isValid = (given: Given, promised: number | undefined) => ({ correct, reward }: Answered) => {
+  if (given === "empty") return !correct && reward <= 0 && reward < (promised ?? 1)
+  return promised === undefined ? correct && reward >= 1 : reward >= promised
+}
 
-const lines = (given: Given, answered: ReadonlyArray<Answered>) =>
+const lines = (given: Given, promised: number | undefined, answered: ReadonlyArray<Answered>) =>
   [...new Set(answered.map(({ evaluation }) => evaluation))].flatMap((evaluation) => {
     const all = answered.filter((one) => one.evaluation === evaluation)
-    const invalid = all.filter((one) => !isValid(given)(one))
-    const what = given === "reference" ? "right with the reference answer" : "right with an empty answer"
-    const right = all.filter(({ correct }) => correct).length
+    const invalid = all.filter((one) => !isValid(given, promised)(one))
+    const answer = given === "reference" ? "the reference answer" : "an empty answer"
+    const reached = all.filter(({ correct, reward }) => promised === undefined ? correct : reward >= promised).length
+    const what = promised === undefined ? "right" : `rewarded by at least ${promised}`
     return [
-      `${Untrusted.show(evaluation)}: ${right} of ${all.length} problems ${what}`,
+      `${Untrusted.show(evaluation)}: ${reached} of ${all.length} problems ${what} with ${answer}`,
       ...invalid.slice(0, most).map(({ detail, problem, reward }) =>
         `  problem ${problem}: reward ${reward}${detail === "" ? "" : `, ${Untrusted.show(detail)}`}`
       )
@@ -115,13 +119,13 @@ export const run = Effect.fn("ValidateRun.run")(function*<E, R>(
   const invalid = new Set<string>()
   let problems = 0
   for (const given of ["reference", "empty"] as const) {
-    const answered = yield* Effect.provide(answer(configured, given, limit), backend)
+    const { answered, promised } = yield* Effect.provide(answer(configured, given, limit), backend)
     problems = answered.length
     for (const one of answered) {
-      if (!isValid(given)(one)) invalid.add(`${one.evaluation}/${one.problem}`)
+      if (!isValid(given, promised)(one)) invalid.add(`${one.evaluation}/${one.problem}`)
       yield* output.record({ type: "validated", given, ...one })
     }
-    yield* output.lines(lines(given, answered))
+    yield* output.lines(lines(given, promised, answered))
   }
   if (invalid.size > 0) return yield* new InvalidProblems({ recipe, invalid: invalid.size, problems })
 }, Effect.tapError(Output.recordError))
