@@ -16,6 +16,9 @@ const least = Number(amount ?? (soak === undefined ? 30 : 3334))
 /** A host begins to open sandboxes within the first seconds; some are killed before. */
 const longestMillis = soak === undefined ? 8000 : 20_000
 
+/** Against hangs alone: thousands of verdicts take an hour for some providers. */
+const timeoutMillis = 7_200_000
+
 const program = new URL("../programs/VerdictsHost.ts", import.meta.url).pathname
 
 /** The verdicts that a host has printed when it is killed after so many milliseconds. The last line may be cut. */
@@ -86,7 +89,8 @@ describe(`${least} verdicts of hosts that are killed by SIGKILL at random moment
           const { hosts, verdicts } = yield* killHosts(name)
           yield* Effect.logInfo(`${name}: ${verdicts.length} verdicts of ${hosts} hosts`)
           assert.deepStrictEqual(verdicts.filter((line) => line !== "verdict: expected"), [])
-        })
+        }),
+      timeoutMillis
     )
   }
 })

@@ -13,6 +13,9 @@ import * as Trial from "./Trial.ts"
 const { EFFECT_RL_SEED: seed = "1", EFFECT_RL_SOAK: soak, EFFECT_RL_SOAK_VERDICTS: verdicts } = process.env
 const trials = Number(verdicts ?? (soak === undefined ? 100 : 3334))
 
+/** Against hangs alone: thousands of verdicts take several minutes for each provider. */
+const timeoutMillis = 3_600_000
+
 /** What may come of a program any of whose processes was killed. */
 const whenKilled = new Set(["Lost", "Provision", "Signalled SIGKILL"])
 
@@ -28,6 +31,16 @@ const kill = Effect.fnUntraced(function*(draw: Draw.Draw) {
     return 0
   }
 })
+
+/** How many trials ended in each way. */
+const tally = (ended: ReadonlyArray<{ readonly ending: Trial.Ending }>): Record<string, number> => {
+  const counts: Record<string, number> = {}
+  for (const { ending } of ended) {
+    const [way = ""] = ending.split(" ")
+    counts[way] = (counts[way] ?? 0) + 1
+  }
+  return counts
+}
 
 /** One trial in ten has a process killed meanwhile, of its own sandbox or of one beside it. */
 const attempt = Effect.fnUntraced(function*(index: number) {
@@ -54,14 +67,15 @@ describe(`${trials} verdicts among time-outs, floods, interruptions and random k
           const kills = ended.reduce((sum, { kills }) => sum + kills, 0)
           const unexpected = ended.filter(({ ending, trial }) => !trial.expects(ending))
           const unexplained = unexpected.filter(({ ending }) => !whenKilled.has(ending))
-          yield* Effect.logInfo(`${name}: ${kills} kills, ${unexpected.length} programs ended by one`)
+          yield* Effect.logInfo(`${name}: ${kills} kills, ${unexpected.length} programs ended by one`, tally(ended))
           assert.lengthOf(ended, trials)
           assert.deepStrictEqual(unexplained.map(({ ending, trial }) => `${trial.kind}: ${ending}`), [])
           assert.isAtMost(unexpected.length, kills)
           assert.isAbove(kills, 0)
           assert.deepStrictEqual(Remains.now(), before)
           assert.deepStrictEqual(readdirSync(folder).flatMap((root) => readdirSync(join(folder, root))), [])
-        }).pipe(Effect.scoped)
+        }).pipe(Effect.scoped),
+      timeoutMillis
     )
   }
 })
