@@ -80,6 +80,11 @@ export interface Options extends Pick<SandboxCapabilities, "isolation" | "sample
   readonly provider: string
   /** What programs reach; a session has no say in it. */
   readonly network: "none" | "open"
+  /**
+   * Whether a session may have folders at absolute paths; not unless given. They are links that its user, or `sudo` there, makes at its root,
+   * so that each session has to be a machine of its own.
+   */
+  readonly folders?: true
   /** Opens a session: one for an agent's sandbox, and one for each program of a grader, so that no program finds what another left. */
   readonly open: () => PromiseLike<Opened>
   /** Programs that run at the same time; 4 unless given. */
@@ -140,7 +145,7 @@ const inputOf = Effect.fnUntraced(function*({ folder, session }: Opened, { stdin
   return path
 })
 
-/** Runs one program in a session. */
+/** Runs one program in a session, in place of the shell that reads the command: no process of the session's is beside it. */
 const run = (
   opened: Opened,
   spec: SandboxSpec.Resolved,
@@ -157,9 +162,9 @@ const run = (
     const child = yield* Effect.acquireRelease(
       ask(() =>
         opened.session.spawn({
-          command: `${command.argv.map(quoted).join(" ")} <${quoted(input)}`,
+          command: `exec ${command.argv.map(quoted).join(" ")} <${quoted(input)}`,
           workingDirectory: folder,
-          env: { ...spec.environment }
+          env: { HOME: rootOf(opened), ...spec.environment }
         })
       ),
       (child) => Effect.ignore(ask(() => child.kill()))
@@ -182,6 +187,24 @@ const run = (
     return typeof ending === "number" ? exited(ending, ended) : stopped(ending, ended)
   }).pipe(Effect.scoped)
 
+/** Makes the root, and a link to each folder of it that has an absolute path, which only a superuser may do in some sessions. */
+const rootScript = `
+mkdir -p -- "$1" && cd "$1" && shift || exit 1
+may() { "$@" 2> /dev/null || sudo -n "$@"; }
+while [ $# -gt 0 ]; do
+  if [ -e "$1" ] || [ -L "$1" ]; then echo "there is $1 already" >&2; exit 1; fi
+  may mkdir -p -- "$(dirname -- "$1")" && may ln -s -- "$PWD/$2" "$1" || exit 1
+  shift 2
+done`
+
+/** A step of the setup, which has a minute. */
+const setUp = Effect.fnUntraced(function*(opened: Opened, spec: SandboxSpec.Resolved, argv: Command["argv"]) {
+  const limits = { ...spec.limits, wallMillis: 60_000 }
+  const ended = yield* run(opened, { ...spec, limits }, { argv }, () => () => {}, opened.folder)
+  if (Outcome.is("Exited")(ended) && ended.code === 0) return
+  yield* new Provision({ detail: `its folders: ${ended._tag}: ${Outcome.text(ended.stderr).trim()}` })
+})
+
 /** Opens a session with the files of a sandbox. */
 const opening = (options: Options, spec: SandboxSpec.Resolved, files: ReadonlyMap<string, Uint8Array>) =>
   Effect.gen(function*() {
@@ -189,16 +212,7 @@ const opening = (options: Options, spec: SandboxSpec.Resolved, files: ReadonlyMa
       Effect.tryPromise({ try: options.open, catch: (cause) => new Provision({ detail: String(cause) }) }),
       ({ close }) => Effect.ignore(ask(close))
     )
-    const made = yield* run(
-      opened,
-      { ...spec, limits: { ...spec.limits, wallMillis: 60_000 } },
-      { argv: ["mkdir", "-p", rootOf(opened)] },
-      () => () => {},
-      opened.folder
-    )
-    if (!Outcome.is("Exited")(made) || made.code !== 0) {
-      return yield* new Provision({ detail: `mkdir ended as ${made._tag}: ${Outcome.text(made.stderr)}` })
-    }
+    yield* setUp(opened, spec, ["sh", "-c", rootScript, "sh", rootOf(opened), ...Object.entries(spec.folders).flat()])
     for (const [path, content] of files) {
       yield* ask(() => opened.session.writeBinaryFile({ path: `${rootOf(opened)}/${path}`, content }))
     }
@@ -275,12 +289,13 @@ const graderHandle = (options: Options, use: Use): Handle => {
 /** The service. A session opens with a sandbox, or with a program of a grader, and none before. */
 export const make = (options: Options): Effect.Effect<Sandbox["Service"]> =>
   Effect.map(Semaphore.make(options.concurrency ?? defaultConcurrency), (turns) => {
-    const { isolation, network, provider, runtimes, sampledCode } = options
+    const { folders, isolation, network, provider, runtimes, sampledCode } = options
     const capabilities: SandboxCapabilities = {
       isolation,
       sampledCode,
       runtimes,
       network,
+      ...(folders === true && { folders }),
       enforced: ["wall", "output"],
       timeScale: 1
     }

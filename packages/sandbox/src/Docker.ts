@@ -5,6 +5,7 @@
  * @see the reference of `docker run`, `docker volume create` and `docker exec` on docs.docker.com
  */
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { type ChildProcess, execFile } from "node:child_process"
@@ -88,21 +89,43 @@ const judged = (outcome: Outcome, word: string): Effect.Effect<Outcome, Lost> =>
     : Effect.fail(new Lost({ detail: text(outcome.stderr).trim() }))
 }
 
-const runOnce = (
-  place: Place,
-  spec: SandboxSpec.Resolved,
-  volume: string,
-  command: Command,
-  onStart: Running.OnStart
-) =>
-  Effect.suspend(() => {
-    const name = `${volume}-${randomUUID()}`
+/** A volume until the scope closes; the daemon may need a moment to remove the container that had it. */
+const volumeOf = (place: Place, name: string, { limits }: SandboxSpec.Resolved) => {
+  const { host } = place
+  const removed = Effect.retry(ask(["volume", "rm", "--force", name], { host }), {
+    while: ({ detail }) => detail.includes("in use"),
+    times: removals,
+    schedule: Schedule.spaced(removalMillis)
+  })
+  return Effect.acquireRelease(ask(Container.volume(place, name, limits), { host }), () => Effect.ignore(removed))
+}
+
+/** The volumes of the folders that a program finds at absolute paths. Those of a grader's program are its own. */
+const foldersOf = Effect.fnUntraced(
+  function*(place: Place, name: string, spec: SandboxSpec.Resolved, volumes: Container.Volumes) {
+    if (spec.role === "agent") return volumes.folders
+    const own = Container.folders(name, spec)
+    for (const volume of own.values()) yield* volumeOf(place, volume, spec)
+    return own
+  }
+)
+
+const runOnce = Effect.fnUntraced(
+  function*(
+    place: Place,
+    spec: SandboxSpec.Resolved,
+    volumes: Container.Volumes,
+    command: Command,
+    onStart: Running.OnStart
+  ) {
+    const name = `${volumes.root}-${randomUUID()}`
     const word = randomUUID()
+    const folders = yield* foldersOf(place, name, spec, volumes)
     const end = remove(name, place.host)
     let onEnd = () => {}
-    return BoundedProcess.run({
+    const outcome = yield* BoundedProcess.run({
       file: DockerCommand.program,
-      args: Container.program(place, { name, volume, word }, spec, command),
+      args: Container.program(place, { name, volumes, folders, word }, spec, command),
       environment: DockerCommand.environment(place.host),
       stdin: bytesOf(command.stdin ?? ""),
       limits: spec.limits,
@@ -115,16 +138,24 @@ const runOnce = (
       signals: "place",
       onStart: (stop) => onEnd = onStart(() => stop("closed")),
       onEnd: () => onEnd()
-    }).pipe(Effect.flatMap((outcome) => judged(outcome, word)))
-  })
+    })
+    return yield* judged(outcome, word)
+  },
+  Effect.scoped
+)
 
 const daemonSays = /^Error response from daemon|^Cannot connect|^error during connect/m
 
-const handleOf = (place: Place, spec: SandboxSpec.Resolved, volume: string, running: Running.Running): Handle => {
+const handleOf = (
+  place: Place,
+  spec: SandboxSpec.Resolved,
+  volumes: Container.Volumes,
+  running: Running.Running
+): Handle => {
   const { host } = place
   const inKeeper = Effect.fnUntraced(function*(operation: "read" | "write", path: string, stdin: Uint8Array) {
     yield* SandboxSpec.confine(path, provider, operation)
-    const command = Container.inKeeper(volume, FileCommands[operation](path))
+    const command = Container.inKeeper(volumes.root, FileCommands[operation](path))
     const answer = yield* Effect.mapError(
       DockerCommand.run(command, { host, stdin, most: spec.limits.disk + 1 }),
       ({ detail }) => fail(operation)(new Lost({ detail }))
@@ -141,11 +172,11 @@ const handleOf = (place: Place, spec: SandboxSpec.Resolved, volume: string, runn
       })
     )
   return {
-    id: volume,
+    id: volumes.root,
     provider,
     spec,
     exec: (command) =>
-      running.program("exec", place.turns, (onStart) => runOnce(place, spec, volume, command, onStart)),
+      running.program("exec", place.turns, (onStart) => runOnce(place, spec, volumes, command, onStart)),
     read: Effect.fn("Sandbox.read")(function*(path) {
       const { code, stderr, stdout } = yield* running.whileOpen("read", () => inKeeper("read", path, new Uint8Array(0)))
       if (code === FileCommands.missing) return undefined
@@ -158,19 +189,16 @@ const handleOf = (place: Place, spec: SandboxSpec.Resolved, volume: string, runn
   }
 }
 
-/** A volume and the container that keeps it, with the files of the spec, until the scope closes. */
-const filesOf = Effect.fnUntraced(function*(place: Place, volume: string, spec: SandboxSpec.Resolved) {
+/** The volumes and the container that keeps them, with the files of the spec, until the scope closes. */
+const filesOf = Effect.fnUntraced(function*(place: Place, volumes: Container.Volumes, spec: SandboxSpec.Resolved) {
   const { host } = place
+  for (const volume of [volumes.root, ...volumes.folders.values()]) yield* volumeOf(place, volume, spec)
   yield* Effect.acquireRelease(
-    ask(Container.volume(place, volume, spec.limits), { host }),
-    () => Effect.ignore(ask(["volume", "rm", "--force", volume], { host }))
-  )
-  yield* Effect.acquireRelease(
-    ask(Container.keeper(place, volume, spec.limits), { host }),
-    () => Effect.ignore(ask(["rm", "--force", volume], { host }))
+    ask(Container.keeper(place, volumes, spec.limits), { host }),
+    () => Effect.ignore(ask(["rm", "--force", volumes.root], { host }))
   )
   for (const { bytes, path } of spec.files) {
-    yield* ask(Container.inKeeper(volume, FileCommands.write(path)), { host, stdin: bytes })
+    yield* ask(Container.inKeeper(volumes.root, FileCommands.write(path)), { host, stdin: bytes })
   }
 })
 
@@ -247,15 +275,17 @@ export const make = Effect.fnUntraced(function*(
     sampledCode: true,
     runtimes,
     network: "none",
+    folders: true,
     enforced: ["wall", "cpu", "memory", "processes", "output", "disk"],
     timeScale: 1
   }
   let count = 0
   const open = Effect.fn("Sandbox.open")(function*(spec: SandboxSpec.SandboxSpec) {
     const resolved = yield* SandboxSpec.resolve(spec, provider, capabilities)
-    const volume = `effect-rl-${host.id}-${count++}`
-    yield* Effect.mapError(filesOf(place, volume, resolved), fail("open"))
-    return handleOf(place, resolved, volume, yield* Running.make(provider))
+    const root = `effect-rl-${host.id}-${count++}`
+    const volumes = { root, folders: Container.folders(root, resolved) }
+    yield* Effect.mapError(filesOf(place, volumes, resolved), fail("open"))
+    return handleOf(place, resolved, volumes, yield* Running.make(provider))
   })
   yield* probe(open, image)
   return { provider, capabilities, open }

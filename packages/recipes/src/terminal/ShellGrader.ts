@@ -5,7 +5,7 @@
  * to their verdict file; where they wrote none, or did not end by themselves, it is 0.
  */
 import type { Score } from "@effect-rl/core"
-import { Outcome, Sandbox, SandboxError } from "@effect-rl/sandbox"
+import { Outcome, Sandbox, type SandboxCapabilities, SandboxError } from "@effect-rl/sandbox"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -32,14 +32,18 @@ export const processes = 64
 /** The name of a reward among several that stands for the whole. */
 const whole = "reward"
 
+/** Ends every process of the sandbox; where there is no boundary, those would be of this machine. */
+const sweep = ({ isolation }: SandboxCapabilities.SandboxCapabilities) =>
+  isolation === "none" ? ":" : "kill -KILL -1 2> /dev/null"
+
 /**
  * Makes files executable again, runs the tests, ends what they left running, and prints the verdict file after its name. What the tests
  * print goes to a file, so that the output is the verdict alone.
  */
-const script = `
+const script = (capabilities: SandboxCapabilities.SandboxCapabilities) => `
 mkdir -p ${ShellTask.workFolder} logs/verifier && xargs -0 -r chmod u+x -- && chmod u+x tests/test.sh && cd "$1" || exit 70
 bash /tests/test.sh > /logs/verifier/test-stdout.txt 2>&1 < /dev/null
-kill -KILL -1 2> /dev/null
+${sweep(capabilities)}
 tail -c 1000 /logs/verifier/test-stdout.txt >&2
 for name in reward.json reward.txt; do
   file=/logs/verifier/$name
@@ -122,7 +126,7 @@ const run = Effect.fnUntraced(function*(task: ShellTask.ShellTask, { executable,
     }
   })
   const stdin = executable.join("\0")
-  const outcome = yield* place.exec({ argv: ["bash", "-c", script, "bash", workdir], stdin })
+  const outcome = yield* place.exec({ argv: ["bash", "-c", script(sandbox.capabilities), "bash", workdir], stdin })
   const { detail, outcome: name, ...given } = yield* judged(outcome, place.provider)
   const judgement: Judgement = {
     ...given,

@@ -108,6 +108,31 @@ describe("a task in a terminal", () => {
       assert.include(String(transitions[0]?.logs["tool_result_0"]), told)
     }).pipe(Effect.provide(Sandbox.Sandbox.layerScripted({ run: () => Effect.succeed(outcome) }))))
 
+  it.effect.each([
+    { isolation: "namespaces" as const, ends: true },
+    { isolation: "none" as const, ends: false }
+  ])("ends what the tests left running, unless there is no boundary around it: $isolation", ({ ends, isolation }) => {
+    const graded: Array<string> = []
+    const bounded = Layer.effect(
+      Sandbox.Sandbox,
+      Effect.map(
+        Sandbox.Sandbox,
+        (sandbox) => Sandbox.Sandbox.of({ ...sandbox, capabilities: { ...sandbox.capabilities, isolation } })
+      )
+    ).pipe(Layer.provide(Sandbox.Sandbox.layerScripted({
+      run: ({ command: { argv }, files, spec: { role } }) =>
+        Effect.sync(() => {
+          if (role === "agent") return Scripted.printed(listing(files))
+          graded.push(argv[2] ?? "")
+          return Scripted.printed("reward.txt\n1")
+        })
+    })))
+    return Effect.gen(function*() {
+      yield* Terminal.play({ task })
+      assert.deepStrictEqual(graded.map((script) => script.includes("kill -KILL -1")), [ends])
+    }).pipe(Effect.provide(bounded))
+  })
+
   it.effect("shows the beginning and the end of a long output", () =>
     Effect.gen(function*() {
       const { transitions } = yield* Terminal.play({ task }, Terminal.command("ls"))

@@ -42,6 +42,38 @@ export const volume = (place: Place, name: string, limits: SandboxLimits.Resolve
 const mount = (volume: string, target: string, ...options: ReadonlyArray<string>) =>
   `--mount=${["type=volume", `source=${volume}`, `target=${target}`, "volume-nocopy", ...options].join(",")}`
 
+/**
+ * The volumes of a sandbox. A folder that programs find at an absolute path too is a volume of its own, mounted in both places: an image that
+ * cannot be changed takes no links.
+ */
+export interface Volumes {
+  readonly root: string
+  readonly folders: Folders
+}
+
+/** Names of volumes by the folders below the root. */
+export type Folders = ReadonlyMap<string, string>
+
+/** The volumes for the folders of a spec, whose names begin with the given one. */
+export const folders = (name: string, { folders }: SandboxSpec.Resolved): Folders =>
+  new Map([...new Set(Object.values(folders))].map((folder, index) => [folder, `${name}-${index}`]))
+
+/** Where programs find a folder that lies below the root: there, and below the absolute path of each folder that has it. */
+const placesOf = (folder: string, { folders }: SandboxSpec.Resolved) => [
+  `${root}/${folder}`,
+  ...Object.entries(folders).flatMap(([path, within]) =>
+    `${folder}/`.startsWith(`${within}/`) ? [`${path}${folder.slice(within.length)}`] : []
+  )
+]
+
+const mountAll = ({ folders, root: volume }: Volumes, target: string, ...options: ReadonlyArray<string>) => [
+  mount(volume, target, ...options),
+  ...Array.from(folders, ([folder, volume]) => mount(volume, `${target}/${folder}`, ...options))
+]
+
+const mountFolders = (folders: Folders, spec: SandboxSpec.Resolved) =>
+  [...folders].flatMap(([folder, volume]) => placesOf(folder, spec).map((place) => mount(volume, place)))
+
 const memoryFolder = (path: string, limits: SandboxLimits.Resolved, mode: string) =>
   `--tmpfs=${path}:rw,exec,nosuid,nodev,size=${sizeOf(limits)},mode=${mode},uid=${user},gid=${user}`
 
@@ -77,11 +109,11 @@ const bounds = (processes: number, memory: number) => [
 const longestSeconds = 86_400
 
 /** The container that keeps the files of a sandbox, and in which they are read and written. It runs no program of a model. */
-export const keeper = (place: Place, volume: string, limits: SandboxLimits.Resolved): ReadonlyArray<string> => [
-  ...confined(place, volume),
+export const keeper = (place: Place, volumes: Volumes, limits: SandboxLimits.Resolved): ReadonlyArray<string> => [
+  ...confined(place, volumes.root),
   "--detach",
-  ...bounds(16, limits.disk + 64 * mebibyte),
-  mount(volume, root),
+  ...bounds(16, (1 + volumes.folders.size) * limits.disk + 64 * mebibyte),
+  ...mountAll(volumes, root),
   "--entrypoint=sleep",
   place.image,
   String(longestSeconds)
@@ -113,13 +145,24 @@ const start = (word: string) => [
   "exit $code"
 ]
 
+/** The container of one program. */
+export interface Program {
+  readonly name: string
+  /** The volumes of the sandbox. */
+  readonly volumes: Volumes
+  /** The volumes of the folders that the program finds at absolute paths: those of the sandbox, or a grader's own. */
+  readonly folders: Folders
+  /** What marks the start of the program. */
+  readonly word: string
+}
+
 /**
- * The container of one program, in which `word` marks the start of the program. The limit on memory of the container is that of the
- * program and of the files that it writes, all of which lie in memory.
+ * Runs one program. The limit on memory of the container is that of the program and of the files that it writes, all of which lie in
+ * memory.
  */
 export const program = (
   place: Place,
-  { name, volume, word }: { readonly name: string; readonly volume: string; readonly word: string },
+  { folders, name, volumes, word }: Program,
   spec: SandboxSpec.Resolved,
   { argv }: Command
 ): ReadonlyArray<string> => {
@@ -129,10 +172,13 @@ export const program = (
     ...confined(place, name),
     "--interactive",
     "--sig-proxy=false",
-    ...bounds(limits.processes + own, limits.memory + 3 * limits.disk + 16 * mebibyte),
+    ...bounds(limits.processes + own, limits.memory + (3 + folders.size) * limits.disk + 16 * mebibyte),
     `--shm-size=${sizeOf(limits)}`,
     memoryFolder("/tmp", limits, "1777"),
-    ...(isGrader ? [memoryFolder(root, limits, "0755"), mount(volume, given, "readonly")] : [mount(volume, root)]),
+    ...(isGrader
+      ? [memoryFolder(root, limits, "0755"), ...mountAll(volumes, given, "readonly")]
+      : [mount(volumes.root, root)]),
+    ...mountFolders(folders, spec),
     ...variables(spec),
     "--entrypoint=/bin/sh",
     place.image,

@@ -1,8 +1,10 @@
-import { type AiSdkSession, Outcome, Sandbox } from "@effect-rl/sandbox"
+import { type AiSdkSession, Outcome, Sandbox, SandboxFiles } from "@effect-rl/sandbox"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as Machine from "../Machine.ts"
 import { contract } from "./Contract.ts"
 import * as LocalSession from "./LocalSession.ts"
+import * as MachineSession from "./MachineSession.ts"
 
 const options: AiSdkSession.Options = {
   provider: "local session",
@@ -18,6 +20,12 @@ const layer = Sandbox.Sandbox.layerSession(options)
 const lacksShell = process.platform === "win32" ? "no sh" : undefined
 
 contract("a session of the AI SDK", layer, lacksShell)
+
+contract(
+  "a session of the AI SDK that is a machine of its own",
+  Sandbox.Sandbox.layerSession(MachineSession.options),
+  Machine.lacksBubblewrap
+)
 
 const place = (role: "agent" | "grader") =>
   Effect.flatMap(Sandbox.Sandbox, ({ open }) => open({ runtime: "shell", role, code: "scripted" }))
@@ -58,6 +66,15 @@ describe.skipIf(lacksShell !== undefined)("a session of the AI SDK", { concurren
       assert.strictEqual(error.reason._tag, "Denied")
     }).pipe(Effect.scoped, Effect.provide(layer)))
 
+  it.live("has no folders at absolute paths unless its options say so", () =>
+    Effect.gen(function*() {
+      const { open } = yield* Sandbox.Sandbox
+      const error = yield* Effect.flip(
+        open({ runtime: "shell", role: "agent", code: "scripted", folders: { "/app": "app" } })
+      )
+      assert.strictEqual(error.reason._tag, "Unsupported")
+    }).pipe(Effect.scoped, Effect.provide(layer)))
+
   it.live("that cannot be opened is a failure of the place", () =>
     Effect.gen(function*() {
       const { open } = yield* Sandbox.Sandbox
@@ -70,3 +87,37 @@ describe.skipIf(lacksShell !== undefined)("a session of the AI SDK", { concurren
       )
     ))
 })
+
+describe.skipIf(Machine.lacksBubblewrap !== undefined)(
+  `a session of a machine of its own${
+    Machine.lacksBubblewrap === undefined ? "" : ` (skipped: ${Machine.lacksBubblewrap})`
+  }`,
+  () => {
+    it.live("keeps what programs and callers write to the folders of its spec, by either path", () =>
+      Effect.gen(function*() {
+        const { open } = yield* Sandbox.Sandbox
+        const place = yield* open({
+          runtime: "shell",
+          role: "agent",
+          files: SandboxFiles.make({ "app/a.txt": "a" }),
+          folders: { "/app": "app" }
+        })
+        yield* place.write("app/b.txt", "b")
+        const outcome = yield* place.exec({
+          argv: ["sh", "-c", "cat /app/a.txt /app/b.txt; printf c > /app/c.txt; echo ~"]
+        })
+        assert.strictEqual(Outcome.text(outcome.stdout), "ab/home/user/work\n")
+        assert.strictEqual(Outcome.text((yield* place.read("app/c.txt")) ?? new Uint8Array(0)), "c")
+      }).pipe(Effect.scoped, Effect.provide(Sandbox.Sandbox.layerSession(MachineSession.options))))
+
+    it.live("that has such a path already is refused", () =>
+      Effect.gen(function*() {
+        const { open } = yield* Sandbox.Sandbox
+        const error = yield* Effect.flip(open({ runtime: "shell", role: "agent", folders: { "/home": "app" } }))
+        assert.strictEqual(
+          error.message,
+          "session of a machine: open: the sandbox could not be set up: its folders: Exited: there is /home already"
+        )
+      }).pipe(Effect.scoped, Effect.provide(Sandbox.Sandbox.layerSession(MachineSession.options))))
+  }
+)

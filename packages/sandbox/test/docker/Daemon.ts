@@ -111,22 +111,29 @@ export const start = async (images: ReadonlyArray<string>, cover: InheritedDescr
   /** A shell counts processes under one of two letters. */
   const limited = (processes: number) => `{ ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes}; }; exec "$@"`
 
+  const depth = (path: string) => path.split("/").length
+
+  /** What is mounted, folders before what lies in them. */
+  const mounts = ({ Mounts, Tmpfs }: HostConfig) =>
+    [
+      ...Object.entries(Tmpfs ?? {}).map(([path, options]) => ({ path, words: tmpfs(path, options) })),
+      ...(Mounts ?? []).map(({ ReadOnly = false, Source, Target }) => ({
+        path: Target,
+        words: [ReadOnly ? "--ro-bind" : "--bind", folderOf(Source), Target]
+      }))
+    ].sort((left, right) => depth(left.path) - depth(right.path)).flatMap(({ words }) => words)
+
   const inside = ({ created: { Env, HostConfig, WorkingDir } }: Container, command: ReadonlyArray<string>) =>
     [
-      ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--clearenv"],
+      ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--as-pid-1", "--clearenv"],
       ["--uid", "65534", "--gid", "65534", "--cap-drop", "ALL", "--hostname", "sandbox"],
       ["--ro-bind", "/usr", "/usr", "--ro-bind-try", "/etc/alternatives", "/etc/alternatives"],
       ...["bin", "sbin", "lib", "lib64"].map((name) => ["--symlink", `usr/${name}`, `/${name}`]),
       ["--proc", "/proc", "--dev", "/dev"],
-      ...Object.entries(HostConfig.Tmpfs ?? {}).map(([path, options]) => tmpfs(path, options)),
-      ...(HostConfig.Mounts ?? []).map(({ ReadOnly = false, Source, Target }) => [
-        ReadOnly ? "--ro-bind" : "--bind",
-        folderOf(Source),
-        Target
-      ]),
+      mounts(HostConfig),
       ["--remount-ro", "/", "--chdir", WorkingDir, "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin"],
       ...(Env ?? []).map(variable),
-      ["--", "/bin/sh", "-c", limited(HostConfig.PidsLimit + 1), "sh", ...command]
+      ["--", "/bin/sh", "-c", limited(HostConfig.PidsLimit), "sh", ...command]
     ].flat()
 
   const run = (

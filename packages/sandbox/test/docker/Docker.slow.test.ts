@@ -58,6 +58,37 @@ describe.skipIf(lacks !== undefined)(
         }).pipe(Effect.scoped)
       ))
 
+    it.live("ask for a volume of its own for each folder that programs find at an absolute path", () =>
+      withDaemon(({ created, remaining }) =>
+        Effect.gen(function*() {
+          const { open } = yield* Sandbox.Sandbox
+          const folders = { "/app": "app", "/logs": "logs" }
+          const place = yield* open({ runtime: "shell", role: "grader", folders })
+          yield* place.exec({ argv: ["sh", "-c", "echo x > /logs/x"] })
+          const [program] = created.slice(-1)
+          const mounts = program?.HostConfig.Mounts?.map(({ ReadOnly = false, Source, Target }) => ({
+            of: Source.replace(place.id, ""),
+            Target,
+            ReadOnly
+          }))
+          const own = mounts?.[3]?.of.slice(0, -2) ?? ""
+          assert.deepStrictEqual(mounts, [
+            { of: "", Target: "/given", ReadOnly: true },
+            { of: "-0", Target: "/given/app", ReadOnly: true },
+            { of: "-1", Target: "/given/logs", ReadOnly: true },
+            { of: `${own}-0`, Target: "/work/app", ReadOnly: false },
+            { of: `${own}-0`, Target: "/app", ReadOnly: false },
+            { of: `${own}-1`, Target: "/work/logs", ReadOnly: false },
+            { of: `${own}-1`, Target: "/logs", ReadOnly: false }
+          ])
+          const names = remaining().filter((name) => name.startsWith(place.id)).map((name) =>
+            name.replace(place.id, "")
+          )
+          assert.deepStrictEqual(names, ["", "", "-0", "-1"])
+          assert.strictEqual(program?.HostConfig["Memory"], (256 + 5 * 64 + 16) * 2 ** 20)
+        }).pipe(Effect.scoped)
+      ))
+
     it.live("leave neither a container nor a volume when the sandbox closes, even while a program runs", () =>
       withDaemon(({ created, remaining }) =>
         Effect.gen(function*() {
