@@ -7,7 +7,7 @@ Effect.gen(function*() {
   yield* Console.log("working")
   yield* yield* CtrlC.CtrlC
   yield* Console.log("went on")
-  yield* Effect.onInterrupt(Effect.never, () => Console.log("saved"))
+  return yield* Effect.onInterrupt(Effect.never, () => Console.log("saved"))
 }).pipe(
   Effect.provideService(CtrlC.CtrlC, Signals.ctrlC),
   Signals.runMain

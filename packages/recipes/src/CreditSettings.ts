@@ -65,10 +65,14 @@ export const check = Effect.fnUntraced(function*(settings: Omit<Settings, "lengt
     own: NamedCredit.optionsOf(credit)
   })
   if (credit === "gdpo" && (rewardParts === undefined || NamedCredit.partsOf(rewardParts) === undefined)) {
-    yield* refuse("rewardParts", rewardParts ?? "left out", "metrics with their weights, such as correct=1,format=0.1")
+    return yield* refuse(
+      "rewardParts",
+      rewardParts ?? "left out",
+      "metrics with their weights, such as correct=1,format=0.1"
+    )
   }
   if (overlongBuffer > maxTokens) {
-    yield* refuse("overlongBuffer", overlongBuffer, `at most the ${maxTokens} tokens of the longest response`)
+    return yield* refuse("overlongBuffer", overlongBuffer, `at most the ${maxTokens} tokens of the longest response`)
   }
 })
 

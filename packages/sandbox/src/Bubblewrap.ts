@@ -263,7 +263,7 @@ const handleOf = (
         return yield* direct("write", () => WorkFolder.write(folder, path, bytesOf(content), provider, place.owner))
       }
       const outcome = yield* shell("write", path, bytesOf(content))
-      if (!is("Exited")(outcome) || outcome.code !== 0) yield* refused("write", path, outcome)
+      if (!is("Exited")(outcome) || outcome.code !== 0) return yield* refused("write", path, outcome)
     })
   }
 }

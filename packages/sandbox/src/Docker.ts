@@ -184,7 +184,7 @@ const handleOf = (
     }),
     write: Effect.fn("Sandbox.write")(function*(path, content) {
       const { code, stderr } = yield* running.whileOpen("write", () => inKeeper("write", path, bytesOf(content)))
-      if (code !== 0) yield* refused("write", path, stderr)
+      if (code !== 0) return yield* refused("write", path, stderr)
     })
   }
 }

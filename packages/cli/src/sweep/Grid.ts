@@ -31,9 +31,9 @@ export const of = Effect.fnUntraced(function*(
 ) {
   let texts: ReadonlyArray<Readonly<Record<string, string>>> = [{}]
   for (const [setting, text] of Object.entries(over)) {
-    if (setting === "seed") yield* refuse("--over", "seed", "another setting: --seeds trains with several seeds")
+    if (setting === "seed") return yield* refuse("--over", "seed", "another setting: --seeds trains with several seeds")
     if (Object.hasOwn(given, setting)) {
-      yield* refuse(`--over ${setting}`, text, `left out where ${setting} is given as well`)
+      return yield* refuse(`--over ${setting}`, text, `left out where ${setting} is given as well`)
     }
     const all = yield* values(setting, text)
     texts = texts.flatMap((before) => all.map((value) => ({ ...before, [setting]: value })))

@@ -17,7 +17,7 @@ const endless = Effect.gen(function*() {
   yield* Effect.forkChild(Effect.all([program, program], { concurrency: 2 }))
   yield* Effect.sleep("1 second")
   process.stdout.write("running\n")
-  yield* Effect.never
+  return yield* Effect.never
 })
 
 await Effect.runPromise(endless.pipe(Effect.scoped, Effect.provide(provider)))

@@ -79,7 +79,9 @@ const inThread = Effect.fnUntraced(function*(
   graph: LossGraph.LossGraph
 ) {
   const tried = yield* named(thread.compute(caller, orderOf(graph, data)))
-  if (tried.some(({ hasGradient }) => !hasGradient)) yield* named(Effect.fail(LossGraphPass.withoutGradient(graph)))
+  if (tried.some(({ hasGradient }) => !hasGradient)) {
+    return yield* named(Effect.fail(LossGraphPass.withoutGradient(graph)))
+  }
   const lossOf: TrainingClient.CustomLoss<TinkerError.TinkerError> = (_, logprobs) =>
     Effect.map(named(thread.compute(caller, orderOf(graph, data, logprobs))), (evaluations) => ({
       loss: evaluations.reduce((sum, { loss }) => sum + loss, 0),
