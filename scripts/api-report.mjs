@@ -1,5 +1,6 @@
-// Writes the public signatures of each package to packages/<name>/<name>.api.md, from the declarations that `npm run check` has
-// built. With --check it fails where a committed report says something else, so that no public name changes unseen.
+// Writes the public signatures of each package to packages/<name>/<name>.api.md. They are built anew, as a build of what changed
+// alone writes some unions in another order. With --check it reads the declarations that `npm run check` has built, and fails where a
+// committed report says something else, so that no public name changes unseen.
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -40,6 +41,7 @@ const configure = (name, entry) => {
 const textOf = (file) => existsSync(file) ? readFileSync(file, "utf8") : ""
 
 try {
+  if (!isCheck) execFileSync("npx", ["tsc", "-b", "--force", "tsconfig.packages.json"], { stdio: "inherit" })
   execFileSync("npm", ["install", "--prefix", tools, "--no-package-lock", "--no-audit", "--no-fund", "--silent"])
   const extractor = join(tools, "node_modules/@microsoft/api-extractor/bin/api-extractor")
   const entries = readdirSync("packages").flatMap((name) => entriesOf(name).map((entry) => [name, entry]))
