@@ -8,6 +8,10 @@ export * as Renderers from "./renderers/Renderers.ts"
 export * as Tokenizer from "./chat/Tokenizer.ts"
 /** Text of tokens as they arrive: a character is held back until all of its bytes are there. */
 export * as TokenText from "./chat/TokenText.ts"
+/** How a family of models calls tools with JSON, and the grammar of such calls. */
+export * as CallForm from "./chat/CallForm.ts"
+/** Whether grammars can hold a response, by its renderer and its backend. */
+export * as HeldResponse from "./chat/HeldResponse.ts"
 /** The description of a tool for a model. */
 export * as ToolSpec from "./chat/ToolSpec.ts"
 /** Deltas of a message, read from a response while it is sampled. */

@@ -92,6 +92,8 @@ export interface Answerer {
   readonly models: Effect.Effect<ReadonlyArray<ModelInfo>, Refusal>
   /** Tokenizer and renderer of the weights that a request names by its `model`. */
   readonly chatModel: (model: string) => Effect.Effect<ChatModel.ChatModel, Refusal>
+  /** Whether strict tools of these weights are checked where no call is forced, and not held by a grammar; they are held unless given. */
+  readonly checksStrict?: (model: string) => boolean
   /** Finds the weights, renders the conversation and makes room for its reply, which is given back when the scope closes. */
   readonly prompted: (
     model: string,

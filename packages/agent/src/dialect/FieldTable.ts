@@ -11,12 +11,12 @@ export type Kind = "chat completions" | "completions" | "responses" | "messages"
 /**
  * - `no effect`: accepted, as it changes no answer, and listed for whoever keeps a record
  * - `given`: has its effect
- * - `held`: has its effect where the backend has grammars; otherwise as `checked`
- * - `checked`: refused by its name; where the caller is lenient, accepted with a warning, and each reply is checked and reported
+ * - `held`: has its effect where the backend has grammars; otherwise refused by its name, or, where the caller is lenient, accepted with a
+ *   warning, and each reply is checked and reported
  * - `not given`: refused by its name; where the caller is lenient, left out with a warning in the answer
  * - `refused`: refused by its name to all, as the request asks for something else without it
  */
-export type Treatment = "no effect" | "given" | "held" | "checked" | "not given" | "refused"
+export type Treatment = "no effect" | "given" | "held" | "not given" | "refused"
 
 /** A field. In its path, `[]` stands for each element of a list. */
 export interface Row {
@@ -36,7 +36,6 @@ const rowsOf = (treatment: Treatment) => (kinds: ReadonlyArray<Kind>, because: s
 const noEffect = rowsOf("no effect")
 const given = rowsOf("given")
 const held = rowsOf("held")
-const checked = rowsOf("checked")
 const notGiven = rowsOf("not given")
 const refused = rowsOf("refused")
 
@@ -52,7 +51,7 @@ const notStored =
   "there are no conversations to name: give previous_response_id, or send the whole conversation as input"
 const keptPrompts = "a backend keeps the prompts that it likes"
 const byGrammar = "a grammar holds the answer, where no tools are sent"
-const noGrammar = "no call is held to a grammar here"
+const byCallGrammar = "a grammar holds calls, where the renderer's calls are JSON"
 const noBias = "no sampler here takes a bias"
 const noTools = "this server runs no tools: give your own as functions"
 const noModeration = "no answer is moderated"
@@ -153,11 +152,13 @@ export const rows: ReadonlyArray<Row> = [
   ...held(chat, byGrammar, { response_format: [] }),
   ...held(responses, byGrammar, { "text.format": [] }),
   ...held(messages, byGrammar, { "output_config.format": [] }),
-  ...checked(chat, noGrammar, { "tools[].function.strict": [] }),
-  ...checked(["responses", "messages"], noGrammar, { "tools[].strict": [] }),
-  ...checked(all.filter((kind) => kind !== "completions"), "a call that is forced; `auto` and `none` are given", {
-    tool_choice: []
-  }),
+  ...held(chat, byCallGrammar, { "tools[].function.strict": [] }),
+  ...held(["responses", "messages"], byCallGrammar, { "tools[].strict": [] }),
+  ...held(
+    all.filter((kind) => kind !== "completions"),
+    "a call that is forced is held by a grammar, where the renderer's calls are JSON; `auto` and `none` are given",
+    { tool_choice: [] }
+  ),
 
   ...notGiven(["chat completions", "completions"], noBias, {
     logit_bias: [{}],
@@ -196,7 +197,6 @@ const meanings: Readonly<Record<Treatment, string>> = {
   "no effect": "accepted, no effect",
   given: "given",
   held: "given, or refused, or checked",
-  checked: "refused, or checked",
   "not given": "refused, or left out",
   refused: "refused"
 }

@@ -7,7 +7,7 @@
  */
 import type { ChatModel, Message } from "@effect-rl/core"
 import { ModelInput, type Sampling } from "@effect-rl/core/backend"
-import { Renderer, Renderers } from "@effect-rl/core/renderers"
+import { HeldResponse, Renderer, Renderers } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import type { Asked, Prompted, Request, Settings } from "./Answerer.ts"
 import * as CallNames from "./CallNames.ts"
@@ -105,13 +105,6 @@ export const request = Effect.fnUntraced(function*(
   } satisfies Request
 })
 
-/** The stop of a reply, as tokens. */
-export const closingOf = ({ renderer: { stop }, tokenizer }: ChatModel.ChatModel) => {
-  const [first] = stop
-  if (first === undefined) return new Int32Array(0)
-  return typeof first === "string" ? tokenizer.encode(first) : Int32Array.of(first)
-}
-
 /** A rendered conversation, whose reply ends as the renderer's replies do, or at the client's own texts. */
 export const of = Effect.fnUntraced(function*(
   source: Omit<Source, "chatModel">,
@@ -127,7 +120,7 @@ export const of = Effect.fnUntraced(function*(
     stops: settings.stops,
     isOneCall: settings.isOneCall ?? false,
     read: () => renderer.stream(messages),
-    closing: closingOf(chatModel),
+    closing: HeldResponse.closing(chatModel),
     callNames: CallNames.make(messages, asking, source.id)
   } satisfies Prompted
 })

@@ -1,10 +1,10 @@
 /**
- * Replies that are asked to have a structure. A grammar holds an answer to a schema where the backend has grammars; what is not held is refused,
- * or checked and reported.
+ * Replies that are asked to have a structure. A grammar holds an answer to a schema, and calls to their tools, where the backend has grammars; what
+ * is not held is refused, or checked and reported.
  */
-import { type ChatModel, Message } from "@effect-rl/core"
-import { Grammar } from "@effect-rl/core/backend"
-import type { ToolSpec } from "@effect-rl/core/renderers"
+import { Message } from "@effect-rl/core"
+import type { Grammar } from "@effect-rl/core/backend"
+import { HeldResponse, type ToolSpec } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Option from "effect/Option"
@@ -18,8 +18,6 @@ import * as PromptedChat from "./PromptedChat.ts"
 import type { Refusal } from "./Refusal.ts"
 
 const parse = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
-
-const noGrammar = "no call is held to a grammar here"
 
 /** A conversation whose reply is to have a structure, and the name of the model that is asked. */
 export interface Conversation {
@@ -37,69 +35,63 @@ export interface Format {
   readonly schema?: JsonSchema.JsonSchema | undefined
 }
 
-const isObject = Schema.is(Schema.Record(Schema.String, Schema.Json))
-
-/** Whether the renderer reads JSON that a reply begins with as its text, in the place where its prompt ends. */
-const isText = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, { messages }: Asked) {
-  const { renderer, tokenizer } = chatModel
-  const reader = renderer.stream(messages)
-  const first = reader.push([...tokenizer.encode("{}"), ...PromptedChat.closingOf(chatModel)])
-  const read = yield* Effect.option(reader.end)
-  return Option.exists(
-    read,
-    ({ deltas, parsed }) =>
-      Message.text(parsed.message).trim() === "{}" && [...first, ...deltas].every(({ _tag }) => _tag === "Text")
-  )
-})
-
-/** Why no grammar can hold the reply to the schema. */
-const obstacle = Effect.fnUntraced(function*(
-  { answerer, asked, model }: Conversation,
-  schema: JsonSchema.JsonSchema
-): Effect.fn.Return<string | undefined, Refusal> {
-  const own = yield* answerer.chatModel(model)
-  const found = yield* Effect.result(PromptedChat.inMode(own, asked))
-  if (Result.isFailure(found)) return found.failure.message
-  const chatModel = found.success
-  const { capabilities: { sampling = [] }, name, renderer } = chatModel
-  if (!sampling.includes("grammar")) return `the backend has no grammars for ${name}`
-  if (asked.tools.length > 0) return "a grammar leaves no way to call a tool: send no tools with it"
-  if (asked.messages.at(-1)?.role === "assistant") return "a grammar begins with its reply: send no beginning of it"
-  if (!(yield* isText(chatModel, asked))) {
-    return `the renderer ${renderer.name} reads what a reply begins with as reasoning: ask for none`
-  }
-  if (!isObject(schema)) return "its schema is no JSON"
-  const problem = SchemaLimits.problem(schema) ?? Grammar.problem(schema)
-  return problem === undefined ? undefined : `its schema has a part that is not held: ${problem}`
-})
-
-/**
- * The grammar of the answer. Where there is none it fails, or warns that the answer is not held to the schema, and checks it: calls of tools take
- * the place of an answer.
- */
-export const format = Effect.fnUntraced(function*(
-  conversation: Conversation,
-  { field, schema = { type: "object" }, type }: Format
-): Effect.fn.Return<Grammar.Grammar | undefined, Refusal> {
-  const { notes } = conversation
-  const because = yield* obstacle(conversation, schema)
-  if (because === undefined && isObject(schema)) return { jsonSchema: schema }
-  yield* notes.notGiven(field, `${field} has the type "${type}", expected "text": ${because}`)
-  const problem = GivenSchema.problem(schema)
-  notes.expect(field, (reply) => {
-    if ((reply.toolCalls ?? []).length > 0) return undefined
-    const value = parse(Message.text(reply))
-    return Option.isNone(value) ? "the answer is not JSON" : problem(value.value)
-  })
-  return undefined
-})
-
 /** A choice of tools that needs a call: of the tool with this name, or of any. */
 export interface Forced {
-  readonly field: string
   readonly value: unknown
   readonly name?: string | undefined
 }
+
+/** What is asked of a reply. */
+export interface Wanted {
+  readonly format?: Format | undefined
+  readonly forced?: Forced | undefined
+  /** Whether the reply may have one call at most. */
+  readonly isOneCall: boolean
+  /** The field of tools that says whether their calls are held to their schemas, and the names of tools where it is true. */
+  readonly strict: { readonly field: string; readonly names: ReadonlyArray<string> }
+}
+
+type Held = Result.Result<Grammar.Grammar, string>
+
+const isObject = Schema.is(Schema.Record(Schema.String, Schema.Json))
+
+/** The model with the renderer that is asked, or why that renderer cannot be made. */
+const modelOf = ({ answerer, asked, model }: Conversation) =>
+  Effect.flatMap(answerer.chatModel(model), (own) => Effect.result(PromptedChat.inMode(own, asked)))
+
+/** The grammar of an answer, or why there is none. */
+const heldFormat = Effect.fnUntraced(function*(
+  conversation: Conversation,
+  schema: JsonSchema.JsonSchema
+): Effect.fn.Return<Held, Refusal> {
+  const model = yield* modelOf(conversation)
+  if (Result.isFailure(model)) return Result.fail(model.failure.message)
+  const { messages, tools } = conversation.asked
+  if (!isObject(schema)) return Result.fail("its schema is no JSON")
+  const problem = SchemaLimits.problem(schema)
+  if (problem !== undefined) return Result.fail(`its schema has a part that is not held: ${problem}`)
+  const held = yield* HeldResponse.value(model.success, messages, schema)
+  return Result.isSuccess(held) && tools.length > 0
+    ? Result.fail("a grammar leaves no way to call a tool: send no tools with it")
+    : held
+})
+
+/** The grammar of the answer. Where there is none, fails, or warns that the answer is not held to its schema, and checks it. */
+const format = Effect.fnUntraced(
+  function*(conversation: Conversation, { field, schema = { type: "object" }, type }: Format) {
+    const { notes } = conversation
+    const held = yield* heldFormat(conversation, schema)
+    if (Result.isSuccess(held)) return held.success
+    yield* notes.notGiven(field, `${field} has the type "${type}", expected "text": ${held.failure}`)
+    const problem = GivenSchema.problem(schema)
+    notes.expect(field, (reply) => {
+      if ((reply.toolCalls ?? []).length > 0) return undefined
+      const value = parse(Message.text(reply))
+      return Option.isNone(value) ? "the answer is not JSON" : problem(value.value)
+    })
+    return undefined
+  }
+)
 
 const callProblem = (name: string | undefined): Check => ({ toolCalls = [] }) => {
   if (toolCalls.length === 0) return "the answer calls no tool"
@@ -107,23 +99,7 @@ const callProblem = (name: string | undefined): Check => ({ toolCalls = [] }) =>
   return other === undefined ? undefined : `the answer calls ${other.function.name}, expected ${name}`
 }
 
-/** Fails, or warns that no call is forced, and looks for it. */
-export const forcedCall = Effect.fnUntraced(function*(notes: Notes, { field, name, value }: Forced) {
-  yield* notes.notGiven(field, `${field} is ${JSON.stringify(value)}, expected "auto" or "none": ${noGrammar}`)
-  notes.expect(field, callProblem(name))
-})
-
-/** Fails, or warns that calls are not held to a grammar; nothing here reads one. */
-export const grammar = (notes: Notes, field: string) =>
-  notes.notGiven(field, `${field} has the type "grammar", expected "text": ${noGrammar}`)
-
-/** A tool to whose schema the arguments of its calls are to be held. */
-export interface StrictTool extends Pick<ToolSpec.ToolSpec, "name" | "parameters"> {
-  /** The field that says so. */
-  readonly field: string
-}
-
-const argumentsProblem = ({ name, parameters }: StrictTool): Check => {
+const argumentsProblem = ({ name, parameters }: ToolSpec.ToolSpec): Check => {
   const problem = GivenSchema.problem(parameters)
   return ({ toolCalls = [] }) =>
     toolCalls
@@ -134,10 +110,59 @@ const argumentsProblem = ({ name, parameters }: StrictTool): Check => {
       .find((found) => found !== undefined)
 }
 
-/** Fails, or warns that calls are not held to the schemas, and checks their arguments. */
-export const strictTools = Effect.fnUntraced(function*(notes: Notes, tools: ReadonlyArray<StrictTool>) {
-  const [first] = tools
-  if (first === undefined) return
-  yield* notes.notGiven(first.field, `${first.field} is true, expected false: ${noGrammar}`)
-  for (const tool of tools) notes.expect(`${tool.field} of ${tool.name}`, argumentsProblem(tool))
+/** The grammar of calls, or why there is none. A call that is forced by its name is the only one. */
+const heldCalls = Effect.fnUntraced(function*(
+  conversation: Conversation,
+  { forced, isOneCall, strict }: Wanted
+): Effect.fn.Return<Held, Refusal> {
+  const { answerer, asked: { messages, tools }, model: name } = conversation
+  const model = yield* modelOf(conversation)
+  if (Result.isFailure(model)) return Result.fail(model.failure.message)
+  if (forced === undefined && answerer.checksStrict?.(name) === true) {
+    return Result.fail("calls are checked, so that the turn can be trained on")
+  }
+  const callable = tools.filter((tool) => forced?.name === undefined || tool.name === forced.name)
+  if (callable.length === 0) return Result.fail(`the tools are ${tools.map((tool) => tool.name).join(", ") || "none"}`)
+  const tooLarge = callable.map(({ parameters }) => SchemaLimits.problem(parameters)).find((found) =>
+    found !== undefined
+  )
+  if (tooLarge !== undefined) return Result.fail(tooLarge)
+  return yield* HeldResponse.calls(model.success, messages, {
+    tools: callable.map((spec) => ({ spec, isStrict: strict.names.includes(spec.name) })),
+    isForced: forced !== undefined,
+    isOne: isOneCall || forced?.name !== undefined
+  })
 })
+
+/** The grammar of calls. Where there is none, fails, or warns that calls are not held to what is asked, and checks them. */
+const calls = Effect.fnUntraced(function*(conversation: Conversation, wanted: Wanted) {
+  const { asked: { tools }, notes } = conversation
+  const { forced, strict } = wanted
+  const strictTools = tools.filter(({ name }) => strict.names.includes(name))
+  if (forced === undefined && strictTools.length === 0) return undefined
+  const held = yield* heldCalls(conversation, wanted)
+  if (Result.isSuccess(held)) return held.success
+  if (forced !== undefined) {
+    const value = JSON.stringify(forced.value)
+    yield* notes.notGiven("tool_choice", `tool_choice is ${value}, expected "auto" or "none": ${held.failure}`)
+    notes.expect("tool_choice", callProblem(forced.name))
+  }
+  if (strictTools.length > 0) {
+    yield* notes.notGiven(strict.field, `${strict.field} is true, expected false: ${held.failure}`)
+    for (const tool of strictTools) notes.expect(`${strict.field} of ${tool.name}`, argumentsProblem(tool))
+  }
+  return undefined
+})
+
+/** The grammar that holds the reply to what is asked of it; undefined where nothing is, or nothing can be held. */
+export const grammar = Effect.fnUntraced(function*(conversation: Conversation, wanted: Wanted) {
+  const answer = wanted.format === undefined ? undefined : yield* format(conversation, wanted.format)
+  return answer ?? (yield* calls(conversation, wanted))
+})
+
+/** Fails, or warns that the input of calls is not held to a grammar of the client's own notation; nothing here reads one. */
+export const inputGrammar = (notes: Notes, field: string) =>
+  notes.notGiven(
+    field,
+    `${field} has the type "grammar", expected "text": no call is held to a grammar of its client here`
+  )

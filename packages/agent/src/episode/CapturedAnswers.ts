@@ -40,6 +40,11 @@ export interface Options {
    * If not, such requests are refused. Default true.
    */
   readonly lenient?: boolean
+  /**
+   * What becomes of strict tools, which some libraries send with every request, where no call is forced: calls are checked, and the answer warns
+   * of those that break their schemas, or a grammar holds them, so that the turn is not trained on. Default "check".
+   */
+  readonly strict?: "check" | "hold"
 }
 
 /** Facts about a request besides its body. */
@@ -186,6 +191,7 @@ const answererOf = (episode: Episode, sent: Sent): Answerer => {
       ...Object.entries(frozen).map(([name, { model }]) => infoOf(name, model))
     ]),
     chatModel,
+    checksStrict: (name) => own.includes(name) && (episode.options.strict ?? "check") === "check",
     prompted: (name, asked, settings) => {
       if (own.includes(name)) return captured(episode, sent, [name, asked, settings])
       const weights = other(name)

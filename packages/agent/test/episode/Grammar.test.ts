@@ -1,4 +1,4 @@
-/** Turns of agents that ask for an answer with a schema. */
+/** Turns of agents that ask for an answer with a schema, or for calls. */
 import { AgentEnv } from "@effect-rl/agent"
 import { type Policy, Rollout } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
@@ -52,5 +52,49 @@ describe("an agent's answer with a schema", () => {
       assert.deepStrictEqual(transitions.map(({ trainable }) => trainable), [true, true])
       const [{ logs } = assert.fail("there is no turn")] = transitions
       assert.include(String(logs["not given: response_format"]), "the backend has no grammars")
+    }))
+})
+
+const add = { name: "add", description: "", parameters: jsonSchema }
+
+/** Whether each of two turns has a grammar, and whether it may be trained on: one forces a call, the other has a strict tool. */
+const called = Effect.fnUntraced(function*(options: Pick<AgentEnv.Options<never, never>, "strict">) {
+  const own = yield* Talk.modelOf("qwen3_instruct")
+  const { log, policy } = Talk.saying(
+    `<tool_call>\n{"name": "add", "arguments": {"answer": 4}}\n</tool_call>`,
+    `<tool_call>\n{"name": "add", "arguments": {"answer": "four"}}\n</tool_call>`
+  )
+  const env = yield* AgentEnv.make({
+    model: { ...own, capabilities: { ...own.capabilities, sampling: ["grammar"] } },
+    ...options,
+    run: async (session) => {
+      const tools = [{ type: "function", function: { ...add, strict: true } }]
+      const forced = { tools, tool_choice: { type: "function", function: { name: "add" } } }
+      await Talk.ask(session, [Talk.user("2 + 2?")], forced)
+      await Talk.ask(session, [Talk.user("2 + 2?"), Talk.user("Anything")], { tools })
+      return 1
+    }
+  })
+  const { transitions } = yield* Rollout.episode(env, masking(policy), Talk.key)
+  return {
+    grammars: log.map(({ request }) => request.grammar?.calls?.hasText),
+    trainable: transitions.map(({ trainable }) => trainable),
+    logs: transitions.map(({ logs }) => logs)
+  }
+}, Effect.scoped)
+
+describe("an agent's calls", () => {
+  it.live("are held where a call is forced; those of strict tools are checked, so that the turn is trained on", () =>
+    Effect.gen(function*() {
+      const { grammars, logs, trainable } = yield* called({})
+      assert.deepStrictEqual([grammars, trainable], [[false, undefined], [false, true]])
+      const [, strict = assert.fail("there is no second turn")] = logs
+      assert.include(String(strict["not given: tools[].function.strict"]), "so that the turn can be trained on")
+    }))
+
+  it.live("of strict tools are held where the episode says so", () =>
+    Effect.gen(function*() {
+      const { grammars, trainable } = yield* called({ strict: "hold" })
+      assert.deepStrictEqual([grammars, trainable], [[false, true], [false, false]])
     }))
 })

@@ -350,7 +350,8 @@ const topk = (field: string, count = 0): Found =>
 /** A schema that is held exactly, and a stop after it. */
 const grammar = ({ grammar, params: { stop } }: Sampling.SampleRequest): Found => {
   if (grammar === undefined) return []
-  const problem = Grammar.problem(grammar.jsonSchema)
+  const { calls, jsonSchema } = grammar
+  const problem = calls === undefined ? Grammar.problem(jsonSchema) : Grammar.callsProblem(jsonSchema, calls)
   return [
     ...problem === undefined ? [] : [`grammar.jsonSchema: ${problem}`],
     ...one("params.stop", "empty", stop?.length !== 0, "a stop where there is a grammar")

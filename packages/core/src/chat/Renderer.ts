@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
+import type { CallForm } from "./CallForm.ts"
 import * as Message from "./Message.ts"
 import type { ResponseStream } from "./ResponseStream.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
@@ -99,6 +100,8 @@ export interface Renderer {
     tools: ReadonlyArray<ToolSpec>,
     systemPrompt: string
   ) => Effect.Effect<ReadonlyArray<Message.Message>, RendererError>
+  /** How responses call tools, where calls are JSON that a grammar can hold; absent for families that write them otherwise. */
+  readonly calls?: CallForm
 }
 
 /**

@@ -13,9 +13,23 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 
-/** What a sampled text must be: one JSON value, then the stop. */
+/** What a sampled text must be: one JSON value, or calls that are JSON values, then the stop. */
 export interface Grammar {
   readonly jsonSchema: Schema.Json
+  /** The text around values that are calls of tools; the text is one value alone unless given. */
+  readonly calls?: Calls
+}
+
+/** The form of calls in a text: each is a value of the schema between two texts. */
+export interface Calls {
+  readonly open: string
+  readonly close: string
+  /** The text between a call and the next; there is one call at most where it is absent. */
+  readonly between?: string
+  /** Whether other text may come before the first call, or in place of all calls. */
+  readonly hasText: boolean
+  /** Texts by which readers find calls: neither other text nor a string of a call contains one. Each may be a token of its own. */
+  readonly marks: ReadonlyArray<string>
 }
 
 /** Any JSON object. */
@@ -359,4 +373,27 @@ export const canonical = (schema: Schema.Json): Result.Result<Schema.Json, strin
 export const problem = (schema: Schema.Json): string | undefined => {
   const found = canonical(schema)
   return Result.isFailure(found) ? found.failure : undefined
+}
+
+/** The texts of a schema that its values repeat: names of properties, and values that are listed. */
+const repeated = (schema: Schema.Json): ReadonlyArray<string> => {
+  if (Array.isArray(schema)) return schema.flatMap((one: Schema.Json) => repeated(one))
+  if (!isObject(schema)) return []
+  return Object.entries(schema).flatMap(([key, value]) => {
+    if (key === "enum") return [JSON.stringify(value)]
+    if (key !== "properties" || !isObject(value)) return repeated(value)
+    return [...Object.keys(value), ...Object.values(value).flatMap(repeated)]
+  })
+}
+
+/** Why calls in this form cannot have the schema, as `problem` says it. */
+export const callsProblem = (schema: Schema.Json, { hasText, marks }: Calls): string | undefined => {
+  const found = canonical(schema)
+  if (Result.isFailure(found)) return found.failure
+  if (hasText && marks.length === 0) {
+    return "calls.marks is empty, expected a text by which calls are found in other text"
+  }
+  const texts = repeated(found.success)
+  const mark = marks.find((mark) => texts.some((text) => text.includes(mark)))
+  return mark === undefined ? undefined : `the schema names ${mark}, expected no text by which calls are found`
 }

@@ -84,6 +84,7 @@ export interface ChatTemplate {
   /** Reads a response to these messages while it arrives; unless given, the whole message is read at its end. */
   readonly reader?: (conversation: ReadonlyArray<Message.Message>) => MakeReader
   readonly toolsPrefix?: Renderer["toolsPrefix"]
+  readonly calls?: Renderer["calls"]
 }
 
 const toChunk = (piece: Piece): ModelInput.Chunk =>

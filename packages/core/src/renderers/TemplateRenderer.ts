@@ -104,5 +104,6 @@ export const make = (template: ChatTemplate.ChatTemplate): Renderer => ({
   stream: (conversation) => stream({ ...template, reader: template.reader?.(conversation) }),
   supervisedExample: (messages, trainOnWhat) => Supervision.example(template, messages, trainOnWhat),
   supervisedExamples: (messages, trainOnWhat) => Supervision.examples(template, messages, trainOnWhat),
-  ...(template.toolsPrefix === undefined ? {} : { toolsPrefix: template.toolsPrefix })
+  ...(template.toolsPrefix === undefined ? {} : { toolsPrefix: template.toolsPrefix }),
+  ...(template.calls === undefined ? {} : { calls: template.calls })
 })

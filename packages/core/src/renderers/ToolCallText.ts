@@ -1,11 +1,21 @@
 /** Tool calls as JSON between `<tool_call>` tags. */
 import * as Result from "effect/Result"
+import type { CallForm } from "../chat/CallForm.ts"
 import type { ToolCall, UnparsedToolCall } from "../chat/Message.ts"
 import * as PythonJson from "./text/PythonJson.ts"
 import * as PythonText from "./text/PythonText.ts"
 
 export const open = "<tool_call>"
 export const close = "</tool_call>"
+
+/** Calls as `ChatMl.jsonCall` writes them. */
+export const form: CallForm = {
+  open: `${open}\n`,
+  close: `\n${close}`,
+  between: "\n",
+  argumentsKey: "arguments",
+  marks: [open, close]
+}
 
 const longestRawText = 16384
 

@@ -3,6 +3,7 @@ import { TinkerError } from "@effect-rl/core"
 import { Grammar } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as GrammarRules from "./GrammarRules.ts"
 import * as RecentlyUsed from "./RecentlyUsed.ts"
 import * as Xgrammar from "./Xgrammar.ts"
 
@@ -42,8 +43,8 @@ const known = new Map<string, string>()
 
 const remember = (schema: string, text: string) => RecentlyUsed.keep(known, schema, text, most)
 
-/** The rules of a grammar, whose first is `root`. Fails where a schema is not held; see `Grammar.problem`. */
-export const of = Effect.fnUntraced(function*({ jsonSchema }: Grammar.Grammar) {
+/** The rules of the schema's values, whose first is `root`. */
+const rulesOf = Effect.fnUntraced(function*(jsonSchema: Grammar.Grammar["jsonSchema"]) {
   const canonical = Grammar.canonical(jsonSchema)
   if (Result.isFailure(canonical)) {
     return yield* new TinkerError.Rejected({ detail: `grammar.jsonSchema: ${canonical.failure}` })
@@ -56,3 +57,10 @@ export const of = Effect.fnUntraced(function*({ jsonSchema }: Grammar.Grammar) {
   grammar.dispose()
   return remember(schema, rules)
 })
+
+/** The rules of a grammar. Fails where a schema is not held; see `Grammar.problem`. */
+export const of = ({ calls, jsonSchema }: Grammar.Grammar) =>
+  Effect.map(
+    rulesOf(jsonSchema),
+    (text) => calls === undefined ? GrammarRules.values(text) : GrammarRules.calls(text, calls)
+  )

@@ -12,7 +12,7 @@ import * as Xgrammar from "./Xgrammar.ts"
 export interface Vocabulary {
   readonly size: number
   readonly tokenBytes: TokenBytes
-  /** Tokens that stand for no text; a grammar allows them as stops alone. */
+  /** Tokens that a grammar allows as stops, and where its marks are their texts. */
   readonly addedTokens: ReadonlyArray<number>
 }
 
@@ -66,7 +66,7 @@ const maskOf = (matcher: Xgrammar.GrammarMatcher, size: number): Mask => ({
 /** The masks of the samples of one model. */
 export interface Masks {
   /** One for each of `count` samples, of a grammar's rules and these stops. */
-  readonly make: (rules: string, stops: Stops, count: number) => Promise<ReadonlyArray<Mask>>
+  readonly make: (rules: GrammarRules.Rules, stops: Stops, count: number) => Promise<ReadonlyArray<Mask>>
 }
 
 export const make = ({ addedTokens, size, tokenBytes }: Vocabulary): Masks => {
@@ -76,20 +76,23 @@ export const make = ({ addedTokens, size, tokenBytes }: Vocabulary): Masks => {
   const textOf = (token: number) => latin1(bytesOfToken(tokenBytes, token))
 
   /** The library takes tokens without text for special ones, which no grammar allows. */
-  const vocabulary = () =>
-    Array.from({ length: size }, (_, token) => added.has(token) ? "" : encodeBytes(textOf(token)))
+  const vocabulary = (marks: ReadonlyArray<string>) =>
+    Array.from({ length: size }, (_, token) => {
+      const text = textOf(token)
+      return added.has(token) && !marks.includes(text) ? "" : encodeBytes(text)
+    })
 
   /** A stop of text that is a token of its own is met as that token. */
   const stopTokens = ({ strings, tokens }: Stops) => [
     ...new Set([...tokens, ...addedTokens.filter((token) => strings.includes(textOf(token)))])
   ]
 
-  const compilerOf = async (stops: ReadonlyArray<number>): Promise<Compiler> => {
-    const key = stops.join()
+  const compilerOf = async (stops: ReadonlyArray<number>, marks: ReadonlyArray<string>): Promise<Compiler> => {
+    const key = JSON.stringify([stops, marks])
     const known = compilers.get(key)
     if (known !== undefined) return RecentlyUsed.keep(compilers, key, known, mostCompilers, disposeCompiler)
     library ??= Xgrammar.make(() => undefined)
-    const info = await library.TokenizerInfo.createTokenizerInfo(vocabulary(), "byte_level", false, size, stops)
+    const info = await library.TokenizerInfo.createTokenizerInfo(vocabulary(marks), "byte_level", false, size, stops)
     const compiler = await library.GrammarCompiler.createGrammarCompiler(info, false)
     return RecentlyUsed.keep(compilers, key, { info, compiler, grammars: new Map() }, mostCompilers, disposeCompiler)
   }
@@ -99,9 +102,9 @@ export const make = ({ addedTokens, size, tokenBytes }: Vocabulary): Masks => {
     return RecentlyUsed.keep(grammars, rules, grammar, mostGrammars, (old) => old.dispose())
   }
 
-  const compiled = async (rules: string, stops: Stops, count: number) => {
+  const compiled = async (rules: GrammarRules.Rules, stops: Stops, count: number) => {
     const tokens = stopTokens(stops)
-    const compiler = await compilerOf(tokens)
+    const compiler = await compilerOf(tokens, rules.marks)
     const grammar = await grammarOf(compiler, GrammarRules.stopped(rules, stops.strings, tokens.length > 0))
     const matchers = Array.from({ length: count }, () => matcherOf(grammar))
     return (await Promise.all(matchers)).map((matcher) => maskOf(matcher, size))

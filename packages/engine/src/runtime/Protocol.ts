@@ -2,6 +2,7 @@
 import type { Loss } from "@effect-rl/core"
 import type { Datum, Sampling, TrainingClient } from "@effect-rl/core/backend"
 import type { ByteLevel } from "@effect-rl/files"
+import type { Rules } from "../grammar/GrammarRules.ts"
 import type { AdamConfig, Blocks } from "../model/Adam.ts"
 import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"
 import type { ModelConfig } from "../model/ModelConfig.ts"
@@ -57,8 +58,8 @@ export interface SampleOrder {
   readonly topkPromptLogprobs: number
   readonly topkSampleLogprobs: number
   readonly targetPromptLogprobs: Sampling.PromptTargets | undefined
-  /** The rules of the grammar to which samples are held. */
-  readonly grammar: string | undefined
+  /** The grammar to which samples are held. */
+  readonly grammar: Rules | undefined
 }
 
 /** The answer to an order, or why a thread has none. */

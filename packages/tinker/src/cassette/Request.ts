@@ -55,6 +55,11 @@ const stop = (stop: Sampling.Stop | undefined): Schema.Json | undefined => {
   return stop === undefined || !isTokens(stop) ? stop : stop.map(number)
 }
 
+const grammar = (grammar: Sampling.SampleRequest["grammar"]): Schema.Json | undefined =>
+  grammar === undefined
+    ? undefined
+    : { jsonSchema: grammar.jsonSchema, ...(grammar.calls !== undefined && { calls: { ...grammar.calls } }) }
+
 export const sample = (request: Sampling.SampleRequest): JsonObject => {
   const { numSamples, params, prompt, promptLogprobs, targetPromptLogprobs: targets, topkPromptLogprobs } = request
   return {
@@ -75,7 +80,7 @@ export const sample = (request: Sampling.SampleRequest): JsonObject => {
     ...field("promptAltTokens", request.promptAltTokens, 0),
     ...field("promptLogprobsLastN", request.promptLogprobsLastN),
     ...field("recordStabilityInfo", request.recordStabilityInfo, false),
-    ...field("grammar", request.grammar === undefined ? undefined : { jsonSchema: request.grammar.jsonSchema })
+    ...field("grammar", grammar(request.grammar))
   }
 }
 

@@ -116,25 +116,23 @@ const whole = Effect.fnUntraced(function*(prompted: Prompted, notes: Notes, valu
   })
 })
 
-/** The grammar that is asked of the reply. */
-const grammarOf = (conversation: Structure.Conversation, { output_config }: Wire.CountTokens) => {
+/** What is asked of the reply. */
+const wantedOf = ({ output_config, tool_choice: choice, tools }: Wire.CountTokens): Structure.Wanted => {
   const format = output_config?.format
-  if (format === null || format === undefined) return Effect.succeed(undefined)
-  return Structure.format(conversation, { field: "output_config.format", type: format.type, schema: format.schema })
+  return {
+    ...(format !== null && format !== undefined && {
+      format: { field: "output_config.format", type: format.type, schema: format.schema }
+    }),
+    ...((choice?.type === "any" || choice?.type === "tool") && {
+      forced: { value: choice, name: choice.type === "tool" ? choice.name : undefined }
+    }),
+    isOneCall: choice?.disable_parallel_tool_use === true,
+    strict: {
+      field: "tools[].strict",
+      names: (tools ?? []).filter((tool) => tool.strict === true).map(({ name }) => name)
+    }
+  }
 }
-
-/** What is asked of calls and is not enforced. */
-const restricted = Effect.fnUntraced(function*(notes: Notes, { tool_choice: choice, tools }: Wire.CountTokens) {
-  const forced = { field: "tool_choice", value: choice }
-  if (choice?.type === "any") yield* Structure.forcedCall(notes, forced)
-  if (choice?.type === "tool") yield* Structure.forcedCall(notes, { ...forced, name: choice.name })
-  const strict = (tools ?? []).filter((tool) => tool.strict === true).map((tool) => ({
-    name: tool.name,
-    parameters: tool.input_schema,
-    field: "tools[].strict"
-  }))
-  yield* Structure.strictTools(notes, strict)
-})
 
 /** An effort says more than that the model may reason. */
 const effortOf = Effect.fnUntraced(function*({ output_config, thinking }: Wire.CountTokens) {
@@ -183,14 +181,13 @@ const threaded = (
     }
 
 const askedOf = Effect.fnUntraced(function*(incoming: Incoming, notes: Notes, value: Wire.CountTokens) {
-  yield* restricted(notes, value)
   const asked: Asked = {
     messages: AnthropicMessages.toMessages(value),
     tools: value.tool_choice?.type === "none" ? [] : AnthropicMessages.toToolSpecs(value),
     renderer: yield* Reasoning.choose(incoming, notes, value.model, yield* effortOf(value))
   }
   const { answerer } = incoming
-  return { asked, grammar: yield* grammarOf({ answerer, notes, model: value.model, asked }, value) }
+  return { asked, grammar: yield* Structure.grammar({ answerer, notes, model: value.model, asked }, wantedOf(value)) }
 })
 
 const form = { kind: "messages", tools: ["custom"] } as const

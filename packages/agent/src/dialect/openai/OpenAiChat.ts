@@ -93,27 +93,23 @@ const streamed = Effect.fnUntraced(function*(prompted: Prompted, notes: Notes, v
   )
 })
 
-/** The grammar that is asked of replies. */
-const grammarOf = (conversation: Structure.Conversation, { response_format: format }: Wire.ChatCompletion) => {
-  if (format?.type !== "json_object" && format?.type !== "json_schema") return Effect.succeed(undefined)
-  const { type } = format
-  const schema = type === "json_schema" ? format.json_schema.schema ?? {} : undefined
-  return Structure.format(conversation, { field: "response_format", type, schema })
-}
-
-/** What is asked of calls and is not enforced. */
-const restricted = Effect.fnUntraced(function*(notes: Notes, { tool_choice: choice, tools }: Wire.ChatCompletion) {
-  const field = "tool_choice"
-  if (choice === "required") yield* Structure.forcedCall(notes, { field, value: choice })
-  if (typeof choice === "object" && choice !== null) {
-    yield* Structure.forcedCall(notes, { field, value: choice, name: choice.function.name })
+/** What is asked of replies. */
+const wantedOf = (value: Wire.ChatCompletion): Structure.Wanted => {
+  const { parallel_tool_calls, response_format: format, tool_choice: choice, tools } = value
+  const schema = format?.type === "json_schema" ? format.json_schema.schema ?? {} : undefined
+  const isNamed = typeof choice === "object" && choice !== null
+  const strict = (tools ?? []).filter((tool) => tool.function.strict === true)
+  return {
+    ...((format?.type === "json_object" || format?.type === "json_schema") && {
+      format: { field: "response_format", type: format.type, schema }
+    }),
+    ...((choice === "required" || isNamed) && {
+      forced: { value: choice, name: isNamed ? choice.function.name : undefined }
+    }),
+    isOneCall: parallel_tool_calls === false,
+    strict: { field: "tools[].function.strict", names: strict.map((tool) => tool.function.name) }
   }
-  const strict = (tools ?? []).filter((tool) => tool.function.strict === true).map((tool) => ({
-    ...OpenAi.toToolSpec(tool),
-    field: "tools[].function.strict"
-  }))
-  yield* Structure.strictTools(notes, strict)
-})
+}
 
 const effortOf = ({ chat_template_kwargs: template, reasoning_effort }: Wire.ChatCompletion) => {
   const value = template?.enable_thinking
@@ -135,12 +131,11 @@ export const handler = (incoming: Incoming) =>
       OpenAi.toMessages(value.messages),
       ({ field, message }) => invalid(message, field)
     )
-    yield* restricted(notes, value)
     const tools = value.tool_choice === "none" ? [] : (value.tools ?? []).map(OpenAi.toToolSpec)
     const renderer = yield* Reasoning.choose(incoming, notes, value.model, yield* effortOf(value))
     const { answerer } = incoming
     const asked = { messages, tools, renderer }
-    const grammar = yield* grammarOf({ answerer, notes, model: value.model, asked }, value)
+    const grammar = yield* Structure.grammar({ answerer, notes, model: value.model, asked }, wantedOf(value))
     const prompted = yield* answerer.prompted(value.model, asked, {
       grammar,
       ...settingsOf({ ...value, max_tokens: value.max_completion_tokens ?? value.max_tokens ?? null }),

@@ -149,31 +149,28 @@ const streamed = (begun: Begun) => {
   return EventStream.respond(events, failed(response))
 }
 
-/** The grammar that is asked of the response. */
-const grammarOf = (conversation: Structure.Conversation, { text }: Wire.Create) => {
-  const format = text?.format
-  if (format?.type !== "json_object" && format?.type !== "json_schema") return Effect.succeed(undefined)
-  const schema = format.type === "json_schema" ? format.schema : undefined
-  return Structure.format(conversation, { field: "text.format", type: format.type, schema })
-}
-
-/** What is asked of calls and is not enforced. */
-const restricted = Effect.fnUntraced(function*(
-  notes: Notes,
-  { tool_choice: choice }: Wire.Create,
+/** What is asked of the response. */
+const wantedOf = (
+  { parallel_tool_calls, text, tool_choice: choice }: Wire.Create,
   tools: ReadonlyArray<ResponseTools.ClientTool>
-) {
-  const field = "tool_choice"
-  if (choice === "required") yield* Structure.forcedCall(notes, { field, value: choice })
-  if (typeof choice === "object" && choice !== null) {
-    yield* Structure.forcedCall(notes, {
-      field,
-      value: choice,
-      name: ResponseTools.nameOf(choice.name, choice.namespace)
-    })
+): Structure.Wanted => {
+  const format = text?.format
+  const isNamed = typeof choice === "object" && choice !== null
+  return {
+    ...((format?.type === "json_object" || format?.type === "json_schema") && {
+      format: {
+        field: "text.format",
+        type: format.type,
+        schema: format.type === "json_schema" ? format.schema : undefined
+      }
+    }),
+    ...((choice === "required" || isNamed) && {
+      forced: { value: choice, name: isNamed ? ResponseTools.nameOf(choice.name, choice.namespace) : undefined }
+    }),
+    isOneCall: parallel_tool_calls === false,
+    strict: { field: "tools[].strict", names: ResponseTools.strict(tools) }
   }
-  yield* ResponseTools.restricted(notes, tools)
-})
+}
 
 const read = ClientBody.reading({ kind: "responses", schema: Wire.Create, tools: ["function", "custom", "namespace"] })
 
@@ -186,7 +183,7 @@ export const handler = (incoming: Incoming) =>
       Effect.mapError(({ message }) => invalid(`input: ${message}`, "input"))
     )
     const own = ResponseTools.all(value)
-    yield* restricted(notes, value, own)
+    yield* ResponseTools.checkInputs(notes, own)
     const tools = value.tool_choice === "none" ? [] : own.map(({ spec }) => spec)
     const effort = yield* Reasoning.byWord("reasoning.effort", value.reasoning?.effort)
     const renderer = yield* Reasoning.choose(incoming, notes, value.model, effort)
@@ -194,7 +191,7 @@ export const handler = (incoming: Incoming) =>
     const { answerer } = incoming
     const asked = { messages, tools, renderer }
     const prompted = yield* answerer.prompted(value.model, asked, {
-      grammar: yield* grammarOf({ answerer, notes, model: value.model, asked }, value),
+      grammar: yield* Structure.grammar({ answerer, notes, model: value.model, asked }, wantedOf(value, own)),
       maxTokens: value.max_output_tokens,
       temperature: value.temperature,
       topP: value.top_p,

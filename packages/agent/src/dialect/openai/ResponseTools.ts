@@ -86,11 +86,12 @@ export const reading = (tools: ReadonlyArray<ClientTool>) =>
   }
 }
 
-/** What is asked of the calls of these tools and is not enforced. */
-export const restricted = Effect.fnUntraced(function*(notes: Notes, tools: ReadonlyArray<ClientTool>) {
-  const strict = tools.filter(({ own }) => own.type === "function" && own.strict === true)
-  yield* Structure.strictTools(notes, strict.map(({ spec }) => ({ ...spec, field: "tools[].strict" })))
-  if (tools.some(({ own }) => own.type === "custom" && own.format?.type === "grammar")) {
-    yield* Structure.grammar(notes, "tools[].format")
-  }
-})
+/** The names of strict functions. */
+export const strict = (tools: ReadonlyArray<ClientTool>): ReadonlyArray<string> =>
+  tools.filter(({ own }) => own.type === "function" && own.strict === true).map(({ spec }) => spec.name)
+
+/** Fails, or warns, where the input of a custom tool is asked to have a grammar. */
+export const checkInputs = (notes: Notes, tools: ReadonlyArray<ClientTool>) =>
+  tools.some(({ own }) => own.type === "custom" && own.format?.type === "grammar")
+    ? Structure.inputGrammar(notes, "tools[].format")
+    : Effect.void

@@ -78,7 +78,8 @@ describe("calls of tools that are no plain functions", () => {
     Effect.gen(function*() {
       const lenient = yield* opened(both)
       const { warnings } = (yield* lenient.post("/responses", asked)).body
-      const detail = `tools[].format has the type "grammar", expected "text": no call is held to a grammar here`
+      const detail =
+        `tools[].format has the type "grammar", expected "text": no call is held to a grammar of its client here`
       assert.deepStrictEqual(warnings, [detail])
       assert.include(lenient.prompts[0], grammar.definition)
       const strict = yield* opened(both, false)

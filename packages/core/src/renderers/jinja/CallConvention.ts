@@ -1,4 +1,5 @@
 /** Conventions of tool calls, recognised from chat templates. */
+import type { CallForm } from "../../chat/CallForm.ts"
 import * as Message from "../../chat/Message.ts"
 import * as BlockReader from "../BlockReader.ts"
 import * as ChatMl from "../ChatMl.ts"
@@ -22,6 +23,8 @@ export interface CallConvention {
   readonly name: "hermes" | "llama3" | "mistral" | "none"
   readonly read: (text: string, thinking: Thinking) => Message.Message
   readonly reader: (thinking: Thinking) => MakeReader
+  /** Absent for calls that are not written as one JSON object each. */
+  readonly form?: CallForm
 }
 
 /** The response with the opening tag that its prompt ended with. */
@@ -52,14 +55,19 @@ const blockReader = ({ isFramed, isOpen }: Thinking, calls: BlockReader.Blocks["
 const hermes: CallConvention = {
   name: "hermes",
   read: readBlocks,
-  reader: (thinking) => blockReader(thinking, [[ToolCallText.open, ToolCallText.close]])
+  reader: (thinking) => blockReader(thinking, [[ToolCallText.open, ToolCallText.close]]),
+  form: ToolCallText.form
 }
+
+/** `<function=` alone between the tags. */
+const xml: CallConvention = { name: "hermes", read: hermes.read, reader: hermes.reader }
 
 /** A response that is one JSON object with `name` and `parameters`. */
 const llama3: CallConvention = {
   name: "llama3",
   read: Llama3Tools.read,
-  reader: () => PlainReader.unless(Llama3Tools.mayBeCall, Llama3Tools.read)
+  reader: () => PlainReader.unless(Llama3Tools.mayBeCall, Llama3Tools.read),
+  form: Llama3Tools.form
 }
 
 /** Calls after `[TOOL_CALLS]`. */
@@ -87,6 +95,6 @@ const none: CallConvention = {
 /** The convention that the template's text shows. */
 export const of = (source: string): CallConvention => {
   if (source.includes("[TOOL_CALLS]")) return mistral
-  if (source.includes(ToolCallText.open)) return hermes
+  if (source.includes(ToolCallText.open)) return source.includes("<function=") ? xml : hermes
   return source.includes("\"parameters\"") && source.includes("ipython") ? llama3 : none
 }

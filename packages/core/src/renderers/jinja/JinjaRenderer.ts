@@ -95,6 +95,7 @@ export const fromChatTemplate = Effect.fnUntraced(function*(
           ...(tools.length === 0 ? [] : [Conversation.declare(tools)]),
           ...(systemPrompt === "" ? [] : [Message.system(systemPrompt)])
         ])
-    })
+    }),
+    ...(measured.calls.form === undefined ? {} : { calls: measured.calls.form })
   }
 })

@@ -22,11 +22,12 @@ export interface Dialect {
   readonly read: (text: string) => Message.Message
   readonly reader: MakeReader
   readonly toolsPrefix?: NonNullable<Renderer["toolsPrefix"]>
+  readonly calls?: NonNullable<Renderer["calls"]>
 }
 
 /** The renderer of one of the dialects. */
 export const make = Effect.fnUntraced(function*(
-  { content, name, read, reader, roleOf, toolsPrefix }: Dialect,
+  { calls, content, name, read, reader, roleOf, toolsPrefix }: Dialect,
   tokenizer: Tokenizer
 ): Effect.fn.Return<Renderer, RendererError> {
   const encoder = yield* Markup.encoder(name, tokenizer, controls)
@@ -48,7 +49,8 @@ export const make = Effect.fnUntraced(function*(
     generationHeader: (role) => Effect.sync(() => header(role)),
     parse: StopToken.parse(name, tokenizer, end, read),
     reader: () => reader,
-    ...(toolsPrefix === undefined ? {} : { toolsPrefix })
+    ...(toolsPrefix === undefined ? {} : { toolsPrefix }),
+    ...(calls === undefined ? {} : { calls })
   })
 })
 

@@ -1,6 +1,7 @@
 /** Llama 3.1 and later with tools: calls are JSON, and answers come in the role `ipython`. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import type { CallForm } from "../../chat/CallForm.ts"
 import * as Message from "../../chat/Message.ts"
 import { type Renderer, RendererError } from "../../chat/Renderer.ts"
 import type { Tokenizer } from "../../chat/Tokenizer.ts"
@@ -56,6 +57,9 @@ export const mayBeCall = (text: string): boolean => {
   return start.startsWith("{") || start.startsWith(tag) || tag.startsWith(start)
 }
 
+/** One call, which is the whole response. */
+export const form: CallForm = { open: "", close: "", argumentsKey: "parameters", marks: [] }
+
 /** A response that is JSON of a call is that call; `<|python_tag|>` may stand before it. */
 export const read = (response: string): Message.Message => {
   const text = PythonText.strip(response.replace(/^\s*<\|python_tag\|>/, ""))
@@ -95,5 +99,6 @@ export const llama3Tools = (tokenizer: Tokenizer): Effect.Effect<Renderer, Rende
     content: (message) => Effect.map(content(message), (text) => Markup.textOf(message.role, text)),
     read,
     reader: PlainReader.unless(mayBeCall, read),
-    toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
+    toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt)),
+    calls: form
   }, tokenizer)

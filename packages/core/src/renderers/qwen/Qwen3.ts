@@ -161,7 +161,8 @@ const make = Effect.fnUntraced(function*(
       ),
     parse: StopToken.parse(name, tokenizer, end, (text) => read(text, variant.framesThinking)),
     reader: () => reader(variant.framesThinking),
-    toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
+    toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt)),
+    calls: ToolCallText.form
   })
 })
 

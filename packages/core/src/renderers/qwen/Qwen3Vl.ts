@@ -9,6 +9,7 @@ import * as Message from "../../chat/Message.ts"
 import type { Tokenizer } from "../../chat/Tokenizer.ts"
 import * as ChatMl from "../ChatMl.ts"
 import * as ImageTokens from "../ImageTokens.ts"
+import * as ToolCallText from "../ToolCallText.ts"
 import * as Qwen3 from "./Qwen3.ts"
 import * as QwenVl from "./QwenVl.ts"
 
@@ -50,7 +51,8 @@ const dialect = (name: string, framesThinking: boolean): QwenVl.Dialect => ({
   images,
   read: (text, isCut) => isCut ? Message.assistant(text) : Qwen3.read(text, framesThinking),
   reader: Qwen3.reader(framesThinking),
-  toolsPrefix: (tools, systemPrompt) => Effect.sync(() => Qwen3.toolsPrefix(tools, systemPrompt))
+  toolsPrefix: (tools, systemPrompt) => Effect.sync(() => Qwen3.toolsPrefix(tools, systemPrompt)),
+  callForm: ToolCallText.form
 })
 
 /** @see tinker-cookbook `Qwen3VLRenderer` */

@@ -39,6 +39,8 @@ export interface Dialect {
   readonly read: (text: string, isCut: boolean) => Message.Message
   readonly reader: MakeReader
   readonly toolsPrefix: NonNullable<Renderer["toolsPrefix"]>
+  /** Absent for calls that are not JSON. */
+  readonly callForm?: NonNullable<Renderer["calls"]>
 }
 
 const content = (
@@ -123,6 +125,7 @@ export const make = Effect.fnUntraced(function*(
       Effect.sync(() => encoder.encode(dialect.generationHeader(role, index === 0))),
     parse: (tokens) => parse(dialect, tokenizer, end, tokens),
     reader: () => dialect.reader,
-    toolsPrefix: dialect.toolsPrefix
+    toolsPrefix: dialect.toolsPrefix,
+    ...(dialect.callForm === undefined ? {} : { calls: dialect.callForm })
   })
 })

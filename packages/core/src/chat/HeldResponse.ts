@@ -1,0 +1,105 @@
+/**
+ * Grammars that hold whole responses of a chat model, or the reason why none does.
+ *
+ * @example
+ * const schema = { type: "object", properties: { answer: { type: "integer" } }, required: ["answer"] }
+ * const grammar = HeldResponse.value(model, [Message.user("What is 2 + 2?")], schema)
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as Grammar from "../model/Grammar.ts"
+import * as CallForm from "./CallForm.ts"
+import * as Message from "./Message.ts"
+import type { Renderer } from "./Renderer.ts"
+import type { Tokenizer } from "./Tokenizer.ts"
+
+/** The parts of a chat model that decide which grammars it can be held to. */
+export interface Model {
+  readonly name: string
+  readonly tokenizer: Tokenizer
+  readonly renderer: Renderer
+  readonly capabilities: { readonly sampling?: ReadonlyArray<string> }
+}
+
+type Messages = ReadonlyArray<Message.Message>
+
+/** The stop of a response, as tokens. */
+export const closing = ({ renderer: { stop }, tokenizer }: Pick<Model, "renderer" | "tokenizer">): Int32Array => {
+  const [first] = stop
+  if (first === undefined) return new Int32Array(0)
+  return typeof first === "string" ? tokenizer.encode(first) : Int32Array.of(first)
+}
+
+/** What the renderer reads of a response to these messages that is this text and its stop; nothing where it cannot. */
+const reading = ({ renderer, tokenizer }: Model, messages: Messages, text: string) => {
+  const reader = renderer.stream(messages)
+  const first = reader.push([...tokenizer.encode(text), ...closing({ renderer, tokenizer })])
+  return Effect.map(
+    Effect.option(reader.end),
+    Option.map(({ deltas, parsed: { message } }) => ({ message, deltas: [...first, ...deltas] }))
+  )
+}
+
+/** Whether the renderer reads JSON that a response begins with as its text. */
+const readsText = (model: Model, messages: Messages) =>
+  Effect.map(
+    reading(model, messages, "{}"),
+    Option.exists(({ deltas, message }) =>
+      Message.text(message).trim() === "{}" && deltas.every(({ _tag }) => _tag === "Text")
+    )
+  )
+
+/** Whether the renderer reads a call that a response begins with as a call. */
+const readsCalls = (model: Model, messages: Messages, { argumentsKey, close, open }: CallForm.CallForm) =>
+  Effect.map(
+    reading(model, messages, `${open}{"name": "call", "${argumentsKey}": {}}${close}`),
+    Option.exists(({ message: { toolCalls = [] } }) => toolCalls.length === 1)
+  )
+
+/** Why no response of the model to these messages is held to any grammar. */
+const obstacle = ({ capabilities: { sampling = [] }, name }: Model, messages: Messages): string | undefined => {
+  if (!sampling.includes("grammar")) return `the backend has no grammars for ${name}`
+  return messages.at(-1)?.role === "assistant"
+    ? "a grammar begins with its reply: send no beginning of it"
+    : undefined
+}
+
+const reasons = ({ renderer: { name } }: Model) =>
+  `the renderer ${name} reads what a reply begins with as reasoning: ask for none`
+
+/** The grammar of responses that are one value of the schema. Fails with the reason why there is none. */
+export const value = Effect.fnUntraced(function*(
+  model: Model,
+  messages: Messages,
+  jsonSchema: Schema.Json
+): Effect.fn.Return<Result.Result<Grammar.Grammar, string>> {
+  const because = obstacle(model, messages)
+  if (because !== undefined) return Result.fail(because)
+  if (!(yield* readsText(model, messages))) return Result.fail(reasons(model))
+  const problem = Grammar.problem(jsonSchema)
+  return problem === undefined
+    ? Result.succeed({ jsonSchema })
+    : Result.fail(`its schema has a part that is not held: ${problem}`)
+})
+
+/** The grammar of responses whose calls are as they are asked. Fails with the reason why there is none. */
+export const calls = Effect.fnUntraced(function*(
+  model: Model,
+  messages: Messages,
+  asked: CallForm.Asked
+): Effect.fn.Return<Result.Result<Grammar.Grammar, string>> {
+  const { calls: form, name } = model.renderer
+  const because = obstacle(model, messages)
+  if (because !== undefined) return Result.fail(because)
+  if (form === undefined) return Result.fail(`the renderer ${name} writes calls in a form that no grammar holds`)
+  if (!asked.isForced && form.marks.length === 0) {
+    return Result.fail(`calls of the renderer ${name} begin like other text: force a call, or send no strict tool`)
+  }
+  if (!(yield* readsCalls(model, messages, form))) return Result.fail(reasons(model))
+  return Result.mapError(
+    CallForm.grammar(form, asked),
+    (problem) => `a tool has a part that is not held: ${problem}`
+  )
+})
