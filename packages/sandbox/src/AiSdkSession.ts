@@ -15,6 +15,7 @@ import { randomUUID } from "node:crypto"
 import { constants } from "node:os"
 import * as Outcome from "./Outcome.ts"
 import * as Running from "./process/Running.ts"
+import * as StartedProcess from "./process/StartedProcess.ts"
 import type { Command, Handle, Sandbox } from "./Sandbox.ts"
 import type { SandboxCapabilities } from "./SandboxCapabilities.ts"
 import { Lost, Provision, SandboxError } from "./SandboxError.ts"
@@ -221,7 +222,7 @@ const opening = (options: Options, spec: SandboxSpec.Resolved, files: ReadonlyMa
 
 /** What both handles do alike: they refuse paths, wait for their turn, and are lost when their scope has closed. */
 interface Use {
-  readonly named: Pick<Handle, "id" | "provider" | "spec">
+  readonly named: Pick<Handle, "id" | "provider" | "spec" | "start">
   readonly program: (
     start: (onStart: Running.OnStart) => Effect.Effect<Outcome.Outcome, Lost | Provision>
   ) => Effect.Effect<Outcome.Outcome, SandboxError>
@@ -302,7 +303,12 @@ export const make = (options: Options): Effect.Effect<Sandbox["Service"]> =>
     const open = Effect.fn("Sandbox.open")(
       function*(spec: SandboxSpec.SandboxSpec): Effect.fn.Return<Handle, SandboxError, Scope.Scope> {
         const resolved = yield* SandboxSpec.resolve(spec, provider, capabilities)
-        const named = { id: `${provider}-${randomUUID()}`, provider, spec: resolved }
+        const named = {
+          id: `${provider}-${randomUUID()}`,
+          provider,
+          spec: resolved,
+          start: StartedProcess.unsupported(provider)
+        }
         if (resolved.role === "grader") {
           return graderHandle(options, useOf(named, yield* Running.make(provider), turns))
         }

@@ -20,6 +20,7 @@ import * as InheritedDescriptors from "./process/InheritedDescriptors.ts"
 import * as ProcessGroup from "./process/ProcessGroup.ts"
 import * as Running from "./process/Running.ts"
 import * as Seccomp from "./process/Seccomp.ts"
+import * as StartedProcess from "./process/StartedProcess.ts"
 import * as StartScript from "./process/StartScript.ts"
 import * as Reaper from "./Reaper.ts"
 import type { Command, Handle, Sandbox } from "./Sandbox.ts"
@@ -39,6 +40,7 @@ export const capabilities: SandboxCapabilities = {
   runtimes: ["python", "node", "shell"],
   network: "named",
   folders: true,
+  start: true,
   enforced: ["wall", "cpu", "memory", "processes", "output", "disk"],
   timeScale: 1
 }
@@ -152,7 +154,8 @@ const runOnce = (
   place: Place,
   spec: SandboxSpec.Resolved,
   inside: Inside,
-  command: Command,
+  argv: Command["argv"],
+  stdin: Uint8Array | StartedProcess.Conversation,
   onStart: Running.OnStart
 ) =>
   Effect.suspend(() => {
@@ -174,11 +177,11 @@ const runOnce = (
           ports: inside.ports,
           ...(spec.role === "grader" ? { given } : {})
         }),
-        ...command.argv
+        ...argv
       ],
       environment: { PATH: process.env["PATH"] ?? paths.join(":"), [HostFolder.label]: place.folder.host.id },
       ...(place.owner === undefined ? {} : { user: place.owner }),
-      stdin: bytesOf(command.stdin ?? ""),
+      stdin,
       limits: spec.limits,
       stdio: place.cover(["pipe", "pipe", "pipe", "pipe", ...(filter === undefined ? [] : [filter])]),
       // Until a sandbox is set up, the second process of bubblewrap does not end with the first. It is of its group at first, and then
@@ -216,8 +219,12 @@ const handleOf = (
   running: Running.Running
 ): Handle => {
   const { folder } = inside
-  const run = (operation: SandboxError["operation"], command: Command, used = spec, given = inside) =>
-    running.program(operation, place.turns, (onStart) => runOnce(place, used, given, command, onStart))
+  const run = (operation: SandboxError["operation"], { argv, stdin }: Command, used = spec, given = inside) =>
+    running.program(
+      operation,
+      place.turns,
+      (onStart) => runOnce(place, used, given, argv, bytesOf(stdin ?? ""), onStart)
+    )
   /** Reading is not bounded by the limits of programs, and needs no network. */
   const plain: SandboxSpec.Resolved = {
     ...spec,
@@ -247,6 +254,11 @@ const handleOf = (
     provider,
     spec,
     exec: (command) => run("exec", command),
+    start: (argv) =>
+      StartedProcess.make(
+        provider,
+        (conversation) => running.process((onStart) => runOnce(place, spec, inside, argv, conversation, onStart))
+      ),
     read: Effect.fn("Sandbox.read")(function*(path) {
       if (spec.role === "grader") {
         yield* SandboxSpec.confine(path, provider, "read")

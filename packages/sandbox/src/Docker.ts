@@ -19,6 +19,7 @@ import * as BoundedProcess from "./process/BoundedProcess.ts"
 import * as FileCommands from "./process/FileCommands.ts"
 import * as InheritedDescriptors from "./process/InheritedDescriptors.ts"
 import * as Running from "./process/Running.ts"
+import * as StartedProcess from "./process/StartedProcess.ts"
 import * as Reaper from "./Reaper.ts"
 import type { Command, Handle, Sandbox } from "./Sandbox.ts"
 import type { Runtime, SandboxCapabilities } from "./SandboxCapabilities.ts"
@@ -177,6 +178,7 @@ const handleOf = (
     spec,
     exec: (command) =>
       running.program("exec", place.turns, (onStart) => runOnce(place, spec, volumes, command, onStart)),
+    start: StartedProcess.unsupported(provider),
     read: Effect.fn("Sandbox.read")(function*(path) {
       const { code, stderr, stdout } = yield* running.whileOpen("read", () => inKeeper("read", path, new Uint8Array(0)))
       if (code === FileCommands.missing) return undefined

@@ -3,6 +3,8 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import type * as Sink from "effect/Sink"
+import type * as Stream from "effect/Stream"
 import * as AiSdkSession from "./AiSdkSession.ts"
 import * as Bubblewrap from "./Bubblewrap.ts"
 import * as Docker from "./Docker.ts"
@@ -22,6 +24,19 @@ export interface Command {
   readonly stdin?: string | Uint8Array
 }
 
+/** A process that goes on beside the programs of its sandbox, until it exits or the scope in which it was started closes. */
+export interface Started {
+  /** Standard input, which ends with the first stream that runs into it. Fails as `Lost` where the process reads no more. */
+  readonly stdin: Sink.Sink<void, Uint8Array, never, SandboxError>
+  /** Standard output, for one reader; the process waits for it. It ends with the process, for whatever reason. */
+  readonly stdout: Stream.Stream<Uint8Array>
+  /**
+   * The end of the process, once its standard output has been read to the end, with its standard error alone; `Killed` where a scope
+   * closed.
+   */
+  readonly outcome: Effect.Effect<Outcome, SandboxError>
+}
+
 /** An open sandbox. It ends, with everything that runs in it, when its scope closes. */
 export interface Handle {
   /** Unique among the sandboxes of this machine. */
@@ -34,6 +49,12 @@ export interface Handle {
    * hold for each program. Interruption kills it.
    */
   readonly exec: (command: Command) => Effect.Effect<Outcome, SandboxError>
+  /**
+   * Starts a process in the root of the sandbox, such as a server of tools, and returns when it is about to start. It ends with the scope,
+   * or the sandbox, whichever closes first. The limits of the spec hold for it, but for those on wall time and on standard output, and
+   * it takes no turn of the programs. Fails as `Unsupported` where `capabilities.start` is not given.
+   */
+  readonly start: (argv: Command["argv"]) => Effect.Effect<Started, SandboxError, Scope.Scope>
   /** Writes a file below the root; its folders are created. */
   readonly write: (path: string, content: string | Uint8Array) => Effect.Effect<void, SandboxError>
   /** Reads a file below the root, at most as long as the limit on disk; undefined where there is no such file. */

@@ -33,6 +33,8 @@ export interface SandboxCapabilities {
   readonly network: "none" | "named" | "open"
   /** Whether programs can find folders of their sandbox at absolute paths; not unless given. */
   readonly folders?: true
+  /** Whether `start` starts processes that go on beside the programs of a sandbox; not unless given. */
+  readonly start?: true
   /** The limits that are enforced; the others are accepted without effect. */
   readonly enforced: ReadonlyArray<keyof SandboxLimits>
   /** How many times longer loops of a program take than on the bare machine, by which callers scale their limits on time. */

@@ -57,7 +57,7 @@ export type Reason = typeof Reason.Type
  */
 export class SandboxError extends Schema.TaggedError<SandboxError>()("SandboxError", {
   provider: Schema.String,
-  operation: Schema.Literals(["probe", "open", "exec", "read", "write"]),
+  operation: Schema.Literals(["probe", "open", "exec", "start", "read", "write"]),
   reason: Reason
 }) {
   override get message() {

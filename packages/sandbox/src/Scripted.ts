@@ -1,7 +1,14 @@
 /** Sandboxes for tests: a function stands for every program, and no process is started. */
+import type * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+import * as Sink from "effect/Sink"
+import * as Stream from "effect/Stream"
 import { Exited, type Outcome } from "./Outcome.ts"
-import type { Command, Handle, Sandbox } from "./Sandbox.ts"
+import * as StartedProcess from "./process/StartedProcess.ts"
+import type { Command, Handle, Sandbox, Started } from "./Sandbox.ts"
 import type { SandboxCapabilities } from "./SandboxCapabilities.ts"
 import { Lost, SandboxError } from "./SandboxError.ts"
 import { bytesOf, type SandboxFiles } from "./SandboxFiles.ts"
@@ -18,6 +25,11 @@ export interface Run {
 export interface Script {
   /** The outcome of a program, or the failure of its place. */
   readonly run: (run: Run) => Effect.Effect<Outcome, SandboxError>
+  /**
+   * The standard output of a process that goes on, made of its standard input; the process exits with 0 when that ends. Such processes are
+   * refused as `Unsupported` unless given.
+   */
+  readonly start?: (started: Run & { readonly stdin: Stream.Stream<Uint8Array> }) => Stream.Stream<Uint8Array>
   /** Fails where opening a sandbox should fail; every sandbox opens unless given. */
   readonly open?: (spec: SandboxSpec.Resolved) => Effect.Effect<void, SandboxError>
 }
@@ -51,15 +63,44 @@ const contents = (files: SandboxFiles) => new Map(files.map(({ bytes, path }) =>
 const lost = (operation: SandboxError["operation"]) =>
   new SandboxError({ provider, operation, reason: new Lost({ detail: "its scope has closed" }) })
 
-const handleOf = (id: string, spec: SandboxSpec.Resolved, { run }: Script, isOpen: () => boolean): Handle => {
+/** A process that answers its standard input as the script says, until the sandbox is closed. */
+const startedProcess = Effect.fnUntraced(function*(
+  start: NonNullable<Script["start"]>,
+  run: Run,
+  closed: Deferred.Deferred<void>
+): Effect.fn.Return<Started, never, Scope.Scope> {
+  const stdin = yield* Queue.unbounded<Uint8Array, Cause.Done>()
+  const ended = yield* Deferred.make<Outcome>()
+  yield* Effect.addFinalizer(() => Deferred.succeed(ended, StartedProcess.killed))
+  return {
+    stdin: Sink.forEach((bytes: Uint8Array) => Queue.offer(stdin, bytes)).pipe(Sink.ensuring(Queue.end(stdin))),
+    stdout: Stream.ensuring(start({ ...run, stdin: Stream.fromQueue(stdin) }), Deferred.succeed(ended, printed(""))),
+    outcome: Effect.raceFirst(Deferred.await(ended), Effect.as(Deferred.await(closed), StartedProcess.killed))
+  }
+})
+
+const handleOf = (
+  id: string,
+  spec: SandboxSpec.Resolved,
+  { run, start }: Script,
+  closed: Deferred.Deferred<void>
+): Handle => {
   const files = contents(spec.files)
-  const whileOpen = <A>(operation: SandboxError["operation"], effect: Effect.Effect<A, SandboxError>) =>
-    Effect.suspend(() => isOpen() ? effect : Effect.fail(lost(operation)))
+  const whileOpen = <A, R>(operation: SandboxError["operation"], effect: Effect.Effect<A, SandboxError, R>) =>
+    Effect.suspend(() => Deferred.isDoneUnsafe(closed) ? Effect.fail(lost(operation)) : effect)
+  const found = () => spec.role === "agent" ? files : new Map(files)
   return {
     id,
     provider,
     spec,
-    exec: (command) => whileOpen("exec", run({ command, spec, files: spec.role === "agent" ? files : new Map(files) })),
+    exec: (command) => whileOpen("exec", Effect.suspend(() => run({ command, spec, files: found() }))),
+    start: start === undefined
+      ? StartedProcess.unsupported(provider)
+      : (argv) =>
+        whileOpen(
+          "start",
+          Effect.suspend(() => startedProcess(start, { command: { argv }, spec, files: found() }, closed))
+        ),
     write: (path, content) =>
       whileOpen(
         "write",
@@ -75,15 +116,18 @@ const handleOf = (id: string, spec: SandboxSpec.Resolved, { run }: Script, isOpe
 /** The service behind `Sandbox.layerScripted`. */
 export const make = (script: Script): Sandbox["Service"] => {
   let count = 0
+  const offered: SandboxCapabilities = script.start === undefined ? capabilities : { ...capabilities, start: true }
   return {
     provider,
-    capabilities,
+    capabilities: offered,
     open: Effect.fnUntraced(function*(spec) {
-      const resolved = yield* SandboxSpec.resolve(spec, provider, capabilities)
+      const resolved = yield* SandboxSpec.resolve(spec, provider, offered)
       if (script.open !== undefined) yield* script.open(resolved)
-      let isOpen = true
-      yield* Effect.addFinalizer(() => Effect.sync(() => isOpen = false))
-      return handleOf(`scripted-${count++}`, resolved, script, () => isOpen)
+      const closed = yield* Effect.acquireRelease(
+        Deferred.make<void>(),
+        (closed) => Deferred.succeed(closed, undefined)
+      )
+      return handleOf(`scripted-${count++}`, resolved, script, closed)
     })
   }
 }

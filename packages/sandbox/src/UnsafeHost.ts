@@ -14,6 +14,7 @@ import * as BoundedProcess from "./process/BoundedProcess.ts"
 import * as InheritedDescriptors from "./process/InheritedDescriptors.ts"
 import * as ProcessGroup from "./process/ProcessGroup.ts"
 import * as Running from "./process/Running.ts"
+import * as StartedProcess from "./process/StartedProcess.ts"
 import * as StartScript from "./process/StartScript.ts"
 import * as Reaper from "./Reaper.ts"
 import type { Command, Handle, Sandbox } from "./Sandbox.ts"
@@ -31,6 +32,7 @@ export const capabilities: SandboxCapabilities = {
   sampledCode: true,
   runtimes: ["python", "node", "shell"],
   network: "open",
+  start: true,
   enforced: ["wall", "cpu", "memory", "output"],
   timeScale: 1
 }
@@ -56,13 +58,20 @@ interface Place {
 const fail = (operation: SandboxError["operation"]) => (reason: SandboxError["reason"]) =>
   new SandboxError({ provider, operation, reason })
 
-const run = (place: Place, spec: SandboxSpec.Resolved, folder: string, command: Command, onStart: Running.OnStart) => {
+const run = (
+  place: Place,
+  spec: SandboxSpec.Resolved,
+  folder: string,
+  argv: Command["argv"],
+  stdin: Uint8Array | StartedProcess.Conversation,
+  onStart: Running.OnStart
+) => {
   let onEnd = () => {}
   return BoundedProcess.run({
     file: "/bin/sh",
     args: [
       ...StartScript.args({ limits: spec.limits, runtime: spec.runtime, others: 0, limitsProcesses: false }),
-      ...command.argv
+      ...argv
     ],
     environment: {
       PATH: process.env["PATH"] ?? "/usr/bin:/bin",
@@ -74,7 +83,7 @@ const run = (place: Place, spec: SandboxSpec.Resolved, folder: string, command: 
     },
     cwd: folder,
     detached: true,
-    stdin: bytesOf(command.stdin ?? ""),
+    stdin,
     limits: spec.limits,
     stdio: place.cover(["pipe", "pipe", "pipe", "pipe"]),
     kill: ({ pid }) => ProcessGroup.kill(pid),
@@ -107,15 +116,17 @@ const handleOf = (
   let programs = 0
   const confined = <A>(operation: "read" | "write", path: string, use: Effect.Effect<A, SandboxError>) =>
     running.whileOpen(operation, () => Effect.andThen(SandboxSpec.confine(path, provider, operation), use))
+  const inPlace =
+    (argv: Command["argv"], stdin: Uint8Array | StartedProcess.Conversation) => (onStart: Running.OnStart) => {
+      const inFolder = (folder: string) => run(place, spec, folder, argv, stdin, onStart)
+      return spec.role === "agent" ? inFolder(folder) : inCopy(place, folder, `${id}-${programs++}`, inFolder)
+    }
   return {
     id,
     provider,
     spec,
-    exec: (command) =>
-      running.program("exec", place.turns, (onStart) => {
-        const inFolder = (folder: string) => run(place, spec, folder, command, onStart)
-        return spec.role === "agent" ? inFolder(folder) : inCopy(place, folder, `${id}-${programs++}`, inFolder)
-      }),
+    exec: ({ argv, stdin }) => running.program("exec", place.turns, inPlace(argv, bytesOf(stdin ?? ""))),
+    start: (argv) => StartedProcess.make(provider, (conversation) => running.process(inPlace(argv, conversation))),
     read: (path) => confined("read", path, WorkFolder.read(folder, path, provider, spec.limits.disk)),
     write: (path, content) =>
       confined("write", path, WorkFolder.write(folder, path, bytesOf(content), provider, undefined))

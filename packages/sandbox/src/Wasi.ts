@@ -10,6 +10,7 @@ import { availableParallelism } from "node:os"
 import * as HostFolder from "./host/HostFolder.ts"
 import * as Outcome from "./Outcome.ts"
 import * as Running from "./process/Running.ts"
+import * as StartedProcess from "./process/StartedProcess.ts"
 import * as Reaper from "./Reaper.ts"
 import type { Command, Handle, Sandbox } from "./Sandbox.ts"
 import type { SandboxCapabilities } from "./SandboxCapabilities.ts"
@@ -144,6 +145,7 @@ const handleOf = (id: string, spec: SandboxSpec.Resolved, slots: Slots, running:
       interpreters.has(command.argv[0])
         ? run(command)
         : running.whileOpen("exec", () => Effect.succeed(notFound(command.argv[0]))),
+    start: StartedProcess.unsupported(provider),
     read: (path) =>
       running.whileOpen("read", () => Effect.map(SandboxSpec.confine(path, provider, "read"), () => files.get(path))),
     write: (path, content) =>

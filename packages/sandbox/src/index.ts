@@ -10,6 +10,8 @@ export * as SandboxFiles from "./SandboxFiles.ts"
 export * as SandboxLimits from "./SandboxLimits.ts"
 /** The outcome of a program in a sandbox. */
 export * as Outcome from "./Outcome.ts"
+/** effect's `ChildProcessSpawner` in an open sandbox. */
+export * as SandboxSpawner from "./SandboxSpawner.ts"
 /** The one error of every sandbox provider. */
 export * as SandboxError from "./SandboxError.ts"
 /** The capabilities of a provider: what it runs, what it enforces, and whether it holds against hostile code. */

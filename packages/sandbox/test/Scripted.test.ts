@@ -1,6 +1,6 @@
 import { Outcome, Sandbox, SandboxError, SandboxFiles, type SandboxSpec, Scripted } from "@effect-rl/sandbox"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 
 const spec: SandboxSpec.SandboxSpec = { runtime: "python", role: "grader" }
 
@@ -42,6 +42,33 @@ describe("a scripted sandbox", () => {
       assert.strictEqual(yield* twice("grader"), "2")
     })
   })
+
+  it.effect("answers a process that goes on by what its script makes of the input", () => {
+    const started = Sandbox.Sandbox.layerScripted({
+      run: () => Effect.succeed(Scripted.printed("")),
+      start: ({ command: { argv }, stdin }) =>
+        Stream.map(stdin, (bytes) => new TextEncoder().encode(`${argv[0]}: ${Outcome.text(bytes)}`))
+    })
+    return Effect.gen(function*() {
+      const place = yield* open({ role: "agent" })
+      const { outcome, stdin, stdout } = yield* place.start(["echo"])
+      yield* Stream.run(Stream.encodeText(Stream.make("a", "b")), stdin)
+      assert.strictEqual(yield* Stream.mkString(Stream.decodeText(stdout)), "echo: aecho: b")
+      assert.deepStrictEqual(yield* outcome, Scripted.printed(""))
+      const ended = yield* Effect.scoped(Effect.map(place.start(["echo"]), ({ outcome }) => outcome))
+      assert.strictEqual((yield* ended)._tag, "Killed")
+    }).pipe(Effect.scoped, Effect.provide(started))
+  })
+
+  it.effect("starts no process unless its script says so", () =>
+    Effect.gen(function*() {
+      const place = yield* open({ role: "agent" })
+      const error = yield* Effect.flip(place.start(["echo"]))
+      assert.strictEqual(
+        error.message,
+        "scripted: start: start is not supported: this provider runs programs to their end"
+      )
+    }).pipe(Effect.scoped, Effect.provide(echo)))
 
   it.effect("fails as lost once its scope has closed", () =>
     Effect.gen(function*() {

@@ -6,6 +6,7 @@ import * as Outcome from "../Outcome.ts"
 import { Lost, Provision } from "../SandboxError.ts"
 import type * as SandboxLimits from "../SandboxLimits.ts"
 import type { Stdio } from "./InheritedDescriptors.ts"
+import type { Conversation } from "./StartedProcess.ts"
 
 /** Why the process was ended from here. */
 type Ending = "wall" | "stdout" | "stderr" | "disk" | "closed" | "setup"
@@ -21,7 +22,11 @@ export interface Options {
   readonly user?: { readonly uid: number; readonly gid: number }
   /** Starts a process group of its own, which `kill` can then address. */
   readonly detached?: boolean
-  readonly stdin: Uint8Array
+  /**
+   * Standard input, which then ends; or takes over standard input and output when the program is about to start. Neither they nor the time of
+   * such a process are bounded.
+   */
+  readonly stdin: Uint8Array | Conversation
   readonly limits: SandboxLimits.Resolved
   /**
    * What stands at each descriptor. The child writes a byte to the pipe at descriptor 3 when it is about to start the program, unless
@@ -110,7 +115,8 @@ const exited = (code: number, ended: Outcome.Ended): Outcome.Outcome => {
 /** Runs the process to its end. Fails where the program did not start, or where something else than a limit ended its place. */
 export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision | Lost> =>
   Effect.callback<Outcome.Outcome, Provision | Lost>((resume) => {
-    const { limits } = options
+    const { limits, stdin } = options
+    const conversation = typeof stdin === "function" ? stdin : undefined
     const stdout = collector(limits.output)
     const stderr = collector(limits.output)
     let ending: Ending | undefined
@@ -131,6 +137,8 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
       if (ending !== undefined || hasEnded) return
       ending = why
       options.kill(child)
+      // An output of which nobody reads the rest would not close.
+      if (conversation !== undefined) child.stdout?.destroy()
     }
     let timer = setTimeout(() => stop("setup"), setupMillis)
     const settle = (result: Effect.Effect<Outcome.Outcome, Provision | Lost>) => {
@@ -147,15 +155,18 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
       if (startedAt !== undefined) return
       startedAt = performance.now()
       clearTimeout(timer)
-      timer = setTimeout(() => stop("wall"), Math.min(limits.wallMillis, longest))
+      if (conversation === undefined) timer = setTimeout(() => stop("wall"), Math.min(limits.wallMillis, longest))
+      else if (child.stdin !== null && child.stdout !== null) conversation(child.stdin, child.stdout)
     }
     const [, , , ready] = child.stdio
     ready?.on("data", onReady)
     const preamble = afterWord(options.readyWord, onReady)
-    child.stdout?.on("data", (chunk: Uint8Array) => stdout.add(chunk) || stop("stdout"))
+    if (conversation === undefined) child.stdout?.on("data", (chunk: Uint8Array) => stdout.add(chunk) || stop("stdout"))
+    // What nobody has read yet is thrown away when a child exits, unless somebody listens; an output without a rest ends.
+    else child.stdout?.on("readable", () => void child.stdout?.read(0))
     child.stderr?.on("data", (chunk: Uint8Array) => stderr.add(preamble.add(chunk)) || stop("stderr"))
     for (const stream of child.stdio) stream?.on("error", () => {})
-    child.stdin?.end(options.stdin)
+    if (typeof stdin !== "function") child.stdin?.end(stdin)
 
     child.on("error", ({ message }) => settle(Effect.fail(new Provision({ detail: message }))))
     child.on("exit", () => {

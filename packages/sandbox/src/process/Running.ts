@@ -25,6 +25,10 @@ export interface Running {
     turns: Semaphore,
     start: (onStart: OnStart) => Effect.Effect<Outcome, Reason>
   ) => Effect.Effect<Outcome, SandboxError>
+  /** Runs a process that goes on beside the programs, and takes no turn of theirs. */
+  readonly process: (
+    start: (onStart: OnStart) => Effect.Effect<Outcome, Reason>
+  ) => Effect.Effect<Outcome, SandboxError>
 }
 
 const empty = new Uint8Array(0)
@@ -65,7 +69,8 @@ export const make = (provider: string): Effect.Effect<Running, never, Scope> =>
             turns.withPermit(Effect.suspend(() =>
               state.isOpen ? start(onStart) : Effect.succeed(neverStarted)
             ))
-              .pipe(Effect.mapError(failure(operation))))
+              .pipe(Effect.mapError(failure(operation)))),
+        process: (start) => whileOpen("start", () => Effect.mapError(start(onStart), failure("start")))
       }
     }
   )

@@ -3,6 +3,7 @@ import type * as Case from "./Case.ts"
 import * as Confinement from "./Confinement.ts"
 import * as LimitCases from "./LimitCases.ts"
 import * as Outcomes from "./Outcomes.ts"
+import * as Processes from "./Processes.ts"
 
 export { type Case, ContractViolation } from "./Case.ts"
 
@@ -15,4 +16,9 @@ export { type Case, ContractViolation } from "./Case.ts"
  *   Effect.provide(Sandbox.Sandbox.layer)
  * )
  */
-export const cases: ReadonlyArray<Case.Case> = [...Outcomes.cases, ...LimitCases.cases, ...Confinement.cases]
+export const cases: ReadonlyArray<Case.Case> = [
+  ...Outcomes.cases,
+  ...LimitCases.cases,
+  ...Processes.cases,
+  ...Confinement.cases
+]

@@ -1,4 +1,4 @@
-/** Runs endless programs in sandboxes of the provider that its argument names, and says so once they run. */
+/** Runs endless programs, and processes where there are any, in sandboxes of the provider that its argument names, and says so once they run. */
 import { Sandbox } from "@effect-rl/sandbox"
 import { Effect } from "effect"
 
@@ -11,10 +11,11 @@ const name = process.argv[2]
 const provider = name === "wasi" || name === "unsafe-host" ? providers[name] : providers.bubblewrap
 
 const endless = Effect.gen(function*() {
-  const { open } = yield* Sandbox.Sandbox
+  const { capabilities, open } = yield* Sandbox.Sandbox
   const place = yield* open({ runtime: "python", role: "agent", limits: { wall: "10 minutes", cpu: "10 minutes" } })
   const program = place.exec({ argv: ["python3", "-c", "while True: pass"] })
   yield* Effect.forkChild(Effect.all([program, program], { concurrency: 2 }))
+  if (capabilities.start === true) yield* place.start(["python3", "-c", "while True: pass"])
   yield* Effect.sleep("1 second")
   process.stdout.write("running\n")
   return yield* Effect.never
