@@ -41,12 +41,15 @@ export const make = (
   unique: string
 ) =>
 (reply: number): CallNames => {
-  const taken = new Set(known(conversation))
   const names: Array<string> = []
-  const origin = digestOf(seed === undefined ? `${unique} ${reply}` : String(seed + reply), prompt)
-  const fresh = (call: number) =>
-    `call_${createHash("sha256").update(`${origin} ${call}`).digest("hex").slice(0, length)}`
+  let taken: Set<string> | undefined
+  let origin: string | undefined
+  const fresh = (call: number) => {
+    origin ??= digestOf(seed === undefined ? `${unique} ${reply}` : String(seed + reply), prompt)
+    return `call_${createHash("sha256").update(`${origin} ${call}`).digest("hex").slice(0, length)}`
+  }
   const named = (call: Message.ToolCall, index: number): Message.ToolCall => {
+    taken ??= new Set(known(conversation))
     const id = names[index] ?? (isNew(taken, call.id) ? call.id : fresh(index))
     names[index] = id
     taken.add(id)

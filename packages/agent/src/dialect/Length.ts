@@ -7,20 +7,13 @@ import { tooLong } from "./Refusal.ts"
 /** Text has four characters per token on average; only runs of spaces and the like have more than this. */
 const perToken = 32
 
-/** Characters of what a renderer reads, as JSON without images. */
-export const of = (asked: object): number =>
-  JSON.stringify(asked, (_, value) => value instanceof Uint8Array ? null : value).length
-
-const isImage = (key: string, text: string) => key === "data" || text.startsWith("data:image/")
-
-/** Characters of all names and texts of a body before it is decoded, without images. */
-export const ofJson = (body: unknown): number => {
-  const waiting: Array<unknown> = [body]
+const counted = (root: unknown, isImage: (key: string, text: string) => boolean): number => {
+  const waiting: Array<unknown> = [root]
   let characters = 0
   for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
     if (typeof value === "string") characters += value.length
     else if (Array.isArray(value)) { for (const one of value) waiting.push(one) }
-    else if (Predicate.isObject(value)) {
+    else if (Predicate.isObject(value) && !ArrayBuffer.isView(value)) {
       for (const [key, one] of Object.entries(value)) {
         characters += key.length
         if (typeof one !== "string" || !isImage(key, one)) waiting.push(one)
@@ -29,6 +22,13 @@ export const ofJson = (body: unknown): number => {
   }
   return characters
 }
+
+/** Characters of all names and texts that a renderer reads, without images, which are bytes. */
+export const of = (asked: object): number => counted(asked, () => false)
+
+/** Characters of all names and texts of a body before it is decoded, without images. */
+export const ofJson = (body: unknown): number =>
+  counted(body, (key, text) => key === "data" || text.startsWith("data:image/"))
 
 /** Fails if the characters of `field` cannot fit into the model's context. */
 export const check = (

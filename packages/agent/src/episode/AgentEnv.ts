@@ -279,6 +279,7 @@ export const at = <E, R>(open: Place.Open) =>
     const mailbox = yield* Mailbox.make(tree.turns)
     const verdict = Deferred.makeUnsafe<Verdict, E | AgentFailed>()
     let named = 0
+    let prefix: string | undefined
     const self: Playing<E, R> = {
       options,
       tree,
@@ -287,7 +288,7 @@ export const at = <E, R>(open: Place.Open) =>
       asides: [],
       notes: [],
       noted: new Set(),
-      uniqueId: () => `${publicName(place.session)}${named++}`,
+      uniqueId: () => `${prefix ??= publicName(place.session)}${named++}`,
       shown: undefined
     }
     const episode: CapturedAnswers.Episode = {

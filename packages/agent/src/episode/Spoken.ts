@@ -42,6 +42,14 @@ const textOf = (message: Message.Message) =>
 
 const hash = (content: string | Uint8Array) => Crypto.hash("sha256", content, "base64url")
 
+/** Contents of fewer characters stand for themselves. A digest, which has no brackets, is no content. */
+const short = 128
+
+const digestOfContent = (content: ReadonlyArray<unknown>) => {
+  const text = JSON.stringify(content)
+  return text.length < short ? text : hash(text)
+}
+
 const imagesOf = (message: Message.Message) =>
   Message.parts(message).flatMap((part) => part.type === "image" ? [hash(part.data)] : [])
 
@@ -59,31 +67,55 @@ const answered = (calls: Calls, { role, toolCallId }: Message.Message) => {
   return toolCallId === undefined ? next : calls.byId.get(toolCallId) ?? next
 }
 
-const called = (calls: Calls, { toolCalls = [] }: Message.Message) => {
+const count = (calls: Calls, { role, toolCalls = [] }: Message.Message) => {
+  if (role !== "assistant") return
   calls.answered = calls.count
-  return toolCalls.map(({ function: { arguments: given, name }, id }) => {
+  for (const { id } of toolCalls) {
     if (id !== undefined) calls.byId.set(id, calls.count)
     calls.count++
-    return [name, argumentsOf(given)]
-  })
+  }
 }
 
+/** The calls of tools, without their ids. */
+const said = ({ toolCalls = [] }: Message.Message) =>
+  toolCalls.map(({ function: { arguments: given, name } }) => [name, argumentsOf(given)])
+
 const nameOf = ({ name, role }: Message.Message) => role === "tool" ? undefined : name
+
+const digestOfAssistant = (messages: ReadonlyArray<Message.Message>) => {
+  const text = messages.map(textOf).filter((text) => text !== "").join(" ")
+  return digestOfContent(["assistant", text, messages.flatMap(said)])
+}
+
+const digestOfOther = (message: Message.Message, answers: number | undefined) =>
+  digestOfContent([message.role, nameOf(message), textOf(message), imagesOf(message), answers])
+
+/** The digests of messages that stand alone, by the call that they answer: a conversation is compared again for each of its requests. */
+const digests = new WeakMap<Message.Message, { readonly answers: number | undefined; readonly digest: string }>()
+
+const digestOf = (message: Message.Message, answers: number | undefined) => {
+  const known = digests.get(message)
+  if (known !== undefined && known.answers === answers) return known.digest
+  const digest = message.role === "assistant" ? digestOfAssistant([message]) : digestOfOther(message, answers)
+  digests.set(message, { answers, digest })
+  return digest
+}
 
 /** What a conversation says, in order. */
 export const of = (conversation: ReadonlyArray<Message.Message>): ReadonlyArray<Spoken> => {
   const calls: Calls = { byId: new Map(), count: 0, answered: 0 }
   const spoken: Array<Spoken> = []
-  for (let end = 0; end < conversation.length;) {
-    const { role } = conversation[end] ?? Message.user("")
-    const from = end++
-    while (role === "assistant" && conversation[end]?.role === "assistant") end++
-    const messages = conversation.slice(from, end)
-    const text = messages.map(textOf).filter((text) => text !== "").join(" ")
-    const said = messages.flatMap((message) => message.role === "assistant" ? called(calls, message) : [])
-    const answers = messages.map((message) => answered(calls, message))
-    const content = [role, messages.map(nameOf), text, messages.flatMap(imagesOf), said, answers]
-    spoken.push({ role, digest: hash(JSON.stringify(role === "assistant" ? [role, text, said] : content)), end })
+  let from = 0
+  for (const [index, message] of conversation.entries()) {
+    const { role } = message
+    const end = index + 1
+    count(calls, message)
+    if (role === "assistant" && conversation[end]?.role === "assistant") continue
+    const digest = index > from
+      ? digestOfAssistant(conversation.slice(from, end))
+      : digestOf(message, answered(calls, message))
+    spoken.push({ role, digest, end })
+    from = end
   }
   return spoken
 }

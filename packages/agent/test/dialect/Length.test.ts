@@ -13,4 +13,13 @@ describe("The length of a body", () => {
     const texts = ["user", "Hello", "there", "image"]
     assert.strictEqual(Length.ofJson(body), [...names, ...texts].join("").length)
   })
+
+  it("counts every text of what was decoded of it, but no bytes", () => {
+    const image = { type: "image", data: Uint8Array.of(1, 2) }
+    const tool = { name: "search", parameters: { data: "a text of a schema" } }
+    const asked = { messages: [{ role: "user", content: [image] }], tools: [tool] }
+    const names = ["messages", "role", "content", "type", "data", "tools", "name", "parameters", "data"]
+    const texts = ["user", "image", "search", "a text of a schema"]
+    assert.strictEqual(Length.of(asked), [...names, ...texts].join("").length)
+  })
 })

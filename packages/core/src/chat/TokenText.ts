@@ -22,6 +22,7 @@ export const make = (tokenizer: Tokenizer): TokenText => {
   let before: ReadonlyArray<number> = []
   let pending: Array<number> = []
   const rest = () => {
+    if (pending.length === 0) return ""
     const known = tokenizer.decode(before)
     return tokenizer.decode([...before, ...pending]).slice(known.length)
   }
