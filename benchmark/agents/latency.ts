@@ -1,7 +1,8 @@
 /**
- * What stands between an agent and its model costs: the same conversations with the same backend, called in this process, through the
- * `fetch` of an agent's session, and over HTTP. Client, gateway and backend share one thread. Then 1,000 sessions at the same time, whose
- * agents think between their requests. Prints Markdown. `--sessions` measures the second part alone.
+ * What stands between an agent and its model costs: the same conversations with the same backend, called in this thread, through the `fetch`
+ * of an agent's session, and over HTTP from agents in a thread of their own, beside an HTTP server that answers without reading. Then 1,000
+ * sessions at the same time, whose agents think between their requests. Prints Markdown. `--added` measures the first part alone,
+ * `--sessions` the second.
  */
 import { AgentEnv, AgentGateway } from "@effect-rl/agent"
 import { ChatModel, type Policy, Rollout } from "@effect-rl/core"
@@ -9,85 +10,80 @@ import { Draw } from "@effect-rl/core/testing"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Console, Effect, Layer } from "effect"
 import { createServer } from "node:http"
+import { threadCpuUsage } from "node:process"
+import { Worker } from "node:worker_threads"
 import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
+import * as Talking from "./Talking.ts"
 
-const answer = "The room is 512, on the second floor, beside the stairs."
+type Times = Talking.Times
 
-/** The parts of a conversation: instructions, a tool, and as many questions as there are requests. */
-const system = { role: "system", content: "You answer questions about a building. Use the tool where it helps." }
-const tools = [{
-  type: "function",
-  function: {
-    name: "search",
-    description: "Finds people and rooms.",
-    parameters: { type: "object", properties: { query: { type: "string" } }, required: ["query"] }
-  }
-}]
-const question = (turn: number) => ({ role: "user", content: `Which room is number ${turn} of the list in?` })
+/** Milliseconds of one answer, drawn by a seed. */
+const durations = () => {
+  const draw = Draw.make(0, "backend")
+  return () => draw.integer(40, 60)
+}
 
 /** A backend that takes 40 to 60 ms for each request, or no time. */
-const backend = (model: ChatModel.ChatModel, busy: boolean): Policy.Policy => {
-  const tokens = model.tokenizer.encode(`${answer}<|im_end|>`)
+const backend = (model: ChatModel.ChatModel, isBusy = true): Policy.Policy => {
+  const tokens = model.tokenizer.encode(`${Talking.answer}<|im_end|>`)
   const sampled = { tokens, logprobs: new Float32Array(tokens.length).fill(-0.1), stopReason: "stop" } as const
-  const draw = Draw.make(0, "backend")
-  return {
-    act: () => busy ? Effect.delay(Effect.succeed(sampled), draw.integer(40, 60)) : Effect.succeed(sampled)
-  }
+  const duration = durations()
+  return { act: () => isBusy ? Effect.delay(Effect.succeed(sampled), duration()) : Effect.succeed(sampled) }
 }
 
 const key = { iteration: 0, group: "latency", member: 0, attempt: 0 }
 
-/** Milliseconds of each request. */
-type Times = Array<number>
-
-const timed = (times: Times) => <A>(ask: () => Promise<A>) => {
-  const began = performance.now()
-  return ask().then((answered) => {
-    times.push(performance.now() - began)
-    return answered
-  })
+/** A thread of agents. */
+const openThread = () => {
+  const thread = new Worker(new URL("Talking.ts", import.meta.url))
+  const waiting = new Map<number, (told: Talking.Told) => void>()
+  let last = 0
+  thread.on("message", (told: Talking.Told) => waiting.get(told.id)?.(told))
+  thread.unref()
+  return async (model: Talking.Model, requests: number, pauses: ReadonlyArray<number> = []) => {
+    const id = last++
+    const told = new Promise<Talking.Told>((resolve) => waiting.set(id, resolve))
+    thread.postMessage({ ...model, id, requests, pauses } satisfies Talking.Asked)
+    const { failed, times } = await told
+    waiting.delete(id)
+    if (failed !== undefined) throw new Error(failed)
+    return times
+  }
 }
 
-const chat = async ({ baseUrl, fetch, signal }: AgentEnv.Session, model: string, messages: ReadonlyArray<object>) => {
-  const response = await fetch(`${baseUrl}/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model, messages, tools }),
-    signal
-  })
-  const text = await response.text()
-  if (!text.includes(answer)) throw new Error(`status ${response.status}: ${text}`)
-  return { role: "assistant", content: answer }
-}
+type Thread = ReturnType<typeof openThread>
+
+/** An HTTP server that reads no request, and gives each the same answer as late as the backend does. */
+const bareServer = Effect.acquireRelease(
+  Effect.callback<{ readonly close: () => void; readonly baseUrl: string }>((resume) => {
+    const duration = durations()
+    const choices = [{ message: { role: "assistant", content: Talking.answer }, finish_reason: "stop", index: 0 }]
+    const server = createServer({ keepAliveTimeout: 120_000 }, (request, response) => {
+      request.resume().on("end", () => setTimeout(() => response.end(JSON.stringify({ choices })), duration()))
+    })
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      const port = typeof address === "object" ? address?.port : undefined
+      resume(Effect.succeed({ baseUrl: `http://127.0.0.1:${port}`, close: () => server.close() }))
+    })
+  }),
+  ({ close }) => Effect.sync(close)
+)
 
 interface Load {
   /** Requests of one session, each after the answer of the last. */
   readonly requests: number
-  /** Milliseconds before a request; none unless given. */
-  readonly think?: () => number
+  /** Milliseconds before each request; none unless given. */
+  readonly pauses?: ReadonlyArray<number>
   /** Told when a session has had its answers; its episode ends after that. */
   readonly done?: () => Promise<void>
-}
-
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
-
-const agent = (model: string, { done, requests, think }: Load, times: Times) => async (session: AgentEnv.Session) => {
-  const messages: Array<object> = [system]
-  const time = timed(times)
-  for (let turn = 0; turn < requests; turn++) {
-    if (think !== undefined) await pause(think())
-    messages.push(question(turn))
-    messages.push(await time(() => chat(session, model, messages)))
-  }
-  await done?.()
-  return 1
 }
 
 /** Asks the backend without anything between: no conversation is written, and no answer is read. */
 const direct = (policy: Policy.Policy, { requests }: Load, times: Times) =>
   Effect.gen(function*() {
-    const time = timed(times)
+    const time = Talking.timed(times)
     const context = yield* Effect.context<never>()
     const prompt = { chunks: [], length: 0 }
     for (let turn = 0; turn < requests; turn++) {
@@ -96,13 +92,32 @@ const direct = (policy: Policy.Policy, { requests }: Load, times: Times) =>
     }
   })
 
-type Way = "called in this process" | "fetch of the session" | "HTTP"
+type Way = "called in this thread" | "a bare HTTP server" | "`fetch` of the session" | "HTTP gateway"
 
-const session = (way: Way, model: ChatModel.ChatModel, policy: Policy.Policy, load: Load, times: Times) => {
-  if (way === "called in this process") return direct(policy, load, times)
-  const options = { model, run: agent(model.name, load, times) }
+interface Setup {
+  readonly model: ChatModel.ChatModel
+  readonly thread: Thread
+  readonly bareUrl: string
+}
+
+const session = ({ bareUrl, model, thread }: Setup, way: Way, policy: Policy.Policy, load: Load, times: Times) => {
+  const { done, pauses, requests } = load
+  if (way === "called in this thread") return direct(policy, load, times)
+  if (way === "a bare HTTP server") {
+    const talked = Effect.promise(() => thread({ baseUrl: bareUrl, model: model.name }, requests, pauses))
+    return Effect.map(talked, (own) => void times.push(...own))
+  }
+  const run = async ({ baseUrl, fetch }: AgentEnv.Session) => {
+    const to = { baseUrl, model: model.name }
+    const own = way === "HTTP gateway"
+      ? await thread(to, requests, pauses)
+      : await Talking.talk({ ...to, fetch }, requests, pauses)
+    times.push(...own)
+    await done?.()
+    return 1
+  }
   return Effect.gen(function*() {
-    const env = yield* way === "HTTP" ? AgentGateway.env(options) : AgentEnv.make(options)
+    const env = yield* way === "HTTP gateway" ? AgentGateway.env({ model, run }) : AgentEnv.make({ model, run })
     yield* Rollout.episode(env, policy, key)
   }).pipe(Effect.scoped, Effect.orDie)
 }
@@ -115,34 +130,44 @@ const milliseconds = (value: number) => value.toFixed(2)
 const requests = 10
 
 /** Sessions after each other, so many at a time. */
-const measure = Effect.fnUntraced(function*(way: Way, model: ChatModel.ChatModel, inFlight: number, busy: boolean) {
-  const policy = backend(model, busy)
-  const run = (sessions: number, times: Times) =>
-    Effect.forEach(Array.from({ length: sessions }), () => session(way, model, policy, { requests }, times), {
-      concurrency: inFlight,
-      discard: true
-    })
-  yield* run(inFlight + 5, [])
+const run = (setup: Setup, way: Way, policy: Policy.Policy, inFlight: number, sessions: number) => {
   const times: Times = []
-  const before = process.cpuUsage()
-  yield* run(Math.max(20, 5 * inFlight), times)
-  const { system, user } = process.cpuUsage(before)
+  const all = Effect.forEach(
+    Array.from({ length: sessions }),
+    () => session(setup, way, policy, { requests }, times),
+    { concurrency: inFlight, discard: true }
+  )
+  return Effect.as(all, times)
+}
+
+const measure = Effect.fnUntraced(function*(setup: Setup, way: Way, inFlight: number) {
+  const policy = backend(setup.model)
+  yield* run(setup, way, policy, inFlight, inFlight + 5)
+  const before = threadCpuUsage()
+  const times = yield* run(setup, way, policy, inFlight, Math.max(20, 5 * inFlight))
+  const { system, user } = threadCpuUsage(before)
   return { p50: quantile(times, 0.5), p99: quantile(times, 0.99), cpu: (user + system) / 1000 / times.length }
 })
 
-const added = Effect.fnUntraced(function*(model: ChatModel.ChatModel) {
+const base: Way = "called in this thread"
+const others: ReadonlyArray<Way> = ["a bare HTTP server", "`fetch` of the session", "HTTP gateway"]
+
+/** Each way has answered 3,000 requests of a backend that takes no time before any is measured, so that its code is compiled. */
+const added = Effect.fnUntraced(function*(setup: Setup) {
+  const instant = backend(setup.model, false)
+  for (const way of [base, ...others]) yield* run(setup, way, instant, 20, 300)
   const rows: Array<ReadonlyArray<string>> = []
   for (const inFlight of [1, 20]) {
-    const base = yield* measure("called in this process", model, inFlight, true)
-    const baseRow = [base.p50, base.p99].map(milliseconds)
-    rows.push([`called in this process, ${inFlight} in flight`, ...baseRow, "", "", milliseconds(base.cpu)])
-    for (const way of ["fetch of the session", "HTTP"] as const) {
-      const { cpu, p50, p99 } = yield* measure(way, model, inFlight, true)
-      const cells = [p50, p99, p50 - base.p50, p99 - base.p99, cpu]
+    const direct = yield* measure(setup, base, inFlight)
+    const directCells = [direct.p50, direct.p99].map(milliseconds)
+    rows.push([`${base}, ${inFlight} in flight`, ...directCells, "", "", milliseconds(direct.cpu)])
+    for (const way of others) {
+      const { cpu, p50, p99 } = yield* measure(setup, way, inFlight)
+      const cells = [p50, p99, p50 - direct.p50, p99 - direct.p99, cpu]
       rows.push([`${way}, ${inFlight} in flight`, ...cells.map(milliseconds)])
     }
   }
-  return Report.table(["", "median, ms", "p99, ms", "added median", "added p99", "CPU a request"], rows)
+  return Report.table(["", "median, ms", "p99, ms", "added median", "added p99", "CPU a request, ms"], rows)
 })
 
 const sessions = 1000
@@ -156,7 +181,7 @@ const held = () => {
   return heapUsed + arrayBuffers
 }
 
-const many = Effect.fnUntraced(function*(model: ChatModel.ChatModel, way: Way) {
+const many = Effect.fnUntraced(function*(setup: Setup, way: Way) {
   const times: Times = []
   const draw = Draw.make(0, "think")
   const before = held()
@@ -174,11 +199,11 @@ const many = Effect.fnUntraced(function*(model: ChatModel.ChatModel, way: Way) {
     }
     return all
   }
-  const load = { requests: requestsEach, think: () => 1000 * draw.integer(...thinks), done }
+  const pauses = () => Array.from({ length: requestsEach }, () => 1000 * draw.integer(...thinks))
   const began = performance.now()
   yield* Effect.forEach(
     Array.from({ length: sessions }),
-    () => session(way, model, backend(model, true), load, times),
+    () => session(setup, way, backend(setup.model), { requests: requestsEach, pauses: pauses(), done }, times),
     { concurrency: "unbounded", discard: true }
   )
   return [
@@ -198,9 +223,12 @@ const gateway = AgentGateway.AgentGateway.layer.pipe(
 const program = Effect.gen(function*() {
   const preset = yield* ChatModel.resolve("effect-rl/tiny-tasks")
   const model = { ...preset, capabilities: { ...preset.capabilities, contextLength: 32_768 } }
+  const { baseUrl: bareUrl } = yield* bareServer
+  const setup: Setup = { model, bareUrl, thread: openThread() }
   yield* Console.log(Report.machine())
-  if (!process.argv.includes("--sessions")) yield* Console.log(`\n${yield* added(model)}`)
-  const rows = [yield* many(model, "fetch of the session"), yield* many(model, "HTTP")]
+  if (!process.argv.includes("--sessions")) yield* Console.log(`\n${yield* added(setup)}`)
+  if (process.argv.includes("--added")) return
+  const rows = [yield* many(setup, "`fetch` of the session"), yield* many(setup, "HTTP gateway")]
   yield* Console.log(
     `\n${
       Report.table(["", "answers", "median, ms", "p99, ms", "KiB a session", "seconds"], rows)
