@@ -12,7 +12,7 @@ const packages = {
   cluster: ["core"],
   ai: ["core", "agent"],
   sandbox: ["core", "files"],
-  recipes: ["core", "files", "agent", "sandbox"],
+  recipes: ["core", "files", "agent", "ai", "sandbox"],
   view: ["core", "files"],
   export: ["core", "files"],
   create: [],

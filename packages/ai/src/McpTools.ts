@@ -55,8 +55,8 @@ export class McpToolsError extends Schema.TaggedError<McpToolsError>()("McpTools
 export interface Options<F extends McpClientError = never> {
   /** Names the server in errors. */
   readonly name: string
-  /** The tools that a policy sees and may call; the server's other tools are hidden from it. */
-  readonly allow: ReadonlyArray<string>
+  /** The tools that a policy sees and may call: all, or those of these names; the server's other tools are hidden from it. */
+  readonly allow: ReadonlyArray<string> | "all"
   /** Time limit for connecting; default 60 seconds. */
   readonly connectTimeout?: Duration.Input
   /** Time limit of each call; exceeding it is an error shown to the policy. Default 60 seconds. */
@@ -115,7 +115,8 @@ export const fromClient = Effect.fnUntraced(function*<F extends McpClientError =
   options: Options<F>
 ): Effect.fn.Return<ReadonlyArray<FunctionTool.FunctionTool<F>>, McpToolsError> {
   const offered = yield* Effect.mapError(client.listTools(), notConnected(options.name))
-  return yield* Effect.forEach(options.allow, (name) => {
+  const allowed = options.allow === "all" ? offered.map(({ name }) => name) : options.allow
+  return yield* Effect.forEach(allowed, (name) => {
     const tool = offered.find((tool) => tool.name === name)
     if (tool !== undefined) return toTool(client, tool, options)
     return Effect.fail(
@@ -138,7 +139,7 @@ const connected = <F extends McpClientError, R>(
   )
 
 /**
- * Starts a server as a process and talks to it over its standard streams. When the scope closes, its input ends; a server that does not
+ * Starts a server as a process and talks to it over its standard streams; the spawner says where, such as a `SandboxSpawner`. When the scope closes, its input ends; a server that does not
  * exit is terminated, and then killed. A server that dies is an error shown to the policy.
  */
 export const stdio = <F extends McpClientError = never>(

@@ -243,6 +243,8 @@ describe("a server over HTTP", () => {
       const headers = { authorization: Redacted.make("Bearer secret"), "x-test": "1" }
       const [double] = yield* McpTools.http(url, { name: "doubling", allow: ["double"], headers })
       assert.strictEqual(double?.spec.description, "Doubles a number.")
+      const all = yield* McpTools.http(url, { name: "doubling", allow: "all", headers })
+      assert.deepStrictEqual(all.map(({ spec }) => spec.name), ["double"])
       assert.deepStrictEqual(yield* double?.call(`{"n": 4}`) ?? Effect.die("no tool"), { content: "8" })
       assert.deepStrictEqual([...new Set(authorized)], ["Bearer secret"])
       const gone = McpTools.http(`${url}/no`, { name: "gone", allow: [] })

@@ -8,6 +8,14 @@ const Variables = Schema.Record(Schema.String, Schema.String)
 /** A size as it used to be written, such as `4G`. */
 const Size = Schema.String.check(Schema.isPattern(/^\d+(\.\d+)?[MG]i?B?$/))
 
+/** A server of tools, as the agent is told of it. */
+const McpServer = Schema.Struct({
+  name: Schema.String,
+  transport: Schema.optionalKey(Schema.String),
+  command: Schema.optionalKey(Schema.NonEmptyString),
+  args: Schema.optionalKey(Schema.Array(Schema.String))
+})
+
 const Environment = Schema.Struct({
   docker_image: Schema.optionalKey(Schema.String),
   workdir: Schema.optionalKey(Schema.String),
@@ -16,7 +24,7 @@ const Environment = Schema.Struct({
   gpus: Schema.optionalKey(Schema.Finite),
   os: Schema.optionalKey(Schema.String),
   env: Schema.optionalKey(Variables),
-  mcp_servers: Schema.optionalKey(Schema.Array(Schema.Unknown))
+  mcp_servers: Schema.optionalKey(Schema.Array(McpServer))
 })
 
 export const HarborConfig = Schema.Struct({

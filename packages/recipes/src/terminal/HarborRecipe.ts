@@ -40,15 +40,28 @@ const standard: TrainingSettings.Defaults = {
   evalEvery: 10
 }
 
+const unsupported = (provider: string, capability: string, detail: string) =>
+  new SandboxError.SandboxError({
+    provider,
+    operation: "probe",
+    reason: new SandboxError.Unsupported({ capability, detail })
+  })
+
 /** A sandbox that cannot run the tasks is refused before anything is sampled. */
 const needsShell = Effect.gen(function*() {
   const { capabilities, provider } = yield* Sandbox.Sandbox
   if (capabilities.runtimes.includes("shell") && capabilities.folders === true) return
-  const reason = new SandboxError.Unsupported({
-    capability: "runtime",
-    detail: "tasks in a terminal need a shell and folders at absolute paths, as bubblewrap has them"
-  })
-  return yield* new SandboxError.SandboxError({ provider, operation: "probe", reason })
+  const detail = "tasks in a terminal need a shell and folders at absolute paths, as bubblewrap has them"
+  return yield* unsupported(provider, "runtime", detail)
+})
+
+/** So is one that starts no servers, where a task has some. */
+const needsServers = Effect.fnUntraced(function*(tasks: ReadonlyArray<ShellTask>) {
+  const { capabilities, provider } = yield* Sandbox.Sandbox
+  const task = tasks.find(({ servers = [] }) => servers.length > 0)
+  if (task === undefined || capabilities.start === true) return
+  const detail = `the task ${task.id} has MCP servers, which need processes that go on, as bubblewrap has them`
+  return yield* unsupported(provider, "start", detail)
 })
 
 const split = Effect.fnUntraced(function*(tasks: ReadonlyArray<ShellTask>, heldOut: number) {
@@ -114,6 +127,7 @@ export const make = (
     build: Effect.fnUntraced(function*(model, settings) {
       yield* needsShell
       const all = yield* HarborTask.readAll(given.tasks, given)
+      yield* needsServers(all)
       const { test, train } = yield* split(all, given.heldOut ?? Math.floor(all.length / 5))
       const options = TrainingSettings.options(model, settings)
       const { groupsPerBatch, iterations } = settings

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import { parse } from "smol-toml"
 import * as Dockerfile from "./Dockerfile.ts"
 import * as HarborConfig from "./HarborConfig.ts"
-import type { ShellTask } from "./ShellTask.ts"
+import type { ShellServer, ShellTask } from "./ShellTask.ts"
 
 /** A folder is no task that can be run here. */
 export class HarborTaskError extends Schema.TaggedError<HarborTaskError>()("HarborTaskError", {
@@ -43,6 +43,9 @@ export interface Options {
 
 /** The folder of a task that names none. */
 const defaultWorkdir = "/app"
+
+/** How a server of tools is reached that does not say. */
+const defaultTransport = "sse"
 
 /** A comment at the beginning of an instruction, by which copies of the task are recognised; it is not for the agent. */
 const canary = /^\s*<!--[^]*?-->\s*/
@@ -91,8 +94,9 @@ function* lacking(config: HarborConfig.HarborConfig, environment: SandboxFiles.S
   if (steps.length > 0) yield "has steps, expected a task with one instruction"
   if (gpus > 0) yield `asks for ${gpus} GPUs, expected none: sandboxes have none`
   if (os !== "linux") yield `is for ${os}, expected linux`
-  if (mcp_servers.length > 0) {
-    yield "has MCP servers, expected none: a sandbox keeps no process over the commands of an episode"
+  for (const { command, name, transport = defaultTransport } of mcp_servers) {
+    if (transport !== "stdio") yield `has the MCP server ${name} over ${transport}, expected stdio: there is no network`
+    if (command === undefined) yield `has the MCP server ${name} without a command, expected the program that it is`
   }
   if (environment.some(({ path }) => /^(docker-)?compose\.ya?ml$/.test(path))) {
     yield "has several containers, expected at most a Dockerfile"
@@ -101,6 +105,11 @@ function* lacking(config: HarborConfig.HarborConfig, environment: SandboxFiles.S
     if (value.includes("${")) yield `has ${name} from the environment of this machine, expected a constant`
   }
 }
+
+const serversOf = ({ environment }: HarborConfig.HarborConfig): ReadonlyArray<ShellServer> =>
+  (environment?.mcp_servers ?? []).flatMap(({ args = [], command, name }) =>
+    command === undefined ? [] : [{ name, command: [command, ...args] }]
+  )
 
 /** The images that a task names, each with what is asked of it. */
 const imageProblem = (folder: string, config: HarborConfig.HarborConfig, images: ReadonlyArray<string>) => {
@@ -201,11 +210,13 @@ const readTask = Effect.fnUntraced(
     if (definition !== undefined) yield* dockerfileOf(folder, definition, images)
     const solution = yield* filesIn(folder, "solution")
     const seconds = config.agent?.timeout_sec
+    const servers = serversOf(config)
     const task: ShellTask = {
       id: path.basename(folder),
       instruction: (yield* readText(folder, "instruction.md")).replace(canary, "").trim(),
       ...environment,
       memory: HarborConfig.memory(config),
+      ...(servers.length > 0 && { servers }),
       ...(seconds !== undefined && { timeout: seconds * 1000 }),
       tests: {
         files: tests,

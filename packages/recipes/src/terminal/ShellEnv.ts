@@ -1,11 +1,14 @@
 /** A task in a terminal: the model runs commands in a sandbox of its own, and tests in another one judge the files that it left. */
 import { type ChatModel, EnvMetric, FunctionTool, Message, ToolEnv } from "@effect-rl/core"
 import { PythonJson } from "@effect-rl/core/renderers"
-import { Outcome, Sandbox, SandboxError } from "@effect-rl/sandbox"
+import { Outcome, Sandbox, SandboxError, SandboxSpawner } from "@effect-rl/sandbox"
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as ChildProcess from "effect/process/ChildProcess"
+import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Schema from "effect/Schema"
 import * as Ungraded from "../grading/Ungraded.ts"
 import * as LeftFiles from "./LeftFiles.ts"
@@ -59,25 +62,49 @@ const told = (outcome: Outcome.Outcome, provider: string) =>
 
 const start = `mkdir -p ${ShellTask.workFolder} && cd "$1" && exec bash -c "$2"`
 
+const startServer = `mkdir -p ${ShellTask.workFolder} && cd "$1" && shift && exec "$@"`
+
 const timeIsOver: FunctionTool.Answer = { content: "The time of the task is over.", stop: true }
 
-/** Runs a command, for as long as there is time left. */
-const bash = (place: Sandbox.Handle, { workdir }: ShellTask.ShellTask, deadline: number) =>
+/** The tool for as long as there is time left. */
+const until = (deadline: number) => <E>(tool: FunctionTool.FunctionTool<E>): FunctionTool.FunctionTool<E> => ({
+  ...tool,
+  call: Effect.fnUntraced(function*(args) {
+    const left = deadline - (yield* Clock.currentTimeMillis)
+    const answer = left > 0 ? yield* Effect.timeoutOption(tool.call(args), left) : Option.none()
+    return Option.getOrElse(answer, () => timeIsOver)
+  })
+})
+
+/** Runs a command. */
+const bash = (place: Sandbox.Handle, { workdir }: ShellTask.ShellTask) =>
   FunctionTool.make({
     name: "bash",
     description:
       `Run a command in ${workdir} and see what it prints. Each command has a new shell: files stay, variables do not.`,
     parameters: Schema.Struct({ command: Schema.String.annotate({ description: "The command, read by bash." }) }),
-    handler: Effect.fnUntraced(
-      function*({ command }): Effect.fn.Return<FunctionTool.Answer, SandboxError.SandboxError> {
-        const left = deadline - (yield* Clock.currentTimeMillis)
-        const running = place.exec({ argv: ["bash", "-c", start, "bash", workdir, command] })
-        const outcome = left > 0 ? yield* Effect.timeoutOption(running, left) : Option.none()
-        return Option.isNone(outcome) ? timeIsOver : { content: yield* told(outcome.value, place.provider) }
-      }
-    ),
+    handler: ({ command }) =>
+      Effect.flatMap(
+        place.exec({ argv: ["bash", "-c", start, "bash", workdir, command] }),
+        (outcome) => told(outcome, place.provider)
+      ),
     isFatal: (error): error is SandboxError.SandboxError => error !== undefined
   })
+
+/** The tools of the task's servers, which run in the model's place until its episode ends. */
+const serverTools = Effect.fnUntraced(
+  function*(_place: Sandbox.Handle, { servers = [], workdir }: ShellTask.ShellTask) {
+    if (servers.length === 0) return []
+    const McpTools = yield* Effect.promise(() => import("@effect-rl/ai/McpTools"))
+    const tools = yield* Effect.forEach(servers, ({ command, name }) =>
+      McpTools.stdio(
+        ChildProcess.make("bash", ["-c", startServer, "bash", workdir, ...command]),
+        { name, allow: "all" }
+      ))
+    return Arr.flatten(tools)
+  },
+  (tools, place) => Effect.provideService(tools, ChildProcessSpawner.ChildProcessSpawner, SandboxSpawner.make(place))
+)
 
 /** The model's own place, which lasts as long as the episode. It has nothing of the tests. */
 const agentPlace = Effect.fnUntraced(function*({ commandTimeout = "30 seconds", task }: Options) {
@@ -122,7 +149,8 @@ const grade = (task: ShellTask.ShellTask, place: Sandbox.Handle) => (messages: R
 /**
  * Turn by turn the model runs commands with the tool `bash`, until it calls no tool or its time or turns are over. Then the task's tests
  * judge the files that it left, in a sandbox of their own; the reward is theirs, and the score's verdict says which provider ran which
- * tests. Where a sandbox fails, the member is `Ungraded`, and never rewarded.
+ * tests. A task may have servers of further tools, which run in the model's sandbox. Where a sandbox fails, or a server cannot be reached
+ * when the episode begins, the member is `Ungraded`, and never rewarded.
  *
  * @example
  * const env = ShellEnv.make({
@@ -147,11 +175,12 @@ const grade = (task: ShellTask.ShellTask, place: Sandbox.Handle) => (messages: R
 export const make = Effect.fnUntraced(function*(options: Options) {
   const { model, task } = options
   const place = yield* Ungraded.orElse(agentPlace(options))
+  const servers = yield* Ungraded.orElse(serverTools(place, task))
   const started = yield* Clock.currentTimeMillis
   const deadline = task.timeout === undefined ? Infinity : started + Duration.toMillis(task.timeout)
   const env = yield* ToolEnv.make<FunctionTool.FunctionTool<SandboxError.SandboxError>, never, Sandbox.Sandbox>({
     model,
-    tools: [bash(place, task, deadline)],
+    tools: [bash(place, task), ...servers].map(until(deadline)),
     messages: [Message.user(task.instruction)],
     maxTurns: options.maxTurns ?? maxTurns,
     execution: "sequential",

@@ -12,6 +12,14 @@ export interface ShellTests {
   readonly timeout: Duration.Input
 }
 
+/** A server of tools for the model. It speaks MCP over its standard streams, and runs beside the model's commands in their sandbox. */
+export interface ShellServer {
+  /** Names the server in errors. */
+  readonly name: string
+  /** Run in the task's folder. */
+  readonly command: readonly [string, ...ReadonlyArray<string>]
+}
+
 /** A task in a terminal. */
 export interface ShellTask {
   /** Unique within its dataset. */
@@ -24,6 +32,8 @@ export interface ShellTask {
   readonly files: SandboxFiles.SandboxFiles
   /** Variables of every command. */
   readonly environment: Readonly<Record<string, string>>
+  /** Servers whose tools the model has besides `bash`; none unless given. */
+  readonly servers?: ReadonlyArray<ShellServer>
   readonly tests: ShellTests
   /** Found in `/solution` where `solve.sh` is run as the reference solution. */
   readonly solution?: SandboxFiles.SandboxFiles

@@ -52,6 +52,16 @@ layer(Layer.merge(NodeServices.layer, sandbox))("a recipe of tasks in Harbor's f
       assert.include(String(error), "repair-script: needs the Docker image debian:12-slim")
     }))
 
+  it.effect("fails where a task has MCP servers and the sandbox starts none, before anything is sampled", () =>
+    Effect.gen(function*() {
+      const served = new URL("../fixtures/harbor-servers", import.meta.url).pathname
+      const error = yield* Effect.flip(build({ tasks: served }))
+      assert.include(
+        String(error),
+        "start is not supported: the task take-tickets has MCP servers, which need processes that go on"
+      )
+    }))
+
   it.effect("fails where the sandbox has no shell, before anything is sampled", () =>
     Effect.gen(function*() {
       const place = yield* Sandbox.Sandbox

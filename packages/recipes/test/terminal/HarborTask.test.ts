@@ -58,6 +58,18 @@ layer(NodeServices.layer)("a task in Harbor's format", (it) => {
       ])
     }))
 
+  it.effect("has the MCP servers that are started as programs", () =>
+    Effect.gen(function*() {
+      const task = yield* read({
+        "task.toml": `[[environment.mcp_servers]]
+name = "files"
+transport = "stdio"
+command = "files-server"
+args = ["--read-only", "/app"]`
+      })
+      assert.deepStrictEqual(task.servers, [{ name: "files", command: ["files-server", "--read-only", "/app"] }])
+    }))
+
   it.effect("is copied as its Dockerfile says", () =>
     Effect.gen(function*() {
       const task = yield* read({
@@ -130,10 +142,14 @@ COPY ./code ./`,
       message: "HarborTaskError: has steps, expected a task with one instruction"
     },
     {
-      what: "MCP servers",
-      files: { "task.toml": "[[environment.mcp_servers]]\nname = \"files\"" },
-      message:
-        "HarborTaskError: has MCP servers, expected none: a sandbox keeps no process over the commands of an episode"
+      what: "an MCP server at an address, as one is that does not say",
+      files: { "task.toml": "[[environment.mcp_servers]]\nname = \"files\"\nurl = \"http://files/mcp\"" },
+      message: "HarborTaskError: has the MCP server files over sse, expected stdio: there is no network"
+    },
+    {
+      what: "an MCP server without a command",
+      files: { "task.toml": "[[environment.mcp_servers]]\nname = \"files\"\ntransport = \"stdio\"" },
+      message: "HarborTaskError: has the MCP server files without a command, expected the program that it is"
     },
     {
       what: "several containers",

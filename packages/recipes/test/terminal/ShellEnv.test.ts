@@ -2,7 +2,7 @@ import { EnvMetric, Rollout } from "@effect-rl/core"
 import { ShellTask } from "@effect-rl/recipes"
 import { Outcome, Sandbox, SandboxError, type SandboxSpec, Scripted } from "@effect-rl/sandbox"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Option } from "effect"
+import { Deferred, Effect, Fiber, Layer, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { createHash } from "node:crypto"
 import * as Terminal from "./Terminal.ts"
@@ -167,6 +167,66 @@ describe("a task in a terminal", () => {
         }
       })
     )))
+})
+
+describe("a server of tools", () => {
+  const Request = Schema.fromJsonString(Schema.Struct({
+    id: Schema.optionalKey(Schema.Int),
+    method: Schema.String,
+    params: Schema.optionalKey(Schema.Struct({ protocolVersion: Schema.optionalKey(Schema.String) }))
+  }))
+
+  const answerTo = ({ method, params }: typeof Request.Type) => {
+    if (method === "initialize") {
+      const serverInfo = { name: "clock", version: "1" }
+      return { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo }
+    }
+    return method === "tools/list"
+      ? { tools: [{ name: "time", description: "Says the time.", inputSchema: { type: "object", properties: {} } }] }
+      : { content: [{ type: "text", text: "noon" }] }
+  }
+
+  /** Speaks MCP over the streams of a process that goes on. */
+  const started =
+    (starts: Array<ReadonlyArray<string>>): NonNullable<Scripted.Script["start"]> => ({ command: { argv }, stdin }) => {
+      starts.push(argv)
+      return Stream.decodeText(stdin).pipe(
+        Stream.splitLines,
+        Stream.mapEffect((line) => Effect.orDie(Schema.decodeUnknownEffect(Request)(line))),
+        Stream.filter(({ id }) => id !== undefined),
+        Stream.map((request) => `${JSON.stringify({ jsonrpc: "2.0", id: request.id, result: answerTo(request) })}\n`),
+        Stream.encodeText
+      )
+    }
+
+  const served = { ...task, servers: [{ name: "clock", command: ["clock", "--utc"] as const }] }
+
+  const place = (starts: Array<ReadonlyArray<string>>) =>
+    Sandbox.Sandbox.layerScripted({
+      start: started(starts),
+      run: ({ command: { argv }, files, spec: { role } }) => {
+        if (role === "grader") return Effect.succeed(Scripted.printed("reward.txt\n1"))
+        return Effect.succeed(Scripted.printed(argv[0] === "sh" ? listing(files) : "ran"))
+      }
+    })
+
+  const call = "<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call>"
+
+  it.effect("gives the model its tools beside bash, from one process in the folder of the task", () => {
+    const starts: Array<ReadonlyArray<string>> = []
+    return Effect.gen(function*() {
+      const { stepReward, transitions } = yield* Terminal.play({ task: served }, call, call, Terminal.command("ls"))
+      assert.deepStrictEqual(transitions.slice(0, 2).map(({ logs }) => logs["tool_result_0"]), ["noon", "noon"])
+      assert.deepStrictEqual(starts.map((argv) => argv.slice(-3)), [["/app", "clock", "--utc"]])
+      assert.strictEqual(stepReward, 1)
+    }).pipe(Effect.provide(place(starts)))
+  })
+
+  it.effect("is no longer asked when the time of the task is over", () =>
+    Effect.gen(function*() {
+      const { transitions } = yield* Terminal.play({ task: { ...served, timeout: 0 } }, call)
+      assert.strictEqual(String(transitions[0]?.logs["tool_result_0"]), "The time of the task is over.")
+    }).pipe(Effect.provide(place([]))))
 })
 
 describe("the sandboxes of an episode", () => {
