@@ -9,10 +9,11 @@ import {
   UnsupportedFunctionalityError
 } from "@ai-sdk/provider"
 import type { Message, MessagePolicy } from "@effect-rl/core"
-import { Metering } from "@effect-rl/core/backend"
-import { Renderer, type ToolSpec } from "@effect-rl/core/renderers"
+import { Grammar, Metering } from "@effect-rl/core/backend"
+import { HeldResponse, Renderer, type ToolSpec } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as AiSdkMessages from "./AiSdkMessages.ts"
@@ -64,8 +65,11 @@ export const fromLanguageModel = (model: LanguageModelV4): MessagePolicy.Message
 export interface Options {
   /** The prefix of its requests' keys, from which their seeds are derived, and its id as a model. */
   readonly key: string
-  /** Describes tools to the policy; without it a request that has tools is refused. */
-  readonly renderer?: Pick<Renderer.Renderer, "name" | "toolsPrefix">
+  /**
+   * The model of the policy, which describes tools to it, and whose backend holds answers of a schema and forced calls. Without it requests for
+   * them are refused.
+   */
+  readonly model?: HeldResponse.Model
 }
 
 const unsupported = (functionality: string, message: string) =>
@@ -80,25 +84,56 @@ const specOf = (tool: NonNullable<LanguageModelV4CallOptions["tools"]>[number]):
   return { name: tool.name, description: tool.description ?? "", parameters: toJsonObject(tool.inputSchema) }
 }
 
-/** The conversation, preceded by the description of its tools. */
-const conversation = (
-  { prompt, responseFormat, toolChoice = { type: "auto" }, tools = [] }: LanguageModelV4CallOptions,
-  { renderer }: Options
-) =>
-  Effect.gen(function*() {
-    if (responseFormat?.type === "json") {
-      return yield* Effect.fail(unsupported("responseFormat", "answers are text, expected \"text\""))
+const withTools = Effect.fnUntraced(function*(
+  model: Options["model"],
+  tools: ReadonlyArray<ToolSpec.ToolSpec>,
+  messages: ReadonlyArray<Message.Message>
+) {
+  if (model?.renderer.toolsPrefix === undefined) {
+    return yield* Effect.fail(unsupported("tools", "give a model whose renderer tells it of tools, such as qwen3"))
+  }
+  return yield* Renderer.withTools(model.renderer, tools, messages)
+})
+
+/** The grammar, or a refusal of the functionality with the reason why nothing holds it. */
+const held = (functionality: string, found: Result.Result<Grammar.Grammar, string>) =>
+  Effect.mapError(Effect.fromResult(found), (because) => unsupported(functionality, `${functionality}: ${because}`))
+
+const noModel = (functionality: string) =>
+  unsupported(functionality, "give the model of the policy, whose backend holds it")
+
+/** What a request asks of the answer: its conversation, preceded by the description of its tools, and its grammar. */
+const conversation = Effect.fnUntraced(function*(asked: LanguageModelV4CallOptions, { model }: Options) {
+  const { prompt, responseFormat, toolChoice = { type: "auto" }, tools = [] } = asked
+  const messages = AiSdkMessages.fromPrompt(prompt)
+  const offered = toolChoice.type === "none" ? [] : tools
+  const specs = offered.map(specOf)
+  const described = specs.length === 0 ? messages : yield* withTools(model, specs, messages)
+  const isForced = toolChoice.type === "required" || toolChoice.type === "tool"
+  if (responseFormat?.type === "json") {
+    if (model === undefined) return yield* Effect.fail(noModel("responseFormat"))
+    if (specs.length > 0) {
+      return yield* Effect.fail(unsupported("responseFormat", "an answer that is JSON leaves no way to call a tool"))
     }
-    const messages = AiSdkMessages.fromPrompt(prompt)
-    if (tools.length === 0 || toolChoice.type === "none") return messages
-    if (toolChoice.type !== "auto") {
-      return yield* Effect.fail(unsupported("toolChoice", "a policy chooses itself, expected \"auto\" or \"none\""))
-    }
-    if (renderer?.toolsPrefix === undefined) {
-      return yield* Effect.fail(unsupported("tools", "give a renderer that tells models of tools, such as qwen3"))
-    }
-    return yield* Renderer.withTools(renderer, tools.map(specOf), messages)
+    const schema = responseFormat.schema === undefined
+      ? Grammar.jsonObject.jsonSchema
+      : toJsonObject(responseFormat.schema)
+    const grammar = yield* held("responseFormat", yield* HeldResponse.value(model, messages, schema))
+    return { messages, grammar, isStrictLeft: false }
+  }
+  const strict = offered.flatMap((tool) => tool.type === "function" && tool.strict === true ? [tool.name] : [])
+  if (!isForced && strict.length === 0) return { messages: described, grammar: undefined, isStrictLeft: false }
+  if (model === undefined) return yield* Effect.fail(noModel("toolChoice"))
+  const callable = specs.filter(({ name }) => toolChoice.type !== "tool" || name === toolChoice.toolName)
+  if (callable.length === 0) return yield* Effect.fail(unsupported("toolChoice", "it names no tool of the request"))
+  const found = yield* HeldResponse.calls(model, messages, {
+    tools: callable.map((spec) => ({ spec, isStrict: strict.includes(spec.name) })),
+    isForced,
+    isOne: isForced
   })
+  if (!isForced && Result.isFailure(found)) return { messages: described, grammar: undefined, isStrictLeft: true }
+  return { messages: described, grammar: yield* held("toolChoice", found), isStrictLeft: false }
+})
 
 /** Options of sampling that the policy decides itself. */
 const own = [
@@ -112,12 +147,19 @@ const own = [
   "seed"
 ] as const
 
-const warningsOf = (options: LanguageModelV4CallOptions): LanguageModelV4GenerateResult["warnings"] =>
-  own.filter((name) => options[name] !== undefined).map((feature) => ({
-    type: "unsupported",
+const warningsOf = (
+  options: LanguageModelV4CallOptions,
+  isStrictLeft: boolean
+): LanguageModelV4GenerateResult["warnings"] => [
+  ...own.filter((name) => options[name] !== undefined).map((feature) => ({
+    type: "unsupported" as const,
     feature,
     details: "the policy decides how it samples"
-  }))
+  })),
+  ...(isStrictLeft
+    ? [{ type: "unsupported" as const, feature: "strict", details: "no grammar holds the calls of the policy" }]
+    : [])
+]
 
 /** What was counted for an answer; unknown where nothing was, or not all. */
 const usageOf = (used: ReadonlyArray<Metering.Used>): LanguageModelV4Usage => {
@@ -179,11 +221,12 @@ const toStreamParts = (part: Answered, index: number): ReadonlyArray<LanguageMod
 
 /**
  * A policy, such as a checkpoint that samples, as the language model of an application that uses AI SDK, tools included. A stream gives
- * each part as one delta. Its usage is what `Metering` counts for it. Its `n`-th request has the key `key/n`. Requests for what a policy cannot give, such as answers of a given schema,
- * are refused with an `UnsupportedFunctionalityError`.
+ * each part as one delta. Its usage is what `Metering` counts for it. Its `n`-th request has the key `key/n`. Where the backend of `model` has
+ * grammars, answers are JSON of a given schema, and calls are forced and strict. Requests for what a policy cannot give are refused with an
+ * `UnsupportedFunctionalityError`.
  *
  * @example
- * const languageModel = AiSdkPolicy.toLanguageModel(judge, { key: "application", renderer: model.renderer })
+ * const languageModel = AiSdkPolicy.toLanguageModel(judge, { key: "application", model })
  */
 export const toLanguageModel = Effect.fnUntraced(function*<E, R>(
   policy: MessagePolicy.MessagePolicy<E, R>,
@@ -193,9 +236,10 @@ export const toLanguageModel = Effect.fnUntraced(function*<E, R>(
   let requests = 0
   const generate = (asked: LanguageModelV4CallOptions) => {
     const answered = Effect.gen(function*() {
-      const messages = yield* conversation(asked, options)
+      const { grammar, isStrictLeft, messages } = yield* conversation(asked, options)
       const counter = Metering.counter()
-      const answer = yield* policy.respond({ messages, key: `${options.key}/${requests++}` }).pipe(
+      const key = `${options.key}/${requests++}`
+      const answer = yield* policy.respond({ messages, key, ...(grammar !== undefined && { grammar }) }).pipe(
         Effect.provideService(Metering.Metering, beside(yield* Metering.Metering, counter.metering))
       )
       const content = toContent(answer, messages.length)
@@ -204,7 +248,7 @@ export const toLanguageModel = Effect.fnUntraced(function*<E, R>(
         content,
         finishReason: { unified, raw: undefined },
         usage: usageOf(counter.used()),
-        warnings: warningsOf(asked)
+        warnings: warningsOf(asked, isStrictLeft)
       }
       return generated
     })

@@ -4,7 +4,7 @@ import { Metering } from "@effect-rl/core/backend"
 import { Renderers } from "@effect-rl/core/renderers"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { generateText, streamText, tool, ToolLoopAgent } from "ai"
+import { generateText, Output, streamText, tool, ToolLoopAgent } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
 import { Effect, Layer, Stream } from "effect"
 import * as Zod from "zod"
@@ -42,10 +42,26 @@ const double = tool({
   execute: ({ n }) => ({ twice: 2 * n })
 })
 
-const languageModel = Effect.fnUntraced(function*(self: MessagePolicy.MessagePolicy) {
-  const renderer = yield* Renderers.byName("qwen3_instruct", TestTokenizer.characters)
-  return yield* AiSdkPolicy.toLanguageModel(self, { key: "app", renderer })
+/** A model of a backend that can do what is given. */
+const chatModel = (sampling: ReadonlyArray<string> = []) =>
+  Effect.map(Renderers.byName("qwen3_instruct", TestTokenizer.characters), (renderer) => ({
+    name: "scripted",
+    renderer,
+    tokenizer: TestTokenizer.characters,
+    capabilities: { sampling }
+  }))
+
+const languageModel = Effect.fnUntraced(function*(
+  self: MessagePolicy.MessagePolicy,
+  sampling?: ReadonlyArray<string>
+) {
+  const model = yield* chatModel(sampling)
+  return yield* AiSdkPolicy.toLanguageModel(self, { key: "app", model })
 })
+
+const question = [{ role: "user" as const, content: [{ type: "text" as const, text: "?" }] }]
+
+const tools = [{ type: "function" as const, name: "double", inputSchema: {} }]
 
 describe("a policy as a language model of AI SDK", () => {
   it.effect("answers, and says which options it decides itself", () =>
@@ -73,12 +89,11 @@ describe("a policy as a language model of AI SDK", () => {
 
   it.effect("tells the tokens that were counted for an answer, which its user's metering counts too", () =>
     Effect.gen(function*() {
-      const renderer = yield* Renderers.byName("qwen3_instruct", TestTokenizer.characters)
       const model = yield* ChatModel.resolve(Script.defaultModel, { renderer: "qwen3_instruct" })
       const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
       const sampled = MessagePolicy.fromSamplingClient(client, { model, maxTokens: 20, seed: 0 })
       const { metering, used } = Metering.counter()
-      const languageModel = yield* AiSdkPolicy.toLanguageModel(sampled, { key: "app", renderer }).pipe(
+      const languageModel = yield* AiSdkPolicy.toLanguageModel(sampled, { key: "app", model }).pipe(
         Effect.provideService(Metering.Metering, metering)
       )
       const generated = yield* Effect.promise(() => generateText({ model: languageModel, prompt: "4 + 5?" }))
@@ -114,17 +129,79 @@ describe("a policy as a language model of AI SDK", () => {
       ])
     }))
 
-  it.effect("refuses answers of a schema, forced calls and files", () =>
+  it.effect("asks for a grammar of answers with a schema, and of calls that are forced or strict", () =>
     Effect.gen(function*() {
-      const model = yield* languageModel(policy())
-      const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: "?" }] }]
-      const refusal = (more: object) =>
-        Effect.promise(() => Promise.resolve(model.doGenerate({ prompt, ...more })).then(() => "answered", String))
+      const self = policy(
+        Message.assistant(`{"n": 4}`),
+        calling("{}"),
+        calling("{}"),
+        calling("{}"),
+        Message.assistant("8")
+      )
+      const model = yield* languageModel(self, ["grammar"])
+      const schema = Zod.object({ n: Zod.number() })
+      const { output } = yield* Effect.promise(() =>
+        generateText({ model, prompt: "?", output: Output.object({ schema }) })
+      )
+      assert.deepStrictEqual(output, { n: 4 })
+      const ask = (more: object) =>
+        Effect.promise(() => Promise.resolve(model.doGenerate({ prompt: question, ...more })))
+      yield* ask({ tools, toolChoice: { type: "required" } })
+      yield* ask({ tools, toolChoice: { type: "tool", toolName: "double" } })
+      yield* ask({ tools: [{ ...tools[0], strict: true }] })
+      yield* ask({ tools })
+      const grammars = self.requests.map(({ grammar }) => grammar)
+      const [held, required, named, strict, free] = grammars
+      assert.deepInclude(held?.jsonSchema, { type: "object", required: ["n"] })
+      assert.deepStrictEqual(
+        [required, named, strict].map((grammar) => [grammar?.calls?.hasText, grammar?.calls?.between]),
+        [[false, undefined], [false, undefined], [true, "\n"]]
+      )
+      assert.isUndefined(free)
+    }))
+
+  it.effect("refuses what no grammar holds, and files", () =>
+    Effect.gen(function*() {
+      const refusal = (more: object, sampling: ReadonlyArray<string> = ["grammar"]) =>
+        Effect.flatMap(languageModel(policy(), sampling), (model) =>
+          Effect.promise(() =>
+            Promise.resolve(model.doGenerate({ prompt: question, ...more })).then(() =>
+              "answered", String)
+          ))
+      const json = { responseFormat: { type: "json" } }
+      const forced = { tools, toolChoice: { type: "required" } }
       const file = { type: "file", mediaType: "image/png", data: { type: "text", text: "" } }
-      const tools = [{ type: "function", name: "double", inputSchema: {} }]
-      assert.include(yield* refusal({ responseFormat: { type: "json" } }), `expected "text"`)
-      assert.include(yield* refusal({ tools, toolChoice: { type: "required" } }), `expected "auto" or "none"`)
+      const schema = { type: "string", minLength: 2 }
+      assert.include(
+        yield* refusal(json, []),
+        "AI_UnsupportedFunctionalityError: responseFormat: the backend has no grammars"
+      )
+      assert.include(
+        yield* refusal(forced, []),
+        "AI_UnsupportedFunctionalityError: toolChoice: the backend has no grammars"
+      )
+      assert.include(yield* refusal({ responseFormat: { type: "json", schema } }), "minLength is 2")
+      assert.include(yield* refusal({ ...json, tools }), "leaves no way to call a tool")
+      assert.include(yield* refusal({ tools, toolChoice: { type: "tool", toolName: "halve" } }), "names no tool")
       assert.include(yield* refusal({ prompt: [{ role: "user", content: [file] }] }), `a part of type "file"`)
+      assert.strictEqual(yield* refusal(json), "answered")
+    }))
+
+  it.effect("warns of strict tools that no grammar holds, and refuses tools without a model", () =>
+    Effect.gen(function*() {
+      const strict = tools.map((tool) => ({ ...tool, strict: true }))
+      const held = yield* languageModel(policy())
+      const { warnings } = yield* Effect.promise(() =>
+        Promise.resolve(held.doGenerate({ prompt: question, tools: strict }))
+      )
+      assert.deepStrictEqual(warnings, [
+        { type: "unsupported", feature: "strict", details: "no grammar holds the calls of the policy" }
+      ])
+      const bare = yield* AiSdkPolicy.toLanguageModel(policy(), { key: "app" })
+      for (const more of [{ tools }, { responseFormat: { type: "json" as const } }]) {
+        const answer = Promise.resolve(bare.doGenerate({ prompt: question, ...more })).then(() => "answered", String)
+        assert.match(yield* Effect.promise(() => answer), /UnsupportedFunctionality.*give (a|the) model/)
+      }
     }))
 })
 

@@ -7,6 +7,7 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import type { ChatModel } from "../catalog/ChatModel.ts"
 import type * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
+import type { Grammar } from "../model/Grammar.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import * as Seed from "../records/Seed.ts"
 import * as Policy from "./Policy.ts"
@@ -16,6 +17,8 @@ export interface Request {
   readonly messages: ReadonlyArray<Message.Message>
   /** Which request this is, such as `7/capitals/m3/rubric0`: the same key has the same seed. */
   readonly key: string
+  /** The grammar to which the message is held; a policy whose backend has none fails. */
+  readonly grammar?: Grammar
 }
 
 /** @see tinker-cookbook `MessageCompleter` */
@@ -46,12 +49,12 @@ export const fromSamplingClient = (
 ): MessagePolicy<TinkerError | Renderer.RendererError> => {
   const { model: { renderer }, seed, stop = renderer.stop, ...shape } = options
   return {
-    respond: Effect.fnUntraced(function*({ key, messages }) {
+    respond: Effect.fnUntraced(function*({ grammar, key, messages }) {
       const prompt = yield* renderer.generationPrompt(messages)
       const params = { ...shape, stop, seed: Seed.derive(seed, key) }
       const { meter } = yield* Metering
       const metered = meter(yield* AdaptiveLimiter.limit(client, "judge"))
-      const { sequences } = yield* metered.sample({ prompt, params })
+      const { sequences } = yield* metered.sample({ prompt, params, ...(grammar !== undefined && { grammar }) })
       const { tokens } = yield* Policy.onlySequence(sequences)
       return (yield* renderer.parse(tokens)).message
     })
