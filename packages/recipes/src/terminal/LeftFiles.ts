@@ -25,23 +25,30 @@ const mostBytes = 32 * 1024 * 1024
 /** Names of folders that are the grader's own. */
 const graders = new Set(["tests", "logs", "solution"])
 
-/** Prints the paths that may be run, an empty entry, and all paths after their hashes; NUL ends each. */
-const list = "find . -type f -perm -u+x -print0; printf '\\0'; find . -type f -print0 | xargs -0 -r sha256sum -z --"
+/**
+ * Prints the paths that may be run and an empty entry, each ended by NUL; then a line for every file, with its hash and path. Images without the
+ * GNU tools know these options too.
+ */
+const list = "find . -type f -perm -100 -print0; printf '\\0'; find . -type f -print0 | xargs -0 -r sha256sum"
 
 const pathOf = (name: string) => name.replace(/^\.\//, "")
 
 const isTaken = (path: string) => SandboxFiles.isConfined(path) && !graders.has(path.split("/")[0] ?? "")
 
-/** What the listing says: a hash and two characters before each path. */
+/** A line begins with a backslash where those of the name, and ends of lines in it, are written as in C. */
+const lineOf = (line: string) => {
+  const [, escaped, hash = "", name = ""] = /^(\\?)([0-9a-f]{64}) [ *]([^]*)$/.exec(line) ?? []
+  const plain = name.replace(/\\([nr\\])/g, (_, letter) => letter === "n" ? "\n" : letter === "r" ? "\r" : "\\")
+  return { hash, path: pathOf(escaped === "" ? name : plain) }
+}
+
+/** What the listing says. */
 const parse = (output: string) => {
   const entries = output.split("\0")
   const middle = entries.indexOf("")
   return {
     executable: entries.slice(0, middle).map(pathOf).filter(isTaken),
-    hashed: entries.slice(middle + 1).filter((entry) => entry !== "").map((entry) => ({
-      hash: entry.slice(0, 64),
-      path: pathOf(entry.slice(66))
-    })).filter(({ path }) => isTaken(path))
+    hashed: entries.slice(middle + 1).join("").split("\n").map(lineOf).filter(({ path }) => isTaken(path))
   }
 }
 

@@ -41,7 +41,7 @@ const sweep = ({ isolation }: SandboxCapabilities.SandboxCapabilities) =>
  * print goes to a file, so that the output is the verdict alone.
  */
 const script = (capabilities: SandboxCapabilities.SandboxCapabilities) => `
-mkdir -p ${ShellTask.workFolder} logs/verifier && xargs -0 -r chmod u+x -- && chmod u+x tests/test.sh && cd "$1" || exit 70
+mkdir -p ${ShellTask.workFolder} logs/verifier && xargs -0 -r chmod u+x && chmod u+x tests/test.sh && cd "$1" || exit 70
 bash /tests/test.sh > /logs/verifier/test-stdout.txt 2>&1 < /dev/null
 ${sweep(capabilities)}
 tail -c 1000 /logs/verifier/test-stdout.txt >&2
@@ -125,7 +125,7 @@ const run = Effect.fnUntraced(function*(task: ShellTask.ShellTask, { executable,
       disk
     }
   })
-  const stdin = executable.join("\0")
+  const stdin = executable.map((path) => `./${path}`).join("\0")
   const outcome = yield* place.exec({ argv: ["bash", "-c", script(sandbox.capabilities), "bash", workdir], stdin })
   const { detail, outcome: name, ...given } = yield* judged(outcome, place.provider)
   const judgement: Judgement = {

@@ -87,6 +87,13 @@ describe.skipIf(lacks !== undefined)(title, () => {
         assert.deepStrictEqual(yield* reward(test, make), { reward: 1, outcome: "passed" })
       }))
 
+    it.effect("hands files over whose names have an end of a line, or begin with a hyphen", () =>
+      Effect.gen(function*() {
+        const test = "[ \"$(./-r)$(cat $'a\\nb')\" = xyes ] && echo 1 > /logs/verifier/reward.txt"
+        const make = "printf '#!/bin/sh\\nprintf x\\n' > ./-r; chmod +x ./-r; echo yes > $'a\\nb'"
+        assert.deepStrictEqual(yield* reward(test, make), { reward: 1, outcome: "passed" })
+      }))
+
     it.effect("takes the verdict of the tests over what their programs write after them", () =>
       Effect.gen(function*() {
         const test = "./answer; echo 0 > /logs/verifier/reward.txt"

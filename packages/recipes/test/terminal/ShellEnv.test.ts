@@ -15,7 +15,7 @@ const hash = (content: Uint8Array) => createHash("sha256").update(content).diges
 
 /** What the listing of an agent's files prints. */
 const listing = (files: ReadonlyMap<string, Uint8Array>) =>
-  `\0${Array.from(files, ([path, content]) => `${hash(content)}  ./${path}\0`).join("")}`
+  `\0${Array.from(files, ([path, content]) => `${hash(content)}  ./${path}\n`).join("")}`
 
 interface Places {
   readonly opened: Array<SandboxSpec.Resolved>
