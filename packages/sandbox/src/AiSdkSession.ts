@@ -86,8 +86,11 @@ export interface Options extends Pick<SandboxCapabilities, "isolation" | "sample
    * so that each session has to be a machine of its own.
    */
   readonly folders?: true
-  /** Opens a session: one for an agent's sandbox, and one for each program of a grader, so that no program finds what another left. */
-  readonly open: () => PromiseLike<Opened>
+  /**
+   * Opens a session for the spec of a sandbox: one for an agent's sandbox, and one for each program of a grader, so that no program finds what
+   * another left.
+   */
+  readonly open: (spec: SandboxSpec.Resolved) => PromiseLike<Opened>
   /** Programs that run at the same time; 4 unless given. */
   readonly concurrency?: number
 }
@@ -185,16 +188,21 @@ const run = (
       stderr: stderr.bytes(),
       wallMillis: (yield* Clock.currentTimeMillis) - startedAt
     }
-    return typeof ending === "number" ? exited(ending, ended) : stopped(ending, ended)
+    if (typeof ending !== "number") return stopped(ending, ended)
+    // A session in this process may have kept every timer from its turn.
+    return ended.wallMillis > limits.wallMillis ? stopped("wall", ended) : exited(ending, ended)
   }).pipe(Effect.scoped)
 
-/** Makes the root, and a link to each folder of it that has an absolute path, which only a superuser may do in some sessions. */
-const rootScript = `
-mkdir -p -- "$1" && cd "$1" && shift || exit 1
+/** Makes a link to each folder that has an absolute path and is not found there yet, which only a superuser may do in some sessions. */
+const linkScript = `
+cd "$1" && shift || exit 1
 may() { "$@" 2> /dev/null || sudo -n "$@"; }
 while [ $# -gt 0 ]; do
-  if [ -e "$1" ] || [ -L "$1" ]; then echo "there is $1 already" >&2; exit 1; fi
-  may mkdir -p -- "$(dirname -- "$1")" && may ln -s -- "$PWD/$2" "$1" || exit 1
+  [ -e "$2" ] || mkdir -p -- "$2" || exit 1
+  if ! [ "$1" -ef "$2" ]; then
+    if [ -e "$1" ] || [ -L "$1" ]; then echo "there is $1 already" >&2; exit 1; fi
+    may mkdir -p -- "$(dirname -- "$1")" && may ln -s -- "$PWD/$2" "$1" || exit 1
+  fi
   shift 2
 done`
 
@@ -210,13 +218,15 @@ const setUp = Effect.fnUntraced(function*(opened: Opened, spec: SandboxSpec.Reso
 const opening = (options: Options, spec: SandboxSpec.Resolved, files: ReadonlyMap<string, Uint8Array>) =>
   Effect.gen(function*() {
     const opened = yield* Effect.acquireRelease(
-      Effect.tryPromise({ try: options.open, catch: (cause) => new Provision({ detail: String(cause) }) }),
+      Effect.tryPromise({ try: () => options.open(spec), catch: (cause) => new Provision({ detail: String(cause) }) }),
       ({ close }) => Effect.ignore(ask(close))
     )
-    yield* setUp(opened, spec, ["sh", "-c", rootScript, "sh", rootOf(opened), ...Object.entries(spec.folders).flat()])
+    yield* setUp(opened, spec, ["mkdir", "-p", rootOf(opened)])
     for (const [path, content] of files) {
       yield* ask(() => opened.session.writeBinaryFile({ path: `${rootOf(opened)}/${path}`, content }))
     }
+    const folders = Object.entries(spec.folders).flat()
+    if (folders.length > 0) yield* setUp(opened, spec, ["sh", "-c", linkScript, "sh", rootOf(opened), ...folders])
     return opened
   })
 

@@ -1,6 +1,6 @@
 import { type AiSdkSession, Outcome, Sandbox, SandboxFiles } from "@effect-rl/sandbox"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import * as Machine from "../Machine.ts"
 import { contract } from "./Contract.ts"
 import * as LocalSession from "./LocalSession.ts"
@@ -26,6 +26,22 @@ contract(
   Sandbox.Sandbox.layerSession(MachineSession.options),
   Machine.lacksBubblewrap
 )
+
+/** A clock by which two seconds have gone whenever somebody looks, and nobody who waits gets a turn. */
+const blocked = (): Clock.Clock => {
+  let millis = 0
+  const look = () => millis += 2000
+  const lookNanos = () => BigInt(look()) * 1_000_000n
+  return {
+    currentTimeMillisUnsafe: look,
+    currentTimeMillis: Effect.sync(look),
+    currentTimeNanosUnsafe: lookNanos,
+    currentTimeNanos: Effect.sync(lookNanos),
+    monotonicTimeNanosUnsafe: lookNanos,
+    monotonicTimeNanos: Effect.sync(lookNanos),
+    sleep: () => Effect.never
+  }
+}
 
 const place = (role: "agent" | "grader") =>
   Effect.flatMap(Sandbox.Sandbox, ({ open }) => open({ runtime: "shell", role, code: "scripted" }))
@@ -74,6 +90,13 @@ describe.skipIf(lacksShell !== undefined)("a session of the AI SDK", { concurren
       )
       assert.strictEqual(error.reason._tag, "Unsupported")
     }).pipe(Effect.scoped, Effect.provide(layer)))
+
+  it.live("whose program kept this process from its timers has exceeded its time all the same", () =>
+    Effect.gen(function*() {
+      const { open } = yield* Sandbox.Sandbox
+      const { exec } = yield* open({ runtime: "shell", role: "agent", code: "scripted", limits: { wall: "1 second" } })
+      assert.strictEqual((yield* exec({ argv: ["true"] }))._tag, "TimedOut")
+    }).pipe(Effect.scoped, Effect.provideService(Clock.Clock, blocked()), Effect.provide(layer)))
 
   it.live("that cannot be opened is a failure of the place", () =>
     Effect.gen(function*() {

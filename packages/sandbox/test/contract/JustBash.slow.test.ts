@@ -1,0 +1,38 @@
+import { Sandbox } from "@effect-rl/sandbox"
+import { SandboxContract } from "@effect-rl/sandbox/testing"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import * as JustBash from "./JustBash.ts"
+
+/**
+ * Commands that are busy keep this process from everything else, so that no limit or closed scope ends them. just-bash does, after so many
+ * commands, with exit code 126.
+ */
+const broken = new Set([
+  "time: a busy program is killed at its limit, and what it printed is kept",
+  "output: a flood is cut at the limit, on either stream",
+  "scope: closing it kills what runs, and what is asked for afterwards is lost"
+])
+
+describe.skipIf(JustBash.lacks !== undefined)(
+  `the contract of just-bash${JustBash.lacks === undefined ? "" : ` (skipped: ${JustBash.lacks})`}`,
+  () => {
+    layer(Sandbox.Sandbox.layerSession(JustBash.options), { excludeTestServices: true })((it) => {
+      for (const { check, name } of SandboxContract.cases.filter(({ name }) => !broken.has(name))) {
+        it.effect(name, () => Effect.map(check, (verdict) => assert.include(["kept", "inapplicable"], verdict)))
+      }
+
+      for (const { check, name } of SandboxContract.cases.filter(({ name }) => broken.has(name))) {
+        it.effect(`is broken by busy commands: ${name}`, () =>
+          Effect.map(Effect.flip(check), ({ found }) => assert.include(found, "{\"code\":126,\"_tag\":\"Exited\"}")))
+      }
+
+      it.effect("does not take what a model wrote", () =>
+        Effect.gen(function*() {
+          const { open } = yield* Sandbox.Sandbox
+          const error = yield* Effect.flip(open({ runtime: "shell", role: "agent" }))
+          assert.strictEqual(error.reason._tag, "Denied")
+        }))
+    })
+  }
+)

@@ -1,0 +1,65 @@
+/**
+ * Sessions of just-bash, which runs commands in this process and keeps files in memory. It installs more than 100 MB, so it is no
+ * dependency: the tests are skipped where it is not installed (npm install --no-save @ai-sdk/sandbox-just-bash@1.0.122).
+ */
+import type { AiSdkSession } from "@effect-rl/sandbox"
+
+/** The parts of `@ai-sdk/sandbox-just-bash` and `just-bash` that are used. */
+interface Provider {
+  readonly createSession: () => Promise<
+    AiSdkSession.Session & { readonly defaultWorkingDirectory: string; stop(): Promise<void> }
+  >
+}
+
+interface Packages {
+  readonly createJustBashSandbox: (settings: { readonly cwd: string; readonly fs: object }) => Provider
+  readonly InMemoryFs: new() => object
+}
+
+const home = "/home/user"
+
+const load = (name: string) => import(/* @vite-ignore */ name)
+
+const packages: Packages | undefined = await Promise.all([load("@ai-sdk/sandbox-just-bash"), load("just-bash")]).then(
+  ([{ createJustBashSandbox }, { InMemoryFs }]) => ({ createJustBashSandbox, InMemoryFs }),
+  () => undefined
+)
+
+/** What is missing, in words. */
+export const lacks = packages === undefined ? "@ai-sdk/sandbox-just-bash is not installed" : undefined
+
+/** Where a path lies that may begin with the absolute path of a folder. */
+const placeOf = (folders: Readonly<Record<string, string>>) => (path: unknown) => {
+  if (typeof path !== "string") return path
+  const [above, within] = Object.entries(folders).find(([above]) => `${path}/`.startsWith(`${above}/`)) ?? []
+  return above === undefined ? path : `${home}/work/${within}${path.slice(above.length)}`
+}
+
+/** A file system that has some folders at two paths, since just-bash does not follow links to folders. */
+const withFolders = (files: object, folders: Readonly<Record<string, string>>) =>
+  new Proxy(files, {
+    get: (target, name) => {
+      const found = Reflect.get(target, name)
+      if (typeof found !== "function") return found
+      return (...args: ReadonlyArray<unknown>) => Reflect.apply(found, target, args.map(placeOf(folders)))
+    }
+  })
+
+/** What `Sandbox.layerSession` takes of them. */
+export const options: AiSdkSession.Options = {
+  provider: "just-bash",
+  isolation: "none",
+  sampledCode: false,
+  runtimes: ["shell"],
+  network: "none",
+  folders: true,
+  open: ({ folders }) => {
+    if (packages === undefined) return Promise.reject(new Error(lacks))
+    const fs = withFolders(new packages.InMemoryFs(), folders)
+    return packages.createJustBashSandbox({ cwd: home, fs }).createSession().then((session) => ({
+      session,
+      folder: session.defaultWorkingDirectory,
+      close: () => session.stop()
+    }))
+  }
+}
