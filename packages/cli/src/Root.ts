@@ -73,7 +73,7 @@ const verbs = {
   eval: verb(
     "Train and measure",
     "Measure a model or a checkpoint on a benchmark, or on a recipe's held-out problems",
-    (args) => import("./eval/EvalCommand.ts").then(({ make }) => Effect.succeed(make(args)))
+    (args) => import("./eval/EvalCommand.ts").then(({ make }) => make(args))
   ),
   sample: verb(
     "Talk and serve",

@@ -1,6 +1,7 @@
 import { Recipes } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { fileURLToPath } from "node:url"
 import { run } from "./CommandLine.ts"
 
 /** The page, which is written at once. */
@@ -53,6 +54,19 @@ describe("effect-rl train --help", () => {
     Effect.gen(function*() {
       for (const { name } of Recipes.all) {
         assert.include(yield* help("train", name), `effect-rl train ${name} --plan`)
+      }
+    }))
+})
+
+describe("effect-rl eval --help", () => {
+  it.effect("lists the settings of the task of a module of one's own, and of an agent, beside those of eval", () =>
+    Effect.gen(function*() {
+      const agent = fileURLToPath(new URL("agents/two-models.ts", import.meta.url))
+      for (const named of [[agent], ["--agent", "node agent.js"]]) {
+        const flags = flagsUnder(yield* help("eval", ...named), "FLAGS")
+        assert.includeMembers(flags, ["--checkpoint", "--frozen", "--max-requests", "--agent-timeout"])
+        assert.notInclude(flags, "--learning-rate")
+        assert.strictEqual(new Set(flags).size, flags.length)
       }
     }))
 })

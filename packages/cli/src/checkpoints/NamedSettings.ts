@@ -31,7 +31,8 @@ const isIn = Effect.fnUntraced(function*(checkpoints: string, address: string) {
   )
 })
 
-const pathOf = Effect.fnUntraced(function*(
+/** The checkpoint that the text names by a run, and its address; undefined where the text itself is what the backend knows. */
+const find = Effect.fnUntraced(function*(
   setting: Setting.Setting,
   flag: string,
   text: string,
@@ -42,7 +43,7 @@ const pathOf = Effect.fnUntraced(function*(
   const found = isShared ? undefined : yield* NamedCheckpoint.find(text, flag, checkpoints)
   if (found === undefined) {
     const mayBeModel = setting.kind === "checkpoint" && setting.default !== undefined
-    return mayBeModel || NamedCheckpoint.isAddress(text) ? text : yield* NamedCheckpoint.unknown(flag, text)
+    return mayBeModel || NamedCheckpoint.isAddress(text) ? undefined : yield* NamedCheckpoint.unknown(flag, text)
   }
   const { samplerPath, statePath } = found.saved
   const address = setting.weights === "sampler" ? samplerPath ?? statePath : statePath
@@ -50,8 +51,15 @@ const pathOf = Effect.fnUntraced(function*(
     const detail = `its weights are at ${address}, where --backend ${backend} does not find them`
     return yield* new NamedCheckpoint.NoCheckpoint({ flag, run: text, detail })
   }
-  return backend === "engine"
-    ? `${scheme.engine}${yield* CopiedCheckpoint.copy(found, address, checkpoints)}`
+  return { found, address }
+})
+
+const pathOf = Effect.fnUntraced(function*(setting: Setting.Setting, flag: string, text: string, target: Target) {
+  const named = yield* find(setting, flag, text, target)
+  if (named === undefined) return text
+  const { address, found } = named
+  return target.backend === "engine"
+    ? `${scheme.engine}${yield* CopiedCheckpoint.copy(found, address, target.checkpoints)}`
     : address
 })
 
@@ -68,14 +76,18 @@ const settingOf = ({ fields }: Setting.Struct, name: string) => {
   return field === undefined ? undefined : Setting.of(field)
 }
 
-/** The given settings, with the paths of the checkpoints that they name by a run. */
-export const resolve = Effect.fnUntraced(function*(struct: Setting.Struct, given: Given, target: Target) {
-  const resolved = yield* Effect.forEach(
+/** The given settings, each text that may name a checkpoint being replaced; in a list that is the text behind a name and its "=". */
+const replaced = Effect.fnUntraced(function*<E, R>(
+  struct: Setting.Struct,
+  given: Given,
+  by: (setting: Setting.Setting, flag: string, text: string) => Effect.Effect<string, E, R>
+) {
+  const settings = yield* Effect.forEach(
     Object.entries(given),
     Effect.fnUntraced(function*([name, value]) {
       const setting = settingOf(struct, name)
       if (setting === undefined) return [name, value] as const
-      const path = (text: string) => pathOf(setting, `--${kebab(name)}`, text, target)
+      const path = (text: string) => by(setting, `--${kebab(name)}`, text)
       const inList = (text: unknown) => {
         const [, before = "", behind] = typeof text === "string" ? named.exec(text) ?? [] : []
         return behind === undefined ? Effect.succeed(text) : Effect.map(path(behind), (found) => `${before}${found}`)
@@ -85,16 +97,32 @@ export const resolve = Effect.fnUntraced(function*(struct: Setting.Struct, given
       return [name, yield* Effect.forEach(value, inList)] as const
     })
   )
-  return Object.fromEntries(resolved)
+  return Object.fromEntries(settings)
 })
 
-/** The given settings for a plan, which copies no checkpoint and asks no model: those of lists are left out, and their names stand alone. */
-export const planned = (struct: Setting.Struct, given: Given): Given =>
+/** The given settings, with the paths of the checkpoints that they name by a run. */
+export const resolve = (struct: Setting.Struct, given: Given, target: Target) =>
+  replaced(struct, given, (setting, flag, text) => pathOf(setting, flag, text, target))
+
+/** The settings with the names of lists alone, without the checkpoints behind them. */
+const alone = (struct: Setting.Struct, given: Given): Given =>
   Object.fromEntries(
     Object.entries(given).map(([name, value]) => {
       const setting = settingOf(struct, name)
       const isList = setting !== undefined && hasCheckpoints(setting) && Array.isArray(value)
-      const alone = (text: unknown) => typeof text === "string" ? text.replace(/=.+$/s, "") : text
-      return [name, isList ? value.map(alone) : value]
+      const nameOf = (text: unknown) => typeof text === "string" ? text.replace(/=.+$/s, "") : text
+      return [name, isList ? value.map(nameOf) : value]
     })
+  )
+
+/**
+ * The given settings for a plan, which copies no checkpoint and asks no model: those of lists are left out, and their names stand alone. Fails
+ * where training would not find a checkpoint; a stage is planned before there are those of the stages before it.
+ */
+export const planned = (struct: Setting.Struct, given: Given, target: Target) =>
+  Effect.as(
+    target.isStage
+      ? Effect.void
+      : replaced(struct, given, (setting, flag, text) => Effect.as(find(setting, flag, text, target), text)),
+    alone(struct, given)
   )

@@ -1,6 +1,6 @@
 /** `effect-rl eval NAME`: measures a model, or a checkpoint, on a benchmark or on the held-out problems of a recipe. */
 import { Hub } from "@effect-rl/files"
-import { AgentProgram, Benchmarks, Recipes, TrainingSettings } from "@effect-rl/recipes"
+import { AgentProgram, Benchmarks, type Recipe, Recipes, TrainingSettings } from "@effect-rl/recipes"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -12,6 +12,7 @@ import * as Help from "../Help.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as RunLogger from "../terminal/RunLogger.ts"
+import * as OwnRecipe from "../train/OwnRecipe.ts"
 import * as SettingFlags from "../train/SettingFlags.ts"
 import * as EvalRun from "./EvalRun.ts"
 import * as SubjectFlags from "./SubjectFlags.ts"
@@ -69,12 +70,15 @@ const flags = {
   unsafeHost: UnsafeHostFlag.flag
 }
 
-/** The settings of an agent that is named by its command, beside those of its training. */
-const agentSettings = Object.fromEntries(
-  Object.entries(SettingFlags.of(AgentProgram.program.settings)).filter(([name]) => !TrainingSettings.names.has(name))
-)
+/** The settings of a recipe beside those of its training and those that have flags of this command. */
+const settingsOf = ({ settings }: Pick<Recipe.Recipe, "settings">) =>
+  Object.fromEntries(
+    Object.entries(SettingFlags.of(settings)).filter(([name]) =>
+      !TrainingSettings.names.has(name) && !Object.hasOwn(flags, name)
+    )
+  )
 
-const evaluate = (settings: typeof agentSettings) =>
+const evaluate = (settings: ReturnType<typeof SettingFlags.of>) =>
   Command.make(
     "eval",
     { ...flags, settings },
@@ -97,5 +101,12 @@ const evaluate = (settings: typeof agentSettings) =>
     ])
   )
 
-/** The command, which has the settings of an agent where the arguments name one. */
-export const make = (args: ReadonlyArray<string>) => evaluate(AgentArguments.isGiven(args) ? agentSettings : {})
+/**
+ * The command, which has the settings of an agent where the arguments name one, or those of the recipe of a module of one's own, which `train`
+ * has by the same names.
+ */
+export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
+  if (AgentArguments.isGiven(args)) return evaluate(settingsOf(AgentProgram.program))
+  const file = OwnRecipe.named("eval", args)
+  return evaluate(file === undefined ? {} : settingsOf(yield* OwnRecipe.loadRecipe(file)))
+})

@@ -269,13 +269,9 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
   const { model, seed } = yield* configured(recipe, settings, flags.backend)
   const folder = yield* RunFolder.resolve({ ...flags, recipe: name, seed })
   const checkpoints = flags.checkpoints ?? path.join(folder, "checkpoints")
-  const named = flags.plan
-    ? NamedSettings.planned(recipe.settings, settings)
-    : yield* NamedSettings.resolve(recipe.settings, settings, {
-      backend: flags.backend,
-      checkpoints,
-      isStage: flags.checkpoints !== undefined
-    })
+  const resolve = flags.plan ? NamedSettings.planned : NamedSettings.resolve
+  const isStage = flags.checkpoints !== undefined
+  const named = yield* resolve(recipe.settings, settings, { backend: flags.backend, checkpoints, isStage })
   const options: Backend.Options = {
     model,
     checkpoints,

@@ -185,7 +185,7 @@ describe("a module that exports an agent", () => {
     }).pipe(Effect.scoped), 120_000)
 
   it.live(
-    "asks a checkpoint of another run by another model's name, which is copied into its own run",
+    "asks a checkpoint of another run by another model's name, when it is trained, planned and measured",
     () =>
       Effect.gen(function*() {
         const { run } = yield* folder
@@ -198,6 +198,8 @@ describe("a module that exports an agent", () => {
         assert.include(text(missing), `--frozen ${first}: the run has no checkpoint after iteration 7`)
         const plan = yield* train(second, `summariser=${first}@1`, "--plan")
         assert.match(text(plan), /, 96 sampled, /)
+        const unplanned = yield* train(second, `summariser=${first}@7`, "--plan")
+        assert.include(text(unplanned), `--frozen ${first}: the run has no checkpoint after iteration 7`)
         const after = yield* train(second, `summariser=${first}@1`)
         assert.strictEqual(after.exit._tag, "Success", text(after))
         const { path, records } = yield* Effect.all({
@@ -208,6 +210,11 @@ describe("a module that exports an agent", () => {
         assert.isDefined(copied)
         assert.include(records, `summariser=engine://${copied}/`)
         assert.include(records, "answered_by_summariser_0")
+        const measure = (frozen: string) =>
+          CommandLine.run("eval", place("two-models.ts"), "--checkpoint", second, "--frozen", frozen)
+        const measured = yield* measure(`summariser=${first}@1`)
+        assert.match(text(measured), /reward +\d\.\d+/)
+        assert.include(text(yield* measure(`summariser=${first}@7`)), `--frozen ${first}: the run has no checkpoint`)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     120_000
   )
