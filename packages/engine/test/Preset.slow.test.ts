@@ -1,30 +1,10 @@
-import * as ModelFolder from "@effect-rl/engine/checkpoint/ModelFolder"
-import * as Weights from "@effect-rl/engine/model/Weights"
-import * as Kernels from "@effect-rl/engine/numerics/Kernels"
-import * as Memory from "@effect-rl/engine/numerics/Memory"
 import * as Preset from "@effect-rl/engine/Preset"
-import { HuggingFaceTokenizer } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Path } from "effect"
+import { Effect } from "effect"
 import * as Evaluation from "../scripts/pretrain/Evaluation.ts"
-
-const load = Effect.fnUntraced(function*(url: URL) {
-  const path = yield* Path.Path
-  const folder = yield* path.fromFileUrl(url)
-  const opened = yield* ModelFolder.open(folder)
-  const memory = Memory.make()
-  const reserver = Memory.reserver(memory)
-  const compute = {
-    kernels: Kernels.instantiate(Kernels.compile(), memory),
-    memory,
-    config: opened.config,
-    weights: Weights.allocate(memory, reserver, opened.config, opened.storageOf),
-    arena: Memory.arena(reserver.reserve(64 << 20))
-  }
-  yield* ModelFolder.load(opened, compute)
-  return { compute, tokenizer: yield* HuggingFaceTokenizer.fromFolder(folder) }
-})
+import { load } from "../scripts/pretrain/Loading.ts"
+import * as ToolEvaluation from "../scripts/pretrain/ToolEvaluation.ts"
 
 describe("Preset", () => {
   layer(NodeServices.layer)((it) => {
@@ -54,5 +34,19 @@ describe("Preset", () => {
         60_000
       )
     }
+
+    it.effect(
+      "effect-rl/tiny-tools sometimes does what tools are for that it has never seen",
+      () =>
+        Effect.gen(function*() {
+          const url = yield* Effect.fromNullishOr(Preset.folders.get("effect-rl/tiny-tools"))
+          const { compute, tokenizer } = yield* load(url)
+          const report = ToolEvaluation.run(compute, tokenizer, 128)
+          assert.isAbove(report.called, 0.3)
+          assert.isAbove(report.solved, 0.1)
+          assert.isBelow(report.solved, 0.6)
+        }),
+      120_000
+    )
   })
 })

@@ -251,5 +251,6 @@ export const models: ReadonlyArray<Model> = [
   embedded("tiny-64", 64),
   embedded("tiny-128", 128),
   embedded("tiny-tasks", 64),
-  embedded("tiny-code", 64)
+  embedded("tiny-code", 64),
+  embedded("tiny-tools", 128)
 ]

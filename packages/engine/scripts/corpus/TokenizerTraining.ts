@@ -4,8 +4,8 @@
 const split = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" +
   "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
-/** The same with its one inline flag spelled out, for this side of the file. */
-const splitter = () =>
+/** The same with its one inline flag spelled out: what matches is encoded on its own. */
+export const splitter = () =>
   new RegExp(split.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)", "'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL]{2}|[dD])"), "gu")
 
 export const specialTokens = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
