@@ -40,6 +40,7 @@ export const capabilities: SandboxCapabilities = {
   runtimes: ["python", "node", "shell"],
   network: "named",
   folders: true,
+  readOnly: true,
   start: true,
   enforced: ["wall", "cpu", "memory", "processes", "output", "disk"],
   timeScale: 1
@@ -120,7 +121,11 @@ const mounts = (spec: SandboxSpec.Resolved, { folder, gates, ports }: Inside) =>
     ...(spec.role === "grader"
       ? [...memoryFolder(disk, root), "--ro-bind", folder, given]
       : ["--bind", folder, root]),
-    ...Object.entries(spec.folders).flatMap(([path, within]) => ["--symlink", `${root}/${within}`, path]),
+    ...Object.entries(spec.folders).flatMap(([path, within]) =>
+      spec.readOnly.includes(path)
+        ? ["--ro-bind", join(folder, within), path]
+        : ["--symlink", `${root}/${within}`, path]
+    ),
     "--remount-ro",
     "/",
     "--chdir",

@@ -33,6 +33,8 @@ export interface SandboxCapabilities {
   readonly network: "none" | "named" | "open"
   /** Whether programs can find folders of their sandbox at absolute paths; not unless given. */
   readonly folders?: true
+  /** Whether programs of a grader can be kept from changing folders; not unless given. */
+  readonly readOnly?: true
   /** Whether `start` starts processes that go on beside the programs of a sandbox; not unless given. */
   readonly start?: true
   /** The limits that are enforced; the others are accepted without effect. */

@@ -38,6 +38,8 @@ export interface SandboxSpec {
    * without file systems of its own does not support them.
    */
   readonly folders?: Readonly<Record<string, string>>
+  /** Those of the folders, by their absolute paths, whose files no program of a grader can change there; none unless given. */
+  readonly readOnly?: ReadonlyArray<string>
   /** Addresses, as `host:port`, that programs may reach; none unless given. */
   readonly network?: ReadonlyArray<string>
   readonly limits?: Partial<SandboxLimits.SandboxLimits>
@@ -91,6 +93,18 @@ function* folderProblems(folders: Readonly<Record<string, string>>): Generator<R
   }
 }
 
+function* readOnlyProblems({ files, folders, readOnly, role }: Resolved): Generator<Reason> {
+  if (readOnly.length > 0 && role === "agent") {
+    yield denied("readOnly", readOnly, "no folder in the sandbox of an agent")
+  }
+  for (const path of readOnly) {
+    const folder = folders[path]
+    if (folder === undefined || !files.some((file) => file.path.startsWith(`${folder}/`))) {
+      yield denied("readOnly", path, "one of folders, with a file in it")
+    }
+  }
+}
+
 const isVariable = (name: string) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)
 
 function* environmentProblems(environment: Readonly<Record<string, string>>): Generator<Reason> {
@@ -114,6 +128,9 @@ function* capabilityProblems(spec: Resolved, capabilities: SandboxCapabilities.S
       detail: "programs of this provider have no absolute paths of their own"
     })
   }
+  if (spec.readOnly.length > 0 && capabilities.readOnly !== true) {
+    yield new Unsupported({ capability: "readOnly", detail: "programs of this provider can change all of their files" })
+  }
   if (spec.role === "grader" && spec.network.length > 0) {
     yield denied("network", spec.network, "no address in the sandbox of a grader")
   }
@@ -135,6 +152,7 @@ export const resolve = (
       files: spec.files ?? [],
       environment: spec.environment ?? {},
       folders: spec.folders ?? {},
+      readOnly: spec.readOnly ?? [],
       network: spec.network ?? [],
       limits: SandboxLimits.resolve(spec.limits),
       code: spec.code ?? "sampled"
@@ -144,6 +162,7 @@ export const resolve = (
       ...fileProblems(resolved.files),
       ...environmentProblems(resolved.environment),
       ...folderProblems(resolved.folders),
+      ...readOnlyProblems(resolved),
       ...capabilityProblems(resolved, capabilities)
     ]
     return reason === undefined

@@ -43,6 +43,7 @@ const capabilities: SandboxCapabilities = {
   runtimes: ["python", "node", "shell"],
   network: "none",
   folders: true,
+  readOnly: true,
   enforced: [],
   timeScale: 1
 }

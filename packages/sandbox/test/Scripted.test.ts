@@ -110,6 +110,10 @@ describe("a scripted sandbox", () => {
         "scripted: open: folders./app is \"..\", expected a folder below the root, such as \"app\""
       )
       assert.strictEqual(
+        yield* refusal({ folders: { "/app": "app" }, readOnly: ["/app"] }),
+        "scripted: open: readOnly is \"/app\", expected one of folders, with a file in it"
+      )
+      assert.strictEqual(
         yield* refusal({ network: ["127.0.0.1:80"] }),
         "scripted: open: network is [\"127.0.0.1:80\"], expected no address in the sandbox of a grader"
       )

@@ -36,18 +36,24 @@ const whole = "reward"
 const sweep = ({ isolation }: SandboxCapabilities.SandboxCapabilities) =>
   isolation === "none" ? ":" : "kill -KILL -1 2> /dev/null"
 
+/** The exit code of the script where a signal ended the tests. */
+const testsKilled = 71
+
 /**
- * Makes files executable again, runs the tests, ends what they left running, and prints the verdict file after its name. What the tests
- * print goes to a file, so that the output is the verdict alone.
+ * Makes files executable again, runs the tests, ends what they left running, and prints each verdict file after its name. What the tests
+ * print goes to a file, so that the output is the verdict alone. Tests that a signal ended have judged nothing, and a verdict file that
+ * they could not have written is not theirs.
  */
 const script = (capabilities: SandboxCapabilities.SandboxCapabilities) => `
 mkdir -p ${ShellTask.workFolder} logs/verifier && xargs -0 -r chmod u+x && chmod u+x tests/test.sh && cd "$1" || exit 70
 bash /tests/test.sh > /logs/verifier/test-stdout.txt 2>&1 < /dev/null
+status=$?
 ${sweep(capabilities)}
 tail -c 1000 /logs/verifier/test-stdout.txt >&2
+[ $status -lt 128 ] || exit ${testsKilled}
 for name in reward.json reward.txt; do
   file=/logs/verifier/$name
-  if [ -f $file ] && [ ! -L $file ]; then echo $name; head -c 4096 $file; exit 0; fi
+  if [ -f $file ] && [ ! -L $file ] && [ -w $file ]; then echo $name; head -c 4096 $file; printf '\\0'; fi
 done`
 
 /** The home is the agent's: without this, tests in Python would begin with modules that it put there. */
@@ -69,18 +75,25 @@ const fromParts = (text: string): Option.Option<Given> =>
 
 const fromNumber = (text: string): Option.Option<Given> => Option.map(Numeric(text.trim()), (reward) => ({ reward }))
 
-/** What the verdict file says, if it can be read. */
-const verdictIn = (output: string): Option.Option<Given> => {
-  const end = output.indexOf("\n")
-  const text = output.slice(end + 1)
-  return output.slice(0, end) === "reward.json" ? fromParts(text) : fromNumber(text)
+const fromFile = (file: string): Option.Option<Given> => {
+  const end = file.indexOf("\n")
+  const text = file.slice(end + 1)
+  return file.slice(0, end) === "reward.json" ? fromParts(text) : fromNumber(text)
 }
+
+/** What the verdict files say, if all of them can be read: the lowest, since a program of the agent may have written the other. */
+const verdictIn = (output: string): Option.Option<Given> =>
+  Option.flatMap(
+    Option.all(output.split("\0").filter((file) => file !== "").map(fromFile)),
+    (given) => Option.fromNullishOr(given.toSorted((a, b) => a.reward - b.reward)[0])
+  )
 
 const none = (outcome: string, stderr: Uint8Array) => ({ reward: 0, outcome, detail: Outcome.text(stderr).trim() })
 
 const judged = (outcome: Outcome.Outcome, provider: string) =>
   Outcome.match(outcome, {
     Exited: ({ code, stderr, stdout }) => {
+      if (code === testsKilled) return Effect.succeed(none("Tests Killed", stderr))
       if (code !== 0) return Effect.succeed(none("Not Started", stderr))
       if (stdout.length === 0) return Effect.succeed(none("No Verdict", stderr))
       return Effect.succeed(Option.match(verdictIn(Outcome.text(stdout)), {
@@ -117,6 +130,7 @@ const run = Effect.fnUntraced(function*(task: ShellTask.ShellTask, { executable,
     role: "grader",
     files: [...files, ...ShellTask.within("tests", tests.files)],
     folders: { [workdir]: ShellTask.workFolder, "/tests": "tests", "/logs": "logs" },
+    ...(sandbox.capabilities.readOnly === true && { readOnly: ["/tests"] }),
     environment: { ...ownModules, ...task.environment, ...tests.environment },
     limits: {
       wall: Duration.times(Duration.fromInputUnsafe(tests.timeout), sandbox.capabilities.timeScale),

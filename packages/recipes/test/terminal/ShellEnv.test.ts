@@ -59,6 +59,9 @@ describe("a task in a terminal", () => {
     { verdict: "reward.json\n{\"reward\": 0.5, \"style\": 1}", reward: 0.5, outcome: "failed" },
     { verdict: "reward.json\n{\"tests\": 1}", reward: 1, outcome: "passed" },
     { verdict: "reward.json\n{\"a\": 1, \"b\": 1}", reward: 0, outcome: "Unreadable Verdict" },
+    { verdict: "reward.json\n{\"tests\": 1}\0reward.txt\n0\n\0", reward: 0, outcome: "failed" },
+    { verdict: "reward.json\n{\"tests\": 0}\0reward.txt\n1\n\0", reward: 0, outcome: "failed" },
+    { verdict: "reward.json\n{\"tests\": 1}\0reward.txt\n?\n\0", reward: 0, outcome: "Unreadable Verdict" },
     { verdict: "reward.txt\nvery good", reward: 0, outcome: "Unreadable Verdict" },
     { verdict: "reward.txt\nInfinity", reward: 0, outcome: "Unreadable Verdict" },
     { verdict: "", reward: 0, outcome: "No Verdict" }

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Outcome from "../Outcome.ts"
 import * as SandboxFiles from "../SandboxFiles.ts"
+import type { SandboxSpec } from "../SandboxSpec.ts"
 import * as Case from "./Case.ts"
 
 const secret = "the contents of a file outside of the sandbox"
@@ -155,6 +156,43 @@ except OSError: print('no names')`
         }
         yield* Case.expectRefusal(Case.open({ folders: { "/usr/app": "app" } }), "Denied")
         yield* Case.expectRefusal(Case.open({ folders: { "/app": "../app" } }), "Denied")
+      })
+    )
+  ),
+  Case.make(
+    "confinement: a program of a grader changes nothing in a folder that is read-only",
+    Case.where(
+      ({ capabilities }) => capabilities.readOnly === true && capabilities.runtimes.includes("shell"),
+      Effect.gen(function*() {
+        const folders = { "/app": "app", "/tests": "tests" }
+        const files = SandboxFiles.make({ "app/a.txt": "a", "tests/b.txt": "b", "tests/deep/c.txt": "c" })
+        const spec: Partial<SandboxSpec> = { runtime: "shell", folders, files, readOnly: ["/tests"] }
+        const place = yield* Case.open(spec)
+        const attempts = [
+          "echo x > /tests/b.txt",
+          "echo x >> /tests/deep/c.txt",
+          "rm /tests/b.txt",
+          "mv /tests/deep /tests/e",
+          "touch /tests/new",
+          "mv /tests /other",
+          "rm -r /tests",
+          "chmod 777 /tests /tests/b.txt",
+          "ln -s /app /tests/app",
+          "mount -o remount,rw /tests",
+          "umount /tests",
+          "echo x > /given/tests/b.txt",
+          "rm -r ~/tests"
+        ]
+        const script = `${
+          attempts.map((attempt) => `{ ${attempt}; } 2>/dev/null`).join("; ")
+        }; cd /tests && find . | sort && cat b.txt deep/c.txt`
+        yield* Case.expectPrinted(
+          yield* place.handle.exec({ argv: ["sh", "-c", script] }),
+          ".\n./b.txt\n./deep\n./deep/c.txt\nbc"
+        )
+        yield* Case.expectRefusal(Case.open({ ...spec, role: "agent" }), "Denied")
+        yield* Case.expectRefusal(Case.open({ ...spec, readOnly: ["/other"] }), "Denied")
+        yield* Case.expectRefusal(Case.open({ ...spec, files: [] }), "Denied")
       })
     )
   ),
