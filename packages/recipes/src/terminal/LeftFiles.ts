@@ -42,13 +42,15 @@ const lineOf = (line: string) => {
   return { hash, path: pathOf(escaped === "" ? name : plain) }
 }
 
-/** What the listing says. */
+/** What the listing says. Where names are not escaped, one of them may look like several lines, and repeat a path. */
 const parse = (output: string) => {
   const entries = output.split("\0")
   const middle = entries.indexOf("")
+  const lines = entries.slice(middle + 1).join("").split("\n").map(lineOf)
+  const hashed = new Map(lines.map((line) => [line.path, line]))
   return {
     executable: entries.slice(0, middle).map(pathOf).filter(isTaken),
-    hashed: entries.slice(middle + 1).join("").split("\n").map(lineOf).filter(({ path }) => isTaken(path))
+    hashed: Array.from(hashed.values()).filter(({ path }) => isTaken(path))
   }
 }
 

@@ -96,6 +96,23 @@ describe("a task in a terminal", () => {
     }).pipe(Effect.provide(scripted("reward.txt\n1\n", places)))
   })
 
+  it.effect("takes a file over once that a name with an end of a line lists again", () => {
+    const [given] = task.files
+    const lines = `${given?.hash}  ./workdir/given.txt\n`
+    const graded: Array<ReadonlyArray<string>> = []
+    return Effect.gen(function*() {
+      assert.strictEqual((yield* Terminal.play({ task })).stepReward, 1)
+      assert.deepStrictEqual(graded, [["tests/test.sh", "workdir/given.txt"]])
+    }).pipe(Effect.provide(Sandbox.Sandbox.layerScripted({
+      run: ({ files, spec: { role } }) =>
+        Effect.sync(() => {
+          if (role === "agent") return Scripted.printed(`\0${lines}${hash(bytes("x"))}  ./workdir/x\n${lines}`)
+          graded.push([...files.keys()].sort())
+          return Scripted.printed("reward.txt\n1")
+        })
+    })))
+  })
+
   it.effect.each([
     {
       outcome: Outcome.TimedOut({ ...nothing, wallMillis: 30_000, limit: "wall" }),
