@@ -1,7 +1,7 @@
 /**
  * How agents that exist already learn: one question to the `openai` client, then loops with a calculator of several libraries in this process
- * and of a program in Python over HTTP. Measures what `benchmark/results/curves/agents.json` lacks, of the agents that are named or of all,
- * and prints a table of all in Markdown.
+ * and of a program in Python over HTTP, and a loop with tools that its model has never seen. Measures what
+ * `benchmark/results/curves/agents.json` lacks, of the agents that are named or of all, and prints a table of all in Markdown.
  */
 import { AgentEnv, AgentGateway } from "@effect-rl/agent"
 import { ChatModel, EnvGroupBuilder, Evaluator, Rl, RLDataset, RunRecord, RunStore, Score } from "@effect-rl/core"
@@ -20,8 +20,7 @@ import * as Kept from "../learning/Kept.ts"
 import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
 import * as PythonAgent from "./PythonAgent.ts"
-
-const groups = 16
+import * as Vessels from "./Vessels.ts"
 
 /** What an agent is asked, and what it should answer. */
 interface Task {
@@ -34,6 +33,8 @@ interface Tasks {
   readonly model: string
   readonly maxTokens: number
   readonly iterations: number
+  /** Problems in an iteration. */
+  readonly groups: number
   readonly train: (count: number, seed: number) => ReadonlyArray<Task>
   readonly heldOut: ReadonlyArray<Task>
 }
@@ -47,6 +48,7 @@ const calculations: Tasks = {
   model: "effect-rl/tiny-tasks",
   maxTokens: 48,
   iterations: 20,
+  groups: 16,
   train: (count, seed) => Calculation.batch(0, count, "short", seed + 1).map(asked),
   heldOut: Calculation.heldOut(256, "short").map(asked)
 }
@@ -60,8 +62,18 @@ const sums: Tasks = {
   model: "effect-rl/tiny-128",
   maxTokens: 40,
   iterations: 25,
+  groups: 16,
   train: (count, seed) => Array.from({ length: count }, (_, index) => sum(256 + seed * count + index)),
   heldOut: Array.from({ length: 256 }, (_, index) => sum(index))
+}
+
+const vessels: Tasks = {
+  model: "effect-rl/tiny-tools",
+  maxTokens: 48,
+  iterations: 16,
+  groups: 8,
+  train: Vessels.train,
+  heldOut: Vessels.heldOut
 }
 
 const openAi = ({ apiKey, baseUrl: baseURL, fetch }: AgentEnv.Session) => new OpenAI({ apiKey, baseURL, fetch })
@@ -72,6 +84,8 @@ const oneQuestion: Answer = async (session, model, content) => {
 }
 
 const loop: Answer = (session, model, question) => OpenAiAgent.answer(openAi(session), model, question)
+
+const ownTools: Answer = (session, model, question) => Vessels.answer(openAi(session), model, question)
 
 type MakeEnv = (model: ChatModel.ChatModel, task: Task) => ReturnType<typeof AgentGateway.env<never, never>>
 
@@ -94,7 +108,7 @@ const scoreOf = ({ score }: RunRecord.Evaluated): Kept.Score =>
 
 const train = (tasks: Tasks, makeEnv: MakeEnv, control: Controls.Control) =>
   Effect.fnUntraced(function*(seed: number) {
-    const { heldOut, iterations, maxTokens } = tasks
+    const { groups, heldOut, iterations, maxTokens } = tasks
     const model = yield* ChatModel.resolve(tasks.model)
     const group = (size: number) => (task: Task) =>
       EnvGroupBuilder.make({ key: task.question, size, makeEnv: () => makeEnv(model, task) })
@@ -169,6 +183,7 @@ const program = Effect.gen(function*() {
   const rows = [
     row("`openai`, one question", sums, inProcess(oneQuestion)),
     row("`openai`, a loop with a tool", calculations, inProcess(loop)),
+    row("`openai`, tools of its own", vessels, inProcess(ownTools)),
     row("AI SDK `ToolLoopAgent`", calculations, inProcess(ToolLoop.answer)),
     row("OpenAI Agents", calculations, inProcess(OpenAiAgents.answer)),
     ...python.map((makeEnv) => row("Python over HTTP", calculations, makeEnv))
