@@ -18,14 +18,16 @@ interface Said {
   readonly reward: number
   readonly tokens?: ReadonlyArray<number>
   readonly times?: Trajectory.TurnTimes
+  readonly samplerStep?: number
 }
 
-const turn = ({ response, reward, times, tokens = [7, 8] }: Said): Trajectory.Transition => ({
+const turn = ({ response, reward, samplerStep, times, tokens = [7, 8] }: Said): Trajectory.Transition => ({
   observation: ModelInput.fromTokens([1, 2, 3]),
   action: {
     tokens: Int32Array.from(tokens),
     logprobs: Float32Array.from(tokens, (_, at) => -0.25 - 2.25 * at),
-    stopReason: "stop"
+    stopReason: "stop",
+    ...(samplerStep === undefined ? {} : { samplerStep })
   },
   reward,
   score: Score.correct(reward === 1, { answer: response }),
@@ -72,7 +74,13 @@ const partial = (key: string): GroupResult.Partial => {
       tokens: [7, 8, 9, 7],
       times: { began: 1000, sampling: 400, environment: 1200 }
     },
-    { response: "it is 4", reward: 0.25, tokens: [8, 9, 7, 8], times: { began: 2600, sampling: 200, environment: 0 } }
+    {
+      response: "it is 4",
+      reward: 0.25,
+      tokens: [8, 9, 7, 8],
+      times: { began: 2600, sampling: 200, environment: 0 },
+      samplerStep: 1
+    }
   )
   const { _tag, ...played } = group(key, ["carry"], [answer(1), long])
   return {

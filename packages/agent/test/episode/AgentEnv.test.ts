@@ -49,6 +49,23 @@ describe("an agent's episode", () => {
       assert.lengthOf(Ledger.trained(turns), 1)
     }))
 
+  it.live("has turns that say which weights sampled them, where these change between its requests", () =>
+    Effect.gen(function*() {
+      const { policy } = Talk.saying("one", "two")
+      let step = 4
+      const changing: Policy.Policy = {
+        act: (request) => Effect.map(policy.act(request), (sampled) => ({ ...sampled, samplerStep: step++ }))
+      }
+      const { transitions } = yield* playing(changing, {
+        run: async (session) => {
+          const first = await Talk.ask(session, [Talk.user("a")])
+          await Talk.ask(session, [Talk.user("a"), first.message, Talk.user("b")])
+          return 1
+        }
+      })
+      assert.deepStrictEqual(transitions.map(({ action }) => action.samplerStep), [4, 5])
+    }))
+
   it.live("has the score of a judged agent, and the messages of each turn", () =>
     Effect.gen(function*() {
       const { turns } = yield* played(async (session) => {

@@ -41,5 +41,6 @@ export const StoredDatum = Schema.Struct({
     segment: Schema.Int,
     samplerStep: Schema.Int
   }),
+  samplerSteps: Schema.optionalKey(Base64Array.int32),
   provenance: Schema.optionalKey(Schema.Struct({ modelInput: Schema.Array(Span), targets: Schema.Array(Span) }))
 })

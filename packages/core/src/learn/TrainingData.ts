@@ -161,6 +161,19 @@ const provenanceOf = (turns: ReadonlyArray<Turn>, length: number): Pick<Datum.Da
     : { provenance: { modelInput: cut(runs, 0, length - 1), targets: cut(runs, 1, length) } }
 }
 
+/** The weights of each target, for turns that say which sampled them. */
+const samplerStepsOf = (
+  turns: ReadonlyArray<Turn>,
+  length: number
+): Pick<Datum.Datum<"PolicyTokens">, "samplerSteps"> => {
+  const samplerSteps = new Int32Array(length).fill(-1)
+  for (const { start, tokens, transition: { action: { samplerStep } } } of turns) {
+    if (samplerStep === undefined) return {}
+    samplerSteps.fill(samplerStep, start, tokens.length)
+  }
+  return { samplerSteps: samplerSteps.subarray(1) }
+}
+
 /** The last turn's positions include all earlier ones. Targets are shifted by one: position `t` predicts token `t + 1`. */
 const toDatum = (turns: ReadonlyArray<Turn>): Datum.Datum<"PolicyTokens"> | undefined => {
   const last = turns.at(-1)
@@ -183,7 +196,7 @@ const toDatum = (turns: ReadonlyArray<Turn>): Datum.Datum<"PolicyTokens"> | unde
     advantages: advantages.subarray(1),
     mask: mask.subarray(1)
   })
-  return { ...datum, ...provenanceOf(turns, length) }
+  return { ...datum, ...samplerStepsOf(turns, length), ...provenanceOf(turns, length) }
 }
 
 const toData = (

@@ -47,6 +47,11 @@ export interface Datum<K extends Kind> {
   readonly inputs: Inputs[K]
   /** The turns of which it was made; absent on data that were not rolled out. */
   readonly origin?: Origin
+  /**
+   * Optimizer steps behind the weights that sampled each target `[T]`, and −1 where the policy did not write it; absent where all are those of
+   * the origin.
+   */
+  readonly samplerSteps?: Int32Array
   /** Where its tokens were sampled, for backends that train on what they recorded at that time. */
   readonly provenance?: Provenance
 }
@@ -62,7 +67,7 @@ export interface Origin {
   readonly turns: ReadonlyArray<number>
   /** Counts the datums of a member from 0: another one begins where a prompt does not go on after a turn that could be continued. */
   readonly segment: number
-  /** Optimizer steps behind the weights that sampled it. */
+  /** Optimizer steps behind the weights that sampled it, or with which its group began where others sampled some of its turns. */
   readonly samplerStep: number
 }
 

@@ -44,6 +44,8 @@ export interface SampledTokens {
    */
   readonly maskedLogprobs?: Float32Array
   readonly stopReason: SampleStopReason
+  /** Optimizer steps behind the weights that sampled it, where a policy takes the newest ones for each turn. */
+  readonly samplerStep?: number
   /** The backend's own name of this sequence, by which a datum says where its tokens come from. */
   readonly sequenceId?: string
   /** The most likely tokens at each position, most likely first, where `topkSampleLogprobs` asked for them. */

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import { TinkerError, Unavailable } from "../backend/TinkerError.ts"
+import type { Weights } from "../backend/Weights.ts"
 import type { Grammar } from "../model/Grammar.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
@@ -74,3 +75,18 @@ export const fromSamplingClient = (client: SamplingClient, options: SamplingOpti
     }
   }
 }
+
+/**
+ * Samples each turn with the weights that are the newest when it begins, and says in `samplerStep` which these were.
+ *
+ * @example
+ * const policyOf = ({ sampler }: Weights.Weights) => Policy.newest(sampler, { maxTokens: 64, temperature: 1, seed: 1 })
+ */
+export const newest = (sampler: Weights["sampler"], options: SamplingOptions): Policy<TinkerError> => ({
+  act: (request) =>
+    Effect.scoped(Effect.flatMap(sampler, ({ client, step }) =>
+      Effect.map(
+        fromSamplingClient(client, options).act(request),
+        (sampled) => ({ ...sampled, samplerStep: step })
+      )))
+})

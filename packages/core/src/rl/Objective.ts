@@ -25,8 +25,11 @@ import * as Program from "../run/Program.ts"
  * Optimizer steps behind the weights that sampled each target `[T]`; −1 where the policy did not write it. A token of the policy has a
  * log-probability even where its turn is not trained on.
  */
-const samplerSteps = ({ inputs: { logprobs, mask }, origin: { samplerStep } }: TrainingDatum): Int32Array =>
-  Int32Array.from(logprobs, (logprob, t) => logprob === 0 && mask[t] === 0 ? -1 : samplerStep)
+const samplerStepsOf = ({ inputs, origin: { samplerStep }, samplerSteps }: TrainingDatum): Int32Array => {
+  const { logprobs, mask } = inputs
+  return samplerSteps
+    ?? Int32Array.from(logprobs, (logprob, t) => logprob === 0 && mask[t] === 0 ? -1 : samplerStep)
+}
 
 /** 1 at positions whose input is an image. */
 const images = ({ chunks, length }: ModelInput.ModelInput): Uint8Array => {
@@ -173,7 +176,7 @@ export const withObservations = (options: PolicyLoss.ObservationOptions = {}): O
 export const interpolated = (data: Data, step: number) =>
   Arr.map(data, (datum) => ({
     ...datum,
-    extras: { alpha: PolicyLoss.interpolation(samplerSteps(datum), step) }
+    extras: { alpha: PolicyLoss.interpolation(samplerStepsOf(datum), step) }
   }))
 
 /**

@@ -37,6 +37,17 @@ export const AsyncSettings = Schema.Struct({
     help: "Groups that would get older than maxStepsOffPolicy: wait for them before (unless given), or drop them",
     identity: true
   }),
+  /**
+   * The weights that sample the turns of an episode: those with which its group began (pinned, unless given), or for each turn the newest
+   * ones.
+   */
+  turnWeights: Setting.choice({
+    choices: ["pinned", "newest"],
+    help:
+      "The weights that sample the turns of an episode: those with which its group began (pinned, unless given), or "
+      + "for each turn the newest ones",
+    identity: true
+  }),
   ...StreamingSettings.fields
 })
 export interface AsyncSettings extends Schema.Codec.Encoded<typeof AsyncSettings> {}
@@ -95,6 +106,7 @@ export interface Resolved {
   readonly name: Pace["name"]
   readonly maxStepsOffPolicy: number
   readonly onStale: NonNullable<AsyncSettings["onStale"]>
+  readonly turnWeights: NonNullable<AsyncSettings["turnWeights"]>
   /** Absent where an update is submitted as a whole. */
   readonly minibatches?: number
 }
@@ -112,7 +124,7 @@ const checkOwn = ({ name, settings }: Pace) =>
     )
   )
 
-const defaults = { onStale: "wait" } as const
+const defaults = { onStale: "wait", turnWeights: "pinned" } as const
 
 /** The settings with their defaults. Fails with the first setting that the pace does not have, or whose value is invalid. */
 export const resolve = Effect.fnUntraced(function*(
@@ -123,8 +135,12 @@ export const resolve = Effect.fnUntraced(function*(
   switch (name) {
     case "synchronous":
       return { ...defaults, name, maxStepsOffPolicy: 0 }
-    case "async":
-      return { ...defaults, name, maxStepsOffPolicy: 1, ...(yield* Setting.decode(AsyncSettings, settings, "pace")) }
+    case "async": {
+      const given = yield* Setting.decode(AsyncSettings, settings, "pace")
+      const resolved = { ...defaults, name, maxStepsOffPolicy: 1, ...given }
+      // Without a lead no weights are published while an episode goes on.
+      return resolved.maxStepsOffPolicy === 0 ? { ...resolved, turnWeights: defaults.turnWeights } : resolved
+    }
     case "streaming":
       return {
         ...defaults,
@@ -137,5 +153,8 @@ export const resolve = Effect.fnUntraced(function*(
 })
 
 /** The settings that must be equal for a run to be resumed; none for the synchronous pace. */
-export const identity = (resolved: Resolved): JsonObject =>
-  resolved.name === "synchronous" ? {} : { pace: Setting.identity(AsyncSettings, resolved) }
+export const identity = (resolved: Resolved): JsonObject => {
+  if (resolved.name === "synchronous") return {}
+  const { turn_weights: _, ...pace } = Setting.identity(AsyncSettings, resolved)
+  return { pace: resolved.turnWeights === "pinned" ? pace : { ...pace, turn_weights: resolved.turnWeights } }
+}

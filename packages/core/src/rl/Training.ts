@@ -205,7 +205,8 @@ const report = <E, R, CE, CR>(
       ...metrics,
       ...StepMetrics.updates(outputs),
       "time/sampling": seconds,
-      ...(options.pace.name === "synchronous" ? {} : Ages.measure(learned, options.pace.maxStepsOffPolicy))
+      ...(options.pace.name === "synchronous" ? {} : Ages.measure(learned, options.pace.maxStepsOffPolicy)),
+      ...Ages.ofTurns(resultsOf(groups))
     },
     reward: StepMetrics.reward(rolledOut),
     ...(payload === undefined ? {} : { payload })

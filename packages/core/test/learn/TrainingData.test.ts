@@ -72,6 +72,15 @@ describe("TrainingData.assemble", () => {
     assert.notProperty(assembleOne([...named.slice(0, 2), ...conversation().slice(2)])[0], "provenance")
   })
 
+  it("names the weights of each target where turns say which sampled them", () => {
+    const told = conversation().map((one, index) => ({ ...one, action: { ...one.action, samplerStep: 7 + index } }))
+    assert.deepStrictEqual(
+      assembleOne(told)[0]?.samplerSteps,
+      Int32Array.of(-1, -1, -1, -1, 7, 7, 7, -1, -1, 8, 8, -1, 9, 9, 9)
+    )
+    assert.notProperty(assembleOne(conversation())[0], "samplerSteps")
+  })
+
   it("masks a single turn's action alone", () => {
     assert.deepStrictEqual(masksOf(assembleOne([turn([1, 2, 3], [10, 11, 12])])), ["0 0 1 1 1"])
   })

@@ -48,6 +48,7 @@ describe("Asynchronous training", () => {
         }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }), { local: true }))
       const expected = yield* recorded(Pace.synchronous)
       assert.deepStrictEqual(yield* recorded(Pace.async({ maxStepsOffPolicy: 0 })), expected)
+      assert.deepStrictEqual(yield* recorded(Pace.async({ maxStepsOffPolicy: 0, turnWeights: "newest" })), expected)
     }))
 
   it.effect("begins groups an iteration ahead, trains on each once, and records how old it is", () =>
@@ -126,11 +127,13 @@ describe("Asynchronous training", () => {
     Effect.gen(function*() {
       const options = yield* Task.options()
       for (const name of ["synchronous", "streaming"] as const) {
-        const pace = { name, settings: { maxStepsOffPolicy: 1 } }
-        assert.strictEqual(
-          (yield* Effect.flip(Rl.validate({ ...options, pace }))).message,
-          `pace.maxStepsOffPolicy is 1, expected no value: the pace ${name} does not have this setting`
-        )
+        for (const [setting, value] of [["maxStepsOffPolicy", 1], ["turnWeights", "newest"]] as const) {
+          const pace = { name, settings: { [setting]: value } }
+          assert.strictEqual(
+            (yield* Effect.flip(Rl.validate({ ...options, pace }))).message,
+            `pace.${setting} is ${value}, expected no value: the pace ${name} does not have this setting`
+          )
+        }
       }
     }).pipe(Effect.provide(Task.layer())))
 })

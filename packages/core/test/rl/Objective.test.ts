@@ -289,8 +289,11 @@ describe("Objective.decoupled", () => {
   it("places the proximal policy by the optimizer steps of the weights that sampled a token", () => {
     const told = datum(ModelInput.fromTokens([1, 2, 3, 4, 5]), [0, -1, -1, 0, -2], [0, 1, 1, 0, 1])
     const newer = { ...told, origin: { ...told.origin, samplerStep: 3 } }
-    const alphas = Objective.interpolated([told, newer], 4).map(({ extras: { alpha } }) => Array.fromIterable(alpha))
-    assert.deepStrictEqual(alphas, [[0, 0.75, 0.75, 0, 0.75], [0, 0, 0, 0, 0]])
+    const both = { ...told, samplerSteps: Int32Array.of(-1, 2, 2, -1, 4) }
+    const alphas = Objective.interpolated([told, newer, both], 4).map(({ extras: { alpha } }) =>
+      Array.fromIterable(alpha)
+    )
+    assert.deepStrictEqual(alphas, [[0, 0.75, 0.75, 0, 0.75], [0, 0, 0, 0, 0], [0, 0.5, 0.5, 0, 0]])
   })
 
   it.effect("trains a run", () =>

@@ -76,7 +76,6 @@ const turnPanel = (
         TokenView.draw({
           turn,
           index,
-          version: transcript?.samplerStep ?? null,
           scale: transcript === undefined ? 0 : TokenStrip.scaleOf(transcript),
           route,
           isLive
@@ -104,6 +103,13 @@ const problem = (member: Entry.MemberView): Child => {
   return h("p", { class: "asked" }, Text.foreign(shown))
 }
 
+const weightsOf = ({ turns }: Entry.MemberView) => {
+  const steps = turns.map(({ samplerStep }) => samplerStep)
+  const [first, last] = [Math.min(...steps), Math.max(...steps)]
+  if (steps.length === 0) return "nothing sampled"
+  return `sampled with weights of optimizer step${first === last ? ` ${first}` : `s ${first} to ${last}`}`
+}
+
 const summary = (
   { transcript }: Data,
   member: Entry.MemberView,
@@ -124,7 +130,7 @@ const summary = (
           ? "not trained on"
           : h("span", { class: tone(advantage, 0) }, `advantage ${Text.signed(advantage)}`),
         member.stopReason ?? "no stop reason",
-        `sampled with weights of optimizer step ${transcript?.samplerStep ?? "–"}`
+        weightsOf(member)
       ])
     ),
     problem(member)

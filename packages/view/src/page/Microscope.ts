@@ -51,7 +51,7 @@ const lossFacts = ({ loss, masked, trainer }: Entry.TurnCredit, at: number): Rea
   ]
 }
 
-const factsOf = (turn: Entry.TurnView, at: number, version: number | null): ReadonlyArray<Fact> => {
+const factsOf = (turn: Entry.TurnView, at: number): ReadonlyArray<Fact> => {
   const { credit, logprobs, pieces, tokens } = turn
   const logprob = logprobs[at]
   const probability = logprob === null || logprob === undefined ? null : Math.exp(logprob)
@@ -69,7 +69,7 @@ const factsOf = (turn: Entry.TurnView, at: number, version: number | null): Read
       Text.fixed(credit.trainer?.[at]),
       credit.trainer === null ? "not recorded" : "under the trained weights"
     ],
-    ["weights", version === null ? "–" : `step ${version}`, "version that sampled it"],
+    ["weights", `step ${turn.samplerStep}`, "version that sampled it"],
     ["advantage", Text.signed(credit.masked === null ? credit.advantages[at] : null), "of its member"],
     ...lossFacts(credit, at)
   ]
@@ -79,7 +79,6 @@ export const draw = (
   turn: Entry.TurnView,
   index: number,
   at: number | undefined,
-  version: number | null,
   route: Route,
   isLive: boolean
 ): Child =>
@@ -95,7 +94,7 @@ export const draw = (
         h(
           "tbody",
           {},
-          ...factsOf(turn, at, version).map(([name, value, meaning]) =>
+          ...factsOf(turn, at).map(([name, value, meaning]) =>
             h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "number" }, value), h("td", {}, meaning))
           )
         )

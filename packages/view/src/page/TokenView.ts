@@ -10,12 +10,11 @@ interface Props {
   readonly turn: Entry.TurnView
   readonly index: number
   readonly scale: number
-  readonly version: number | null
   readonly route: Route
   readonly isLive: boolean
 }
 
-const View = ({ index, isLive, route, scale, turn, version }: Props) => {
+const View = ({ index, isLive, route, scale, turn }: Props) => {
   const [hovered, hover] = useState<number>()
   const { colour, member, token } = route
   const { pieces } = turn
@@ -44,7 +43,7 @@ const View = ({ index, isLive, route, scale, turn, version }: Props) => {
         pieces === null ? undefined : copy(() => pieces.map(({ text }) => text).join(""), "copy text")
       )
     ),
-    Microscope.draw(turn, index, hovered ?? kept, version, route, isLive)
+    Microscope.draw(turn, index, hovered ?? kept, route, isLive)
   )
 }
 

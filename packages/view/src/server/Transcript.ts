@@ -83,6 +83,8 @@ const creditOf = (
 
 /** What is known of the turns of a member. */
 interface Told {
+  /** Optimizer steps behind the group's first weights. */
+  readonly samplerStep: number
   readonly readings: ReadonlyArray<Read | null>
   readonly places: ReadonlyArray<Entry.TurnMessages>
   readonly departures: ReadonlyArray<Departure.Departure> | null
@@ -93,7 +95,7 @@ const turnOf = (
   trajectory: Trajectory.Trajectory,
   advantage: number | null | undefined,
   trained: ReadonlyMap<number, TrainedTurns.TrainedTurn>,
-  { departures, places, readings }: Told
+  { departures, places, readings, samplerStep }: Told
 ) =>
 (transition: Trajectory.Transition, index: number): Entry.TurnView => {
   const { action, branch = null, metrics, observation, reward, times = null, trainable } = transition
@@ -108,6 +110,7 @@ const turnOf = (
     said: readings[index]?.parts ?? null,
     logprobs: Array.from(action.logprobs, finite),
     stopReason: action.stopReason,
+    samplerStep: action.samplerStep ?? samplerStep,
     reward: finite(reward),
     trainable,
     metrics: metricsOf(metrics),
@@ -131,16 +134,17 @@ const placesOf = (turns: ReadonlyArray<Conversation.Turn>): ReadonlyArray<Entry.
 
 const memberOf = Effect.fnUntraced(function*(
   context: Context,
+  { metricsG, samplerStep }: GroupResult.Group,
   index: number,
-  trajectory: Trajectory.Trajectory,
-  metrics: EnvMetric.Metrics,
-  advantage: number | null | undefined
+  trajectory: Trajectory.Trajectory
 ) {
   const { logs = {}, stepReward, stopReason, transitions } = trajectory
   const trained = TrainedTurns.ofMember(context.datums, index, transitions)
   const readings = yield* Effect.forEach(transitions, ({ action: { tokens } }) => context.reading(tokens))
   const turns = Conversation.make(trajectory, readings.map((read) => read?.message), context.decode)
+  const advantage = Story.advantages(context.story, context.group)[index]
   const told: Told = {
+    samplerStep,
     readings,
     places: placesOf(turns),
     departures: yield* Departure.known(trajectory, turns, context.render)
@@ -149,21 +153,19 @@ const memberOf = Effect.fnUntraced(function*(
     stepReward: finite(stepReward),
     stopReason: Option.getOrNull(stopReason),
     logs: logsOf(logs),
-    metrics: metricsOf(metrics),
+    metrics: metricsOf(metricsG[index] ?? {}),
     turns: transitions.map(turnOf(context, trajectory, advantage, trained, told)),
     messages: Conversation.toOpenAi(turns)
   }
   return view
 })
 
-const membersOf = (context: Context, { members, metricsG }: GroupResult.Group) => {
-  const advantages = Story.advantages(context.story, context.group)
-  return Effect.forEach(members, (member, index) =>
+const membersOf = (context: Context, group: GroupResult.Group) =>
+  Effect.forEach(group.members, (member, index) =>
     Option.match(member, {
       onNone: () => Effect.succeed(null),
-      onSome: (trajectory) => memberOf(context, index, trajectory, metricsG[index] ?? {}, advantages[index])
+      onSome: (trajectory) => memberOf(context, group, index, trajectory)
     }))
-}
 
 /** The transcripts of a group as the page shows them. */
 export const make = Effect.fnUntraced(function*(context: Context, result: GroupResult.GroupResult) {
@@ -173,9 +175,8 @@ export const make = Effect.fnUntraced(function*(context: Context, result: GroupR
     milliseconds: context.group.milliseconds,
     lost: GroupResult.lost(result).map(({ failure, message }) => ({ failure, message })),
     ...(GroupResult.isSkipped(result)
-      ? { samplerStep: null, grading: null, rewards: [], members: [] }
+      ? { grading: null, rewards: [], members: [] }
       : {
-        samplerStep: result.samplerStep,
         grading: result.grading ?? null,
         rewards: Array.from(result.rewardsG, finite),
         members: yield* membersOf(context, result)

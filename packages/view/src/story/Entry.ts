@@ -128,6 +128,8 @@ export interface TurnView {
   readonly said: ReadonlyArray<SaidPart> | null
   readonly logprobs: ReadonlyArray<number | null>
   readonly stopReason: string
+  /** Optimizer steps behind the weights that sampled it. */
+  readonly samplerStep: number
   readonly reward: number | null
   readonly trainable: boolean
   readonly metrics: Readonly<Record<string, number | boolean | null>>
@@ -154,7 +156,6 @@ export interface MemberView {
 export interface GroupView {
   readonly key: string
   readonly outcome: string
-  readonly samplerStep: number | null
   readonly milliseconds: number
   readonly grading: GroupResult.GradingTime | null
   readonly rewards: ReadonlyArray<number | null>

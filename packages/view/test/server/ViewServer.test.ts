@@ -351,6 +351,16 @@ describe("ViewServer", () => {
       assert.strictEqual(turn.logs.response, Recorded.hostile)
     }))
 
+  it.effect("tells of each turn which weights sampled it: its group's, unless it has its own", () =>
+    Effect.gen(function*() {
+      const served = yield* Served.start
+      const { text } = yield* Served.get(about(served, "transcript", `&sequence=${Recorded.first.rough}`))
+      const { members } = JSON.parse(text)
+      assert.strictEqual(members[0].turns[0].samplerStep, 0)
+      assert.strictEqual(members[1].turns[0].samplerStep, 0)
+      assert.strictEqual(members[1].turns[1].samplerStep, 1)
+    }))
+
   it.effect("allows only its own scripts and styles on every response", () =>
     Effect.gen(function*() {
       const { url } = yield* Served.start

@@ -47,6 +47,8 @@ const meanings: Readonly<Record<string, string>> = {
   "async/stale": "Groups that were left out because they are too old",
   "async/in_flight_*": "Iterations for which a group was being sampled",
   "async/in_queue_*": "Iterations for which a finished group waited for its update",
+  "async/newer_weights_*":
+    "Optimizer steps by which the weights of turns are newer than those with which their group began",
   "async/*": "Iterations between the weights that a group was begun with and those that trained on it",
   "audit/quarantined": "Groups that were left out because an attempt is suspected of exploiting its reward",
   "loss:sum": "Loss of the iteration's updates, added up over the trained tokens",

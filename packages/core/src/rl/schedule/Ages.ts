@@ -1,7 +1,9 @@
 /** The ages of the groups that an update trained on or set aside. */
+import * as Option from "effect/Option"
 import * as GroupId from "../../records/GroupId.ts"
 import type * as RunRecord from "../../records/RunRecord.ts"
 import * as Statistics from "../../records/Statistics.ts"
+import * as GroupResult from "../../rollout/GroupResult.ts"
 import type * as Dispatch from "./Dispatch.ts"
 
 /** The groups of an iteration in the order of its update, and those that it set aside. */
@@ -48,9 +50,9 @@ export const annotate = (
 
 const spread = (name: string, values: ReadonlyArray<number>): Readonly<Record<string, number>> =>
   values.length === 0 ? {} : {
-    [`async/${name}_min`]: Math.min(...values),
+    [`async/${name}_min`]: values.reduce((least, value) => Math.min(least, value)),
     [`async/${name}_mean`]: Statistics.mean(values),
-    [`async/${name}_max`]: Math.max(...values)
+    [`async/${name}_max`]: values.reduce((most, value) => Math.max(most, value))
   }
 
 /**
@@ -71,3 +73,14 @@ export const measure = ({ aside, groups, iteration }: Aged, lead: number): Reado
     "async/stale": count("stale")
   }
 }
+
+const newerBy = ({ members, samplerStep: began }: GroupResult.Group) =>
+  members.flatMap((member) => Option.isSome(member) ? member.value.transitions : [])
+    .flatMap(({ action: { samplerStep } }) => samplerStep === undefined ? [] : [samplerStep - began])
+
+/**
+ * `async/newer_weights_…`: by how many optimizer steps the weights of turns are newer than those with which their group began. Empty where turns
+ * do not have weights of their own.
+ */
+export const ofTurns = (results: ReadonlyArray<GroupResult.GroupResult>): Readonly<Record<string, number>> =>
+  spread("newer_weights", results.flatMap((result) => GroupResult.isSkipped(result) ? [] : newerBy(result)))

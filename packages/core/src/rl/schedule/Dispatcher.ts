@@ -1,4 +1,7 @@
-/** Carries out a schedule: rolls groups out as it commands, each with the weights that it began with, and tells it what became of them. */
+/**
+ * Carries out a schedule: rolls groups out as it commands, with the weights that each began with or with the newest ones for each turn, and
+ * tells it what became of them.
+ */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -21,12 +24,14 @@ import * as Policy from "../../policy/Policy.ts"
 import * as RunRecord from "../../records/RunRecord.ts"
 import { type RunError, RunStore } from "../../records/RunStore.ts"
 import * as Usage from "../../records/Usage.ts"
+import * as Executor from "../../rollout/Executor.ts"
 import { type Finished, GroupLog } from "../../rollout/GroupLog.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 import * as Rollout from "../../rollout/Rollout.ts"
 import type { RolloutError } from "../../rollout/RolloutError.ts"
 import type * as Program from "../../run/Program.ts"
 import { InvalidOption } from "../../settings/InvalidOption.ts"
+import type * as Pace from "../Pace.ts"
 import type * as RlOptions from "../RlOptions.ts"
 import * as Dispatch from "./Dispatch.ts"
 import * as Replay from "./Replay.ts"
@@ -181,10 +186,21 @@ const unknownGroup = ({ batch, key }: Dispatch.Begun) =>
 const count = (groups: ReadonlyArray<Partial<Finished>>) =>
   Usage.count(groups.reduce((sum, { usage = Usage.zero }) => Usage.add(sum, usage), Usage.zero))
 
+/** An executor sends weights by their path, which does not change while it rolls a group out. */
+const checkExecutor = Effect.fnUntraced(function*({ turnWeights }: Pace.Resolved) {
+  if (turnWeights === "pinned" || (yield* Executor.Executor) === undefined) return
+  yield* new InvalidOption({
+    field: "pace.turnWeights",
+    found: `"${turnWeights}"`,
+    expected: "\"pinned\", or no Executor: it sends a group to another process together with its weights"
+  })
+})
+
 /** Makes a dispatcher in the scope of a run's stream; the end of the scope interrupts all groups on their way. */
 export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, R, CE, CR>) {
   const { from, options, weights } = given
   const { dataset, rollout: { concurrency = Rollout.defaultConcurrency, ...rollout }, sampling, seed } = options
+  yield* checkExecutor(options.pace)
   const settings = settingsOf(given)
   const schedule = Dispatch.make(settings, (given.rules ?? Dispatch.rules)(settings))
   const outcomes = yield* tracker(dataset, from.iteration)
@@ -225,13 +241,19 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
     }
   })
 
-  /** Rolls a group out with the newest weights, which the scope holds, unless the log has it. */
+  /** The policy of a group that begins, and optimizer steps behind its first weights. The scope holds weights that stay the group's own. */
+  const policyOf: Effect.Effect<readonly [Policy.Policy<TinkerError>, number], TinkerError, Scope.Scope> =
+    options.pace.turnWeights === "newest"
+      ? Effect.map(Effect.scoped(RcRef.get(newest)), ({ step }) => [Policy.newest(RcRef.get(newest), sampling), step])
+      : Effect.map(RcRef.get(newest), ({ client, step }) => [Policy.fromSamplingClient(client, sampling), step])
+
+  /** Rolls a group out with the newest weights, unless the log has it. */
   const roll = Effect.fnUntraced(function*(group: Dispatch.Begun) {
     const builder = (yield* load(group.batch))[group.position]
     if (builder === undefined) return yield* unknownGroup(group)
-    const { client, step } = yield* RcRef.get(newest)
+    const [policy, step] = yield* policyOf
     const place = { seed, iteration: group.batch, samplerStep: step }
-    const rolled = Rollout.recorded(builder, Policy.fromSamplingClient(client, sampling), { ...rollout, ...place })
+    const rolled = Rollout.recorded(builder, policy, { ...rollout, ...place })
     return Effect.gen(function*() {
       const log = yield* GroupLog
       let ended: number | undefined

@@ -3,7 +3,7 @@
  *
  * Every turn has its prompt as a difference from the turn before it (a member's first prompt from the group's first prompt), and
  * its sampled tokens (32-bit integers) and their log-probabilities (32-bit floats) as base64 of little-endian bytes. A turn
- * leaves out `trainable` where it is true, `maskedLogprobs` where no grammar masked it, and `score`, `said`, `state`, `shown`, `branch`, `metrics`, `logs` and `times` where it has none.
+ * leaves out `trainable` where it is true, `maskedLogprobs` where no grammar masked it, `samplerStep` where the weights are its group's, and `score`, `said`, `state`, `shown`, `branch`, `metrics`, `logs` and `times` where it has none.
  * The messages of its prompt are those that the environment added: the policy's own are in the tokens; a member's first messages begin with
  * those that it shares with the group's first member.
  */
@@ -133,6 +133,7 @@ const Turn = Schema.Struct({
   maskedLogprobs: Schema.optionalKey(Base64Array.float32),
   stopReason: Schema.Literals(["stop", "length"]),
   sequenceId: Schema.optionalKey(Schema.String),
+  samplerStep: Schema.optionalKey(Schema.Int),
   reward: Real,
   score: Schema.optionalKey(ScoreJson),
   said: Schema.optionalKey(MessageJson),
@@ -297,6 +298,7 @@ const encodeTurn = (
   ...(action.maskedLogprobs === undefined ? {} : { maskedLogprobs: Base64Array.encode(action.maskedLogprobs) }),
   stopReason: action.stopReason,
   ...(action.sequenceId === undefined ? {} : { sequenceId: action.sequenceId }),
+  ...(action.samplerStep === undefined ? {} : { samplerStep: action.samplerStep }),
   reward: encodeReal(reward),
   // JSON leaves out what is undefined.
   trainable: trainable ? undefined : false,
@@ -400,7 +402,7 @@ const branchOf = ({ branch, fork }: typeof Turn.Type): Transition["branch"] =>
 const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base, first: Messages): Transition | undefined => {
   const { logprobs, logs = {}, maskedLogprobs, metrics = {}, prompt, reward, score, sequenceId, stopReason, tokens } =
     turn
-  const { said, shown, state, times, trainable = true } = turn
+  const { said, samplerStep, shown, state, times, trainable = true } = turn
   const branch = branchOf(turn)
   const observation = PromptDelta.decode(base, prompt)
   if (observation === undefined) return undefined
@@ -409,7 +411,8 @@ const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base, first: Messa
     logprobs,
     ...(maskedLogprobs === undefined ? {} : { maskedLogprobs }),
     stopReason,
-    ...(sequenceId === undefined ? {} : { sequenceId })
+    ...(sequenceId === undefined ? {} : { sequenceId }),
+    ...(samplerStep === undefined ? {} : { samplerStep })
   }
   return {
     observation,

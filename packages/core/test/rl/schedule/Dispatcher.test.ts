@@ -38,7 +38,8 @@ const play = Effect.fnUntraced(function*(scenario: Scenario.Scenario) {
     ...(leakedFibers > 0 || Object.keys(ran.held).length > 0
       ? [`it leaves ${leakedFibers} fibers and ${JSON.stringify(ran.held)}`]
       : []),
-    ...ScheduleRules.broken(Scenario.story(scenario, ran, isOver))
+    ...ScheduleRules.broken(Scenario.story(scenario, ran, isOver)),
+    ...ScheduleRules.brokenTurns(scenario.pace, ran.results)
   ]
 })
 
@@ -113,7 +114,8 @@ const resumed = Effect.fnUntraced(function*(scenario: Scenario.Scenario, crashes
       ...Scenario.updatesOf(all).flatMap(([name, update]) =>
         update === last.get(name) ? [] : [`${name} was another one`]
       ),
-      ...ScheduleRules.broken(Scenario.story(scenario, story, isOver))
+      ...ScheduleRules.broken(Scenario.story(scenario, story, isOver)),
+      ...ScheduleRules.brokenTurns(scenario.pace, yield* Schedules.results)
     ]
   }).pipe(Effect.provide(Schedules.backend(world, seen), { local: true }))
 })

@@ -15,18 +15,23 @@ export interface Scenario {
   readonly saveEvery: number
 }
 
-/** One in 30 hangs, one in 10 takes 20 times as long as others. */
-const drawGroup = (draw: Draw.Draw): Schedules.Group => ({
-  seconds: draw.chance(1 / 30) ? undefined : draw.uniform() * (draw.chance(0.1) ? 40 : 2),
-  isConstant: draw.chance(0.2)
-})
+/** One in 30 hangs, one in 10 takes 20 times as long as others; half have several turns, which take as long together as one. */
+const drawGroup = (draw: Draw.Draw, ofTurns: Draw.Draw): Schedules.Group => {
+  const turns = ofTurns.chance(0.5) ? 1 : ofTurns.integer(2, 4)
+  return {
+    seconds: draw.chance(1 / 30) ? undefined : draw.uniform() * (draw.chance(0.1) ? 40 : 2) / turns,
+    turns,
+    isConstant: draw.chance(0.2)
+  }
+}
 
 /** The scenario of a seed. */
 export const make = (seed: number): Scenario => {
   const draw = Draw.make(seed, "schedule")
   const size = draw.integer(1, 4)
   const dynamics = Draw.make(seed, "dynamic")
-  const batch = () => Array.from({ length: draw.chance(0.8) ? size : draw.integer(1, 4) }, () => drawGroup(draw))
+  const turns = Draw.make(seed, "turns")
+  const batch = () => Array.from({ length: draw.chance(0.8) ? size : draw.integer(1, 4) }, () => drawGroup(draw, turns))
   return {
     seed,
     world: {
@@ -37,6 +42,7 @@ export const make = (seed: number): Scenario => {
     pace: {
       maxStepsOffPolicy: draw.integer(0, 3),
       onStale: draw.oneOf(["wait", "drop"]),
+      turnWeights: turns.oneOf(["pinned", "newest"]),
       isStreaming: draw.chance(0.4),
       minibatches: draw.integer(1, 3)
     },

@@ -1,6 +1,6 @@
 /** What must hold of every schedule, whatever the groups did: each rule says what is wrong, if anything is. */
 import { type Pace, RunRecord } from "@effect-rl/core"
-import type { DynamicSampling } from "@effect-rl/core/program"
+import { type DynamicSampling, GroupResult } from "@effect-rl/core/program"
 import type * as Schedules from "./Schedules.ts"
 
 /** A run by what it recorded and what was seen from outside. */
@@ -187,3 +187,23 @@ const rules: Readonly<Record<string, Rule>> = {
 /** Broken rules, with what is wrong. */
 export const broken = (story: Story): ReadonlyArray<string> =>
   Object.entries(rules).flatMap(([name, rule]) => rule(story).map((complaint) => `${name}: ${complaint}`))
+
+/**
+ * Turns that were sampled with other weights than they say, or than they may: the tokens of these worlds are the optimizer steps behind the
+ * weights that sampled them.
+ */
+export const brokenTurns = (
+  { turnWeights }: Story["pace"],
+  results: ReadonlyArray<GroupResult.GroupResult>
+): ReadonlyArray<string> =>
+  results.flatMap((result) =>
+    GroupResult.isSkipped(result) ? [] : GroupResult.survivors(result).flatMap(([member, { transitions }]) => {
+      const sampled = transitions.map(({ action: { tokens } }) => tokens[0])
+      const told = transitions.map(({ action: { samplerStep } }) => samplerStep ?? result.samplerStep)
+      const name = `member ${member} of group ${result.key}`
+      return [
+        ...complain(sampled.join() !== told.join(), `${name} was sampled at the steps ${sampled}, and says ${told}`),
+        ...complain(turnWeights === "pinned" && new Set(told).size > 1, `${name} has turns of the steps ${told}`)
+      ]
+    })
+  )

@@ -7,6 +7,7 @@ import {
   type Pace,
   Rl,
   type RLDataset,
+  RunRecord,
   RunStore,
   Tinker,
   type TinkerError
@@ -15,6 +16,7 @@ import { ModelInput, type Sampling, type TrainingClient } from "@effect-rl/core/
 import { RlOptions, Run } from "@effect-rl/core/program"
 import type * as Dispatch from "@effect-rl/core/rl/schedule/Dispatch"
 import * as Training from "@effect-rl/core/rl/Training"
+import * as GroupPayload from "@effect-rl/core/rollout/payload/GroupPayload"
 import { Call, ScriptedTinker, Simulation, TestTokenizer } from "@effect-rl/core/testing"
 import { Clock, Effect, Layer, Logger, Stream } from "effect"
 import * as Scripted from "../../rollout/Scripted.ts"
@@ -22,8 +24,10 @@ import * as Task from "../Task.ts"
 
 /** What a group does. */
 export interface Group {
-  /** How long the environments of its two members take; undefined is for ever. */
+  /** How long the environments of its two members take for a turn; undefined is for ever. */
   readonly seconds: number | undefined
+  /** Turns of its members, each of which reads all that came before it; 1 unless given. */
+  readonly turns?: number
   /** How long sampling a token takes; no time unless given. */
   readonly tokenSeconds?: number
   /** Both members earn the same. */
@@ -53,12 +57,27 @@ const now = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
 
 const builder = (
   id: number,
-  { isConstant = false, seconds }: Group,
+  { isConstant = false, seconds, turns = 1 }: Group,
   seen: Seen
 ): EnvGroupBuilder.EnvGroupBuilder => {
   const key = String(id)
   const passing = seconds === undefined ? Effect.never : Effect.sleep(1000 * seconds)
-  const prompt = Env.prompt(ModelInput.fromTokens(Int32Array.of(id, 0, 0)), Scripted.stop)
+  const first = Env.prompt(ModelInput.fromTokens(Int32Array.of(id, 0, 0)), Scripted.stop)
+  const makeEnv = (member: number): Env.Env => {
+    const left = { turns }
+    let prompt = first
+    return {
+      initialObservation: Effect.succeed(prompt),
+      step: ({ tokens }) =>
+        Effect.map(passing, () => {
+          left.turns--
+          prompt = { ...prompt, input: ModelInput.append(prompt.input, tokens) }
+          return left.turns === 0
+            ? Scripted.done(isConstant ? 0 : member)
+            : { _tag: "Continue", reward: 0, observation: prompt }
+        })
+    }
+  }
   return {
     key,
     size: 2,
@@ -66,11 +85,7 @@ const builder = (
     open: Effect.map(now, (at) => {
       seen.opened.push({ key, seconds: at })
       return {
-        makeEnv: (member) =>
-          Effect.succeed({
-            initialObservation: Effect.succeed(prompt),
-            step: () => Effect.as(passing, Scripted.done(isConstant ? 0 : member))
-          })
+        makeEnv: (member) => Effect.sync(() => makeEnv(member))
       }
     })
   }
@@ -171,6 +186,14 @@ export const training = Effect.fnUntraced(function*(
   yield* Stream.runDrain(Run.stream(Training.program(resolved, rules), options))
 })
 
+/** The groups that were rolled out. */
+export const results = Effect.gen(function*() {
+  const store = yield* RunStore.RunStore
+  const rolledOut = (yield* Task.records).filter(RunRecord.guards.GroupRolledOut)
+  const payloads = yield* Effect.forEach(rolledOut.flatMap(({ payload }) => payload ?? []), store.payload)
+  return yield* Effect.forEach(payloads, GroupPayload.decode)
+})
+
 /** A run of a pace through a world, and what it wrote down. */
 export const run = Effect.fnUntraced(function*(
   world: World,
@@ -187,7 +210,7 @@ export const run = Effect.fnUntraced(function*(
       ...options
     })
     const calls = yield* Call.CallLog.use(({ calls }) => calls)
-    return { simulation, seen, calls, records: yield* Task.records, held: yield* Task.live }
+    return { simulation, seen, calls, records: yield* Task.records, results: yield* results, held: yield* Task.live }
   }).pipe(Effect.provide(backend(world, seen), { local: true }))
 })
 

@@ -51,6 +51,7 @@ const trajectory = ({ stop, turns }: typeof Member.Type): Trajectory.Trajectory 
         tokens: Int32Array.from(turn.sampled),
         logprobs: Float32Array.from([turn.number, ...odd]),
         stopReason: turn.rewrites ? "stop" : "length",
+        ...(turn.rewrites && { samplerStep: turn.chunks }),
         ...(turn.hasImage && { sequenceId: `s${turn.chunks}`, maskedLogprobs: Float32Array.of(turn.number, -0) })
       },
       reward: turn.number,
