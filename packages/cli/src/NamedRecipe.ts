@@ -43,5 +43,5 @@ export const given = Effect.fnUntraced(function*(name: Option.Option<string>) {
 export const task = Effect.fnUntraced(function*(recipe: NamedRecipe, model: string) {
   const configured = yield* recipe.configure({ ...recipe.sample, model })
   const built = configured.build(yield* ChatModel.resolve(model))
-  return yield* Effect.provide(built, RecipeServices.layer(recipe, false))
+  return yield* RecipeServices.provide(recipe, false)(built)
 })

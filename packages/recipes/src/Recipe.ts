@@ -6,7 +6,7 @@ import {
   type Evaluator,
   InvalidOption,
   Rl,
-  type RLDataset,
+  RLDataset,
   type RunRecord,
   type RunStore,
   Setting,
@@ -17,8 +17,10 @@ import { RlOptions, RunOptions, SamplingSettings } from "@effect-rl/core/program
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Function from "effect/Function"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as AlgorithmSettings from "./AlgorithmSettings.ts"
 import * as TrainingSettings from "./TrainingSettings.ts"
@@ -257,4 +259,50 @@ export const withCredit = <E, R>(recipe: Recipe<E, R>, change: CreditChange): Re
         )
     }
   })
+})
+
+const examplesWith = <E, R, S>(
+  { batch, length }: Examples<E, R>,
+  services: Context.Context<S>
+): Examples<E, Exclude<R, S>> => ({
+  length,
+  batch: (index, seed) => Effect.provideContext(batch(index, seed), services)
+})
+
+const taskWith = <E, R, S>(
+  { dataset, evaluators, examples, run, ...task }: Task<E, R>,
+  services: Context.Context<S>
+): Task<E, Exclude<R, S>> => ({
+  ...task,
+  run: Stream.provideContext(run, services),
+  dataset: RLDataset.provideContext(dataset, services),
+  ...(examples !== undefined && { examples: examplesWith(examples, services) }),
+  evaluators: evaluators.map(({ evaluate, name }) => ({
+    name,
+    evaluate: (weights) => Effect.provideContext(evaluate(weights), services)
+  }))
+})
+
+/**
+ * The recipe with services that it needs, such as a database or a simulator, as commands give a recipe only those of their own. The layer
+ * is built once for each task, and what it acquired is released when the scope of `build` closes: on the command line, when the command ends.
+ *
+ * @example
+ * const gsm8k = Recipe.provide(Recipes.gsm8k, Hub.Hub.layer)
+ */
+export const provide = <E, R, S, LE, LR>(
+  recipe: Recipe<E, R>,
+  layer: Layer.Layer<S, LE, LR>
+): Recipe<E | LE, Exclude<R, S> | LR | Scope.Scope> => ({
+  ...recipe,
+  configure: (given) =>
+    Effect.map(recipe.configure(given), (configured) => ({
+      ...configured,
+      build: (model) =>
+        Effect.flatMap(
+          Layer.build(layer),
+          (services) =>
+            Effect.map(Effect.provideContext(configured.build(model), services), (task) => taskWith(task, services))
+        )
+    }))
 })

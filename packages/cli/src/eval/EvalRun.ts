@@ -4,8 +4,7 @@ import { Weights } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import * as AgentServices from "../agents/AgentServices.ts"
-import * as RecipeSandbox from "../RecipeSandbox.ts"
+import * as RecipeServices from "../RecipeServices.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import * as EvalReport from "./EvalReport.ts"
@@ -56,9 +55,8 @@ const measure = Effect.fnUntraced(function*(subject: Subject.Subject, flags: Fla
 export const run = Effect.fn("EvalRun.run")(function*(flags: Flags) {
   const subject = yield* Subject.resolve(flags.model, flags.checkpoint, yield* Evaluators.usualModel(flags.name))
   const needs = yield* Evaluators.needs(flags.name)
-  yield* Effect.provide(measure(subject, flags), [
-    SubjectFlags.backend(subject, flags),
-    RecipeSandbox.layer(needs),
-    AgentServices.layer(needs, flags.unsafeHost)
-  ])
+  yield* measure(subject, flags).pipe(
+    RecipeServices.provide(needs, flags.unsafeHost),
+    Effect.provide(SubjectFlags.backend(subject, flags))
+  )
 }, Effect.tapError(Output.recordError))

@@ -45,7 +45,8 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recip
     ({ settings, unsafeHost, ...flags }) =>
       recipe.configure({ ...recipe.sample, ...SettingFlags.given(settings) }).pipe(
         Effect.flatMap((configured) => PlayRun.run(recipe.name, configured, flags)),
-        Effect.provide([output, RecipeServices.layer(recipe, unsafeHost)])
+        RecipeServices.provide(recipe, unsafeHost),
+        Effect.provide(output)
       )
   ).pipe(Command.withDescription(recipe.description))
 

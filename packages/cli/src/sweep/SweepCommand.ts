@@ -114,7 +114,7 @@ const commandOf = <E>(
     { settings: SettingFlags.of(recipe.settings), ...flags },
     ({ seeds, settings, unsafeHost, ...flags }) =>
       run(recipe, SettingFlags.given(settings), { ...flags, count: Option.getOrElse(seeds, () => 1) }).pipe(
-        Effect.provide(RecipeServices.layer(recipe, unsafeHost)),
+        RecipeServices.provide(recipe, unsafeHost),
         Effect.provideService(RunOptions.Code, code)
       )
   ).pipe(

@@ -5,6 +5,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import { createHash } from "node:crypto"
 import type * as AgentServices from "../agents/AgentServices.ts"
 import * as ModuleSyntax from "./ModuleSyntax.ts"
@@ -22,8 +23,8 @@ export class NoRecipe extends Schema.TaggedError<NoRecipe>()("NoRecipe", {
 /** Whether an argument names a module rather than a recipe that comes with effect-rl. */
 export const isFile = (argument: string) => /[\\/]|\.[cm]?[jt]s$/.test(argument)
 
-/** The services that the CLI gives to recipes. */
-export type Services = Recipes.Services | AgentServices.Services
+/** The services that the CLI gives to recipes, and a scope that ends with the command. */
+export type Services = Recipes.Services | AgentServices.Services | Scope.Scope
 
 const isConfigurable = (value: unknown) =>
   Predicate.hasProperty(value, "configure")

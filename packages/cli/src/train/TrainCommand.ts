@@ -45,7 +45,7 @@ const commandOf = <E>(
         ? SeedSweep.run(recipe, given, flags, seeds.value)
         : TrainRun.run(recipe, given, flags)
       return trained.pipe(
-        Effect.provide(RecipeServices.layer(recipe, unsafeHost)),
+        RecipeServices.provide(recipe, unsafeHost),
         Effect.provideService(RunOptions.Code, code)
       )
     }
@@ -64,7 +64,7 @@ const commandOfPipeline = <E>(
         ? PipelineSweep.run(pipeline, given, flags, seeds.value)
         : PipelineRun.run(pipeline, given, flags)
       return trained.pipe(
-        Effect.provide(RecipeServices.layer(pipeline, unsafeHost)),
+        RecipeServices.provide(pipeline, unsafeHost),
         Effect.provideService(RunOptions.Code, code)
       )
     }

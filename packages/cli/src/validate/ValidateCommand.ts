@@ -1,15 +1,13 @@
 /** `effect-rl validate <recipe>`: whether its problems tell right answers from none. */
 import { Setting } from "@effect-rl/core"
 import { ModelRegistry } from "@effect-rl/core/renderers"
-import { Hub } from "@effect-rl/files"
 import { type Recipe, Recipes, TrainingSettings } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as AgentServices from "../agents/AgentServices.ts"
-import * as RecipeSandbox from "../RecipeSandbox.ts"
+import * as RecipeServices from "../RecipeServices.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as RunLogger from "../terminal/RunLogger.ts"
@@ -63,12 +61,8 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recip
           Effect.flatMap((configured) =>
             ValidateRun.run(recipe.name, configured, Option.getOrElse(limit, () => Number.POSITIVE_INFINITY))
           ),
-          Effect.provide([
-            Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer({ json }), RunLog.layerNone)),
-            Hub.Hub.layer,
-            RecipeSandbox.layer(recipe),
-            AgentServices.layer(recipe, false)
-          ])
+          RecipeServices.provide(recipe, false),
+          Effect.provide(Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer({ json }), RunLog.layerNone)))
         )
   ).pipe(Command.withDescription(recipe.description))
 

@@ -1,9 +1,10 @@
 /** Batches of groups to roll out. */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { RendererError } from "../chat/Renderer.ts"
 import type * as Env from "../env/Env.ts"
-import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
+import * as EnvGroupBuilder from "../env/EnvGroupBuilder.ts"
 import * as Check from "../settings/Check.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Epochs from "./Epochs.ts"
@@ -30,7 +31,7 @@ export interface RLDataset<out E = never, out R = never> {
     index: number,
     seed: number,
     history?: History
-  ) => Effect.Effect<ReadonlyArray<EnvGroupBuilder<E, R>>, E, R>
+  ) => Effect.Effect<ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<E, R>>, E, R>
 }
 
 /** The groups of rows, and the order of the rows. */
@@ -48,7 +49,7 @@ export const checkIndex = (index: number, length: number): Effect.Effect<void> =
 const distinct = <A>(values: ReadonlyArray<A>) => [...new Set(values)]
 
 /** A description of the groups: their sizes, tags and keys. */
-const inWords = (groups: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>) => {
+const inWords = (groups: ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<unknown, unknown>>) => {
   const tags = distinct(groups.flatMap(({ tags }) => tags)).join(", ")
   const forms = distinct(groups.flatMap(({ form }) => form ?? [])).join(", ")
   return `of ${distinct(groups.map(({ size }) => size)).join(", ")} members, tagged ${tags === "" ? "nothing" : tags}${
@@ -70,13 +71,13 @@ const inWords = (groups: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>) => {
  *   group: ([a, b]) => ProblemGroupBuilder.make({ key: `${a}+${b}`, size: 8, env: () => problemEnv })
  * })
  */
-export function fromArray<A, B extends EnvGroupBuilder<unknown, unknown>>(
+export function fromArray<A, B extends EnvGroupBuilder.EnvGroupBuilder<unknown, unknown>>(
   rows: ReadonlyArray<A>,
   options: FromArrayOptions<A, B>
 ): RLDataset<Env.Error<B> | InvalidOption, Env.Requirements<B>>
 export function fromArray<A, E, R>(
   rows: ReadonlyArray<A>,
-  options: FromArrayOptions<A, EnvGroupBuilder<E, R>>
+  options: FromArrayOptions<A, EnvGroupBuilder.EnvGroupBuilder<E, R>>
 ): RLDataset<E | InvalidOption, R> {
   const { dropRemainder = false, epochs = 1, group, groupsPerBatch, shuffle = false } = options
   const invalid = Check.broken([
@@ -133,19 +134,19 @@ export interface Named {
 /** Replaces each group. */
 export const map: {
   <E, R, E2, R2>(
-    f: (group: EnvGroupBuilder<E, R>) => EnvGroupBuilder<E2, R2>,
+    f: (group: EnvGroupBuilder.EnvGroupBuilder<E, R>) => EnvGroupBuilder.EnvGroupBuilder<E2, R2>,
     options: Named
   ): (self: RLDataset<E, R>) => RLDataset<E | E2, R | R2>
   <E, R, E2, R2>(
     self: RLDataset<E, R>,
-    f: (group: EnvGroupBuilder<E, R>) => EnvGroupBuilder<E2, R2>,
+    f: (group: EnvGroupBuilder.EnvGroupBuilder<E, R>) => EnvGroupBuilder.EnvGroupBuilder<E2, R2>,
     options: Named
   ): RLDataset<E | E2, R | R2>
 } = dual(
   3,
   <E, R, E2, R2>(
     self: RLDataset<E, R>,
-    f: (group: EnvGroupBuilder<E, R>) => EnvGroupBuilder<E2, R2>,
+    f: (group: EnvGroupBuilder.EnvGroupBuilder<E, R>) => EnvGroupBuilder.EnvGroupBuilder<E2, R2>,
     { name }: Named
   ): RLDataset<E | E2, R | R2> => ({
     ...self,
@@ -156,13 +157,37 @@ export const map: {
 
 /** Keeps only the groups that `keep` accepts; batches may become shorter, and even empty. */
 export const filter: {
-  <E, R>(keep: (group: EnvGroupBuilder<E, R>) => boolean, options: Named): (self: RLDataset<E, R>) => RLDataset<E, R>
-  <E, R>(self: RLDataset<E, R>, keep: (group: EnvGroupBuilder<E, R>) => boolean, options: Named): RLDataset<E, R>
+  <E, R>(
+    keep: (group: EnvGroupBuilder.EnvGroupBuilder<E, R>) => boolean,
+    options: Named
+  ): (self: RLDataset<E, R>) => RLDataset<E, R>
+  <E, R>(
+    self: RLDataset<E, R>,
+    keep: (group: EnvGroupBuilder.EnvGroupBuilder<E, R>) => boolean,
+    options: Named
+  ): RLDataset<E, R>
 } = dual(
   3,
-  <E, R>(self: RLDataset<E, R>, keep: (group: EnvGroupBuilder<E, R>) => boolean, { name }: Named): RLDataset<E, R> => ({
+  <E, R>(
+    self: RLDataset<E, R>,
+    keep: (group: EnvGroupBuilder.EnvGroupBuilder<E, R>) => boolean,
+    { name }: Named
+  ): RLDataset<E, R> => ({
     ...self,
     fingerprint: `${self.fingerprint}, ${name}`,
     batch: (index, seed, history) => Effect.map(self.batch(index, seed, history), (groups) => groups.filter(keep))
   })
 )
+
+/** The dataset with services that its batches and groups need. */
+export const provideContext = <E, R, S>(
+  self: RLDataset<E, R>,
+  services: Context.Context<S>
+): RLDataset<E, Exclude<R, S>> => ({
+  ...self,
+  batch: (index, seed, history) =>
+    Effect.map(
+      Effect.provideContext(self.batch(index, seed, history), services),
+      (groups) => groups.map((group) => EnvGroupBuilder.provideContext(group, services))
+    )
+})

@@ -1,4 +1,5 @@
 /** Environments whose rewards are compared with each other. */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
@@ -88,4 +89,34 @@ export const make = <E, R, AE, AR>(
     makeEnv: (member, attempt) =>
       Effect.flatMap(Effect.scope, (scope) => Scope.provide(makeEnv(member, attempt), scope))
   })
+})
+
+const envWith = <E, R, S>(
+  { initialObservation, inject, step, ...env }: Env.Env<E, R>,
+  services: Context.Context<S>
+): Env.Env<E, Exclude<R, S>> => ({
+  ...env,
+  initialObservation: Effect.provideContext(initialObservation, services),
+  step: (action) => Effect.provideContext(step(action), services),
+  ...(inject !== undefined && { inject: (messages) => Effect.provideContext(inject(messages), services) })
+})
+
+const groupWith = <E, R, S>(
+  { groupRewards, makeEnv }: EnvGroup<E, R>,
+  services: Context.Context<S>
+): EnvGroup<E, Exclude<R, S>> => ({
+  makeEnv: (member, attempt) =>
+    Effect.map(Effect.provideContext(makeEnv(member, attempt), services), (env) => envWith(env, services)),
+  ...(groupRewards !== undefined && {
+    groupRewards: (trajectories, attempt) => Effect.provideContext(groupRewards(trajectories, attempt), services)
+  })
+})
+
+/** The group with services that its environments and their grading need. */
+export const provideContext = <E, R, S>(
+  builder: EnvGroupBuilder<E, R>,
+  services: Context.Context<S>
+): EnvGroupBuilder<E, Exclude<R, S>> => ({
+  ...builder,
+  open: Effect.map(Effect.provideContext(builder.open, services), (group) => groupWith(group, services))
 })

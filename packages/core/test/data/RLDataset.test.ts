@@ -1,4 +1,5 @@
-import { type EnvGroupBuilder, type InvalidOption, RLDataset } from "@effect-rl/core"
+import { type Env, type EnvGroupBuilder, type InvalidOption, RLDataset } from "@effect-rl/core"
+import { Attempt } from "@effect-rl/core/environments"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Array as Arr, Context, Effect, Exit, Schema } from "effect"
 
@@ -134,4 +135,39 @@ describe("RLDataset.fromArray", () => {
     // @ts-expect-error a row is a string
     RLDataset.fromArray(["a"], { groupsPerBatch: 1, group: (row: number) => builder(String(row)) })
   })
+})
+
+describe("RLDataset.provideContext", () => {
+  const judge = Effect.map(Judge, ({ score }) => score)
+
+  const asking = RLDataset.fromArray(["a"], {
+    groupsPerBatch: 1,
+    group: (key): EnvGroupBuilder.EnvGroupBuilder<never, Judge> => ({
+      key,
+      size: 1,
+      tags: [],
+      open: Effect.as(judge, {
+        makeEnv: () =>
+          Effect.map(judge, (reward): Env.Env<never, Judge> => ({
+            initialObservation: Effect.map(judge, () => ({ _tag: "Overflow", reward })),
+            step: () => Effect.map(judge, (reward) => ({ _tag: "Done", reward }))
+          })),
+        groupRewards: () => Effect.map(judge, (reward) => [{ reward }])
+      })
+    })
+  })
+
+  it.effect("gives its services to groups, environments and rewards", () =>
+    Effect.gen(function*() {
+      const provided = RLDataset.provideContext(asking, Context.make(Judge, { score: 3 }))
+      expectTypeOf(provided).toEqualTypeOf<RLDataset.RLDataset<InvalidOption.InvalidOption>>()
+      const attempt = Attempt.group(0, { attempt: 0, group: "a", iteration: 1 })
+      for (const { open } of yield* provided.batch(0, 0)) {
+        const { groupRewards = () => Effect.succeed([]), makeEnv } = yield* open
+        const { initialObservation, step } = yield* makeEnv(0, attempt)
+        assert.deepStrictEqual(yield* initialObservation, { _tag: "Overflow", reward: 3 })
+        assert.deepStrictEqual(yield* step({ tokens: Int32Array.of(1) }), { _tag: "Done", reward: 3 })
+        assert.deepStrictEqual(yield* groupRewards([], attempt), [{ reward: 3 }])
+      }
+    }))
 })
