@@ -211,7 +211,7 @@ const setUp = Effect.fnUntraced(function*(opened: Opened, spec: SandboxSpec.Reso
   const limits = { ...spec.limits, wallMillis: 60_000 }
   const ended = yield* run(opened, { ...spec, limits }, { argv }, () => () => {}, opened.folder)
   if (Outcome.is("Exited")(ended) && ended.code === 0) return
-  yield* new Provision({ detail: `its folders: ${ended._tag}: ${Outcome.text(ended.stderr).trim()}` })
+  return yield* new Provision({ detail: `its folders: ${ended._tag}: ${Outcome.text(ended.stderr).trim()}` })
 })
 
 /** Opens a session with the files of a sandbox. */
