@@ -28,7 +28,8 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
-    ...(isAll ? { projects } : { include, exclude: isSlowAsked ? exclude : [...exclude, ...slow], maxWorkers }),
+    ...(isAll ? { projects } : { include, exclude: isSlowAsked ? exclude : [...exclude, ...slow] }),
+    maxWorkers,
     pool: "forks",
     isolate: false,
     setupFiles: ["./vitest.setup.ts"],
