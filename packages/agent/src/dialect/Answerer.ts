@@ -27,6 +27,9 @@ export interface Asked {
   readonly renderer?: string | undefined
 }
 
+/** A text, or its tokens, that a reply continues. */
+export type Continuing = string | ReadonlyArray<number>
+
 /** Sampling options that every client can send; those that are absent or null are left to the sampler. */
 export interface Settings {
   readonly maxTokens?: number | null | undefined
@@ -103,7 +106,7 @@ export interface Answerer {
   /** The same for a continuation of text or of tokens. */
   readonly continued: (
     model: string,
-    prompt: string | ReadonlyArray<number>,
+    prompt: Continuing,
     settings: Settings
   ) => Effect.Effect<Prompted, Refusal, Scope.Scope>
 }

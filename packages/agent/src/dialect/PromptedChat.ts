@@ -9,7 +9,7 @@ import type { ChatModel, Message } from "@effect-rl/core"
 import { ModelInput, type Sampling } from "@effect-rl/core/backend"
 import { HeldResponse, Renderer, Renderers } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
-import type { Asked, Prompted, Request, Settings } from "./Answerer.ts"
+import type { Asked, Continuing, Prompted, Request, Settings } from "./Answerer.ts"
 import * as CallNames from "./CallNames.ts"
 import * as Continued from "./Continued.ts"
 import * as Length from "./Length.ts"
@@ -130,7 +130,7 @@ export const prompted = Effect.fnUntraced(function*(source: Source, asked: Asked
   return yield* of(source, yield* render(source.chatModel, asked), settings)
 })
 
-const promptOf = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, prompt: string | ReadonlyArray<number>) {
+const promptOf = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, prompt: Continuing) {
   if (typeof prompt !== "string") return ModelInput.fromTokens(prompt)
   yield* Length.check(chatModel, "prompt", prompt.length)
   return ModelInput.fromTokens(chatModel.tokenizer.encode(prompt))
@@ -139,7 +139,7 @@ const promptOf = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, pro
 /** A continuation of text or of tokens, which the model's own end of text ends. */
 export const continued = Effect.fnUntraced(function*(
   source: Source,
-  prompt: string | ReadonlyArray<number>,
+  prompt: Continuing,
   settings: Settings
 ) {
   const { chatModel, id } = source

@@ -14,11 +14,12 @@ import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { createHash } from "node:crypto"
-import type { Asked, Prompted } from "../dialect/Answerer.ts"
+import type { Asked, Continuing, Prompted } from "../dialect/Answerer.ts"
 import * as Kept from "../dialect/Kept.ts"
+import * as Length from "../dialect/Length.ts"
 import * as Notes from "../dialect/Notes.ts"
 import * as PromptedChat from "../dialect/PromptedChat.ts"
-import { ended, invalid } from "../dialect/Refusal.ts"
+import { ended, invalid, type Refusal } from "../dialect/Refusal.ts"
 import * as Reply from "../dialect/Reply.ts"
 import * as CapturedAnswers from "./CapturedAnswers.ts"
 import * as EpisodeTree from "./EpisodeTree.ts"
@@ -101,19 +102,45 @@ const place = Effect.fnUntraced(
   Effect.catchTag("RendererError", ({ message }) => Effect.fail(invalid(`messages: ${message}`)))
 )
 
-const promptOf = ({ placed, prompted: { chatModel: { renderer }, request } }: Shown): Env.Prompt => ({
+/** The place of a text that is continued, whose reply ends as the model's own texts do. */
+const placeText = Effect.fnUntraced(
+  function*<E, R>(
+    { options: { model }, tree, uniqueId }: Playing<E, R>,
+    { arrived, settings }: Mailbox.Question,
+    text: Continuing
+  ) {
+    const { tokenizer } = model
+    if (typeof text === "string") yield* Length.check(model, "prompt", text.length)
+    else {
+      const unknown = text.find((token) => !Number.isSafeInteger(token) || tokenizer.decode([token]) === "")
+      if (unknown !== undefined) return yield* invalid(`prompt has ${unknown}, expected ids of tokens`, "prompt")
+    }
+    const placed = tree.placeText({ text, arrived, tokenizer })
+    const tokens = Reply.promptIds(placed.input)
+    if (tokens.length === 0) return yield* invalid("prompt is empty, expected a text to continue", "prompt")
+    const source = { id: uniqueId(), chatModel: model, sample: () => Effect.fail(over), replied: () => Effect.void }
+    const prompted = yield* PromptedChat.continued(source, tokens, { ...settings, seed: 0, choices: null })
+    return { placed, prompted }
+  }
+)
+
+const promptOf = ({ placed, prompted: { chatModel: { renderer, tokenizer }, request } }: Shown): Env.Prompt => ({
   _tag: "Prompt",
   input: placed.input,
-  stop: renderer.stop,
+  stop: placed.text === undefined || tokenizer.eosTokenId === undefined ? renderer.stop : [tokenizer.eosTokenId],
   maxTokens: request.params.maxTokens,
   ...(request.grammar !== undefined && { grammar: request.grammar }),
-  messages: placed.messages,
+  ...(placed.text === undefined && { messages: placed.messages }),
   ...(placed.branch !== undefined && { branch: placed.branch })
 })
 
 /** The prompt of a question; undefined where the question is refused, and its client told why. */
 const show = Effect.fnUntraced(function*<E, R>(self: Playing<E, R>, question: Mailbox.Question) {
-  const shown = yield* Effect.result(place(self, question))
+  const { text } = question
+  const placing: Effect.Effect<Shown, Refusal> = text === undefined
+    ? place(self, question)
+    : Effect.map(placeText(self, question, text), (placed) => ({ question, ...placed }))
+  const shown = yield* Effect.result(placing)
   if (shown._tag === "Failure") {
     yield* self.mailbox.refuse(question, shown.failure)
     return undefined

@@ -10,7 +10,7 @@ import type * as Kept from "../dialect/Kept.ts"
 import type * as Notes from "../dialect/Notes.ts"
 import * as PromptedChat from "../dialect/PromptedChat.ts"
 import { fromTinkerError, invalid, notFound, type Refusal } from "../dialect/Refusal.ts"
-import type { Mailbox, Question } from "./Mailbox.ts"
+import type { Mailbox, Question, Request } from "./Mailbox.ts"
 import * as Spoken from "./Spoken.ts"
 
 /** Weights that answer requests by another model's name. They are not trained. */
@@ -87,12 +87,17 @@ const refuseBiased = ({ sampling }: Options, settings: Settings) => {
     : Effect.void
 }
 
-const keyOf = (model: string, { messages, tools }: Asked, settings: Settings) =>
+type Wanted = Pick<Request, "asked" | "text" | "settings">
+
+const keyOf = (model: string, { asked: { messages, tools }, settings, text }: Wanted) =>
   Crypto.hash(
     "sha256",
-    JSON.stringify([model, Spoken.of(messages).map(({ digest }) => digest), tools, settings]),
+    JSON.stringify([model, Spoken.of(messages).map(({ digest }) => digest), tools, text, settings]),
     "base64url"
   )
+
+/** The conversation of a text that is continued. */
+const nothingAsked: Asked = { messages: [], tools: [] }
 
 const nothing: Sampling.SampledTokens = {
   tokens: new Int32Array(0),
@@ -105,7 +110,10 @@ const nothing: Sampling.SampledTokens = {
  * asked first, and its seed counts from 0.
  */
 const served = (questions: ReadonlyArray<Question>, promptTokens: number): Prompted["sample"] => (request) => {
-  const { numSamples = 1, params: { seed = 0 }, prompt } = request
+  const { numSamples = 1, params: { seed = 0 }, prompt, promptLogprobs } = request
+  if (promptLogprobs === true) {
+    return Effect.fail(invalid("echo with logprobs: an episode scores no prompt, expected one of them alone", "echo"))
+  }
   if (prompt.length > promptTokens) return Effect.succeed({ sequences: [nothing] })
   const asked = numSamples > 1 ? questions : questions.slice(seed, seed + 1)
   return Effect.map(Effect.forEach(asked, ({ sampled }) => Deferred.await(sampled)), (sequences) => ({ sequences }))
@@ -114,12 +122,14 @@ const served = (questions: ReadonlyArray<Question>, promptTokens: number): Promp
 const captured = Effect.fnUntraced(function*(
   { mailbox, options }: Episode,
   sent: Sent,
-  [model, asked, settings]: Parameters<Answerer["prompted"]>
+  model: string,
+  wanted: Wanted
 ) {
+  const { settings } = wanted
   yield* refuseBiased(options, settings)
-  const key = sent.idempotencyKey ?? keyOf(model, asked, settings)
+  const key = sent.idempotencyKey ?? keyOf(model, wanted)
   const isRepeated = sent.isRepeated || sent.idempotencyKey !== undefined
-  const questions = yield* mailbox.ask({ asked, settings, key, isRepeated })
+  const questions = yield* mailbox.ask({ ...wanted, key, isRepeated })
   const [first] = questions
   if (first === undefined) return yield* invalid(`n is ${settings.choices}, expected at least 1`)
   const prompted = yield* Deferred.await(first.prompted)
@@ -193,15 +203,24 @@ const answererOf = (episode: Episode, sent: Sent): Answerer => {
     chatModel,
     checksStrict: (name) => own.includes(name) && (episode.options.strict ?? "check") === "check",
     prompted: (name, asked, settings) => {
-      if (own.includes(name)) return captured(episode, sent, [name, asked, settings])
+      if (own.includes(name)) return captured(episode, sent, name, { asked, settings })
       const weights = other(name)
       return weights === undefined
         ? Effect.fail(notFound("model", name))
         : PromptedChat.prompted(aside(episode, name, weights), asked, settings)
     },
-    continued: () =>
-      Effect.fail(
-        invalid("an agent's episode is made of conversations: send /chat/completions, /responses or /messages")
-      )
+    continued: (name, text, settings) => {
+      if (own.includes(name)) {
+        return settings.maxTokens === 0
+          ? Effect.fail(
+            invalid("max_tokens is 0, expected at least 1: an episode has no turn without a token", "max_tokens")
+          )
+          : captured(episode, sent, name, { asked: nothingAsked, text, settings })
+      }
+      const weights = other(name)
+      return weights === undefined
+        ? Effect.fail(notFound("model", name))
+        : PromptedChat.continued(aside(episode, name, weights), text, settings)
+    }
   }
 }

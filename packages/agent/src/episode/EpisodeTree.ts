@@ -9,12 +9,15 @@
  * - The prompt of a request that continues a turn begins with that turn's prompt and sampled tokens, token for token; or it says in
  *   `branch` that it is rendered anew, and why.
  * - A prompt without `branch` continues the turn that was added last before it, or is the first.
+ * - A text that is to be continued has no messages: it continues the turn of text that it begins with, as its client was told that turn. Its
+ *   prompt has the tokens that were sampled, and new ones for what follows them.
  */
 import { Message } from "@effect-rl/core"
-import type { ModelInput } from "@effect-rl/core/backend"
+import { ModelInput } from "@effect-rl/core/backend"
 import { Branch, Continuation } from "@effect-rl/core/environments"
-import type { Renderer } from "@effect-rl/core/renderers"
+import type { Renderer, Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
+import type { Continuing } from "../dialect/Answerer.ts"
 import * as Spoken from "./Spoken.ts"
 
 /** A request of an agent for the next response. */
@@ -28,12 +31,22 @@ export interface Request {
   readonly arrived: number
 }
 
+/** A request of an agent for the continuation of a text. */
+export interface TextRequest extends Pick<Request, "arrived"> {
+  readonly text: Continuing
+  readonly tokenizer: Tokenizer.Tokenizer
+}
+
 /** A request with its place in the tree. */
 export interface Placed extends Pick<Request, "messages" | "prefill"> {
   /** The prompt. */
   readonly input: ModelInput.ModelInput
   readonly branch?: Branch.Branch
+  /** The text that is continued, and how its tokens are read; absent for a conversation. */
+  readonly text?: { readonly given: string; readonly decode: Tokenizer.Tokenizer["decode"] }
 }
+
+type PlacedText = Placed & Required<Pick<Placed, "text">>
 
 /** A response as it was sampled, and as the agent was told it. */
 export type Response = Pick<Continuation.Turn, "response" | "parsed">
@@ -42,6 +55,8 @@ export type Response = Pick<Continuation.Turn, "response" | "parsed">
 export interface EpisodeTree {
   /** The prompt of the request's turn. */
   readonly place: (request: Request) => Effect.Effect<Placed, Renderer.RendererError>
+  /** The prompt of a text's turn; without tokens for an empty text. */
+  readonly placeText: (request: TextRequest) => Placed
   /** Adds the turn. */
   readonly add: (placed: Placed, response: Response) => void
   /** The number of turns. */
@@ -63,9 +78,23 @@ interface Turn extends Continuation.Turn {
   readonly conversation: ReadonlyArray<Message.Message>
 }
 
+/** A turn of text. */
+interface TextTurn {
+  readonly turn: number
+  readonly text: string
+  /** The text with what its client was told. */
+  readonly told: string
+  /** Whether that is all that was sampled, without an end. */
+  readonly isWhole: boolean
+  readonly asked: ModelInput.ModelInput
+  /** The prompt with the response. */
+  readonly whole: ModelInput.ModelInput
+}
+
 interface State {
   readonly root: Node
   readonly turns: Array<Turn>
+  readonly texts: Array<TextTurn>
   /** Turns that another one continues. */
   readonly continued: Set<number>
   /** What was said in any conversation, apart from instructions. */
@@ -186,6 +215,63 @@ const place = Effect.fnUntraced(function*(state: State, request: Request) {
   return { ...placed, branch: { after: found.turn, reason: reasonOf(state, request, spoken, found) } }
 })
 
+/** The turns of text with which the request begins, the longest of them. */
+const longest = ({ texts }: State, begins: (turn: TextTurn) => boolean) => {
+  const found = texts.filter(begins)
+  const length = Math.max(...found.map(({ told }) => told.length))
+  return found.filter(({ told }) => told.length === length)
+}
+
+/** Why a text continues an earlier turn than the last, or none; a text that begins like an earlier one was edited behind it. */
+const textReason = ({ texts }: State, arrived: number, placed: PlacedText, turn: number): Branch.Reason => {
+  const { input, text: { given } } = placed
+  const same = texts.filter(({ asked }) => ModelInput.after(input, asked)?.length === 0)
+  if (same.length > 0) return same.some((earlier) => earlier.turn < arrived) ? "retry" : "parallel"
+  if (turn >= 0) return "parallel"
+  return texts.some((earlier) => given.startsWith(earlier.text)) ? "edit" : "subagent"
+}
+
+const placeText = (state: State, { arrived, text: given, tokenizer }: TextRequest): Placed => {
+  const tokens = typeof given === "string" ? undefined : ModelInput.fromTokens(given)
+  const text = typeof given === "string" ? given : tokenizer.decode(given)
+  const found = longest(
+    state,
+    ({ told, whole }) => tokens === undefined ? text.startsWith(told) : ModelInput.after(tokens, whole) !== undefined
+  )
+  const turn = chosen(state, found.map(({ turn }) => turn)) ?? -1
+  const before = found.find((one) => one.turn === turn)
+  const encoded = (rest: string) => ModelInput.fromTokens(tokenizer.encode(rest))
+  // A client that was told a part of what was sampled goes on from that part.
+  const isCut = tokens === undefined && before?.isWhole === false
+  const rest = text.slice(before?.told.length)
+  const input = tokens ??
+    (before === undefined || isCut
+      ? encoded(text)
+      : rest === ""
+      ? before.whole
+      : ModelInput.concat(before.whole, encoded(rest)))
+  const placed: PlacedText = { messages: [], prefill: "", input, text: { given: text, decode: tokenizer.decode } }
+  if (isCut) return { ...placed, branch: Branch.anew("response") }
+  return turn === state.turns.length - 1
+    ? placed
+    : { ...placed, branch: { after: turn, reason: textReason(state, arrived, placed, turn) } }
+}
+
+const addText = (state: State, { branch, input, messages, text }: PlacedText, { parsed, response }: Response) => {
+  const turn = state.turns.length
+  state.turns.push({ messages, input, response, parsed, conversation: [] })
+  state.continued.add(Branch.previous(turn, branch))
+  const said = Message.text(parsed.message)
+  state.texts.push({
+    turn,
+    text: text.given,
+    told: text.given + said,
+    isWhole: text.decode(response) === said,
+    asked: input,
+    whole: ModelInput.append(input, response)
+  })
+}
+
 /** The response after the text with which the request began it. */
 const whole = (prefill: string, message: Message.Message): Message.Message =>
   prefill === "" ? message : { ...message, content: [{ type: "text", text: prefill }, ...Message.parts(message)] }
@@ -217,10 +303,19 @@ const add = (state: State, { branch, input, messages, prefill }: Placed, { parse
 
 /** The tree of an episode that has not begun. */
 export const make = (): EpisodeTree => {
-  const state: State = { root: node(), turns: [], continued: new Set(), said: new Set(), instructions: new Set() }
+  const state: State = {
+    root: node(),
+    turns: [],
+    texts: [],
+    continued: new Set(),
+    said: new Set(),
+    instructions: new Set()
+  }
   return {
     place: (request) => place(state, request),
-    add: (placed, response) => add(state, placed, response),
+    placeText: (request) => placeText(state, request),
+    add: ({ text, ...placed }, response) =>
+      text === undefined ? add(state, placed, response) : addText(state, { ...placed, text }, response),
     turns: () => state.turns.length
   }
 }

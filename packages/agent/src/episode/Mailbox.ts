@@ -14,12 +14,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
-import type { Asked, Prompted, Settings } from "../dialect/Answerer.ts"
+import type { Asked, Continuing, Prompted, Settings } from "../dialect/Answerer.ts"
 import { Refusal } from "../dialect/Refusal.ts"
 
 /** What a client asks. */
 export interface Request {
   readonly asked: Asked
+  /** The text that is to be continued, in place of a conversation; absent for one. */
+  readonly text?: Continuing
   readonly settings: Settings
   /** Equal for requests that ask the same. */
   readonly key: string
@@ -28,7 +30,7 @@ export interface Request {
 }
 
 /** A request for one response. */
-export interface Question extends Pick<Request, "asked" | "settings"> {
+export interface Question extends Pick<Request, "asked" | "text" | "settings"> {
   /** The number of turns that were over when it arrived. */
   readonly arrived: number
   /** The prompt, from the moment that it is this question's turn. */
@@ -81,6 +83,7 @@ export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.
 
   const questionOf = (request: Request, thread: () => Thread): Question => ({
     asked: request.asked,
+    ...(request.text !== undefined && { text: request.text }),
     settings: request.settings,
     arrived: turns(),
     prompted: Deferred.makeUnsafe(),

@@ -223,7 +223,7 @@ export const handler = (incoming: Incoming) =>
     if (max_tokens === 0 && echo !== true) {
       return yield* invalid("max_tokens is 0, expected at least 1 without echo", "max_tokens")
     }
-    const settings = { ...settingsOf(value), maxTokens: max_tokens === 0 ? 1 : max_tokens, topLogprobs: value.logprobs }
+    const settings = { ...settingsOf(value), maxTokens: max_tokens, topLogprobs: value.logprobs }
     const prompts = yield* Effect.forEach(
       promptsOf(value.prompt),
       (prompt) => incoming.answerer.continued(value.model, prompt, settings)
