@@ -1,6 +1,7 @@
 /** The embedded backend: LoRA training and sampling of small language models in this process, on the CPU. */
 import { Tinker } from "@effect-rl/core"
 import { Tokenizer } from "@effect-rl/core/renderers"
+import * as CheckpointStore from "@effect-rl/files/checkpoint/CheckpointStore"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,7 +11,6 @@ import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import { availableParallelism } from "node:os"
 import * as Preset from "./Preset.ts"
-import * as CheckpointStore from "./runtime/CheckpointStore.ts"
 import * as EngineTinker from "./runtime/EngineTinker.ts"
 import { Host } from "./runtime/Host.ts"
 import * as Library from "./runtime/Library.ts"
@@ -62,7 +62,7 @@ const fromSources = (
   Layer.effectContext(Effect.gen(function*() {
     const path = yield* Path.Path
     const library = yield* Library.make(sources, refused)
-    const store = yield* CheckpointStore.make(path.resolve(checkpoints))
+    const store = yield* CheckpointStore.make(path.resolve(checkpoints), "engine")
     return Context.make(Tinker.Tinker, yield* EngineTinker.make(library, store)).pipe(
       Context.add(Tokenizer.Tokenizers, tokenizers(library))
     )

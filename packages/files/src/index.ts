@@ -36,5 +36,8 @@ export * as RowError from "./dataset/RowError.ts"
 /** Dataset rows from a file of any supported format. */
 export * as Rows from "./dataset/Rows.ts"
 
+/** Storage of a backend's checkpoints: a folder each, under one root. */
+export * as CheckpointStore from "./checkpoint/CheckpointStore.ts"
+
 /** A run in a directory. */
 export * as RunDirectory from "./run/RunDirectory.ts"

@@ -1,11 +1,11 @@
 /** One training client's adapter on disk. */
 import { TinkerError } from "@effect-rl/core"
 import type { TrainingClient } from "@effect-rl/core/backend"
+import type { CheckpointStore, Kind } from "@effect-rl/files/checkpoint/CheckpointStore"
 import * as Effect from "effect/Effect"
 import * as Checkpoint from "../checkpoint/Checkpoint.ts"
 import type { AdapterLayout } from "../model/Adapter.ts"
 import * as Memory from "../numerics/Memory.ts"
-import type { CheckpointStore, Kind } from "./CheckpointStore.ts"
 import * as FileAccess from "./FileAccess.ts"
 import type { Model } from "./Library.ts"
 import type { TrainedAdapter } from "./TrainedAdapter.ts"

@@ -1,5 +1,5 @@
 import { TinkerError } from "@effect-rl/core"
-import * as CheckpointStore from "@effect-rl/engine/runtime/CheckpointStore"
+import * as CheckpointStore from "@effect-rl/files/checkpoint/CheckpointStore"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
@@ -27,12 +27,12 @@ describe("CheckpointStore", () => {
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
-        const store = yield* CheckpointStore.make(`${root}/a`)
+        const store = yield* CheckpointStore.make(`${root}/a`, "engine")
         const { digest, path } = yield* store.save("tiny-64-1", "weights", "step-1", yield* writing("one"))
         assert.strictEqual(path, "engine://tiny-64-1/weights/step-1")
         assert.strictEqual(digest, "one")
         yield* fs.rename(`${root}/a`, `${root}/b`)
-        const moved = yield* CheckpointStore.make(`${root}/b`)
+        const moved = yield* CheckpointStore.make(`${root}/b`, "engine")
         assert.strictEqual(yield* read(yield* moved.find(path)), "one")
       }))
 
@@ -40,7 +40,7 @@ describe("CheckpointStore", () => {
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
-        const store = yield* CheckpointStore.make(root)
+        const store = yield* CheckpointStore.make(root, "engine")
         const save = (write: (folder: string) => Effect.Effect<string, TinkerError.Unavailable>) =>
           store.save("m-1", "weights", "last", write)
         yield* save(yield* writing("one"))
@@ -55,7 +55,7 @@ describe("CheckpointStore", () => {
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
-        const store = yield* CheckpointStore.make(root)
+        const store = yield* CheckpointStore.make(root, "engine")
         const { path } = yield* store.save("m-1", "weights", "last", yield* writing("one"))
         yield* fs.rename(`${root}/m-1/weights/last`, `${root}/m-1/weights/.last.replaced`)
         assert.strictEqual(yield* read(yield* store.find(path)), "one")
@@ -63,7 +63,7 @@ describe("CheckpointStore", () => {
 
     it.effect("lists the checkpoints when a path leads nowhere, and never leaves its root", () =>
       Effect.gen(function*() {
-        const store = yield* CheckpointStore.make(yield* makeRoot)
+        const store = yield* CheckpointStore.make(yield* makeRoot, "engine")
         yield* store.save("m-1", "weights", "one", yield* writing("one"))
         for (const path of ["engine://m-1/weights/two", "engine://../weights/one", "/etc/passwd"]) {
           const reason = yield* Effect.flip(store.find(path))
@@ -74,7 +74,7 @@ describe("CheckpointStore", () => {
 
     it.effect("refuses names that cannot be names of folders", () =>
       Effect.gen(function*() {
-        const store = yield* CheckpointStore.make(yield* makeRoot)
+        const store = yield* CheckpointStore.make(yield* makeRoot, "engine")
         for (const name of ["", "..", "a/b", ".hidden"]) {
           const error = yield* Effect.flip(store.save("m-1", "weights", name, yield* writing("one")))
           assert.strictEqual(error.message, `name is "${name}", expected letters, digits, ".", "_" and "-"`)
@@ -85,7 +85,7 @@ describe("CheckpointStore", () => {
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
-        const store = yield* CheckpointStore.make(root)
+        const store = yield* CheckpointStore.make(root, "engine")
         const claim = store.claim("effect-rl/tiny-64")
         const ids = yield* Effect.scoped(Effect.gen(function*() {
           const ids = yield* Effect.all([claim, claim, claim], { concurrency: "unbounded" })

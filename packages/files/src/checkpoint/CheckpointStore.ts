@@ -1,19 +1,20 @@
 /**
- * Storage of checkpoints: `engine://<model id>/<kind>/<name>` is a folder under one root, which can be moved. A server shows its clients
- * the same checkpoint as `tinker://…`, which is found here as well.
+ * Storage of a backend's checkpoints: `<scheme>://<model id>/<kind>/<name>` is a folder under one root, which can be moved. A server shows
+ * its clients the same checkpoint as `tinker://…`, which is found here as well.
  */
 import { TinkerError } from "@effect-rl/core"
 import type { TrainingClient } from "@effect-rl/core/backend"
-import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
+import * as FileFailure from "../file/FileFailure.ts"
 
 /** `weights` to continue training from, `sampler_weights` only to sample from. */
 export type Kind = "weights" | "sampler_weights"
 
+/** The checkpoints of one backend. */
 export interface CheckpointStore {
   /** Takes an unused model id by making its folder, which is removed with the scope if it stayed empty. */
   readonly claim: (baseModel: string) => Effect.Effect<string, TinkerError.Unavailable, Scope.Scope>
@@ -22,15 +23,14 @@ export interface CheckpointStore {
     modelId: string,
     kind: Kind,
     name: string,
-    write: (folder: string) => Effect.Effect<string, TinkerError.Unavailable>
-  ) => Effect.Effect<TrainingClient.Checkpoint, TinkerError.Rejected | TinkerError.Unavailable>
+    write: (folder: string) => Effect.Effect<string, TinkerError.Reason>
+  ) => Effect.Effect<TrainingClient.Checkpoint, TinkerError.Reason>
   /** The folder of a checkpoint that exists. */
   readonly find: (path: string) => Effect.Effect<string, TinkerError.NotFound | TinkerError.Unavailable>
 }
 
-const scheme = "engine://"
 const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
-const checkpointPath = /^(?:engine|tinker):\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/
+const checkpointPath = /^([a-z]+):\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/
 
 /** Most names to list where one was not found. */
 const mostListed = 20
@@ -54,6 +54,8 @@ interface Place {
   readonly fs: FileSystem.FileSystem
   readonly join: Path.Path["join"]
   readonly root: string
+  /** The scheme of the backend's paths, before `://`. */
+  readonly scheme: string
 }
 
 const unavailable = ({ root }: Place) =>
@@ -105,7 +107,7 @@ const save = Effect.fnUntraced(function*(
     const detail = `name is "${name}", expected letters, digits, ".", "_" and "-"`
     return yield* new TinkerError.Rejected({ detail })
   }
-  const { fs, join, root } = place
+  const { fs, join, root, scheme } = place
   const parent = join(root, modelId, kind)
   const written = join(parent, partial(name))
   const discard = fs.remove(written, { recursive: true, force: true })
@@ -114,16 +116,16 @@ const save = Effect.fnUntraced(function*(
     Effect.tap(() => unavailable(place)(replace(place, parent, name))),
     Effect.onError(() => Effect.ignore(discard, { log: true }))
   )
-  return { path: `${scheme}${modelId}/${kind}/${name}`, digest }
+  return { path: `${scheme}://${modelId}/${kind}/${name}`, digest }
 })
 
-const list = Effect.fnUntraced(function*({ fs, join, root }: Place) {
+const list = Effect.fnUntraced(function*({ fs, join, root, scheme }: Place) {
   const readNames = (folder: string) => fs.readDirectory(folder).pipe(Effect.orElseSucceed(() => []))
   const paths: Array<string> = []
   for (const id of yield* readNames(root)) {
     for (const kind of ["weights", "sampler_weights"]) {
       for (const name of yield* readNames(join(root, id, kind))) {
-        if (segment.test(name)) paths.push(`${scheme}${id}/${kind}/${name}`)
+        if (segment.test(name)) paths.push(`${scheme}://${id}/${kind}/${name}`)
       }
     }
   }
@@ -131,9 +133,9 @@ const list = Effect.fnUntraced(function*({ fs, join, root }: Place) {
 })
 
 const find = Effect.fnUntraced(function*(place: Place, path: string) {
-  const { fs, join, root } = place
-  const [, id = "", kind = "", name = ""] = checkpointPath.exec(path) ?? []
-  if (segment.test(id) && segment.test(name)) {
+  const { fs, join, root, scheme } = place
+  const [, given = "", id = "", kind = "", name = ""] = checkpointPath.exec(path) ?? []
+  if ([scheme, "tinker"].includes(given) && segment.test(id) && segment.test(name)) {
     for (const folder of [join(root, id, kind, name), join(root, id, kind, replaced(name))]) {
       if (yield* unavailable(place)(fs.exists(folder))) return folder
     }
@@ -142,14 +144,20 @@ const find = Effect.fnUntraced(function*(place: Place, path: string) {
   return yield* new TinkerError.NotFound({ kind: "checkpoint", name: path, available: available.slice(0, mostListed) })
 })
 
-export const make = Effect.fnUntraced(function*(root: string): Effect.fn.Return<
+/**
+ * The checkpoints under `root`.
+ *
+ * @example
+ * const find = (path: string) => Effect.flatMap(CheckpointStore.make("runs/checkpoints", "engine"), (store) => store.find(path))
+ */
+export const make = Effect.fnUntraced(function*(root: string, scheme: string): Effect.fn.Return<
   CheckpointStore,
   never,
   FileSystem.FileSystem | Path.Path
 > {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
-  const place: Place = { fs, join, root }
+  const place: Place = { fs, join, root, scheme }
   return {
     claim: (baseModel) => claim(place, baseModel),
     save: (...given) => save(place, ...given),
