@@ -9,6 +9,7 @@ const packages = {
   agent: ["core", "files"],
   tinker: ["core", "agent"],
   engine: ["core", "files"],
+  torch: ["core", "files"],
   cluster: ["core"],
   ai: ["core", "agent"],
   sandbox: ["core", "files"],
@@ -16,7 +17,7 @@ const packages = {
   view: ["core", "files"],
   export: ["core", "files"],
   create: [],
-  cli: ["core", "files", "agent", "tinker", "engine", "cluster", "ai", "sandbox", "recipes", "view", "export"]
+  cli: ["core", "files", "agent", "tinker", "engine", "torch", "cluster", "ai", "sandbox", "recipes", "view", "export"]
 }
 
 /** A room may import those before it. */
@@ -45,6 +46,7 @@ const rooms = {
     "testing"
   ],
   engine: ["numerics", "model", "checkpoint", "grammar", "runtime"],
+  torch: ["process", "client"],
   agent: ["wire", "dialect", "episode", "gateway", "testing"],
   tinker: ["wire", "client", "certify", "server", "cassette"],
   view: ["story", "page", "server"],

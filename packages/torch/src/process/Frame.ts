@@ -1,0 +1,95 @@
+/**
+ * Frames between this process and the Python process: two numbers of 32 bits, little-endian, which are the bytes of a JSON header and of a
+ * body, then both. The header's `arrays` name the arrays in the body, in order.
+ */
+
+/** Arrays of 32 bits by name. */
+export type Arrays = Readonly<Record<string, Int32Array | Float32Array>>
+
+/** A JSON object and the arrays beside it. */
+export interface Frame {
+  readonly header: Readonly<Record<string, unknown>>
+  readonly arrays: Arrays
+}
+
+const prefix = 8
+
+/** The bytes of a frame. */
+export const encode = ({ arrays, header }: Frame): Uint8Array => {
+  const entries = Object.entries(arrays)
+  const kinds = entries.map(([name, values]) => [name, values instanceof Int32Array ? "i" : "f", values.length])
+  const text = new TextEncoder().encode(JSON.stringify({ ...header, arrays: kinds }))
+  const body = entries.reduce((bytes, [, { byteLength }]) => bytes + byteLength, 0)
+  const frame = new Uint8Array(prefix + text.length + body)
+  const lengths = new DataView(frame.buffer)
+  lengths.setUint32(0, text.length, true)
+  lengths.setUint32(4, body, true)
+  frame.set(text, prefix)
+  let at = prefix + text.length
+  for (const [, { buffer, byteLength, byteOffset }] of entries) {
+    frame.set(new Uint8Array(buffer, byteOffset, byteLength), at)
+    at += byteLength
+  }
+  return frame
+}
+
+type Kinds = ReadonlyArray<readonly [name: string, kind: "i" | "f", length: number]>
+
+const decode = (text: Uint8Array, body: Uint8Array): Frame => {
+  const { arrays: kinds, ...header }: { readonly arrays: Kinds } = JSON.parse(new TextDecoder().decode(text))
+  // A copy, because a typed array has to begin at a multiple of four bytes (`slice` of a Node buffer makes none).
+  const { buffer } = new Uint8Array(body)
+  let at = 0
+  const arrays = kinds.map(([name, kind, length]) => {
+    const values = kind === "i" ? new Int32Array(buffer, at, length) : new Float32Array(buffer, at, length)
+    at += values.byteLength
+    return [name, values] as const
+  })
+  return { header, arrays: Object.fromEntries(arrays) }
+}
+
+/** Bytes that have come and make no frame yet. */
+export interface Rest {
+  readonly pieces: ReadonlyArray<Uint8Array>
+  readonly length: number
+}
+
+/** Before the first byte. */
+export const nothing: Rest = { pieces: [], length: 0 }
+
+const joined = ({ length, pieces }: Rest) => {
+  const [only] = pieces
+  if (pieces.length === 1 && only !== undefined) return only
+  const bytes = new Uint8Array(length)
+  let at = 0
+  for (const piece of pieces) {
+    bytes.set(piece, at)
+    at += piece.length
+  }
+  return bytes
+}
+
+/** Bytes of the whole first frame, as far as they are known. */
+const needed = (rest: Rest) => {
+  const [first] = rest.pieces
+  if (rest.length < prefix || first === undefined) return prefix
+  const start = first.length < prefix ? joined(rest) : first
+  const lengths = new DataView(start.buffer, start.byteOffset, prefix)
+  return prefix + lengths.getUint32(0, true) + lengths.getUint32(4, true)
+}
+
+/** The frames that are complete with one more piece, and what is left. Pieces are joined once a frame is complete, not for every piece. */
+export const next = (rest: Rest, piece: Uint8Array): readonly [rest: Rest, frames: ReadonlyArray<Frame>] => {
+  const all: Rest = { pieces: [...rest.pieces, piece], length: rest.length + piece.length }
+  if (all.length < needed(all)) return [all, []]
+  let bytes = joined(all)
+  const frames: Array<Frame> = []
+  while (bytes.length >= prefix) {
+    const end = needed({ pieces: [bytes], length: bytes.length })
+    if (bytes.length < end) break
+    const headerEnd = prefix + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true)
+    frames.push(decode(bytes.subarray(prefix, headerEnd), bytes.subarray(headerEnd, end)))
+    bytes = bytes.subarray(end)
+  }
+  return [bytes.length === 0 ? nothing : { pieces: [bytes], length: bytes.length }, frames]
+}

@@ -1,0 +1,51 @@
+import * as Frame from "@effect-rl/torch/process/Frame"
+import { assert, describe, it } from "@effect/vitest"
+
+const frame: Frame.Frame = {
+  header: { id: 7, text: "ä\n" },
+  arrays: { tokens: Int32Array.of(1, -2, 2 ** 31 - 1), none: new Float32Array(), logprobs: Float32Array.of(NaN, -0.5) }
+}
+
+const other: Frame.Frame = { header: { id: 8 }, arrays: {} }
+
+/** Reads pieces one after the other. */
+const read = (pieces: ReadonlyArray<Uint8Array>) => {
+  let rest = Frame.nothing
+  const frames = pieces.flatMap((piece) => {
+    const [left, found] = Frame.next(rest, piece)
+    rest = left
+    return found
+  })
+  return { frames, rest }
+}
+
+describe("Frame", () => {
+  it("reads what it writes, with every value of its arrays", () => {
+    const { frames, rest } = read([Frame.encode(frame)])
+    assert.deepStrictEqual(frames, [frame])
+    assert.strictEqual(rest.length, 0)
+  })
+
+  it("reads frames wherever pieces are cut", () => {
+    const bytes = Uint8Array.from([...Frame.encode(frame), ...Frame.encode(other), ...Frame.encode(frame)])
+    for (const size of [1, 2, 3, 7, 50, bytes.length]) {
+      const pieces = Array.from(
+        { length: Math.ceil(bytes.length / size) },
+        (_, i) => bytes.slice(i * size, (i + 1) * size)
+      )
+      assert.deepStrictEqual(read(pieces).frames, [frame, other, frame], `pieces of ${size}`)
+    }
+  })
+
+  it("reads pieces that lie in a larger buffer, as Node gives them", () => {
+    const bytes = Buffer.concat([Buffer.from([1, 2, 3]), Frame.encode(frame)]).subarray(3)
+    assert.deepStrictEqual(read([bytes]).frames, [frame])
+  })
+
+  it("keeps what is not complete", () => {
+    const bytes = Frame.encode(frame)
+    const { frames, rest } = read([bytes.subarray(0, -1)])
+    assert.deepStrictEqual(frames, [])
+    assert.strictEqual(rest.length, bytes.length - 1)
+  })
+})
