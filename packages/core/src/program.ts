@@ -42,6 +42,8 @@ export * as GroupResult from "./rollout/GroupResult.ts"
 export * as Hooks from "./rollout/Hooks.ts"
 /** Where groups are rolled out: in this process unless a Layer provides an executor, which sends them to threads or other processes. */
 export * as Executor from "./rollout/Executor.ts"
+/** The program that groups come from, for executors: a worker that has the same program finds them again. */
+export * as GroupSource from "./rollout/GroupSource.ts"
 /** Groups that can be built in another process: a name and a payload in place of a closure. */
 export * as RolloutTask from "./rollout/RolloutTask.ts"
 /** The tasks that a worker can roll out. */

@@ -51,6 +51,8 @@ export interface Task<out E = never, out R = never> {
   readonly check: Effect.Effect<void, InvalidOption.InvalidOption>
   /** The groups that are rolled out, for plans and for playing; with `examples`, for playing alone. */
   readonly dataset: RLDataset.RLDataset<E, R>
+  /** The groups that training rolls out, where they are others than those of `dataset`. */
+  readonly trained?: Effect.Effect<RLDataset.RLDataset<E, R>, E, R | Tinker.Tinker | Scope.Scope>
   readonly examples?: Examples<E, R>
   /** Undefined where every iteration samples one batch. */
   readonly replacing?: Effect.Effect<Replacing | undefined, InvalidOption.InvalidOption>

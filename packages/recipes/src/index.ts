@@ -12,6 +12,8 @@ export * as ExampleSettings from "./ExampleSettings.ts"
 export * as Pipeline from "./Pipeline.ts"
 /** Recipes: tasks with everything that is needed to train on them. */
 export * as Recipe from "./Recipe.ts"
+/** The groups of a recipe's task for a worker: it puts the same task together, and finds in it the groups that it is sent. */
+export * as RecipeTask from "./RecipeTask.ts"
 /** The recipes that come with effect-rl. */
 export * as Recipes from "./Recipes.ts"
 /** The settings that all reinforcement learning recipes share, with each recipe's own defaults. */

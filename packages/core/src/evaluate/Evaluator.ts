@@ -11,6 +11,7 @@ import type * as RunRecord from "../records/RunRecord.ts"
 import * as Statistics from "../records/Statistics.ts"
 import * as FailurePolicy from "../rollout/FailurePolicy.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
+import * as GroupSource from "../rollout/GroupSource.ts"
 import type { Hooks } from "../rollout/Hooks.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
@@ -34,6 +35,8 @@ export interface Evaluation {
 export interface Evaluator<out E = never, out R = never> {
   readonly name: string
   readonly evaluate: (weights: Weights) => Effect.Effect<Evaluation, E, R>
+  /** The groups of a test set; absent where an evaluator rolls out no fixed groups. */
+  readonly groups?: ReadonlyArray<EnvGroupBuilder<E, R | Scope.Scope>>
 }
 
 type RolloutOptions = "concurrency" | "limits" | "termination" | "memberTimeout" | "graderTimeout" | "releaseTimeout"
@@ -148,15 +151,22 @@ const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>
  *
  * @see tinker-cookbook `RLTestSetEvaluator`
  */
-export const testSet = <E, R, HE = never, HR = never>(
+export function testSet<E, R, HE = never, HR = never>(
   options: TestSetOptions<E, R, HE, HR>
-): Evaluator<E | HE | TinkerError | RolloutError | InvalidOption, Exclude<R | HR, Scope.Scope>> => ({
-  name: options.name,
-  evaluate: Effect.fn("Evaluator.testSet")(function*(weights: Weights) {
-    const { groups: builders, maxTokens, name, onFailure = dropMembers, seed = 0, temperature = 1, ...bounds } = options
-    const { client, step: samplerStep } = yield* weights.sampler
-    const policy = Policy.fromSamplingClient(client, { maxTokens, temperature, seed })
-    const groups = Rollout.stream(builders, policy, { ...bounds, onFailure, samplerStep, seed })
-    return summarize(name, yield* Stream.runCollect(groups))
-  }, Effect.scoped)
-})
+): Evaluator<E | HE | TinkerError | RolloutError | InvalidOption, Exclude<R | HR, Scope.Scope>>
+export function testSet<E, R, HE, HR>(
+  options: TestSetOptions<E, R, HE, HR>
+): Evaluator<E | HE | TinkerError | RolloutError | InvalidOption, R | HR> {
+  return {
+    name: options.name,
+    groups: options.groups,
+    evaluate: Effect.fn("Evaluator.testSet")(function*(weights: Weights) {
+      const { groups, maxTokens, name, onFailure = dropMembers, seed = 0, temperature = 1, ...bounds } = options
+      const { client, step: samplerStep } = yield* weights.sampler
+      const policy = Policy.fromSamplingClient(client, { maxTokens, temperature, seed })
+      const builders = yield* GroupSource.testSet(name, groups)
+      const rolled = Rollout.stream(builders, policy, { ...bounds, onFailure, samplerStep, seed })
+      return summarize(name, yield* Stream.runCollect(rolled))
+    }, Effect.scoped)
+  }
+}

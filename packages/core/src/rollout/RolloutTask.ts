@@ -47,35 +47,32 @@ export const failed = (group: string, error: unknown) => {
   return new RolloutError({ group, member: Attempts.wholeGroup, reason })
 }
 
+/** Hooks and a failure policy for every executor that rolls the task out; a failure policy that the caller sends comes first. */
+type Rolling<E, HE, HR> = Pick<Group.Options<E, unknown, HE, HR>, "onFailure" | "hooks">
+
 /**
- * `builder` must depend only on the payload; the group it builds may use services that the worker has. `rollout` holds hooks and a
- * failure policy for every executor that rolls the task out; a failure policy that the caller sends comes first.
+ * A task whose groups a worker looks up by payloads, such as by their places in a dataset that it has too.
+ *
+ * @example
+ * const task = RolloutTask.lookup("sums", {
+ *   payload: Schema.Struct({ index: Schema.Int }),
+ *   find: ({ index }) => Effect.succeed(ProblemGroupBuilder.make({ key: `sum/${index}`, size: 8, env: () => problemEnv }))
+ * })
  */
-export const make = <P, E = never, R = never, HE = never, HR = never>(name: string, options: {
+export const lookup = <P, E = never, R = never, FE = never, FR = never, HE = never, HR = never>(name: string, options: {
   readonly payload: Schema.Codec<P, unknown>
-  readonly builder: (payload: P) => EnvGroupBuilder<E, R>
-  readonly rollout?: Pick<Group.Options<NoInfer<E>, unknown, HE, HR>, "onFailure" | "hooks">
-}): RolloutTask<P, E, R | HR> => {
-  const codec = Schema.toCodecJson(options.payload)
-  const encode = Schema.encodeResult(codec)
-  const decode = Schema.decodeUnknownEffect(codec)
+  readonly find: (payload: P) => Effect.Effect<EnvGroupBuilder<E, R>, FE, FR>
+  readonly rollout?: Rolling<NoInfer<E>, HE, HR>
+}): Portable<Exclude<R | FR | HR, Scope.Scope>> => {
+  const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(options.payload))
   return {
     name,
-    builder: (payload) => {
-      const task = Result.mapBoth(encode(payload), {
-        onSuccess: (encoded) => ({ name, payload: encoded }),
-        onFailure: ({ message }) =>
-          new InvalidOption({ field: `payload of "${name}"`, found: message, expected: "its schema" })
-      })
-      const builder = options.builder(payload)
-      return { ...builder, task, open: Result.isFailure(task) ? Effect.fail(task.failure) : builder.open }
-    },
     roll: (job, policy) =>
       decode(job.task.payload).pipe(
-        Effect.flatMap((payload) => {
-          const named = { ...options.builder(payload), key: job.group }
+        Effect.flatMap(options.find),
+        Effect.flatMap((builder) => {
           const { onFailure, options: bounds } = job
-          return Group.roll<E | HE, R | HR, unknown, never>(named, policy, {
+          return Group.roll<E | HE, R | HR, unknown, never>({ ...builder, key: job.group }, policy, {
             ...options.rollout,
             ...bounds,
             ...(onFailure !== undefined && { onFailure: FailurePolicy.fromDescription(onFailure) })
@@ -85,5 +82,31 @@ export const make = <P, E = never, R = never, HE = never, HR = never>(name: stri
         Effect.catchDefect((defect) => Effect.fail(defect)),
         Effect.mapError((error) => failed(job.group, error))
       )
+  }
+}
+
+/** `builder` must depend only on the payload; the group it builds may use services that the worker has. */
+export const make = <P, E = never, R = never, HE = never, HR = never>(name: string, options: {
+  readonly payload: Schema.Codec<P, unknown>
+  readonly builder: (payload: P) => EnvGroupBuilder<E, R>
+  readonly rollout?: Rolling<NoInfer<E>, HE, HR>
+}): RolloutTask<P, E, R | HR> => {
+  const { builder: build, payload, rollout } = options
+  const encode = Schema.encodeResult(Schema.toCodecJson(payload))
+  return {
+    ...lookup(name, {
+      payload,
+      find: (payload) => Effect.sync(() => build(payload)),
+      ...(rollout !== undefined && { rollout })
+    }),
+    builder: (payload) => {
+      const task = Result.mapBoth(encode(payload), {
+        onSuccess: (encoded) => ({ name, payload: encoded }),
+        onFailure: ({ message }) =>
+          new InvalidOption({ field: `payload of "${name}"`, found: message, expected: "its schema" })
+      })
+      const builder = build(payload)
+      return { ...builder, task, open: Result.isFailure(task) ? Effect.fail(task.failure) : builder.open }
+    }
   }
 }

@@ -241,16 +241,15 @@ export const preferenceRl = Recipe.make({
     })
     const sums = Sums.dataset(Sums.boxed, { ...settings, model, batches: length })
     const task = yield* Recipe.task({ options: { ...given, dataset: sums }, answerTo: Sums.answerTo })
-    const run = Effect.map(
-      preferenceModelOf(model, preferenceModel),
-      (preferences) => Rl.run({ ...given, dataset: judged(preferences) })
-    )
-    return {
+    const trained = Effect.map(preferenceModelOf(model, preferenceModel), judged)
+    const judging: Recipe.Task<Judge.JudgeError | SupervisedSums.Error> = {
       ...task,
-      run: Stream.unwrap(run),
+      run: Stream.unwrap(Effect.map(trained, (dataset) => Rl.run({ ...given, dataset }))),
+      trained,
       // Each answer is read once in every comparison that it takes part in.
       readers: preferenceModel === undefined ? 0 : 2 * (Math.min(size, 4) - 1)
     }
+    return judging
   })
 })
 

@@ -27,6 +27,7 @@ import * as Usage from "../../records/Usage.ts"
 import * as Executor from "../../rollout/Executor.ts"
 import { type Finished, GroupLog } from "../../rollout/GroupLog.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
+import * as GroupSource from "../../rollout/GroupSource.ts"
 import * as Rollout from "../../rollout/Rollout.ts"
 import type { RolloutError } from "../../rollout/RolloutError.ts"
 import type * as Program from "../../run/Program.ts"
@@ -139,12 +140,17 @@ const isInformative = (result: GroupResult.GroupResult) =>
   !GroupResult.isSkipped(result) && Signal.isInformative(result)
 
 /** The builders of the dataset's batches, each loaded once while it is needed. */
-const batches = <E, R>({ batch, length }: RLDataset<E, R>, seed: number, history: Tracker["history"]) => {
+const batches = <E, R>(
+  dataset: RLDataset<E, R>,
+  seed: number,
+  history: Tracker["history"]
+) => {
   const known = new Map<number, ReadonlyArray<EnvGroupBuilder<E, R>>>()
   const load = Effect.fnUntraced(function*(index: number) {
     const loaded = known.get(index)
     if (loaded !== undefined) return loaded
-    const builders = index < length ? yield* batch(index, seed, yield* history) : []
+    const plain = index < dataset.length ? yield* dataset.batch(index, seed, yield* history) : []
+    const builders = yield* GroupSource.batch(plain, { ...dataset, index, seed })
     const repeated = Rollout.repeatedKey(builders)
     if (repeated !== undefined) return yield* repeated
     known.set(index, builders)
