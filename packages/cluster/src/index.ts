@@ -4,5 +4,9 @@
 export * as ClusterExecutor from "./ClusterExecutor.ts"
 /** A cluster of processes on this machine, connected by sockets and a SQLite file that assigns the work. */
 export * as LocalCluster from "./LocalCluster.ts"
+/** Failures of a process that joins a cluster. */
+export * as JoinError from "./JoinError.ts"
+/** A cluster of processes on any number of machines, connected by HTTP and by a PostgreSQL database that assigns the work. */
+export * as PostgresCluster from "./PostgresCluster.ts"
 /** Groups rolled out by threads of this process. */
 export * as WorkerThreads from "./WorkerThreads.ts"

@@ -1,4 +1,4 @@
-/** Three processes on this machine, of which some are killed. */
+/** Processes on this machine, of which some are killed. */
 import { Seed } from "@effect-rl/core/environments"
 import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
@@ -15,24 +15,33 @@ export const folder = Effect.acquireRelease(
 
 const fileOf = (runner: string) => new URL(`./workers/${runner}.ts`, import.meta.url).pathname
 
-/** Processes of the program `runner` in the folder `workers`; killed for good when the scope closes. */
-export const make = (seed: number, runner = "Runner") =>
+export interface Options {
+  /** A program in the folder `workers`. */
+  readonly runner?: string
+  /** The address of the database that they share; a SQLite file of theirs unless given. */
+  readonly database?: string
+  /** Default 3. */
+  readonly processes?: number
+}
+
+/** Processes of one program; killed for good when the scope closes. */
+export const make = (seed: number, { database: given, processes = 3, runner = "Runner" }: Options = {}) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const folder = mkdtempSync(join(tmpdir(), "effect-rl-cluster-"))
-      const database = join(folder, "cluster.sqlite")
+      const database = given ?? join(folder, "cluster.sqlite")
       const start = () =>
         spawn(process.execPath, ["--conditions=@effect-rl/source", fileOf(runner), database, folder], {
           stdio: "ignore"
         })
-      const running: Array<ChildProcess> = Array.from({ length: 3 }, start)
+      const running: Array<ChildProcess> = Array.from({ length: processes }, start)
       const uniform = Seed.uniform(seed)
       const allReady = Walks.until(() => running.every(({ pid }) => existsSync(join(folder, `ready-${pid}`))))
-      /** Once all three are there, kills one of them without warning, and starts another in its place. */
+      /** Once all are there, kills one of them without warning, and starts another in its place. */
       const kill = Effect.gen(function*() {
         yield* allReady
         yield* Effect.sleep(1000 * uniform())
-        const at = Math.floor(3 * uniform())
+        const at = Math.floor(processes * uniform())
         const [killed] = running.splice(at, 1, start())
         killed?.kill("SIGKILL")
       })

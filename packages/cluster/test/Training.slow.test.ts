@@ -78,7 +78,7 @@ describe("a training run", { concurrent: false }, () => {
     "on three processes, of which one is lost, gives the same result as in one process",
     () =>
       Effect.gen(function*() {
-        const machines = yield* Machines.make(7, "SumRunner")
+        const machines = yield* Machines.make(7, { runner: "SumRunner" })
         const checkpoints = join(machines.folder, "checkpoints")
         yield* machines.allReady
         const elsewhere = yield* train({

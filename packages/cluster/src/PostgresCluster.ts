@@ -1,0 +1,183 @@
+/** A cluster of processes on any number of machines, connected by HTTP and by a PostgreSQL database that assigns the work. */
+import * as NodeClusterHttp from "@effect/platform-node/NodeClusterHttp"
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as HttpRunner from "effect/cluster/HttpRunner"
+import type { MessageStorage } from "effect/cluster/MessageStorage"
+import * as RunnerAddress from "effect/cluster/RunnerAddress"
+import * as RunnerHealth from "effect/cluster/RunnerHealth"
+import * as Runners from "effect/cluster/Runners"
+import * as RunnerServer from "effect/cluster/RunnerServer"
+import type { Sharding } from "effect/cluster/Sharding"
+import * as ShardingConfig from "effect/cluster/ShardingConfig"
+import * as SqlMessageStorage from "effect/cluster/SqlMessageStorage"
+import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import type { ServeError } from "effect/http/HttpServerError"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import * as Redacted from "effect/Redacted"
+import * as RpcSerialization from "effect/rpc/RpcSerialization"
+import type { Scope } from "effect/Scope"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import { InvalidAddress, JoinError, Unreachable, WrongSecret } from "./JoinError.ts"
+import * as Members from "./Members.ts"
+import * as SharedSecret from "./SharedSecret.ts"
+
+/** What every process of a cluster has to know. */
+export interface Options {
+  /** `postgres://user:password@host:port/database`. Runs may share a cluster. */
+  readonly database: Redacted.Redacted
+  /** Any text that no stranger knows. The first process that joins decides on it. */
+  readonly secret: Redacted.Redacted
+}
+
+/** Where a process listens. */
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** A process that rolls groups out. */
+export interface RunnerOptions extends Options {
+  /** Where the other processes reach it. */
+  readonly address: Address
+  /** Where it listens; `address` unless given. */
+  readonly listen?: Address
+  /**
+   * How it is noticed that a runner is lost: it answers no request (`ping`, the default), or Kubernetes says that the pod whose address
+   * it has is not ready (`k8s`, in a pod whose service account may list pods).
+   */
+  readonly health?: "ping" | "k8s"
+  /** Pods among which `k8s` looks: all of the namespace unless given. */
+  readonly labelSelector?: string
+}
+
+/** A lost runner's groups begin again within about ten seconds; one that is only slow keeps them if it answers within five seconds. */
+const shared: Partial<ShardingConfig.ShardingConfig["Service"]> = {
+  shardsPerGroup: 120,
+  shardLockRefreshInterval: "1 second",
+  shardLockExpiration: "6 seconds",
+  refreshAssignmentsInterval: "1 second",
+  runnerHealthCheckInterval: "2 seconds",
+  entityMessagePollInterval: "1 second",
+  entityReplyPollInterval: "100 millis",
+  entityTerminationTimeout: "2 seconds"
+}
+
+const protocols: ReadonlyArray<string> = ["postgres:", "postgresql:"]
+
+/** The address without its password. */
+const shown = (database: URL) => {
+  const copy = new URL(database)
+  copy.password = ""
+  return copy.href
+}
+
+const addressOf = ({ database }: Options) => {
+  const text = Redacted.value(database)
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url !== undefined && protocols.includes(url.protocol)) return Effect.succeed(shown(url))
+  const detail = url === undefined ? "it is no address" : `it begins with ${url.protocol}//`
+  return Effect.fail(new JoinError({ database: "the cluster's database", reason: new InvalidAddress({ detail }) }))
+}
+
+/** The driver says why in the cause of its reason. */
+const unreachable = (database: string, { reason }: SqlError) => {
+  const { cause } = reason
+  const detail = cause instanceof Error && cause.message !== "" ? cause.message : reason.message
+  return new JoinError({ database, reason: new Unreachable({ detail }) })
+}
+
+/** The driver is loaded by those who share a database. */
+const connect = (url: Redacted.Redacted): Effect.Effect<SqlClient.SqlClient, SqlError, Reactivity.Reactivity | Scope> =>
+  Effect.flatMap(
+    // @ts-ignore: everything else compiles where the driver is not installed.
+    Effect.promise(() => import("@effect/sql-pg/PgClient")),
+    ({ make }) => make({ url, applicationName: "effect-rl", maxConnections: 10 })
+  )
+
+/** The client of the database, for a process that has the cluster's secret. */
+const sqlOf = (options: Options): Layer.Layer<SqlClient.SqlClient, JoinError> =>
+  Layer.effect(
+    SqlClient.SqlClient,
+    Effect.gen(function*() {
+      const database = yield* addressOf(options)
+      const connected = Effect.gen(function*() {
+        const client = yield* connect(options.database)
+        if (yield* SharedSecret.isShared(client, options.secret)) return client
+        return yield* new JoinError({ database, reason: new WrongSecret() })
+      })
+      return yield* Effect.catchTag(connected, "SqlError", (error) => Effect.fail(unreachable(database, error)))
+    })
+  ).pipe(Layer.provide(Reactivity.layer))
+
+const clientProtocol = ({ secret }: Options) =>
+  HttpRunner.layerClientProtocolHttpDefault.pipe(
+    SharedSecret.sent(secret),
+    Layer.provide(NodeHttpClient.layerUndici)
+  )
+
+/** Messages and runners in the database. */
+const stored =
+  (options: Options, config: Partial<ShardingConfig.ShardingConfig["Service"]>) =>
+  <A, E, R>(layer: Layer.Layer<A, E, R>) =>
+    layer.pipe(
+      Layer.provideMerge(SqlMessageStorage.layer.pipe(Layer.provide(NodeCrypto.layerDigest))),
+      Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
+      Layer.provide(ShardingConfig.layer({ ...shared, ...config })),
+      Layer.provide(RpcSerialization.layerSchemaBinary()),
+      Layer.provide(sqlOf(options))
+    )
+
+const healthOf = (options: RunnerOptions) => {
+  const { health = "ping", labelSelector } = options
+  return health === "k8s"
+    ? Layer.provide(
+      RunnerHealth.layerK8s(labelSelector === undefined ? {} : { labelSelector }),
+      NodeClusterHttp.layerK8sHttpClient
+    )
+    : RunnerHealth.layerPing.pipe(Layer.provide(Runners.layerRpc), Layer.provide(clientProtocol(options)))
+}
+
+/**
+ * A process that rolls groups out. It fails to start where the database cannot be reached or where its secret is not the cluster's, and
+ * answers requests without the secret with status 401.
+ *
+ * @example
+ * const worker = ClusterExecutor.worker.pipe(
+ *   Layer.provide(TaskRegistry.TaskRegistry.layer(task)),
+ *   Layer.provide(PostgresCluster.runner({
+ *     database: Redacted.make("postgres://trainer@db.example:5432/training"),
+ *     secret: Redacted.make("of the cluster"),
+ *     address: { host: "10.0.0.7", port: 34431 }
+ *   }))
+ * )
+ */
+export const runner = (options: RunnerOptions): Layer.Layer<Sharding | MessageStorage, JoinError | ServeError> => {
+  const { address, listen = address, secret } = options
+  return HttpRouter.serve(HttpRunner.layerHttpOptions({ path: "/" }), {
+    disableLogger: true,
+    disableListenLog: true,
+    middleware: SharedSecret.guard(secret)
+  }).pipe(
+    Layer.provide(clientProtocol(options)),
+    Layer.provide(healthOf(options)),
+    Layer.provide(NodeClusterHttp.layerHttpServer),
+    stored(options, {
+      runnerAddress: Option.some(RunnerAddress.make(address.host, address.port)),
+      runnerListenAddress: Option.some(RunnerAddress.make(listen.host, listen.port))
+    })
+  )
+}
+
+/** A process that sends groups to the runners, and logs which there are; it listens nowhere. */
+export const client = (options: Options): Layer.Layer<Sharding | MessageStorage, JoinError> =>
+  RunnerServer.layerClientOnly.pipe(
+    Layer.merge(Members.logged),
+    Layer.provide(clientProtocol(options)),
+    stored(options, { runnerAddress: Option.none() })
+  )

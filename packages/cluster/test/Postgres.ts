@@ -1,0 +1,73 @@
+/** A PostgreSQL server of the test's own, where this machine has PostgreSQL. */
+import { Effect, Schedule } from "effect"
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { delimiter, join } from "node:path"
+
+const debian = "/usr/lib/postgresql"
+
+const folders = [
+  ...(process.env["PATH"] ?? "").split(delimiter),
+  ...(existsSync(debian) ? readdirSync(debian).map((version) => join(debian, version, "bin")) : [])
+]
+
+const find = (program: string) => folders.map((folder) => join(folder, program)).find((file) => existsSync(file))
+
+const initdb = find("initdb")
+const postgres = find("postgres")
+
+/** PostgreSQL does not run as root: it gets the rights of `nobody` then. */
+const nobody = 65_534
+const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
+
+/** Whether the tests of PostgreSQL can run. */
+export const isHere = initdb !== undefined && postgres !== undefined
+
+/** A port on which nothing listens at the moment. */
+export const freePort = Effect.callback<number>((resume) => {
+  const server = createServer()
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+const accepts = (port: number) =>
+  Effect.sync(() =>
+    void execFileSync(find("pg_isready") ?? "pg_isready", ["-h", "127.0.0.1", "-p", String(port)], { stdio: "ignore" })
+  ).pipe(
+    Effect.catchDefect(() => Effect.fail("not yet" as const)),
+    Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 200 })
+  )
+
+/** An empty database, whose address is returned; server and files are gone when the scope closes. */
+export const make = Effect.gen(function*() {
+  const port = yield* freePort
+  const folder = yield* Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "effect-rl-postgres-"))),
+    (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+  )
+  if (user.uid !== undefined) chownSync(folder, user.uid, user.gid)
+  const data = join(folder, "data")
+  const given = { ...user, cwd: folder, stdio: "ignore" } as const
+  execFileSync(initdb ?? "initdb", ["-D", data, "-U", "trainer", "--auth=trust", "--no-sync"], given)
+  yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      spawn(
+        postgres ?? "postgres",
+        ["-D", data, "-p", String(port), "-c", "listen_addresses=127.0.0.1", "-k", folder, "-c", "fsync=off"],
+        given
+      )
+    ),
+    (server: ChildProcess) =>
+      Effect.callback<void>((resume) => {
+        server.once("exit", () => resume(Effect.void))
+        server.kill("SIGINT")
+      })
+  )
+  yield* accepts(port)
+  return `postgres://trainer@127.0.0.1:${port}/postgres`
+})

@@ -1,0 +1,87 @@
+/** Processes that share a PostgreSQL database: each group comes back exactly once, and a process without the secret is refused. */
+import { ClusterExecutor, JoinError, PostgresCluster } from "@effect-rl/cluster"
+import type { GroupResult } from "@effect-rl/core/program"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Redacted, Stream } from "effect"
+import { Sharding } from "effect/cluster"
+import * as Machines from "./Machines.ts"
+import * as Postgres from "./Postgres.ts"
+import * as Walks from "./Walks.ts"
+
+const isSoak = process.env["EFFECT_RL_SOAK"] !== undefined
+const kills = isSoak ? 100 : 10
+const groupsAtOnce = 40
+const secret = Redacted.make("of the test")
+
+const executor = (database: string) =>
+  Layer.provide(ClusterExecutor.layer, PostgresCluster.client({ database: Redacted.make(database), secret }))
+
+const runner = (database: string, secret: string, port: number) =>
+  PostgresCluster.runner({
+    database: Redacted.make(database),
+    secret: Redacted.make(secret),
+    address: { host: "127.0.0.1", port }
+  })
+
+/** The failure to join a cluster. */
+const refusal = (layer: ReturnType<typeof runner>) =>
+  Effect.scoped(Layer.build(layer)).pipe(
+    Effect.flip,
+    Effect.flatMap((error) => error instanceof JoinError.JoinError ? Effect.succeed(error) : Effect.die(error))
+  )
+
+const status = (port: number, headers: Record<string, string>) =>
+  Effect.promise(async () => (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers, body: "" })).status)
+
+describe("the address of a cluster's database", () => {
+  it.live("is refused where it is not PostgreSQL's", () =>
+    Effect.gen(function*() {
+      const { message } = yield* refusal(runner("mysql://localhost/runs", "of the test", 1))
+      assert.strictEqual(
+        message,
+        "the cluster's database: it begins with mysql://, expected postgres://user:password@host:5432/database"
+      )
+    }))
+
+  it.live("is shown without its password where nothing answers", () =>
+    Effect.gen(function*() {
+      const port = yield* Postgres.freePort
+      const error = yield* refusal(runner(`postgres://trainer:hidden@127.0.0.1:${port}/runs`, "of the test", 1))
+      assert.strictEqual(error.reason._tag, "Unreachable")
+      assert.include(error.message, `postgres://trainer@127.0.0.1:${port}/runs: cannot reach it: `)
+    }))
+})
+
+describe.skipIf(!Postgres.isHere)("a cluster of processes over PostgreSQL", { concurrent: false }, () => {
+  it.live(`gives back each group exactly once, ${kills} times killed`, () =>
+    Effect.gen(function*() {
+      const database = yield* Postgres.make
+      const machines = yield* Machines.make(13, { runner: "PostgresRunner", database })
+      const { value: results } = yield* Effect.gen(function*() {
+        const killing = yield* Effect.forkChild(Effect.repeat(machines.kill, { times: kills - 1 }))
+        const results: Array<GroupResult.GroupResult> = []
+        while (killing.pollUnsafe() === undefined || results.length === 0) {
+          const walks = Walks.payloads(groupsAtOnce, results.length)
+          results.push(...yield* Stream.runCollect(Walks.groups(walks)))
+        }
+        yield* Fiber.join(killing)
+        return results
+      }).pipe(Effect.provide(executor(database)), Walks.logged)
+      const { value: here } = yield* Walks.logged(Walks.here(Walks.payloads(results.length)))
+      assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder(here))
+    }), isSoak ? 1_200_000 : 180_000)
+
+  it.live("refuses a process with another secret, and requests without it", () =>
+    Effect.gen(function*() {
+      const database = yield* Postgres.make
+      const port = yield* Postgres.freePort
+      yield* Effect.gen(function*() {
+        yield* Sharding.Sharding
+        const error = yield* refusal(runner(database, "a guess", yield* Postgres.freePort))
+        assert.strictEqual(error.reason._tag, "WrongSecret")
+        assert.strictEqual(yield* status(port, {}), 401)
+        assert.strictEqual(yield* status(port, { authorization: "Bearer a guess" }), 401)
+        assert.notStrictEqual(yield* status(port, { authorization: `Bearer ${Redacted.value(secret)}` }), 401)
+      }).pipe(Effect.provide(runner(database, Redacted.value(secret), port)))
+    }), 60_000)
+})
