@@ -38,7 +38,11 @@ const chunks = "bundle"
 await rm(join(root, "dist", chunks), { recursive: true, force: true })
 
 const bundle = await rolldown({
-  input: { "effect-rl": join(root, "src/start.ts"), bin: join(root, "src/bin.ts") },
+  input: {
+    "effect-rl": join(root, "src/start.ts"),
+    bin: join(root, "src/bin.ts"),
+    thread: join(root, "src/worker/thread.ts")
+  },
   platform: "node",
   external,
   resolve: { conditionNames: ["@effect-rl/source", "node", "import", "default"] },

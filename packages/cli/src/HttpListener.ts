@@ -35,6 +35,12 @@ const describe = (cause: unknown): string => {
   }
 }
 
+/** The error of a server that cannot listen at an address. */
+export const refused = (
+  { host, port }: { readonly host: string; readonly port: number },
+  { cause }: { readonly cause: unknown }
+) => new CannotListen({ host, port, detail: describe(cause) })
+
 /** The answer while what the routes need is still being loaded; clients try again on their own. */
 const starting: RequestListener = (_, response) =>
   response
@@ -66,8 +72,5 @@ export const layer = (
   options: { readonly host: string; readonly port: number; readonly gracefulShutdownTimeout: Duration.Input }
 ) =>
   Layer.unwrap(Effect.map(scoped(server), (server) => NodeHttpServer.layer(() => server, options))).pipe(
-    Layer.catchTag("ServeError", ({ cause }) => {
-      const { host, port } = options
-      return Layer.effectContext(Effect.fail(new CannotListen({ host, port, detail: describe(cause) })))
-    })
+    Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(refused(options, error))))
   )

@@ -8,11 +8,10 @@ import * as RecipeSandbox from "./RecipeSandbox.ts"
 
 type Needs = Partial<Pick<Recipe.Recipe, "runsCode" | "startsPrograms">>
 
-/**
- * With the services of a recipe or a pipeline, and with what it acquires released in the end; its programs run in sandboxes, or where
- * `--unsafe-host` is given on this machine.
- */
-export const provide = (recipe: Needs, unsafeHost: boolean) => {
-  const services = Layer.mergeAll(Hub.Hub.layer, RecipeSandbox.layer(recipe), AgentServices.layer(recipe, unsafeHost))
-  return <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provide(Effect.scoped(effect), services)
-}
+/** The services of a recipe or a pipeline; its programs run in sandboxes, or where `--unsafe-host` is given on this machine. */
+export const layer = (recipe: Needs, unsafeHost: boolean) =>
+  Layer.mergeAll(Hub.Hub.layer, RecipeSandbox.layer(recipe), AgentServices.layer(recipe, unsafeHost))
+
+/** With the services of a recipe or a pipeline, and with what it acquires released in the end. */
+export const provide = (recipe: Needs, unsafeHost: boolean) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.provide(Effect.scoped(effect), layer(recipe, unsafeHost))

@@ -90,6 +90,11 @@ const verbs = {
     "Serve the Tinker API from this machine, to every client of it",
     () => import("./serve/ServeCommand.ts").then(({ serve }) => Effect.succeed(serve))
   ),
+  worker: verb(
+    "Train and measure",
+    "Roll out groups for runs on other machines",
+    () => import("./worker/WorkerCommand.ts").then(({ worker }) => Effect.succeed(worker))
+  ),
   certify: verb(
     "Check",
     "Check whether a server speaks the Tinker API as clients need it",

@@ -3,6 +3,7 @@ import {
   Advantage,
   type ChatModel,
   Credit,
+  EnvGroupBuilder,
   type Evaluator,
   InvalidOption,
   Rl,
@@ -272,16 +273,23 @@ const examplesWith = <E, R, S>(
 })
 
 const taskWith = <E, R, S>(
-  { dataset, evaluators, examples, run, ...task }: Task<E, R>,
+  { dataset, evaluators, examples, run, trained, ...task }: Task<E, R>,
   services: Context.Context<S>
 ): Task<E, Exclude<R, S>> => ({
   ...task,
   run: Stream.provideContext(run, services),
   dataset: RLDataset.provideContext(dataset, services),
   ...(examples !== undefined && { examples: examplesWith(examples, services) }),
-  evaluators: evaluators.map(({ evaluate, name }) => ({
+  ...(trained !== undefined && {
+    trained: Effect.map(
+      Effect.provideContext(trained, services),
+      (dataset) => RLDataset.provideContext(dataset, services)
+    )
+  }),
+  evaluators: evaluators.map(({ evaluate, groups, name }) => ({
     name,
-    evaluate: (weights) => Effect.provideContext(evaluate(weights), services)
+    evaluate: (weights) => Effect.provideContext(evaluate(weights), services),
+    ...(groups !== undefined && { groups: groups.map((group) => EnvGroupBuilder.provideContext(group, services)) })
   }))
 })
 

@@ -107,15 +107,15 @@ const run = Effect.fn("Sweep.run")(function*<E, R>(
 
 const commandOf = <E>(
   recipe: Recipe.Recipe<E, OwnRecipe.Services>,
-  { code, name = recipe.name }: { readonly code?: string; readonly name?: string } = {}
+  own?: OwnRecipe.Own
 ) =>
   Command.make(
-    name,
+    own?.name ?? recipe.name,
     { settings: SettingFlags.of(recipe.settings), ...flags },
-    ({ seeds, settings, unsafeHost, ...flags }) =>
-      run(recipe, SettingFlags.given(settings), { ...flags, count: Option.getOrElse(seeds, () => 1) }).pipe(
-        RecipeServices.provide(recipe, unsafeHost),
-        Effect.provideService(RunOptions.Code, code)
+    ({ seeds, settings, ...flags }) =>
+      run(recipe, SettingFlags.given(settings), { ...flags, own, count: Option.getOrElse(seeds, () => 1) }).pipe(
+        RecipeServices.provide(recipe, flags.unsafeHost),
+        Effect.provideService(RunOptions.Code, own?.code)
       )
   ).pipe(
     Command.withDescription(recipe.description),

@@ -13,7 +13,11 @@ import * as WorkersFlag from "../WorkersFlag.ts"
 import type { AnswerKey } from "./AnswerKey.ts"
 import type { Given, NoApiKey } from "./TinkerBackend.ts"
 
-export type Name = "engine" | "mock" | "tinker"
+export const names = ["engine", "mock", "tinker"] as const
+export type Name = typeof names[number]
+
+/** Kinds of services, for `--server`. */
+export const servers = ["hosted", "effect-rl", "skyrl", "skyrl-jax", "skyrl-train", "other"] as const
 
 export interface Options {
   readonly model: string

@@ -36,6 +36,9 @@ const machine = (): Launch.Launch["machine"] => ({
   memory: totalmem()
 })
 
+/** An address in an argument, without the password that stands in it. */
+const withoutPassword = (argument: string) => argument.replace(/(:\/\/[^:@/]*):[^@/]*@/, "$1@")
+
 /** The launch of a run with the settings that were given. */
 export const make = Effect.fnUntraced(function*(
   { name, settings }: Pick<Recipe.Recipe, "name" | "settings">,
@@ -44,7 +47,7 @@ export const make = Effect.fnUntraced(function*(
   const path = yield* Path.Path
   const launch: Launch.Launch = {
     recipe: name,
-    command: `${yield* commandName} ${quote(yield* CommandLine)}`,
+    command: `${yield* commandName} ${quote((yield* CommandLine).map(withoutPassword))}`,
     directory: path.resolve("."),
     machine: machine(),
     versions: { "effect-rl": RunRecord.version, node: process.versions.node },

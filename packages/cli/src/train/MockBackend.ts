@@ -66,11 +66,18 @@ const script = (answerKey: Ref.Ref<AnswerTo>, right: Right): Script.Script => ({
     }))
 })
 
-/** The mock's weights do not matter and are gone with the process: a run resumes from any checkpoint with new ones. */
+/** The mock's weights do not matter and are gone with the process: a run resumes from any checkpoint, and a worker samples from any. */
 const resumable = (model: string) =>
   Effect.map(Tinker.Tinker, (tinker) =>
     Tinker.Tinker.of({
       ...tinker,
+      createSamplingClient: (from) =>
+        Effect.catchReason(
+          tinker.createSamplingClient(from),
+          "TinkerError",
+          "NotFound",
+          () => tinker.createSamplingClient({ baseModel: model })
+        ),
       createTrainingClientFromState: (path, options) =>
         Effect.catchReason(
           tinker.createTrainingClientFromState(path, options),

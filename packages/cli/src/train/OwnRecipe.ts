@@ -23,6 +23,12 @@ export class NoRecipe extends Schema.TaggedError<NoRecipe>()("NoRecipe", {
 /** Whether an argument names a module rather than a recipe that comes with effect-rl. */
 export const isFile = (argument: string) => /[\\/]|\.[cm]?[jt]s$/.test(argument)
 
+/** The name of a module of the user's own, and the hash of its text. */
+export interface Own {
+  readonly name: string
+  readonly code: string
+}
+
 /** The services that the CLI gives to recipes, and a scope that ends with the command. */
 export type Services = Recipes.Services | AgentServices.Services | Scope.Scope
 

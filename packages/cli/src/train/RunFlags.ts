@@ -1,18 +1,20 @@
 /** The flags of `train` that all recipes share. */
 import * as Flag from "effect/cli/Flag"
 import * as UnsafeHostFlag from "../agents/UnsafeHostFlag.ts"
+import * as ExecutorFlag from "../executor/ExecutorFlag.ts"
 import type * as Help from "../Help.ts"
 import * as WorkersFlag from "../WorkersFlag.ts"
+import * as Backend from "./Backend.ts"
 import * as SinkFlag from "./SinkFlag.ts"
 
 /** The sections of the help that these flags are in. */
 export const sections: ReadonlyArray<Help.Section> = [
-  { title: "Backend", flags: ["workers", "base-url", "server", "allow-unmasked-loss", "unsafe-host"] },
+  { title: "Backend", flags: ["workers", "executor", "base-url", "server", "allow-unmasked-loss", "unsafe-host"] },
   { title: "Reports", flags: ["prices", "audit", "sink", "json"] }
 ]
 
 export const flags = {
-  backend: Flag.Literals("backend", ["engine", "mock", "tinker"]).pipe(
+  backend: Flag.Literals("backend", Backend.names).pipe(
     Flag.withDescription(
       "engine computes in this process; tinker uses a service, whose key is TINKER_API_KEY; mock needs no model and answers " +
         "half of the problems from a script (default: engine)"
@@ -20,12 +22,13 @@ export const flags = {
     Flag.withDefault("engine")
   ),
   workers: WorkersFlag.flag,
+  executor: ExecutorFlag.flag,
   baseUrl: Flag.String("base-url").pipe(
     Flag.withMetavar("address"),
     Flag.withDescription("Address of the service for --backend tinker (default: the hosted service)"),
     Flag.optional
   ),
-  server: Flag.Literals("server", ["hosted", "effect-rl", "skyrl", "skyrl-jax", "skyrl-train", "other"]).pipe(
+  server: Flag.Literals("server", Backend.servers).pipe(
     Flag.withDescription("Kind of service for --backend tinker (default: detected)"),
     Flag.optional
   ),

@@ -15,12 +15,6 @@ import * as SeedSweep from "./SeedSweep.ts"
 import * as SettingFlags from "./SettingFlags.ts"
 import * as TrainRun from "./TrainRun.ts"
 
-/** The name of a module of the user's own, and the hash of its text. */
-interface Own {
-  readonly name: string
-  readonly code: string
-}
-
 /** Flags in sections, and what to type, of a recipe or a pipeline. */
 const withHelp = (settings: Setting.Struct, name: string) => <I, E, R>(command: Command.Command<string, I, {}, E, R>) =>
   command.pipe(
@@ -34,37 +28,40 @@ const withHelp = (settings: Setting.Struct, name: string) => <I, E, R>(command: 
 
 const commandOf = <E>(
   recipe: Recipe.Recipe<E, OwnRecipe.Services>,
-  { code, name }: Partial<Own> = {}
-) =>
-  Command.make(
-    name ?? recipe.name,
+  own?: OwnRecipe.Own
+) => {
+  const name = own?.name ?? recipe.name
+  return Command.make(
+    name,
     { settings: SettingFlags.of(recipe.settings), ...RunFlags.flags },
-    ({ seeds, settings, unsafeHost, ...flags }) => {
+    ({ seeds, settings, ...flags }) => {
       const given = SettingFlags.given(settings)
+      const run = { ...flags, own }
       const trained = Option.isSome(seeds)
-        ? SeedSweep.run(recipe, given, flags, seeds.value)
-        : TrainRun.run(recipe, given, flags)
+        ? SeedSweep.run(recipe, given, run, seeds.value)
+        : TrainRun.run(recipe, given, run)
       return trained.pipe(
-        RecipeServices.provide(recipe, unsafeHost),
-        Effect.provideService(RunOptions.Code, code)
+        RecipeServices.provide(recipe, flags.unsafeHost),
+        Effect.provideService(RunOptions.Code, own?.code)
       )
     }
-  ).pipe(Command.withDescription(recipe.description), withHelp(recipe.settings, name ?? recipe.name))
+  ).pipe(Command.withDescription(recipe.description), withHelp(recipe.settings, name))
+}
 
 const commandOfPipeline = <E>(
   pipeline: Pipeline.Pipeline<E, OwnRecipe.Services>,
-  { code, name }: Partial<Own> = {}
+  { code, name }: Partial<OwnRecipe.Own> = {}
 ) =>
   Command.make(
     name ?? pipeline.name,
     { settings: SettingFlags.of(pipeline.settings), ...RunFlags.flags },
-    ({ seeds, settings, unsafeHost, ...flags }) => {
+    ({ seeds, settings, ...flags }) => {
       const given = SettingFlags.given(settings)
       const trained = Option.isSome(seeds)
         ? PipelineSweep.run(pipeline, given, flags, seeds.value)
         : PipelineRun.run(pipeline, given, flags)
       return trained.pipe(
-        RecipeServices.provide(pipeline, unsafeHost),
+        RecipeServices.provide(pipeline, flags.unsafeHost),
         Effect.provideService(RunOptions.Code, code)
       )
     }
@@ -72,7 +69,7 @@ const commandOfPipeline = <E>(
 
 const commandOfModule = Effect.fnUntraced(function*(file: string) {
   const one = yield* OwnRecipe.load(file)
-  const own: Own = { name: file, code: yield* OwnRecipe.codeOf(file) }
+  const own: OwnRecipe.Own = { name: file, code: yield* OwnRecipe.codeOf(file) }
   return OwnRecipe.isPipeline(one) ? commandOfPipeline(one, own) : commandOf(one, own)
 })
 

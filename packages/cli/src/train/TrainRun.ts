@@ -1,7 +1,7 @@
 /** One `train` command, from its flags to its report. */
 import { ChatModel, InvalidOption, RunStore } from "@effect-rl/core"
 import { Usage } from "@effect-rl/core/backend"
-import { Caps, Prices, RunOptions, Suggestion } from "@effect-rl/core/program"
+import { Caps, GroupSource, Prices, RunOptions, Suggestion } from "@effect-rl/core/program"
 import { StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import type { Recipe } from "@effect-rl/recipes"
@@ -16,6 +16,8 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as String from "effect/String"
 import * as NamedSettings from "../checkpoints/NamedSettings.ts"
+import * as ExecutorFlag from "../executor/ExecutorFlag.ts"
+import * as SentProgram from "../executor/SentProgram.ts"
 import * as Failure from "../Failure.ts"
 import * as CurveFiles from "../report/CurveFiles.ts"
 import * as FinalReport from "../report/FinalReport.ts"
@@ -29,6 +31,7 @@ import * as AnswerKey from "./AnswerKey.ts"
 import * as Backend from "./Backend.ts"
 import * as ConfigFile from "./ConfigFile.ts"
 import * as Launching from "./Launching.ts"
+import type * as OwnRecipe from "./OwnRecipe.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanText from "./PlanText.ts"
 import * as Reporter from "./Reporter.ts"
@@ -41,6 +44,10 @@ import type { Given } from "./TinkerBackend.ts"
 export interface Flags extends Given {
   readonly backend: Backend.Name
   readonly workers: Option.Option<number>
+  readonly executor: Option.Option<ExecutorFlag.ExecutorFlag>
+  readonly unsafeHost: boolean
+  /** The module of the recipe, where it is the user's own. */
+  readonly own?: OwnRecipe.Own | undefined
   readonly logPath: Option.Option<string>
   /** Where the engine keeps checkpoints; in the run's folder unless given. */
   readonly checkpoints?: string
@@ -288,10 +295,18 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
     yield* ShortRun.say(recipe, model)
     const run = Layer.provideMerge(yield* SinkFlag.attach(flags, folder), RunDirectory.layer(folder))
     const short = yield* ShortRun.settings(recipe, flags.backend, named["model"])
-    const launch = yield* Launching.make(recipe, { ...short, ...named })
-    return yield* train(name, task, folder, flags).pipe(
+    const chosen = { ...short, ...named }
+    const launch = yield* Launching.make(recipe, chosen)
+    const trained = train(name, task, folder, flags).pipe(
       Effect.provide(run),
       Effect.provideService(RunOptions.Launched, launch)
+    )
+    if (Option.isNone(flags.executor)) return yield* trained
+    const { backend, own } = flags
+    const source = yield* SentProgram.source({ recipe, own, settings: chosen, backend, given: options })
+    return yield* trained.pipe(
+      Effect.provideService(GroupSource.GroupSource, source),
+      Effect.provide(ExecutorFlag.layer(flags.executor.value, flags))
     )
   })
   yield* program.pipe(

@@ -1,0 +1,19 @@
+/** The secret of a cluster, from the environment: a flag would show it to everybody who lists processes. */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+
+const variable = "EFFECT_RL_CLUSTER_SECRET"
+
+/** The environment has no secret for the cluster. */
+export class NoSecret extends Schema.TaggedError<NoSecret>()("NoSecret", {}) {
+  override get message() {
+    return `${variable} is not set: give the run and each of its workers the same text that no stranger knows`
+  }
+}
+
+export const ClusterSecret: Effect.Effect<Redacted.Redacted, NoSecret> = Effect.mapError(
+  Effect.filterOrFail(Config.Redacted(variable), (secret) => Redacted.value(secret) !== "", () => new NoSecret()),
+  () => new NoSecret()
+)

@@ -1,0 +1,61 @@
+/** A run's recipe, settings and backend in the form in which workers get them. */
+import { RunRecord } from "@effect-rl/core"
+import type { GroupSource } from "@effect-rl/core/program"
+import { type Recipe, RecipeTask } from "@effect-rl/recipes"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import * as Backend from "../train/Backend.ts"
+import type { Own } from "../train/OwnRecipe.ts"
+
+export const SentProgram = Schema.Struct({
+  version: Schema.String,
+  /** The name of a recipe that comes with effect-rl, or the path of a module as the run was given it. */
+  recipe: Schema.String,
+  /** The hash of the module's text. */
+  code: Schema.optionalKey(Schema.String),
+  model: Schema.String,
+  settings: Schema.Record(Schema.String, Schema.Json),
+  backend: Schema.Struct({
+    name: Schema.Literals(Backend.names),
+    /** The folder of checkpoints, which the worker has at the same path. */
+    checkpoints: Schema.String,
+    baseUrl: Schema.optionalKey(Schema.String),
+    server: Schema.optionalKey(Schema.Literals(Backend.servers)),
+    allowUnmaskedLoss: Schema.Boolean
+  })
+})
+export type SentProgram = typeof SentProgram.Type
+
+const Settings = Schema.toCodecJson(Schema.Record(Schema.String, Schema.Json))
+
+export interface Options {
+  readonly recipe: Pick<Recipe.Recipe, "name">
+  readonly own: Own | undefined
+  readonly settings: Readonly<Record<string, unknown>>
+  readonly backend: Backend.Name
+  readonly given: Backend.Options
+}
+
+/** The source of a run's groups. */
+export const source = Effect.fnUntraced(function*({ backend, given, own, recipe, settings }: Options) {
+  const path = yield* Path.Path
+  const { checkpoints, model, service: { allowUnmaskedLoss, baseUrl, server } } = given
+  const program: SentProgram = {
+    version: RunRecord.version,
+    recipe: own?.name ?? recipe.name,
+    ...(own !== undefined && { code: own.code }),
+    model,
+    settings: yield* Effect.orDie(Schema.decodeUnknownEffect(Settings)(settings)),
+    backend: {
+      name: backend,
+      checkpoints: path.resolve(checkpoints),
+      ...(Option.isSome(baseUrl) && { baseUrl: baseUrl.value }),
+      ...(Option.isSome(server) && { server: server.value }),
+      allowUnmaskedLoss
+    }
+  }
+  const source: GroupSource.Source = { task: RecipeTask.name, program }
+  return source
+})

@@ -1,0 +1,148 @@
+/** Runs whose groups are rolled out elsewhere: the same records and weights, wherever that is and whichever worker is killed. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as Postgres from "../../../cluster/test/Postgres.ts"
+import * as CommandLine from "../CommandLine.ts"
+import { outcome } from "../kill/Outcome.ts"
+import { bin, launch, type Options } from "../Launch.ts"
+
+const recipe = fileURLToPath(new URL("./waiting-recipe.ts", import.meta.url))
+const env = { EFFECT_RL_CLUSTER_SECRET: "of the test" }
+
+/** Trains to the end; returns what came of it and what was printed. */
+const train = (executor: ReadonlyArray<string>, options: Options = { env }) =>
+  Effect.gen(function*() {
+    const folder = yield* CommandLine.runFolder
+    const ended = yield* launch(["train", recipe, "--workers", "1", "--log-path", folder, ...executor], options)
+    assert.strictEqual(ended.code, 0, ended.out + ended.errors)
+    const said = ended.out + ended.errors + readFileSync(join(folder, "records.jsonl"), "utf8")
+    assert.notInclude(said, "hidden", "a password is shown")
+    return { ...outcome(folder), out: ended.out }
+  })
+
+interface Worker {
+  readonly process: ChildProcess
+  readonly printed: () => string
+}
+
+/** A worker that is there; gone when the scope closes. */
+const worker = (database: string): Effect.Effect<Worker, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const port = yield* Postgres.freePort
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        spawn(
+          process.execPath,
+          [
+            "--conditions=@effect-rl/source",
+            bin,
+            "worker",
+            "--join",
+            database,
+            "--port",
+            String(port),
+            "--workers",
+            "1"
+          ],
+          { env: { ...process.env, ...env } }
+        )
+      ),
+      (child) => Effect.sync(() => child.kill("SIGKILL"))
+    )
+    let text = ""
+    yield* Effect.callback<void>((resume) => {
+      const read = (more: string) => {
+        text += more
+        if (text.includes("worker at")) resume(Effect.void)
+      }
+      child.stdout.setEncoding("utf8").on("data", read)
+      child.stderr.setEncoding("utf8").on("data", read)
+      child.once("exit", () => resume(Effect.die(`the worker ended: ${text}`)))
+    })
+    return { process: child, printed: () => text }
+  })
+
+const groups = ({ printed }: Worker) => printed().split("\n").filter((line) => line.startsWith("group ")).length
+
+describe("a run", { concurrent: false }, () => {
+  it.live("on two threads has the records and weights of a run in one process", () =>
+    Effect.gen(function*() {
+      const { out: _, ...here } = yield* train([])
+      const { out: __, ...threads } = yield* train(["--executor", "threads:2"])
+      assert.deepStrictEqual(threads, here)
+    }), 180_000)
+
+  it.live.skipIf(!Postgres.isHere)(
+    "of two workers has the same records and weights, also where one is killed meanwhile and the other ends by SIGTERM",
+    () =>
+      Effect.gen(function*() {
+        const { out: _, ...here } = yield* train([])
+        const database = yield* Postgres.make
+        const executor = ["--executor", database.replace("trainer@", "trainer:hidden@")]
+        const [first, second] = [yield* worker(database), yield* worker(database)]
+        const { out, ...whole } = yield* train(executor)
+        assert.deepStrictEqual(whole, here)
+        assert.match(out, /workers: 127\.0\.0\.1:\d+, 127\.0\.0\.1:\d+/)
+        assert.isAbove(groups(first), 0)
+        assert.isAbove(groups(second), 0)
+        assert.isAtLeast(groups(first) + groups(second), 4 * 4 + 2 * 8)
+
+        const killing = setInterval(() => {
+          if (groups(first) + groups(second) >= 4 * 4 + 2 * 8 + 12) first.process.kill("SIGKILL")
+        }, 50)
+        const { out: __, ...killed } = yield* train(executor)
+        clearInterval(killing)
+        assert.strictEqual(first.process.signalCode, "SIGKILL")
+        assert.deepStrictEqual(killed, here)
+
+        const ended = Effect.promise(() => once(second.process, "exit"))
+        second.process.kill("SIGTERM")
+        assert.deepStrictEqual(yield* ended, [143, null])
+        assert.include(second.printed(), "worker ended")
+      }),
+    300_000
+  )
+})
+
+describe("a process that cannot join", () => {
+  it.live("is told that it has no secret", () =>
+    Effect.gen(function*() {
+      const { code, errors } = yield* launch(["worker", "--join", "postgres://localhost/runs"], {
+        env: { EFFECT_RL_CLUSTER_SECRET: "" }
+      })
+      assert.deepStrictEqual([code, errors], [
+        1,
+        "error: EFFECT_RL_CLUSTER_SECRET is not set: give the run and each of its workers the same text that no stranger knows\n"
+      ])
+    }), 60_000)
+
+  it.live("is told that the database cannot be reached, without its password", () =>
+    Effect.gen(function*() {
+      const port = yield* Postgres.freePort
+      const folder = yield* CommandLine.runFolder
+      const database = `postgres://trainer:hidden@127.0.0.1:${port}/runs`
+      const { code, errors, out } = yield* launch(["train", recipe, "--log-path", folder, "--executor", database], {
+        env
+      })
+      assert.strictEqual(code, 1)
+      assert.include(errors, `error: postgres://trainer@127.0.0.1:${port}/runs: cannot reach it: `)
+      assert.notInclude(out + errors, "hidden")
+    }), 60_000)
+
+  it.live.skipIf(!Postgres.isHere)("is told that its secret is not the cluster's", () =>
+    Effect.gen(function*() {
+      const database = yield* Postgres.make
+      yield* worker(database)
+      const port = yield* Postgres.freePort
+      const { code, errors } = yield* launch(["worker", "--join", database, "--port", String(port)], {
+        env: { EFFECT_RL_CLUSTER_SECRET: "a guess" }
+      })
+      assert.strictEqual(code, 1)
+      assert.include(errors, "its cluster has another secret")
+    }), 60_000)
+})
