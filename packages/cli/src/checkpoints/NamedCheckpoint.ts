@@ -12,6 +12,7 @@ import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as RunFolder from "../train/RunFolder.ts"
 import * as Folders from "../view/Folders.ts"
+import * as LocalAddress from "./LocalAddress.ts"
 import * as RunCheckpoints from "./RunCheckpoints.ts"
 
 /** There are no weights under the name, or a run does not say of which model they are. */
@@ -102,7 +103,7 @@ const ofAddress = Effect.fnUntraced(function*(flag: string, address: string, bes
   const runs = yield* Runs.find([yield* Searched])
   const found = yield* Effect.forEach(runs, (run) => savedAt(run, address))
   const all = found.flat().filter(({ checkpoints }) => checkpoints !== besides)
-  if (all.length > 1 && address.startsWith("engine://")) {
+  if (all.length > 1 && LocalAddress.isLocal(address)) {
     const places = all.map(({ run, saved }) => `${run}@${saved.iteration}`).join(", ")
     const detail = `several runs have saved a checkpoint there: name one of ${places}`
     return yield* new NoCheckpoint({ flag, run: address, detail })

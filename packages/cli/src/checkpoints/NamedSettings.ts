@@ -1,7 +1,7 @@
 /**
  * Settings that name a checkpoint by its run, such as `runs/x@10` or, in a list, `judge=runs/x@10`, as paths that another run's backend
- * knows. The engine keeps each run's checkpoints in the run's own folder: a checkpoint of another run is copied there, so that the new run
- * does not depend on the old one.
+ * knows. The engine and torch keep each run's checkpoints in the run's own folder: a checkpoint of another run is copied there, so that the
+ * new run does not depend on the old one.
  */
 import { Setting } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -10,23 +10,28 @@ import * as Path from "effect/Path"
 import type * as Backend from "../train/Backend.ts"
 import { kebab } from "../train/SettingFlags.ts"
 import * as CopiedCheckpoint from "./CopiedCheckpoint.ts"
+import * as LocalAddress from "./LocalAddress.ts"
 import * as NamedCheckpoint from "./NamedCheckpoint.ts"
 
-/** The backend that is to find the checkpoints, and where its engine keeps them. */
+/** The backend that is to find the checkpoints, and where it keeps them. */
 export interface Target extends Pick<Backend.Options, "checkpoints"> {
   readonly backend: Backend.Name
   /** Whether it shares that folder with the stages before it. */
   readonly isStage: boolean
 }
 
-const scheme = { engine: "engine://", tinker: "tinker://", mock: "scripted://" } as const
+/** The beginning of the addresses that a backend knows. */
+const schemeOf = (backend: Backend.Name) => {
+  if (LocalAddress.hasFolders(backend)) return LocalAddress.scheme(backend)
+  return backend === "tinker" ? "tinker://" : "scripted://"
+}
 
-/** Whether the folder holds the checkpoint at the engine's address. */
+/** Whether the folder holds the checkpoint at an address of this machine. */
 const isIn = Effect.fnUntraced(function*(checkpoints: string, address: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   return yield* Effect.orElseSucceed(
-    fs.exists(path.join(checkpoints, address.slice(scheme.engine.length))),
+    fs.exists(path.join(checkpoints, address.replace(/^[a-z]+:\/\//, ""))),
     () => false
   )
 })
@@ -39,7 +44,7 @@ const find = Effect.fnUntraced(function*(
   { backend, checkpoints, isStage }: Target
 ) {
   // A stage is given the addresses of stages before it, with which it shares the folder.
-  const isShared = text.startsWith(scheme.engine) && isStage && (yield* isIn(checkpoints, text))
+  const isShared = LocalAddress.isLocal(text) && isStage && (yield* isIn(checkpoints, text))
   const found = isShared ? undefined : yield* NamedCheckpoint.find(text, flag, checkpoints)
   if (found === undefined) {
     const mayBeModel = setting.kind === "checkpoint" && setting.default !== undefined
@@ -47,7 +52,7 @@ const find = Effect.fnUntraced(function*(
   }
   const { samplerPath, statePath } = found.saved
   const address = setting.weights === "sampler" ? samplerPath ?? statePath : statePath
-  if (!address.startsWith(scheme[backend])) {
+  if (!address.startsWith(schemeOf(backend))) {
     const detail = `its weights are at ${address}, where --backend ${backend} does not find them`
     return yield* new NamedCheckpoint.NoCheckpoint({ flag, run: text, detail })
   }
@@ -58,8 +63,8 @@ const pathOf = Effect.fnUntraced(function*(setting: Setting.Setting, flag: strin
   const named = yield* find(setting, flag, text, target)
   if (named === undefined) return text
   const { address, found } = named
-  return target.backend === "engine"
-    ? `${scheme.engine}${yield* CopiedCheckpoint.copy(found, address, target.checkpoints)}`
+  return LocalAddress.hasFolders(target.backend)
+    ? `${LocalAddress.scheme(target.backend)}${yield* CopiedCheckpoint.copy(found, address, target.checkpoints)}`
     : address
 })
 

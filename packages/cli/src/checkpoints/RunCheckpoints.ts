@@ -21,7 +21,7 @@ const saved = (run: string) => Effect.map(Effect.flatMap(RunDirectory.open(run),
 /** The engine's folder of the checkpoint; undefined for a checkpoint on a service. */
 export const folderOf = Effect.fnUntraced(function*(run: string, address: string) {
   const path = yield* Path.Path
-  const [, place] = /^(?:engine|tinker):\/\/([\w./-]+)$/.exec(address) ?? []
+  const [, place] = /^(?:engine|torch|tinker):\/\/([\w./-]+)$/.exec(address) ?? []
   if (place === undefined || place.includes("..")) return undefined
   return path.join(yield* RunFolder.checkpoints(run), ...place.split("/"))
 })

@@ -3,6 +3,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
 import type * as Help from "../Help.ts"
+import * as TorchFlags from "../TorchFlags.ts"
 import * as AnswerKey from "../train/AnswerKey.ts"
 import * as Backend from "../train/Backend.ts"
 import * as RunFlags from "../train/RunFlags.ts"
@@ -19,7 +20,7 @@ export const model = (usual: string) =>
 
 /** The sections of the help that these flags are in. */
 export const sections: ReadonlyArray<Help.Section> = [
-  { title: "Backend", flags: ["workers", "base-url", "server"] }
+  { title: "Backend", flags: ["workers", ...TorchFlags.names, "base-url", "server"] }
 ]
 
 export const flags = {
@@ -33,13 +34,14 @@ export const flags = {
   ),
   backend: RunFlags.flags.backend,
   workers: RunFlags.flags.workers,
+  ...TorchFlags.flags,
   baseUrl: RunFlags.flags.baseUrl,
   server: RunFlags.flags.server,
   json: RunFlags.flags.json
 }
 
 /** What the flags say. */
-export interface Flags extends Omit<Given, "allowUnmaskedLoss"> {
+export interface Flags extends Omit<Given, "allowUnmaskedLoss">, TorchFlags.Given {
   readonly model: Option.Option<string>
   readonly checkpoint: Option.Option<string>
   readonly backend: Backend.Name
@@ -48,8 +50,14 @@ export interface Flags extends Omit<Given, "allowUnmaskedLoss"> {
 }
 
 /** The backend that has the subject. It is not trained, so that no loss can be counted wrongly. */
-export const backend = ({ checkpoints, model }: Subject, { backend, workers, ...service }: Flags) =>
+export const backend = ({ checkpoints, model }: Subject, { backend, workers, ...given }: Flags) =>
   Layer.provideMerge(
-    Backend.layer(backend, { model, checkpoints, workers, service: { ...service, allowUnmaskedLoss: true } }),
+    Backend.layer(backend, {
+      model,
+      checkpoints,
+      workers,
+      service: { ...given, allowUnmaskedLoss: true },
+      torch: given
+    }),
     AnswerKey.AnswerKey.layer
   )

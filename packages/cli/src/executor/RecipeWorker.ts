@@ -89,7 +89,9 @@ const open = ({ unsafeHost, workers }: Options) =>
             baseUrl: Option.fromUndefinedOr(backend.baseUrl),
             server: Option.fromUndefinedOr(backend.server),
             allowUnmaskedLoss: backend.allowUnmaskedLoss
-          }
+          },
+          // Runs on torch have no workers.
+          torch: { python: Option.none(), device: Option.none(), dtype: Option.none() }
         }),
         AnswerKey.layer
       ),

@@ -1,5 +1,7 @@
 /** `effect-rl serve`: this machine as a Tinker service. */
-import { Tinker } from "@effect-rl/core"
+import { Tinker, type TinkerError } from "@effect-rl/core"
+import type { Tokenizer } from "@effect-rl/core/renderers"
+import type { Engine } from "@effect-rl/engine"
 import { FileFailure, FileLock } from "@effect-rl/files"
 import { ApiKeys, TinkerServer } from "@effect-rl/tinker"
 import * as ByteSize from "effect/ByteSize"
@@ -14,12 +16,16 @@ import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { createServer } from "node:http"
 import { isIPv4 } from "node:net"
+import type * as LocalAddress from "../checkpoints/LocalAddress.ts"
 import * as Help from "../Help.ts"
 import * as HttpListener from "../HttpListener.ts"
+import * as TorchFlags from "../TorchFlags.ts"
+import * as Backend from "../train/Backend.ts"
 import * as WorkersFlag from "../WorkersFlag.ts"
 import * as FirstRequest from "./FirstRequest.ts"
 import * as ServedCheckpoints from "./ServedCheckpoints.ts"
@@ -40,6 +46,13 @@ export class NoCheckpoints extends Schema.TaggedError<NoCheckpoints>()("NoCheckp
   }
 }
 
+/** `--backend torch` was given no model, or several. */
+export class NotOneModel extends Schema.TaggedError<NotOneModel>()("NotOneModel", { models: Schema.Int }) {
+  override get message() {
+    return `--backend torch serves one model, found ${this.models}: name it, as in --model Qwen/Qwen3-0.6B or --model NAME=FOLDER`
+  }
+}
+
 const keysVariable = "EFFECT_RL_SERVE_KEYS"
 
 const atLeastOne = Flag.filter((value: number) => value >= 1, () => "a number above 0")
@@ -47,8 +60,10 @@ const atLeastOne = Flag.filter((value: number) => value >= 1, () => "a number ab
 const parseDuration = Schema.decodeOption(Schema.DurationFromString)
 
 const flags = {
-  backend: Flag.Literals("backend", ["engine"]).pipe(
-    Flag.withDescription("What samples and trains: engine does in this process (default: engine)"),
+  backend: Flag.Literals("backend", ["engine", "torch"]).pipe(
+    Flag.withDescription(
+      "What samples and trains: engine does in this process, torch on a GPU of this machine (default: engine)"
+    ),
     Flag.withDefault("engine")
   ),
   port: Flag.Int("port").pipe(
@@ -72,6 +87,7 @@ const flags = {
   served: ServedCheckpoints.flag,
   models: ServedModels.flag,
   workers: WorkersFlag.flag,
+  ...TorchFlags.flags,
   ttl: Flag.String("ttl").pipe(
     Flag.withMetavar("duration"),
     Flag.withDescription(
@@ -173,7 +189,24 @@ const engine = ({ models, workers }: Options, checkpoints: string) =>
     return Engine.layerOptions({ checkpoints, ...options })
   }))
 
-interface Options {
+/** PyTorch has room for one model on a GPU. */
+const torch = Effect.fnUntraced(function*(options: Options, checkpoints: string) {
+  const [model, ...others] = options.models
+  if (model === undefined || others.length > 0) return yield* new NotOneModel({ models: options.models.length })
+  return Backend.torch({ ...model, checkpoints, torch: options })
+})
+
+type Served = Layer.Layer<
+  Tinker.Tinker | Tokenizer.Tokenizers,
+  Config.ConfigError | Engine.EngineError | NotOneModel | ServedModels.ModelTooLarge | TinkerError.TinkerError,
+  ChildProcessSpawner.ChildProcessSpawner | FileSystem.FileSystem | Path.Path
+>
+
+const backend = (options: Options, checkpoints: string): Served =>
+  options.backend === "engine" ? engine(options, checkpoints) : Layer.unwrap(torch(options, checkpoints))
+
+interface Options extends TorchFlags.Given {
+  readonly backend: LocalAddress.Backend
   readonly host: string
   readonly port: number
   readonly checkpoints: string
@@ -201,7 +234,7 @@ const serverOptions = (
 ) => ({
   checkpoints: {
     folder,
-    scheme: "engine",
+    scheme: options.backend,
     names: ServedCheckpoints.names(served),
     ...given(options.ttl, (ttl) => ({ ttl }))
   },
@@ -237,13 +270,13 @@ const run = Effect.fn("ServeCommand.run")(function*(options: Options) {
   const apiKeys = yield* keys
   if (apiKeys.length === 0 && !isLoopback(host)) return yield* new OpenServer({ host })
   yield* keep(folder)
-  const served = yield* ServedCheckpoints.copyAll(options.served, folder)
-  const models = [...options.models, ...yield* ServedCheckpoints.models(served, options.models)]
+  const served = yield* ServedCheckpoints.copyAll(options.served, folder, options.backend)
+  const models = [...options.models, ...yield* ServedCheckpoints.models(served, options.models, options.backend)]
   const server = TinkerServer.layer(serverOptions(options, folder, served, apiKeys))
   return yield* Layer.effectDiscard(announce(served, apiKeys.length > 0)).pipe(
     Layer.provide(server),
     Layer.launch,
-    Effect.provide(Layer.merge(engine({ ...options, models }, folder), http(host, port)))
+    Effect.provide(Layer.merge(backend({ ...options, models }, folder), http(host, port)))
   )
 }, Effect.scoped)
 

@@ -3,6 +3,7 @@ import * as Arr from "effect/Array"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as CopiedCheckpoint from "../checkpoints/CopiedCheckpoint.ts"
+import * as LocalAddress from "../checkpoints/LocalAddress.ts"
 import * as NamedCheckpoint from "../checkpoints/NamedCheckpoint.ts"
 import * as RunCheckpoints from "../checkpoints/RunCheckpoints.ts"
 import * as Backend from "../train/Backend.ts"
@@ -33,16 +34,18 @@ export const flag = Flag.String("checkpoint").pipe(
 const refused = (run: string, detail: string) => new NamedCheckpoint.NoCheckpoint({ flag: flagName, run, detail })
 
 /** Copies the sampler's weights of a named checkpoint into the server's folder. */
-const copied = Effect.fnUntraced(function*(name: string, folder: string) {
+const copied = Effect.fnUntraced(function*(name: string, folder: string, backend: LocalAddress.Backend) {
   const named = yield* NamedCheckpoint.find(name, flagName)
   if (named === undefined) return yield* NamedCheckpoint.unknown(flagName, name)
   const { model, run, saved } = named
   if (model === undefined) return yield* refused(run, "the run names no model")
   const recorded = saved.samplerPath ?? saved.statePath
-  if (!recorded.startsWith("engine://") || (yield* RunCheckpoints.folderOf(run, recorded)) === undefined) {
+  if (
+    !recorded.startsWith(LocalAddress.scheme(backend)) || (yield* RunCheckpoints.folderOf(run, recorded)) === undefined
+  ) {
     return yield* refused(
       run,
-      `its weights are at ${recorded}, where the engine of this server does not find them: of a service, ` +
+      `its weights are at ${recorded}, where --backend ${backend} of this server does not find them: of a service, ` +
         "checkpoints download fetches the adapter, merge joins it with its model, and --model NAME=FOLDER serves that"
     )
   }
@@ -52,15 +55,19 @@ const copied = Effect.fnUntraced(function*(name: string, folder: string) {
 })
 
 /** Copies the checkpoints of runs into the server's folder, where they stay. */
-export const copyAll = (names: ReadonlyArray<string>, folder: string) =>
-  Effect.forEach(Arr.dedupe(names), (name) => copied(name, folder))
+export const copyAll = (names: ReadonlyArray<string>, folder: string, backend: LocalAddress.Backend) =>
+  Effect.forEach(Arr.dedupe(names), (name) => copied(name, folder, backend))
 
 /** The models to serve besides those that are given: checkpoints may be of other models than presets. */
-export const models = (served: ReadonlyArray<ServedCheckpoint>, given: ReadonlyArray<ServedModel>) => {
+export const models = (
+  served: ReadonlyArray<ServedCheckpoint>,
+  given: ReadonlyArray<ServedModel>,
+  backend: LocalAddress.Backend
+) => {
   const known = new Set(given.map(({ name }) => name))
   const missing = Arr.dedupe(served.map(({ model }) => model)).filter((model) => !known.has(model))
   return Effect.map(
-    Effect.filter(missing, Backend.isLoaded),
+    backend === "engine" ? Effect.filter(missing, Backend.isLoaded) : Effect.succeed(missing),
     (models) => models.map((model): ServedModel => ({ name: model, place: model }))
   )
 }

@@ -7,13 +7,14 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
-import type * as Path from "effect/Path"
+import * as Path from "effect/Path"
 import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
+import * as TorchFlags from "../TorchFlags.ts"
 import * as WorkersFlag from "../WorkersFlag.ts"
 import type { AnswerKey } from "./AnswerKey.ts"
 import type { Given, NoApiKey } from "./TinkerBackend.ts"
 
-export const names = ["engine", "mock", "tinker"] as const
+export const names = ["engine", "mock", "tinker", "torch"] as const
 export type Name = typeof names[number]
 
 /** Kinds of services, for `--server`. */
@@ -24,6 +25,7 @@ export interface Options {
   readonly checkpoints: string
   readonly workers: Option.Option<number>
   readonly service: Given
+  readonly torch: TorchFlags.Given
 }
 
 export type Backend = Layer.Layer<
@@ -73,6 +75,26 @@ const mock = (model: string): Backend =>
 const tinker = (service: Given): Backend =>
   Layer.unwrap(Effect.map(Effect.promise(() => import("./TinkerBackend.ts")), ({ layer }) => layer(service)))
 
+/** The model for PyTorch: a folder, a model of the hub, or the folder of a preset. */
+export const torch = (
+  { checkpoints, name, place, torch }: Pick<Options, "checkpoints" | "torch"> & {
+    readonly name: string
+    readonly place: string
+  }
+): Layer.Layer<
+  Tinker.Tinker | Tokenizer.Tokenizers,
+  TinkerError.TinkerError | Config.ConfigError,
+  FileSystem.FileSystem | Path.Path | ChildProcessSpawner.ChildProcessSpawner
+> =>
+  Layer.unwrap(Effect.gen(function*() {
+    const { TorchBackend } = yield* Effect.promise(() => import("@effect-rl/torch"))
+    const { Preset } = yield* Effect.promise(() => import("@effect-rl/engine"))
+    const path = yield* Path.Path
+    const preset = Preset.folders.get(place)
+    const model = preset === undefined ? place : yield* Effect.orDie(path.fromFileUrl(preset))
+    return TorchBackend.layer({ name, model, checkpoints, ...TorchFlags.options(torch) })
+  }))
+
 /** Only the one asked for is loaded. */
 export const layer = (name: Name, options: Options): Backend => {
   switch (name) {
@@ -82,5 +104,7 @@ export const layer = (name: Name, options: Options): Backend => {
       return mock(options.model)
     case "tinker":
       return tinker(options.service)
+    case "torch":
+      return torch({ ...options, name: options.model, place: options.model })
   }
 }

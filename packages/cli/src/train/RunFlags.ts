@@ -3,26 +3,31 @@ import * as Flag from "effect/cli/Flag"
 import * as UnsafeHostFlag from "../agents/UnsafeHostFlag.ts"
 import * as ExecutorFlag from "../executor/ExecutorFlag.ts"
 import type * as Help from "../Help.ts"
+import * as TorchFlags from "../TorchFlags.ts"
 import * as WorkersFlag from "../WorkersFlag.ts"
 import * as Backend from "./Backend.ts"
 import * as SinkFlag from "./SinkFlag.ts"
 
 /** The sections of the help that these flags are in. */
 export const sections: ReadonlyArray<Help.Section> = [
-  { title: "Backend", flags: ["workers", "executor", "base-url", "server", "allow-unmasked-loss", "unsafe-host"] },
+  {
+    title: "Backend",
+    flags: ["workers", ...TorchFlags.names, "executor", "base-url", "server", "allow-unmasked-loss", "unsafe-host"]
+  },
   { title: "Reports", flags: ["prices", "audit", "sink", "json"] }
 ]
 
 export const flags = {
   backend: Flag.Literals("backend", Backend.names).pipe(
     Flag.withDescription(
-      "engine computes in this process; tinker uses a service, whose key is TINKER_API_KEY; mock needs no model and answers " +
-        "half of the problems from a script (default: engine)"
+      "engine computes in this process; torch on a GPU of this machine, by PyTorch; tinker uses a service, whose key is " +
+        "TINKER_API_KEY; mock needs no model and answers half of the problems from a script (default: engine)"
     ),
     Flag.withDefault("engine")
   ),
   workers: WorkersFlag.flag,
   executor: ExecutorFlag.flag,
+  ...TorchFlags.flags,
   baseUrl: Flag.String("base-url").pipe(
     Flag.withMetavar("address"),
     Flag.withDescription("Address of the service for --backend tinker (default: the hosted service)"),

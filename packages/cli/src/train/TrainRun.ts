@@ -27,6 +27,7 @@ import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as RunLogger from "../terminal/RunLogger.ts"
+import type * as TorchFlags from "../TorchFlags.ts"
 import * as AnswerKey from "./AnswerKey.ts"
 import * as Backend from "./Backend.ts"
 import * as ConfigFile from "./ConfigFile.ts"
@@ -41,7 +42,7 @@ import * as ShortRun from "./ShortRun.ts"
 import * as SinkFlag from "./SinkFlag.ts"
 import type { Given } from "./TinkerBackend.ts"
 
-export interface Flags extends Given {
+export interface Flags extends Given, TorchFlags.Given {
   readonly backend: Backend.Name
   readonly workers: Option.Option<number>
   readonly executor: Option.Option<ExecutorFlag.ExecutorFlag>
@@ -264,12 +265,20 @@ const train = Effect.fnUntraced(function*<E, R>(
   yield* report(`${recipe}, ${task.model.name}`, folder)
 }, Effect.scoped)
 
+/** Workers compute with a backend of their own. */
+export class NotOnWorkers extends Schema.TaggedError<NotOnWorkers>()("NotOnWorkers", {}) {
+  override get message() {
+    return "--executor is not for --backend torch, of whose model each worker would load a copy: leave one of the two away"
+  }
+}
+
 /** Trains a recipe with the settings that were given, or shows the plan for it. */
 export const run = Effect.fn("TrainRun.run")(function*<E, R>(
   recipe: Recipe.Recipe<E, R>,
   given: Readonly<Record<string, unknown>>,
   flags: Flags
 ) {
+  if (flags.backend === "torch" && Option.isSome(flags.executor)) return yield* new NotOnWorkers()
   const path = yield* Path.Path
   const { name } = recipe
   const settings = yield* chosen(given, flags)
@@ -283,7 +292,8 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
     model,
     checkpoints,
     workers: flags.workers,
-    service: flags
+    service: flags,
+    torch: flags
   }
   const backend = Backend.layer(flags.backend, options)
   const log = flags.plan ? RunLog.layerNone : RunLog.layer(path.join(folder, "run.log"))

@@ -1,0 +1,40 @@
+/** `--python`, `--device` and `--dtype`: what computes for `--backend torch`, and where. */
+import type { TorchBackend } from "@effect-rl/torch"
+import * as Flag from "effect/cli/Flag"
+import * as Option from "effect/Option"
+
+/** The names of these flags, for sections of the help. */
+export const names = ["python", "device", "dtype"] as const
+
+export const flags = {
+  python: Flag.String("python").pipe(
+    Flag.withMetavar("program"),
+    Flag.withDescription(
+      "Python with torch, transformers, peft and safetensors for --backend torch (default: python3)"
+    ),
+    Flag.optional
+  ),
+  device: Flag.String("device").pipe(
+    Flag.withMetavar("device"),
+    Flag.withDescription("Device of --backend torch in torch's words, such as cuda:1 or cpu (default: cuda)"),
+    Flag.optional
+  ),
+  dtype: Flag.Literals("dtype", ["bfloat16", "float16", "float32"]).pipe(
+    Flag.withDescription("Precision of the model's weights for --backend torch (default: bfloat16)"),
+    Flag.optional
+  )
+}
+
+/** What the flags say. */
+export interface Given {
+  readonly python: Option.Option<string>
+  readonly device: Option.Option<string>
+  readonly dtype: Option.Option<TorchBackend.Dtype>
+}
+
+/** The flags as options of the backend. */
+export const options = ({ device, dtype, python }: Given): Pick<TorchBackend.Options, keyof Given> => ({
+  ...Option.match(python, { onNone: () => ({}), onSome: (python) => ({ python }) }),
+  ...Option.match(device, { onNone: () => ({}), onSome: (device) => ({ device }) }),
+  ...Option.match(dtype, { onNone: () => ({}), onSome: (dtype) => ({ dtype }) })
+})

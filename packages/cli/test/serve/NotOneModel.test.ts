@@ -1,0 +1,13 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import * as CommandLine from "../CommandLine.ts"
+
+describe("serve --backend torch", () => {
+  it.effect("asks for the one model that it serves", () =>
+    Effect.gen(function*() {
+      const checkpoints = yield* CommandLine.runFolder
+      const { errors, exit } = yield* CommandLine.run("serve", "--backend", "torch", "--checkpoints", checkpoints)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(errors[0], "--backend torch serves one model, found 0: name it, as in --model Qwen/Qwen3-0.6B")
+    }))
+})
