@@ -2,11 +2,16 @@
 // types, and the versions of them that know our compiler come from few releases, so they stay out of the repository's dependencies:
 // they are installed in tools/lint when this runs. Without a lockfile there, because npm refuses one that names packages of other
 // platforms which the registry does not have.
-import { execFileSync } from "node:child_process"
+import { spawnSync } from "node:child_process"
 import { join } from "node:path"
 
 const tools = "tools/lint"
-const run = (command, args, options = {}) => execFileSync(command, args, { stdio: "inherit", ...options })
+
+/** Ends with the status of what failed, which has said why. */
+const run = (command, args, options = {}) => {
+  const { status } = spawnSync(command, args, { stdio: "inherit", ...options })
+  if (status !== 0) process.exit(status ?? 1)
+}
 
 run("npm", ["install", "--prefix", tools, "--no-package-lock", "--no-audit", "--no-fund", "--silent"])
 

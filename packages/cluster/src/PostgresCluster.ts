@@ -95,7 +95,6 @@ const unreachable = (database: string, { reason }: SqlError) => {
 /** The driver is loaded by those who share a database. */
 const connect = (url: Redacted.Redacted): Effect.Effect<SqlClient.SqlClient, SqlError, Reactivity.Reactivity | Scope> =>
   Effect.flatMap(
-    // @ts-ignore: everything else compiles where the driver is not installed.
     Effect.promise(() => import("@effect/sql-pg/PgClient")),
     ({ make }) => make({ url, applicationName: "effect-rl", maxConnections: 10 })
   )

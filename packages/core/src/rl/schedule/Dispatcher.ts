@@ -195,7 +195,7 @@ const count = (groups: ReadonlyArray<Partial<Finished>>) =>
 /** An executor sends weights by their path, which does not change while it rolls a group out. */
 const checkExecutor = Effect.fnUntraced(function*({ turnWeights }: Pace.Resolved) {
   if (turnWeights === "pinned" || (yield* Executor.Executor) === undefined) return
-  yield* new InvalidOption({
+  return yield* new InvalidOption({
     field: "pace.turnWeights",
     found: `"${turnWeights}"`,
     expected: "\"pinned\", or no Executor: it sends a group to another process together with its weights"
