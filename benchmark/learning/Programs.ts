@@ -166,8 +166,8 @@ const program = Effect.gen(function*() {
       settings["groupSize"]
     } attempts on effect-rl/tiny-code, each program judged by up to eight hidden tests in a sandbox. The
 numbers are shares of held-out problems that one program, sampled at temperature 1, solves, with 95 % intervals; then the mean rewards of the
-first and the last iteration, the seconds of training, and the share of all time in which at least one program ran in a sandbox. Other
-programs shared the two processors meanwhile.`,
+first and the last iteration, the seconds of training, and the share of all time in which at least one program ran in a sandbox. Where
+the load exceeds 5, other programs shared the two processors.`,
     `![${labels.title}: every curve rises above its control](../../docs/images/curves/${name}.svg)`,
     Report.table(["", "before [95 %]", "after [95 %]", "first reward", "last", "s", "verdicts", "load"], rowsOf(kept)),
     ...agreement(kept),
