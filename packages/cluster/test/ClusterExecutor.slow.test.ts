@@ -1,6 +1,5 @@
 /** Three processes share the work; every group comes back exactly once although processes are killed. */
 import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
-import type { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { DatabaseSync } from "node:sqlite"
@@ -9,7 +8,6 @@ import * as Walks from "./Walks.ts"
 
 const isSoak = process.env["EFFECT_RL_SOAK"] !== undefined
 const kills = isSoak ? 50 : 5
-const groupsAtOnce = 40
 const seed = 11
 
 const rowsOf = (database: string) => {
@@ -25,16 +23,10 @@ describe("a cluster of three processes", { concurrent: false }, () => {
   it.live(`gives back every group exactly once, ${kills} times killed`, () =>
     Effect.gen(function*() {
       const machines = yield* Machines.make(seed)
-      const { lines, value: results } = yield* Effect.gen(function*() {
-        const killing = yield* Effect.forkChild(Effect.repeat(machines.kill, { times: kills - 1 }))
-        const results: Array<GroupResult.GroupResult> = []
-        while (killing.pollUnsafe() === undefined || results.length === 0) {
-          const walks = Walks.payloads(groupsAtOnce, results.length)
-          results.push(...yield* Stream.runCollect(Walks.groups(walks)))
-        }
-        yield* Fiber.join(killing)
-        return results
-      }).pipe(Effect.provide(executor(machines)), Walks.logged)
+      const { lines, value: results } = yield* Walks.whileKilled(machines.kill, kills).pipe(
+        Effect.provide(executor(machines)),
+        Walks.logged
+      )
 
       const { value: here } = yield* Walks.logged(Walks.here(Walks.payloads(results.length)))
       assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder(here))

@@ -1,8 +1,7 @@
 /** Processes that share a PostgreSQL database: each group comes back exactly once, and a process without the secret is refused. */
 import { ClusterExecutor, JoinError, PostgresCluster } from "@effect-rl/cluster"
-import type { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Redacted, Stream } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { Sharding } from "effect/cluster"
 import * as Machines from "./Machines.ts"
 import * as Postgres from "./Postgres.ts"
@@ -10,7 +9,6 @@ import * as Walks from "./Walks.ts"
 
 const isSoak = process.env["EFFECT_RL_SOAK"] !== undefined
 const kills = isSoak ? 100 : 10
-const groupsAtOnce = 40
 const secret = Redacted.make("of the test")
 
 const executor = (database: string) =>
@@ -57,16 +55,10 @@ describe.skipIf(!Postgres.isHere)("a cluster of processes over PostgreSQL", { co
     Effect.gen(function*() {
       const database = yield* Postgres.make
       const machines = yield* Machines.make(13, { runner: "PostgresRunner", database })
-      const { value: results } = yield* Effect.gen(function*() {
-        const killing = yield* Effect.forkChild(Effect.repeat(machines.kill, { times: kills - 1 }))
-        const results: Array<GroupResult.GroupResult> = []
-        while (killing.pollUnsafe() === undefined || results.length === 0) {
-          const walks = Walks.payloads(groupsAtOnce, results.length)
-          results.push(...yield* Stream.runCollect(Walks.groups(walks)))
-        }
-        yield* Fiber.join(killing)
-        return results
-      }).pipe(Effect.provide(executor(database)), Walks.logged)
+      const { value: results } = yield* Walks.whileKilled(machines.kill, kills).pipe(
+        Effect.provide(executor(database)),
+        Walks.logged
+      )
       const { value: here } = yield* Walks.logged(Walks.here(Walks.payloads(results.length)))
       assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder(here))
     }), isSoak ? 1_200_000 : 180_000)

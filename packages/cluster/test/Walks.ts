@@ -2,7 +2,7 @@
 import { type InvalidOption, Policy, Rollout, Tinker, type TinkerError } from "@effect-rl/core"
 import { Executor, GroupResult, type RolloutError } from "@effect-rl/core/program"
 import { Script, ScriptedTinker } from "@effect-rl/core/testing"
-import { Effect, Logger, References, Schedule, Stream } from "effect"
+import { Effect, Fiber, Logger, References, Schedule, Stream } from "effect"
 import { readFileSync } from "node:fs"
 import * as Walk from "./workers/Walk.ts"
 
@@ -39,6 +39,20 @@ export const here = (
   Stream.runCollect(groups(walks.map((walk) => ({ ...walk, millis: 0 })), { concurrency: 100 })).pipe(
     Effect.provideService(Executor.Executor, undefined)
   )
+
+const groupsAtOnce = 40
+
+/** The results of walks that go on until as many processes were killed. */
+export const whileKilled = <E, R>(kill: Effect.Effect<unknown, E, R>, kills: number) =>
+  Effect.gen(function*() {
+    const killing = yield* Effect.forkChild(Effect.repeat(kill, { times: kills - 1 }))
+    const results: Array<GroupResult.GroupResult> = []
+    while (killing.pollUnsafe() === undefined || results.length === 0) {
+      results.push(...yield* Stream.runCollect(groups(payloads(groupsAtOnce, results.length))))
+    }
+    yield* Fiber.join(killing)
+    return results
+  })
 
 /** Lines of workers' logs, with the names of the workers. */
 export const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
