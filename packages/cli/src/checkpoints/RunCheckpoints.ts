@@ -18,7 +18,7 @@ export const isRun = Effect.fnUntraced(function*(folder: string) {
 
 const saved = (run: string) => Effect.map(Effect.flatMap(RunDirectory.open(run), StoryReader.read), Story.checkpoints)
 
-/** The engine's folder of the checkpoint; undefined for a checkpoint on a service. */
+/** The folder of a checkpoint that lies on this machine; undefined for one on a service. */
 export const folderOf = Effect.fnUntraced(function*(run: string, address: string) {
   const path = yield* Path.Path
   const [, place] = /^(?:engine|torch|tinker):\/\/([\w./-]+)$/.exec(address) ?? []
