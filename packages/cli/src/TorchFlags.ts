@@ -1,7 +1,8 @@
 /** `--python`, `--device` and `--dtype`: what computes for `--backend torch`, and where. */
 import type { TorchBackend } from "@effect-rl/torch"
 import * as Flag from "effect/cli/Flag"
-import * as Option from "effect/Option"
+import type * as Option from "effect/Option"
+import * as GivenFlag from "./GivenFlag.ts"
 
 /** The names of these flags, for sections of the help. */
 export const names = ["python", "device", "dtype"] as const
@@ -34,7 +35,7 @@ export interface Given {
 
 /** The flags as options of the backend. */
 export const options = ({ device, dtype, python }: Given): Pick<TorchBackend.Options, keyof Given> => ({
-  ...Option.match(python, { onNone: () => ({}), onSome: (python) => ({ python }) }),
-  ...Option.match(device, { onNone: () => ({}), onSome: (device) => ({ device }) }),
-  ...Option.match(dtype, { onNone: () => ({}), onSome: (dtype) => ({ dtype }) })
+  ...GivenFlag.options(python, (python) => ({ python })),
+  ...GivenFlag.options(device, (device) => ({ device })),
+  ...GivenFlag.options(dtype, (dtype) => ({ dtype }))
 })

@@ -1,6 +1,7 @@
 /** `--workers`: the number of compute threads of the embedded engine. */
 import * as Flag from "effect/cli/Flag"
-import * as Option from "effect/Option"
+import type * as Option from "effect/Option"
+import * as GivenFlag from "./GivenFlag.ts"
 
 export const flag = Flag.Int("workers").pipe(
   Flag.filter((workers) => workers >= 0, () => "a whole number from 0"),
@@ -13,4 +14,4 @@ export const flag = Flag.Int("workers").pipe(
 
 /** The flag as an option of the engine. */
 export const option = (workers: Option.Option<number>): { readonly workers?: number } =>
-  Option.match(workers, { onNone: () => ({}), onSome: (workers) => ({ workers }) })
+  GivenFlag.options(workers, (workers) => ({ workers }))

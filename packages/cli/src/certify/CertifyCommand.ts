@@ -10,6 +10,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as GivenFlag from "../GivenFlag.ts"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
@@ -52,9 +53,6 @@ interface Given {
   readonly json: boolean
 }
 
-const given = <A, B extends object>(option: Option.Option<A>, make: (value: A) => B) =>
-  Option.match(option, { onNone: () => ({}), onSome: make })
-
 const widest = Math.max(...Certificate.Theme.literals.map((theme) => theme.length))
 
 const tell = Effect.fnUntraced(function*(result: Certificate.Result) {
@@ -74,7 +72,12 @@ const certifyServer = Effect.fnUntraced(function*({ badge, model, server, url }:
   const { lines, record } = yield* Output
   const options = yield* TinkerHttp.options
   const certificate = yield* Certification.run(
-    { ...options, baseUrl: url, ...given(model, (model) => ({ model })), ...given(server, (server) => ({ server })) },
+    {
+      ...options,
+      baseUrl: url,
+      ...GivenFlag.options(model, (model) => ({ model })),
+      ...GivenFlag.options(server, (server) => ({ server }))
+    },
     tell
   )
   const counts = Certificate.counts(certificate)

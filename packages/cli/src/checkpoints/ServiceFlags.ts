@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as GivenFlag from "../GivenFlag.ts"
 
 export const flags = {
   baseUrl: Flag.String("base-url").pipe(
@@ -30,7 +31,7 @@ export interface Flags {
 const optionsOf = ({ baseUrl }: Flags) =>
   Effect.map(TinkerHttp.options, (options) => ({
     ...options,
-    ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) })
+    ...GivenFlag.options(baseUrl, (baseUrl) => ({ baseUrl }))
   }))
 
 const network = Layer.merge(NodeHttpClient.layerUndici, CredentialCommand.layer)

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as NamedSettings from "../checkpoints/NamedSettings.ts"
+import * as GivenFlag from "../GivenFlag.ts"
 import * as NamedRecipe from "../NamedRecipe.ts"
 import { Output } from "../terminal/Output.ts"
 import { AnswerKey } from "../train/AnswerKey.ts"
@@ -59,8 +60,8 @@ const ofBenchmark = Effect.fnUntraced(function*(
 ) {
   const { name } = benchmark
   const questions = yield* benchmark.load({
-    ...Option.match(limit, { onNone: () => ({}), onSome: (limit) => ({ limit }) }),
-    ...Option.match(data, { onNone: () => ({}), onSome: (folder) => ({ folder }) })
+    ...GivenFlag.options(limit, (limit) => ({ limit })),
+    ...GivenFlag.options(data, (folder) => ({ folder }))
   })
   if (questions.length === 0) return yield* new NothingToMeasure({ evaluation: name, detail: "has no questions" })
   const attempts = Option.getOrElse(k, () => 1)
@@ -93,7 +94,7 @@ const ofRecipe = Effect.fnUntraced(function*(
       expected: `no value: the recipe "${recipe.name}" says how many problems it holds out`
     })
   }
-  const folder = Option.match(data, { onNone: () => ({}), onSome: (data) => ({ data }) })
+  const folder = GivenFlag.options(data, (data) => ({ data }))
   const named = yield* NamedSettings.resolve(recipe.settings, settings, target)
   const configured = yield* recipe.configure({ ...named, model: model.name, seed, ...folder })
   const task = yield* configured.build(model)

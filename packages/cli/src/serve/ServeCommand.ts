@@ -22,6 +22,7 @@ import * as Schema from "effect/Schema"
 import { createServer } from "node:http"
 import { isIPv4 } from "node:net"
 import type * as LocalAddress from "../checkpoints/LocalAddress.ts"
+import * as GivenFlag from "../GivenFlag.ts"
 import * as Help from "../Help.ts"
 import * as HttpListener from "../HttpListener.ts"
 import * as TorchFlags from "../TorchFlags.ts"
@@ -223,9 +224,6 @@ interface Options extends TorchFlags.Given {
   readonly lenient: boolean
 }
 
-const given = <A, B extends object>(option: Option.Option<A>, make: (value: A) => B) =>
-  Option.match(option, { onNone: () => ({}), onSome: make })
-
 const serverOptions = (
   options: Options,
   folder: string,
@@ -236,7 +234,7 @@ const serverOptions = (
     folder,
     scheme: options.backend,
     names: ServedCheckpoints.names(served),
-    ...given(options.ttl, (ttl) => ({ ttl }))
+    ...GivenFlag.options(options.ttl, (ttl) => ({ ttl }))
   },
   apiKeys,
   quota: { models: options.maxModels, memory: ByteSize.mebibytes(options.maxMemory) },
@@ -244,7 +242,7 @@ const serverOptions = (
   compressPasses: options.compress,
   strict: options.strict,
   lenient: options.lenient,
-  ...given(options.samplesPerMinute, (samplesPerMinute) => ({ samplesPerMinute }))
+  ...GivenFlag.options(options.samplesPerMinute, (samplesPerMinute) => ({ samplesPerMinute }))
 })
 
 /** Claims the folder of checkpoints, before any client's work could be lost. Owners of runs are read once, when a server starts, so no two may share it. */

@@ -7,10 +7,11 @@ import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
+import type * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Schema from "effect/Schema"
+import * as GivenFlag from "../GivenFlag.ts"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
 
 /** There are no credentials for the service. */
@@ -45,8 +46,8 @@ export const layer = ({ allowUnmaskedLoss, baseUrl, server }: Given): Layer.Laye
     TinkerHttp.layerOptions({
       ...options,
       allowUnmaskedLoss,
-      ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) }),
-      ...Option.match(server, { onNone: () => ({}), onSome: (server) => ({ server }) })
+      ...GivenFlag.options(baseUrl, (baseUrl) => ({ baseUrl })),
+      ...GivenFlag.options(server, (server) => ({ server }))
     }))).pipe(
       Layer.provide([NodeHttpClient.layerUndici, CredentialCommand.layer]),
       Layer.merge(ModelTokenizers.layer)

@@ -5,7 +5,7 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
+import * as GivenFlag from "../GivenFlag.ts"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
 import * as Folders from "./Folders.ts"
 import * as OpenedBrowser from "./OpenedBrowser.ts"
@@ -43,7 +43,7 @@ export const view = Command.make("view", flags, ({ folders, host, open, port }) 
     const shown = folders.length === 0 ? [Folders.usual] : folders
     const address = yield* PageServer.start(shown, {
       host,
-      ...Option.match(port, { onNone: () => ({}), onSome: (port) => ({ port }) })
+      ...GivenFlag.options(port, (port) => ({ port }))
     })
     yield* Console.log(address)
     if (open) yield* OpenedBrowser.open(address)
