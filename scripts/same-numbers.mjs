@@ -40,16 +40,20 @@ const digest = (bytes) => createHash("sha256").update(bytes).digest("hex").slice
 const digestAll = (texts) => texts.length === 0 ? "none" : digest(texts.join("\n"))
 
 const linesOf = (path) =>
-  existsSync(path) ? readFileSync(path, "utf8").split("\n").filter((line) => line !== "").map((line) => JSON.parse(line)) : []
+  existsSync(path)
+    ? readFileSync(path, "utf8").split("\n").filter((line) => line !== "").map((line) => JSON.parse(line))
+    : []
 
 /** What each group was sampled and rewarded. Groups are written in the order in which they ended, which is not the same each time. */
 const groupsOf = (folder) => {
   const groups = linesOf(join(folder, "payloads.jsonl")).filter(({ members }) => members !== undefined)
   return {
-    samples: digestAll(groups.map(({ key, members }) => {
-      const turns = members.map(({ turns }) => turns.map(({ logprobs, tokens }) => [tokens, logprobs]))
-      return JSON.stringify([key, turns])
-    }).sort()),
+    samples: digestAll(
+      groups.map(({ key, members }) => {
+        const turns = members.map(({ turns }) => turns.map(({ logprobs, tokens }) => [tokens, logprobs]))
+        return JSON.stringify([key, turns])
+      }).sort()
+    ),
     rewards: digestAll(groups.map(({ key, rewards }) => JSON.stringify([key, rewards])).sort())
   }
 }
@@ -57,14 +61,17 @@ const groupsOf = (folder) => {
 const isTime = (name) => /^time\/|seconds|tokens_per_second/.test(name)
 
 const metricsOf = (folder) =>
-  linesOf(join(folder, "metrics.jsonl")).map((metrics) => Object.entries(metrics).filter(([name]) => !isTime(name)).sort())
+  linesOf(join(folder, "metrics.jsonl")).map((metrics) =>
+    Object.entries(metrics).filter(([name]) => !isTime(name)).sort()
+  )
 
 const weightsOf = (folder) => {
   const checkpoints = join(folder, "checkpoints")
   return digestAll(
-    readdirSync(checkpoints, { recursive: true }).map(String).filter((path) => path.endsWith(".safetensors")).sort().map(
-      (path) => `${path} ${digest(readFileSync(join(checkpoints, path)))}`
-    )
+    readdirSync(checkpoints, { recursive: true }).map(String).filter((path) => path.endsWith(".safetensors")).sort()
+      .map(
+        (path) => `${path} ${digest(readFileSync(join(checkpoints, path)))}`
+      )
   )
 }
 

@@ -1,8 +1,9 @@
 /** Runs for the page to show: one of 100,000 rollouts, and one that is written at a fixed rate. */
 import { Advantage, type RunRecord, RunStore } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
+import { Key } from "@effect-rl/core/environments"
 import { type GroupResult, Signal, TrainingData } from "@effect-rl/core/program"
-import { GroupPayload, TrainedTokens, TurnIndices } from "@effect-rl/core/records"
+import { GroupPayload, TrainedTokens } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
@@ -39,7 +40,7 @@ const credited = (iteration: number, trained: ReadonlyArray<TrainingData.Assembl
     data.map(({ inputs: { mask }, origin: { group, member, turns } }) => ({
       group,
       member,
-      ...TurnIndices.encode(turns),
+      ...Key.encodeTurns(turns),
       length: mask.length,
       trained: mask.reduce((sum, one) => sum + one, 0),
       update: 0

@@ -43,6 +43,5 @@ export * as Problems from "./data/Problems.ts"
 /** Keys of attempts and turns. */
 export * as Key from "./records/Key.ts"
 /** One attempt at playing a member or grading a group: where in the run it happens, and the seed for everything random in it. */
-export * as Attempt from "./records/Attempt.ts"
 /** Seeds as pure functions of keys, so that one seed gives one run whatever the concurrency. */
 export * as Seed from "./records/Seed.ts"

@@ -1,5 +1,6 @@
 /** Groups whose records are damaged: a command that leaves them out ends with an exit code of its own. */
-import { GroupId, Rollouts } from "@effect-rl/core/records"
+import { Key } from "@effect-rl/core/environments"
+import { Rollouts } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
@@ -21,7 +22,7 @@ export const failing = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<
     const warn = yield* Rollouts.LeftOut
     const groups = new Set<string>()
     const leaveOut: typeof warn = (group) => {
-      groups.add(GroupId.describe(group.record))
+      groups.add(Key.describeGroup(group.record))
       return warn(group)
     }
     const done = yield* Effect.provideService(effect, Rollouts.LeftOut, leaveOut)

@@ -1,7 +1,7 @@
 /** Several attempts at one problem. */
 import * as Effect from "effect/Effect"
 import type * as Renderer from "../chat/Renderer.ts"
-import type { Attempt } from "../records/Attempt.ts"
+import type { Attempt } from "../records/Key.ts"
 import * as EnvGroupBuilder from "./EnvGroupBuilder.ts"
 import type { ProblemEnv } from "./ProblemEnv.ts"
 

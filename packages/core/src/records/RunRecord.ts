@@ -13,9 +13,9 @@
  */
 import * as Schema from "effect/Schema"
 import type { Json } from "./Json.ts"
+import * as Key from "./Key.ts"
 import { Launch } from "./Launch.ts"
 import { Spent } from "./Spent.ts"
-import * as TurnIndices from "./TurnIndices.ts"
 import { Usage } from "./Usage.ts"
 
 /** Where a payload lies: a range of bytes in the store's payload file, and their checksum, by which the store knows them again. */
@@ -181,7 +181,7 @@ export const Credited = Schema.TaggedStruct("Credited", {
     member: Schema.Int,
     /** Counts the member's datums from 0; absent for the first. */
     segment: Schema.optionalKey(Schema.Int),
-    ...TurnIndices.fields,
+    ...Key.turnFields,
     /** The number of positions, and of those with a target that counts. */
     length: Schema.Int,
     trained: Schema.Int,

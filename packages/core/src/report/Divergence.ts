@@ -1,6 +1,6 @@
 /** Where two runs diverge: their differences in configuration, and the first record that differs. */
-import * as GroupId from "../records/GroupId.ts"
 import type { Json, JsonObject } from "../records/Json.ts"
+import * as Key from "../records/Key.ts"
 import * as RunRecord from "../records/RunRecord.ts"
 
 /** A field that differs; undefined where a side does not have it. */
@@ -87,7 +87,7 @@ const place = (record: RunRecord.RunRecord): ReadonlyArray<Placed> =>
     : []
 
 const id = ({ evaluator, iteration, key = "", record }: Placed) =>
-  `${record} ${GroupId.toString({ evaluator, iteration, key })}`
+  `${record} ${Key.ofGroup({ evaluator, iteration, key })}`
 
 /** Evaluations come before the iteration; groups of one iteration finish in any order. */
 const order = ({ evaluator, iteration, key = "", record }: Placed) =>

@@ -16,9 +16,9 @@ import * as Adam from "../learn/Adam.ts"
 import type { GroupCredit } from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
 import type { Json } from "../records/Json.ts"
+import * as Key from "../records/Key.ts"
 import type * as RunRecord from "../records/RunRecord.ts"
 import type { RunError, RunStore } from "../records/RunStore.ts"
-import * as TurnIndices from "../records/TurnIndices.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
 import type * as Pass from "../run/Pass.ts"
@@ -172,7 +172,7 @@ const credited = <E, R, CE, CR>(options: Options<E, R, CE, CR>, learned: Learned
         ...(datum.origin.iteration !== iteration && { iteration: datum.origin.iteration }),
         member: datum.origin.member,
         ...(datum.origin.segment > 0 && { segment: datum.origin.segment }),
-        ...TurnIndices.encode(datum.origin.turns),
+        ...Key.encodeTurns(datum.origin.turns),
         length: datum.modelInput.length,
         trained: trainedTokens(datum),
         update

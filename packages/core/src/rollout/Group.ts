@@ -12,7 +12,7 @@ import * as Limits from "../env/Limits.ts"
 import * as TerminationReward from "../env/message/TerminationReward.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
-import * as Attempt from "../records/Attempt.ts"
+import * as Key from "../records/Key.ts"
 import type { MemberKey } from "../records/Key.ts"
 import * as Score from "../records/Score.ts"
 import * as Check from "../settings/Check.ts"
@@ -144,7 +144,7 @@ const graded = <E, R>(
     return Effect.succeed(trajectories.map(() => noReward))
   }
   const { iteration = 0, seed = 0 } = options
-  const given = Attempt.group(seed, { iteration, group: key, attempt })
+  const given = Key.groupAttempt(seed, { iteration, group: key, attempt })
   const errorOf = (reason: Reason) => new RolloutError({ group: key, member: Attempts.wholeGroup, reason })
   const failed = (error: E | RolloutError) => ({ _tag: "GraderFailed", error }) as const
   const rewarded = group.groupRewards(trajectories, given).pipe(
@@ -245,7 +245,7 @@ const open = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
 /** Acquires one member's environment and plays it. */
 const play = <E, R, PE, PR>(run: Run<E, R, PE, PR>, group: EnvGroup<E, R>, member: number, attempt: number) => {
   const key: MemberKey = { iteration: run.options.iteration ?? 0, group: run.builder.key, member, attempt }
-  const played = group.makeEnv(member, Attempt.member(run.options.seed ?? 0, key)).pipe(
+  const played = group.makeEnv(member, Key.memberAttempt(run.options.seed ?? 0, key)).pipe(
     Effect.mapError((error): FailurePolicy.Failure<E, PE> => ({ _tag: "AcquireFailed", error })),
     Effect.flatMap((env) => Episode.run(env, run.policy, key, run.options)),
     Effect.provideService(Grader.Graded, nameOf(run, member))

@@ -2,7 +2,7 @@
 import * as Option from "effect/Option"
 import type * as Trajectory from "../env/Trajectory.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
-import * as GroupId from "../records/GroupId.ts"
+import * as Key from "../records/Key.ts"
 import type { Score } from "../records/Score.ts"
 
 /** The kinds of failure of a member; see `FailurePolicy`. */
@@ -96,8 +96,7 @@ export type GroupResult = Completed | Partial | Skipped
 export type Finished = Completed | Partial
 
 /** The group's name in its run, by which what is made of it is joined with it. */
-export const idOf = ({ iteration, key }: Pick<Group, "iteration" | "key">): string =>
-  GroupId.toString({ iteration, key })
+export const idOf = ({ iteration, key }: Pick<Group, "iteration" | "key">): string => Key.ofGroup({ iteration, key })
 
 /** Members that finished, with their index. */
 export const survivors = (group: Group): ReadonlyArray<readonly [member: number, trajectory: Trajectory.Trajectory]> =>

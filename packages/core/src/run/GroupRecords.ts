@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Struct from "effect/Struct"
 import * as Trajectory from "../env/Trajectory.ts"
-import * as GroupId from "../records/GroupId.ts"
+import * as Key from "../records/Key.ts"
 import * as RunRecord from "../records/RunRecord.ts"
 import { type RunError, RunStore } from "../records/RunStore.ts"
 import * as Usage from "../records/Usage.ts"
@@ -104,7 +104,7 @@ interface Place {
  * weights.
  */
 const id = ({ evaluator, iteration, step }: Place, key: string) =>
-  GroupId.toString({ evaluator, iteration, key }) + (evaluator === undefined ? "" : ` ${step}`)
+  Key.ofGroup({ evaluator, iteration, key }) + (evaluator === undefined ? "" : ` ${step}`)
 
 /** Groups that lost members and that the failed run did not train on are sampled again: the cause may have been fixed. */
 export const isGivenUp = (records: ReadonlyArray<RunRecord.RunRecord>) => {

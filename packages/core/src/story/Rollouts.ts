@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type * as Trajectory from "../env/Trajectory.ts"
-import * as GroupId from "../records/GroupId.ts"
+import * as Key from "../records/Key.ts"
 import type { RunError, RunReader } from "../records/RunStore.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import * as GroupPayload from "../rollout/payload/GroupPayload.ts"
@@ -72,7 +72,7 @@ export const LeftOut = Context.Reference<(group: DamagedGroup) => Effect.Effect<
   "@effect-rl/core/story/Rollouts/LeftOut",
   {
     defaultValue: () => ({ damage, record }) =>
-      Effect.logWarning(`group ${GroupId.describe(record)} is left out: ${damage.message}`)
+      Effect.logWarning(`group ${Key.describeGroup(record)} is left out: ${damage.message}`)
   }
 )
 

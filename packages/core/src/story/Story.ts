@@ -6,7 +6,7 @@
  * const story = Story.fromRecords(records)
  * const advantages = Story.batches(story).flatMap(({ groups }) => groups.map((group) => Story.advantages(story, group)))
  */
-import * as GroupId from "../records/GroupId.ts"
+import * as Key from "../records/Key.ts"
 import * as FailedMember from "../rollout/FailedMember.ts"
 import type * as Recorded from "./Recorded.ts"
 
@@ -169,7 +169,7 @@ const addCredited = <Gap extends null>(story: Story<Gap>, credited: Recorded.Cre
   const { at, groups, iteration: update } = credited
   growingIteration(story, update).credited = credited
   for (const [position, { iteration, key, ...credit }] of groups.entries()) {
-    const id = GroupId.toString({ iteration: iteration ?? update, key })
+    const id = Key.ofGroup({ iteration: iteration ?? update, key })
     story.credits.set(id, { ...credit, update, position })
   }
   const quarantined = groups.filter(({ verdict }) => verdict === "quarantined")
@@ -301,11 +301,11 @@ export const group = <Gap>(story: Story<Gap>, sequence: number): Recorded.Group<
 }
 
 /** The credit of a training group; undefined for evaluations, and for groups that no update has settled yet. */
-export const credit = <Gap>(story: Story<Gap>, group: GroupId.GroupId): GroupCredit<Gap> | undefined =>
-  group.evaluator === undefined ? story.credits.get(GroupId.toString(group)) : undefined
+export const credit = <Gap>(story: Story<Gap>, group: Key.GroupId): GroupCredit<Gap> | undefined =>
+  group.evaluator === undefined ? story.credits.get(Key.ofGroup(group)) : undefined
 
 /** Advantages of the group's members; empty where no update used it. */
-export const advantages = <Gap>(story: Story<Gap>, group: GroupId.GroupId) => credit(story, group)?.advantages ?? []
+export const advantages = <Gap>(story: Story<Gap>, group: Key.GroupId) => credit(story, group)?.advantages ?? []
 
 /** Iterations in order. */
 export const iterations = <Gap>(story: Story<Gap>): ReadonlyArray<Iteration<Gap>> =>

@@ -1,5 +1,5 @@
 import { type Env, type EnvGroupBuilder, type InvalidOption, RLDataset } from "@effect-rl/core"
-import { Attempt } from "@effect-rl/core/environments"
+import { Key } from "@effect-rl/core/environments"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Array as Arr, Context, Effect, Exit, Schema } from "effect"
 
@@ -161,7 +161,7 @@ describe("RLDataset.provideContext", () => {
     Effect.gen(function*() {
       const provided = RLDataset.provideContext(asking, Context.make(Judge, { score: 3 }))
       expectTypeOf(provided).toEqualTypeOf<RLDataset.RLDataset<InvalidOption.InvalidOption>>()
-      const attempt = Attempt.group(0, { attempt: 0, group: "a", iteration: 1 })
+      const attempt = Key.groupAttempt(0, { attempt: 0, group: "a", iteration: 1 })
       for (const { open } of yield* provided.batch(0, 0)) {
         const { groupRewards = () => Effect.succeed([]), makeEnv } = yield* open
         const { initialObservation, step } = yield* makeEnv(0, attempt)

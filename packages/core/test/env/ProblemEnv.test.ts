@@ -1,5 +1,5 @@
 import { type Env, EnvMetric, Message, ProblemEnv, ProblemGroupBuilder } from "@effect-rl/core"
-import { Attempt } from "@effect-rl/core/environments"
+import { Key } from "@effect-rl/core/environments"
 import { Renderers } from "@effect-rl/core/renderers"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
@@ -140,7 +140,7 @@ it.effect("a group holds one environment per member", () =>
     assert.deepStrictEqual(members, [])
     yield* Effect.forEach([0, 1], (member) =>
       Effect.scoped(
-        group.makeEnv(member, Attempt.member(0, { iteration: 0, group: "group", member: member, attempt: 0 }))
+        group.makeEnv(member, Key.memberAttempt(0, { iteration: 0, group: "group", member: member, attempt: 0 }))
       ))
     assert.deepStrictEqual(members, [0, 1])
     assert.isUndefined(group.groupRewards)

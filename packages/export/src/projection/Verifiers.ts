@@ -1,6 +1,6 @@
 /** Traces of verifiers and prime-rl, as JSON lines. */
-import { Branch, type Trajectory } from "@effect-rl/core/environments"
-import { Conversation, GroupId, NewTokens, type Rollouts } from "@effect-rl/core/records"
+import { Branch, Key, type Trajectory } from "@effect-rl/core/environments"
+import { Conversation, NewTokens, type Rollouts } from "@effect-rl/core/records"
 import type { OpenAi } from "@effect-rl/core/renderers"
 import * as Option from "effect/Option"
 import * as Period from "../run/Period.ts"
@@ -106,7 +106,7 @@ const traceOf = (batch: Projection.Batch) => (member: Rollouts.Told) => {
   const stop = Option.getOrNull(trajectory.stopReason)
   return {
     version: traceVersion,
-    id: `${GroupId.toString(record)}/m${member.member}`,
+    id: `${Key.ofGroup(record)}/m${member.member}`,
     verifiers: { version: verifiersVersion },
     task: {
       type: "effect-rl",

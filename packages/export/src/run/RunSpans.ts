@@ -1,6 +1,6 @@
 /** A run as spans of time: iterations, and in them sampling, groups, training, evaluations. Told from records as they come. */
 import type { RunRecord } from "@effect-rl/core"
-import { GroupId } from "@effect-rl/core/records"
+import { Key } from "@effect-rl/core/environments"
 import * as Names from "./Names.ts"
 import * as Period from "./Period.ts"
 
@@ -41,7 +41,7 @@ export const parentOf = ({ evaluator, iteration }: Pick<RunRecord.GroupRolledOut
 export const group = (record: RunRecord.GroupRolledOut): Span => {
   const { failures, key, outcome } = record
   return {
-    id: GroupId.toString(record),
+    id: Key.ofGroup(record),
     root: rootOf(record),
     parent: parentOf(record),
     lane: "group",

@@ -1,7 +1,7 @@
 /** The recorded effects of updates on the tokens of each turn. */
 import type { RunStore } from "@effect-rl/core"
-import type { Trajectory } from "@effect-rl/core/environments"
-import { Story, TrainedTokens, TurnIndices } from "@effect-rl/core/records"
+import { Key, type Trajectory } from "@effect-rl/core/environments"
+import { Story, TrainedTokens } from "@effect-rl/core/records"
 import * as Effect from "effect/Effect"
 import type * as Entry from "../story/Entry.ts"
 
@@ -45,7 +45,7 @@ export const ofMember = (
   const found = new Map<number, TrainedTurn>()
   for (const datum of datums) {
     const { advantages, logprobs } = datum
-    const lengths = TurnIndices.decode(datum).map((turn) => [turn, lengthOf(transitions[turn])] as const)
+    const lengths = Key.decodeTurns(datum).map((turn) => [turn, lengthOf(transitions[turn])] as const)
     // A datum that was cut does not say which tokens it left out.
     if (datum.member !== member || lengths.reduce((sum, [, length]) => sum + length, 0) !== logprobs.length) continue
     let at = 0

@@ -12,7 +12,7 @@ import * as Signal from "../../learn/Signal.ts"
 import * as TrainingData from "../../learn/TrainingData.ts"
 import type * as Datum from "../../model/Datum.ts"
 import * as EnvMetric from "../../records/EnvMetric.ts"
-import * as GroupId from "../../records/GroupId.ts"
+import * as Key from "../../records/Key.ts"
 import type * as RunRecord from "../../records/RunRecord.ts"
 import * as Statistics from "../../records/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
@@ -225,7 +225,7 @@ export const trained = (
 }
 
 const memberOf = ({ origin: { group: key, iteration, member } }: TrainingData.TrainingDatum) =>
-  `${GroupId.toString({ iteration, key })}/${member}`
+  `${Key.ofGroup({ iteration, key })}/${member}`
 
 /** Datums beside the first of a member, because a prompt did not go on after the turn before it, and the share of members that have one. */
 const branchNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {

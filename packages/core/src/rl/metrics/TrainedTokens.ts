@@ -8,7 +8,7 @@
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TrainingDatum } from "../../learn/TrainingData.ts"
-import * as TurnIndices from "../../records/TurnIndices.ts"
+import * as Key from "../../records/Key.ts"
 import * as Base64Array from "../../rollout/payload/Base64Array.ts"
 import type { LogprobsOf } from "../../run/Program.ts"
 
@@ -18,7 +18,7 @@ const Datum = Schema.Struct({
   iteration: Schema.optionalKey(Schema.Int),
   member: Schema.Int,
   /** The datum holds the trained tokens of these turns, one after the other. */
-  ...TurnIndices.fields,
+  ...Key.turnFields,
   /** Log-probabilities under the weights that were trained, before the update. */
   logprobs: Base64Array.float32,
   advantages: Base64Array.float32
@@ -45,7 +45,7 @@ export const encode = (
       group,
       ...(batch !== iteration && { iteration: batch }),
       member,
-      ...TurnIndices.encode(turns),
+      ...Key.encodeTurns(turns),
       logprobs: Base64Array.encode(
         trained(own?.length === mask.length ? own : new Float32Array(mask.length).fill(NaN), datum)
       ),

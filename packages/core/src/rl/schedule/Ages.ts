@@ -1,6 +1,6 @@
 /** The ages of the groups that an update trained on or set aside. */
 import * as Option from "effect/Option"
-import * as GroupId from "../../records/GroupId.ts"
+import * as Key from "../../records/Key.ts"
 import type * as RunRecord from "../../records/RunRecord.ts"
 import * as Statistics from "../../records/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
@@ -27,17 +27,17 @@ const age = ({ inFlight, inQueue }: RunRecord.Staleness) => inFlight + inQueue
 
 /** The credit of an update's groups with their ages, followed by that of the groups that were set aside. */
 export const annotate = (
-  credits: ReadonlyArray<Credited & GroupId.GroupId>,
+  credits: ReadonlyArray<Credited & Key.GroupId>,
   { aside, groups, iteration }: Aged
 ): ReadonlyArray<Credited> => {
   const ages = new Map(
     groups.map((group) => [
-      GroupId.toString({ iteration: group.batch, key: group.key }),
+      Key.ofGroup({ iteration: group.batch, key: group.key }),
       { staleness: staleness(group, iteration) }
     ])
   )
   return [
-    ...credits.map((credit) => ({ ...credit, ...ages.get(GroupId.toString(credit)) })),
+    ...credits.map((credit) => ({ ...credit, ...ages.get(Key.ofGroup(credit)) })),
     ...aside.map(({ group, verdict }) => ({
       key: group.key,
       verdict,

@@ -1,7 +1,7 @@
 /** The schedule of a resumed run from its records: the updates that it repeats, and the groups that it need not sample again. */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import * as GroupId from "../../records/GroupId.ts"
+import * as Key from "../../records/Key.ts"
 import * as RunRecord from "../../records/RunRecord.ts"
 import { type RunError, RunStore } from "../../records/RunStore.ts"
 import * as GroupRecords from "../../run/GroupRecords.ts"
@@ -38,7 +38,7 @@ export interface Replay {
   readonly ended: ReadonlyArray<Ended>
 }
 
-const nameOf = ({ batch, key }: Group) => GroupId.toString({ iteration: batch, key })
+const nameOf = ({ batch, key }: Group) => Key.ofGroup({ iteration: batch, key })
 
 const told = (iteration: number, credit: RunRecord.Credited["groups"][number]): Ended => {
   const { inFlight, inQueue } = credit.staleness ?? { inFlight: 0, inQueue: 0 }

@@ -1,6 +1,6 @@
 import { type EnvGroupBuilder, EnvMetric, FailurePolicy, type Policy, Rollout, SelfPlay } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
-import { Attempt } from "@effect-rl/core/environments"
+import { Key } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
 import { Draw, EnvLaws, Fault, Faulty, LeakAudit, Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
@@ -193,7 +193,7 @@ describe("laws of a seat, alone at the table", () => {
     Effect.gen(function*() {
       const renderer = yield* Effect.orDie(Talk.qwen)
       const { makeEnv } = yield* SelfPlay.make({ key: "nim", model: { renderer }, game }).open
-      return yield* makeEnv(0, Attempt.member(0, { iteration: 0, group: "group", member: 0, attempt: 0 }))
+      return yield* makeEnv(0, Key.memberAttempt(0, { iteration: 0, group: "group", member: 0, attempt: 0 }))
     })
   for (
     const law of EnvLaws.envLaws(makeEnv, {

@@ -1,5 +1,5 @@
 import { Message, type MessagePolicy, Rollout } from "@effect-rl/core"
-import { Attempt, Versus } from "@effect-rl/core/environments"
+import { Key, Versus } from "@effect-rl/core/environments"
 import { GroupResult } from "@effect-rl/core/program"
 import { EnvLaws } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
@@ -62,7 +62,7 @@ describe("laws", () => {
       Effect.orDie(group(answers(() => "1"))),
       ({ open }) =>
         Effect.flatMap(open, ({ makeEnv }) =>
-          makeEnv(1, Attempt.member(0, { iteration: 0, group: "group", member: 1, attempt: 0 })))
+          makeEnv(1, Key.memberAttempt(0, { iteration: 0, group: "group", member: 1, attempt: 0 })))
     )
   for (
     const law of EnvLaws.envLaws(makeEnv, {

@@ -1,31 +1,54 @@
 import { type EnvGroupBuilder, Rollout } from "@effect-rl/core"
-import { Attempt } from "@effect-rl/core/environments"
+import { Key } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as Scripted from "../rollout/Scripted.ts"
 
 const small = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 99 }))
-const Key = Schema.Struct({ iteration: small, group: Schema.String, member: small, attempt: small })
+const keys = Schema.Struct({ iteration: small, group: Schema.String, member: small, attempt: small })
+
+const part = Schema.Literals(["", "a", "/", "@", "a/", "/a", "a@1/b", "%2F", "%"])
+const ids = Schema.Struct({ evaluator: Schema.optionalKey(part), iteration: Schema.Literals([1, 11]), key: part })
+
+describe("the id of a group", () => {
+  it.prop("is the same text for equal groups alone", [ids, ids], ([left, right]) => {
+    const isSame = left.evaluator === right.evaluator && left.iteration === right.iteration && left.key === right.key
+    assert.strictEqual(Key.ofGroup(left) === Key.ofGroup(right), isSame)
+  })
+
+  it("names training groups by batch and key, and those of evaluations by their evaluator too", () => {
+    assert.strictEqual(Key.ofGroup({ iteration: 7, key: "gsm8k/12" }), "7/gsm8k/12")
+    assert.strictEqual(Key.ofGroup({ iteration: 7, key: "12", evaluator: "a/b" }), "7@a%2Fb/12")
+  })
+
+  it("is described with iterations counted from 1, or with those before an evaluation", () => {
+    assert.strictEqual(Key.describeGroup({ iteration: 7, key: "gsm8k/12" }), "gsm8k/12 of iteration 8")
+    assert.strictEqual(
+      Key.describeGroup({ iteration: 1, key: "12", evaluator: "held_out" }),
+      "12 of held_out after 1 iteration"
+    )
+  })
+})
 
 describe("the seed of an attempt", () => {
-  it.prop("is the same for the same run and key, and a positive int32", [small, Key], ([run, key]) => {
-    const { seed } = Attempt.member(run, key)
-    assert.strictEqual(Attempt.member(run, key).seed, seed)
+  it.prop("is the same for the same run and key, and a positive int32", [small, keys], ([run, key]) => {
+    const { seed } = Key.memberAttempt(run, key)
+    assert.strictEqual(Key.memberAttempt(run, key).seed, seed)
     assert.isTrue(Number.isInteger(seed) && seed >= 0 && seed < 2 ** 31)
   })
 
   it("differs by run, iteration, group, member and attempt", () => {
     const key = { iteration: 1, group: "a", member: 2, attempt: 3 }
     const attempts = [
-      Attempt.member(7, key),
-      Attempt.member(8, key),
-      Attempt.member(7, { ...key, iteration: 2 }),
-      Attempt.member(7, { ...key, group: "b" }),
-      Attempt.member(7, { ...key, member: 3 }),
-      Attempt.member(7, { ...key, attempt: 4 }),
-      Attempt.group(7, key),
-      Attempt.group(7, { ...key, iteration: 2 }),
-      Attempt.group(7, { ...key, attempt: 4 })
+      Key.memberAttempt(7, key),
+      Key.memberAttempt(8, key),
+      Key.memberAttempt(7, { ...key, iteration: 2 }),
+      Key.memberAttempt(7, { ...key, group: "b" }),
+      Key.memberAttempt(7, { ...key, member: 3 }),
+      Key.memberAttempt(7, { ...key, attempt: 4 }),
+      Key.groupAttempt(7, key),
+      Key.groupAttempt(7, { ...key, iteration: 2 }),
+      Key.groupAttempt(7, { ...key, attempt: 4 })
     ]
     assert.strictEqual(new Set(attempts.map(({ seed }) => seed)).size, attempts.length)
   })
@@ -34,8 +57,8 @@ describe("the seed of an attempt", () => {
 describe("a rollout", () => {
   /** The attempts that environments and graders of a group are given, where the first of each fails. */
   const given = Effect.fnUntraced(function*(iteration: number, seed: number) {
-    const members: Array<Attempt.Attempt> = []
-    const graders: Array<Attempt.Attempt> = []
+    const members: Array<Key.Attempt> = []
+    const graders: Array<Key.Attempt> = []
     const builder: EnvGroupBuilder.EnvGroupBuilder<Scripted.Broken> = {
       key: "dice",
       size: 2,
