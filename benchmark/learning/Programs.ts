@@ -90,25 +90,22 @@ const train = (
   )
 }
 
-const bubblewrap = Sandbox.Sandbox.layerBubblewrap()
-
 const kinds = {
   trained: Controls.none,
   "rewards shuffled": Controls.shuffledRewards,
   "learning rate 0": Controls.noLearning
 }
 
-const native = {
-  title: "bubblewrap",
+const rowOf = (place: string, provided: Layer.Layer<Sandbox.Sandbox, SandboxError.SandboxError>) => ({
+  title: place,
   kinds: Object.fromEntries(
-    Object.entries(kinds).map(([kind, control]) => [kind, train("bubblewrap", bubblewrap, kind, control)])
+    Object.entries(kinds).map(([kind, control]) => [kind, train(place, provided, kind, control)])
   )
-}
+})
 
-const portable = {
-  title: "WASI",
-  kinds: { trained: train("WASI", Sandbox.Sandbox.layerWasi(), "trained", Controls.none) }
-}
+const native = rowOf("bubblewrap", Sandbox.Sandbox.layerBubblewrap())
+
+const portable = rowOf("WASI", Sandbox.Sandbox.layerWasi())
 
 /** In the order in which they are measured: everything once before anything again. */
 const stages = [

@@ -3,7 +3,7 @@
  * `/usr` alone, which it cannot change.
  */
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
+import type { Scope } from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { randomUUID } from "node:crypto"
 import { closeSync, openSync, writeFileSync } from "node:fs"
@@ -22,6 +22,7 @@ import * as Running from "./process/Running.ts"
 import * as Seccomp from "./process/Seccomp.ts"
 import * as StartedProcess from "./process/StartedProcess.ts"
 import * as StartScript from "./process/StartScript.ts"
+import * as WarmPool from "./process/WarmPool.ts"
 import * as Reaper from "./Reaper.ts"
 import type { Command, Handle, Sandbox } from "./Sandbox.ts"
 import type { Runtime, SandboxCapabilities } from "./SandboxCapabilities.ts"
@@ -139,6 +140,7 @@ interface Place {
   readonly folder: HostFolder.HostFolder
   readonly cover: InheritedDescriptors.Cover
   readonly turns: Semaphore.Semaphore
+  readonly pool: WarmPool.WarmPool
   readonly owner: WorkFolder.Owner | undefined
   /** A file with the filter of system calls; undefined where there is none for this kind of processor. */
   readonly filter: string | undefined
@@ -159,8 +161,8 @@ const runOnce = (
   place: Place,
   spec: SandboxSpec.Resolved,
   inside: Inside,
-  argv: Command["argv"],
-  stdin: Uint8Array | StartedProcess.Conversation,
+  argv: ReadonlyArray<string>,
+  stdin: BoundedProcess.Options["stdin"],
   onStart: Running.OnStart
 ) =>
   Effect.suspend(() => {
@@ -180,6 +182,7 @@ const runOnce = (
           others: own,
           limitsProcesses: true,
           ports: inside.ports,
+          isTold: "on" in stdin,
           ...(spec.role === "grader" ? { given } : {})
         }),
         ...argv
@@ -221,9 +224,19 @@ const handleOf = (
   id: string,
   spec: SandboxSpec.Resolved,
   inside: Inside,
-  running: Running.Running
+  running: Running.Running,
+  scope: Scope
 ): Handle => {
   const { folder } = inside
+  let warm: WarmPool.Warm | undefined
+  const wait = (order: BoundedProcess.Order) =>
+    running.process((onStart) => runOnce(place, spec, inside, [], order, onStart))
+  /** A grader often runs one program after another: while one runs, the sandbox of the next is set up. */
+  const graded = Effect.fnUntraced(function*(argv: Command["argv"], stdin: Uint8Array, onStart: Running.OnStart) {
+    const program = warm?.run(argv, stdin) ?? runOnce(place, spec, inside, argv, stdin, onStart)
+    if (warm?.isWaiting() !== true) warm = yield* place.pool.add(wait, scope)
+    return yield* program
+  })
   const run = (operation: SandboxError["operation"], { argv, stdin }: Command, used = spec, given = inside) =>
     running.program(
       operation,
@@ -258,7 +271,12 @@ const handleOf = (
     id,
     provider,
     spec,
-    exec: (command) => run("exec", command),
+    exec: (command) =>
+      spec.role === "agent" ? run("exec", command) : running.program(
+        "exec",
+        place.turns,
+        (onStart) => graded(command.argv, bytesOf(command.stdin ?? ""), onStart)
+      ),
     start: (argv) =>
       StartedProcess.make(
         provider,
@@ -308,16 +326,19 @@ const probe = (open: Sandbox["Service"]["open"]) =>
 /** The service, once a program has run in it. */
 export const make = Effect.fnUntraced(function*(
   options: Options = {}
-): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope.Scope> {
+): Effect.fn.Return<Sandbox["Service"], SandboxError, Scope> {
   yield* Reaper.reap
   const folder = yield* Effect.mapError(HostFolder.make, fail("probe"))
   const filter = Seccomp.filter(process.arch)
   const filterFile = join(folder.path, "seccomp")
   if (filter !== undefined) writeFileSync(filterFile, filter)
+  const concurrency = options.concurrency ?? availableParallelism()
+  const turns = yield* Semaphore.make(concurrency)
   const place: Place = {
     folder,
     cover: yield* InheritedDescriptors.cover,
-    turns: yield* Semaphore.make(options.concurrency ?? availableParallelism()),
+    turns,
+    pool: WarmPool.make(turns, concurrency),
     owner: WorkFolder.isSuperuser() ? WorkFolder.nobody : undefined,
     filter: filter === undefined ? undefined : filterFile
   }
@@ -332,7 +353,7 @@ export const make = Effect.fnUntraced(function*(
     yield* Effect.mapError(WorkFolder.make(path, resolved.files, place.owner), fail("open"))
     if (addresses.length > 0) yield* Effect.mapError(Gates.open(gates, addresses), fail("open"))
     const inside: Inside = { folder: path, gates, ports: addresses.map(({ port }) => port) }
-    return handleOf(place, id, resolved, inside, yield* Running.make(provider))
+    return handleOf(place, id, resolved, inside, yield* Running.make(provider), yield* Effect.scope)
   })
   yield* probe(open)
   return { provider, capabilities, open }

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { constants } from "node:os"
+import { Duplex } from "node:stream"
 import * as Outcome from "../Outcome.ts"
 import { Lost, Provision } from "../SandboxError.ts"
 import type * as SandboxLimits from "../SandboxLimits.ts"
@@ -24,9 +25,9 @@ export interface Options {
   readonly detached?: boolean
   /**
    * Standard input, which then ends; or takes over standard input and output when the program is about to start. Neither they nor the time of
-   * such a process are bounded.
+   * such a process are bounded. Or it is told later what to run, with which input.
    */
-  readonly stdin: Uint8Array | Conversation
+  readonly stdin: Uint8Array | Conversation | Order
   readonly limits: SandboxLimits.Resolved
   /**
    * What stands at each descriptor. The child writes a byte to the pipe at descriptor 3 when it is about to start the program, unless
@@ -47,6 +48,11 @@ export interface Options {
   readonly sweep?: () => void
   /** Called as soon as the process has ended. */
   readonly onEnd?: () => void
+}
+
+/** Waits for its program: `on` is called with a function that tells a line, and says whether the process was still there. */
+export interface Order {
+  readonly on: (tell: (line: string, stdin: Uint8Array) => boolean) => void
 }
 
 /** Ends a process because its sandbox closes, or because it wrote too much to files. */
@@ -140,7 +146,10 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
       // An output of which nobody reads the rest would not close.
       if (conversation !== undefined) child.stdout?.destroy()
     }
-    let timer = setTimeout(() => stop("setup"), setupMillis)
+    let timer: NodeJS.Timeout | undefined
+    const awaitSetup = () => {
+      timer = setTimeout(() => stop("setup"), setupMillis)
+    }
     const settle = (result: Effect.Effect<Outcome.Outcome, Provision | Lost>) => {
       if (hasEnded) return
       hasEnded = true
@@ -166,7 +175,17 @@ export const run = (options: Options): Effect.Effect<Outcome.Outcome, Provision 
     else child.stdout?.on("readable", () => void child.stdout?.read(0))
     child.stderr?.on("data", (chunk: Uint8Array) => stderr.add(preamble.add(chunk)) || stop("stderr"))
     for (const stream of child.stdio) stream?.on("error", () => {})
-    if (typeof stdin !== "function") child.stdin?.end(stdin)
+    if (stdin instanceof Uint8Array) child.stdin?.end(stdin)
+    if (typeof stdin === "function" || stdin instanceof Uint8Array) awaitSetup()
+    else {
+      stdin.on((line, input) => {
+        if (hasEnded || ending !== undefined || child.exitCode !== null || child.signalCode !== null) return false
+        awaitSetup()
+        if (ready instanceof Duplex) ready.write(`${line}\n`)
+        child.stdin?.end(input)
+        return true
+      })
+    }
 
     child.on("error", ({ message }) => settle(Effect.fail(new Provision({ detail: message }))))
     child.on("exit", () => {

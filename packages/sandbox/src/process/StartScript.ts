@@ -10,6 +10,8 @@ export interface Options {
   readonly others: number
   /** Whether the number of processes is limited; the limit counts all processes of a user who is not confined. */
   readonly limitsProcesses: boolean
+  /** The program is a line that comes at descriptor 3, as `line` writes it, in place of arguments. */
+  readonly isTold?: boolean
   /** A folder whose files are copied to the working folder first. */
   readonly given?: string
   /** Ports of the loopback that lead out of the sandbox. */
@@ -34,12 +36,17 @@ const processes = ({ limits, others, ports = [] }: Options) => {
   return `{ ulimit -u ${most} 2>/dev/null || ulimit -p ${most}; }`
 }
 
+/** Words as one line, as a script that `isTold` reads it. */
+export const line = (words: ReadonlyArray<string>): string =>
+  words.map((word) => `'${word.replaceAll("'", `'\\''`).replaceAll("\n", `'"$effect_rl_end"'`)}'`).join(" ")
+
 /** Arguments for `sh`, before those of the program. A limit that cannot be set ends the script before it says that it is ready. */
 export const args = (options: Options): ReadonlyArray<string> => {
-  const { given, limits, limitsProcesses, ports = [], start = throughDescriptor } = options
+  const { given, isTold = false, limits, limitsProcesses, ports = [], start = throughDescriptor } = options
   const cpu = seconds(limits.cpuMillis)
   const steps = [
     "set -e",
+    ...(isTold ? ["IFS= read -r effect_rl_line <&3", `effect_rl_end='\n'`, "eval \"set -- $effect_rl_line\""] : []),
     ...(given === undefined ? [] : [`cp -R ${given}/. .`]),
     ...ForwardScript.steps(ports),
     `ulimit -f ${Math.ceil(limits.disk / 512)}`,

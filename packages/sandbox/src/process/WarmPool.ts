@@ -1,0 +1,66 @@
+/**
+ * Sandboxes that are set up before their program is known.
+ *
+ * Invariants: each is told one program, runs it and ends. They are set up only while a turn is free, at most as many wait as there are turns,
+ * and they end with their scope.
+ */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import type { Scope } from "effect/Scope"
+import type { Semaphore } from "effect/Semaphore"
+import type { Outcome } from "../Outcome.ts"
+import type { Reason, SandboxError } from "../SandboxError.ts"
+import type { Order } from "./BoundedProcess.ts"
+import * as StartScript from "./StartScript.ts"
+
+/** A sandbox that is set up. */
+export interface Warm {
+  readonly isWaiting: () => boolean
+  /** Runs a program in it; undefined where it waits no more, or the arguments are too long for it. */
+  readonly run: (argv: ReadonlyArray<string>, stdin: Uint8Array) => Effect.Effect<Outcome, Reason> | undefined
+}
+
+export interface WarmPool {
+  /** Starts a sandbox that waits for its order, until the scope closes; undefined where programs have every turn. */
+  readonly add: (
+    start: (order: Order) => Effect.Effect<Outcome, SandboxError>,
+    scope: Scope
+  ) => Effect.Effect<Warm | undefined>
+}
+
+/** A shell reads its program byte by byte. */
+const longestLine = 4096
+
+export const make = (turns: Semaphore, most: number): WarmPool => {
+  let waiting = 0
+  const isFree = Effect.map(turns.withPermitsIfAvailable(1)(Effect.void), Option.isSome)
+  const add: WarmPool["add"] = Effect.fnUntraced(function*(start, scope) {
+    if (waiting >= most || !(yield* isFree)) return undefined
+    let tell: ((line: string, stdin: Uint8Array) => boolean) | undefined
+    const leave = () => {
+      if (tell !== undefined) waiting--
+      tell = undefined
+    }
+    const on: Order["on"] = (given) => {
+      waiting++
+      tell = given
+    }
+    const fiber = yield* Effect.forkIn(Effect.ensuring(start({ on }), Effect.sync(leave)), scope, {
+      startImmediately: true
+    })
+    return {
+      isWaiting: () => tell !== undefined,
+      run: (argv, stdin) => {
+        const line = StartScript.line(argv)
+        if (line.length > longestLine || tell?.(line, stdin) !== true) return undefined
+        leave()
+        return Fiber.join(fiber).pipe(
+          Effect.onInterrupt(() => Fiber.interrupt(fiber)),
+          Effect.mapError(({ reason }) => reason)
+        )
+      }
+    }
+  })
+  return { add }
+}
