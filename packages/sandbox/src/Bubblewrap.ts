@@ -6,9 +6,9 @@ import * as Effect from "effect/Effect"
 import type { Scope } from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { randomUUID } from "node:crypto"
-import { closeSync, openSync, writeFileSync } from "node:fs"
+import { closeSync, existsSync, openSync, writeFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
-import { join } from "node:path"
+import { delimiter, join } from "node:path"
 import * as Gates from "./host/Gates.ts"
 import * as HostFolder from "./host/HostFolder.ts"
 import * as WorkFolder from "./host/WorkFolder.ts"
@@ -67,6 +67,13 @@ const given = "/given"
 
 /** bubblewrap's own process in the sandbox, which the limit on processes counts too. */
 const own = 1
+
+/** Looked up here, so that the search path of this machine does not reach the sandbox. */
+const locate = () =>
+  (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, program)).find((file) =>
+    existsSync(file)
+  ) ??
+    program
 
 const paths = ["/usr/local/bin", "/usr/bin", "/bin"]
 
@@ -137,6 +144,7 @@ const mounts = (spec: SandboxSpec.Resolved, { folder, gates, ports }: Inside) =>
 
 /** What all sandboxes of one provider share. */
 interface Place {
+  readonly program: string
   readonly folder: HostFolder.HostFolder
   readonly cover: InheritedDescriptors.Cover
   readonly turns: Semaphore.Semaphore
@@ -170,7 +178,7 @@ const runOnce = (
     const name = `${program}-${randomUUID()}`
     let onEnd = () => {}
     return BoundedProcess.run({
-      file: program,
+      file: place.program,
       args: [
         ...mounts(spec, inside),
         ...(filter === undefined ? [] : ["--seccomp", "4"]),
@@ -187,7 +195,7 @@ const runOnce = (
         }),
         ...argv
       ],
-      environment: { PATH: process.env["PATH"] ?? paths.join(":"), [HostFolder.label]: place.folder.host.id },
+      environment: { [HostFolder.label]: place.folder.host.id },
       ...(place.owner === undefined ? {} : { user: place.owner }),
       stdin,
       limits: spec.limits,
@@ -335,6 +343,7 @@ export const make = Effect.fnUntraced(function*(
   const concurrency = options.concurrency ?? availableParallelism()
   const turns = yield* Semaphore.make(concurrency)
   const place: Place = {
+    program: locate(),
     folder,
     cover: yield* InheritedDescriptors.cover,
     turns,

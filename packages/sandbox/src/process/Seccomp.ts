@@ -1,6 +1,6 @@
 /**
- * A filter of system calls for programs in a sandbox: what they have no use for, and what kernels were attacked through, is refused with
- * `EPERM`. The boundary are the namespaces; the filter makes the kernel behind it smaller.
+ * A filter of system calls for programs in a sandbox: what they have no use for, what kernels were attacked through, and memory that
+ * counts for no process, is refused with `EPERM`. The boundary are the namespaces; the filter makes the kernel behind it smaller.
  *
  * @see linux `Documentation/userspace-api/seccomp_filter.rst`, and the tables of system calls in `arch/x86/entry/syscalls` and
  * `include/uapi/asm-generic/unistd.h`
@@ -19,6 +19,9 @@ const machines: Readonly<Record<string, Machine>> = {
     audit: 0xc000003e,
     foreign: 0x40000000,
     refused: {
+      shmget: 29,
+      semget: 64,
+      msgget: 68,
       ptrace: 101,
       personality: 135,
       pivot_root: 155,
@@ -43,6 +46,7 @@ const machines: Readonly<Record<string, Machine>> = {
       process_vm_readv: 310,
       process_vm_writev: 311,
       finit_module: 313,
+      memfd_create: 319,
       kexec_file_load: 320,
       bpf: 321,
       userfaultfd: 323,
@@ -55,7 +59,8 @@ const machines: Readonly<Record<string, Machine>> = {
       fsconfig: 431,
       fsmount: 432,
       fspick: 433,
-      mount_setattr: 442
+      mount_setattr: 442,
+      memfd_secret: 447
     }
   },
   arm64: {
@@ -73,6 +78,9 @@ const machines: Readonly<Record<string, Machine>> = {
       delete_module: 106,
       ptrace: 117,
       reboot: 142,
+      msgget: 186,
+      semget: 190,
+      shmget: 194,
       add_key: 217,
       request_key: 218,
       keyctl: 219,
@@ -84,6 +92,7 @@ const machines: Readonly<Record<string, Machine>> = {
       process_vm_readv: 270,
       process_vm_writev: 271,
       finit_module: 273,
+      memfd_create: 279,
       bpf: 280,
       userfaultfd: 282,
       kexec_file_load: 294,
@@ -96,7 +105,8 @@ const machines: Readonly<Record<string, Machine>> = {
       fsconfig: 431,
       fsmount: 432,
       fspick: 433,
-      mount_setattr: 442
+      mount_setattr: 442,
+      memfd_secret: 447
     }
   }
 }

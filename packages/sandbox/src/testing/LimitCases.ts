@@ -15,6 +15,31 @@ const forever: Case.Program = {
 
 const hasPrinted = (outcome: Outcome.Outcome, text: string) => Outcome.text(outcome.stdout).includes(text)
 
+/** Files in memory that no folder has. */
+const filesWithoutName = `
+import os
+kept, held = [], 0
+while held < 192:
+  kept.append(os.memfd_create('a'))
+  for _ in range(8):
+    os.write(kept[-1], bytes(1 << 20)); held += 1
+print('kept more')`
+
+/** Memory of System V, which stays when a process lets go of it. */
+const sharedMemory = `
+import ctypes
+libc = ctypes.CDLL(None)
+libc.shmat.restype = ctypes.c_void_p
+libc.shmat.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int]
+libc.shmdt.argtypes = [ctypes.c_void_p]
+for _ in range(24):
+  part = libc.shmget(0, 8 << 20, 0o1600)
+  assert part >= 0
+  place = libc.shmat(part, None, 0)
+  ctypes.memset(place, 1, 8 << 20)
+  libc.shmdt(place)
+print('kept more')`
+
 /** Limits on time, memory, output, disk and processes; interruption; the end of a scope. */
 export const cases: ReadonlyArray<Case.Case> = [
   Case.make(
@@ -56,7 +81,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Case.where(
       (service) => Case.runsPython(service) && service.capabilities.enforced.includes("memory"),
       Effect.gen(function*() {
-        const place = yield* Case.open({ limits: { memory: 128 * mebibyte } })
+        const place = yield* Case.open({ limits: { memory: 128 * mebibyte, wall: "1 minute", cpu: "1 minute" } })
         const slowly = yield* place.run({
           python: "x = []\nwhile True: x.append(bytes(range(256)) * 4096)"
         })
@@ -73,6 +98,20 @@ export const cases: ReadonlyArray<Case.Case> = [
           Outcome.is("OutOfMemory")(caught) || hasPrinted(caught, "True"),
           "at most 128 MiB"
         )
+      })
+    )
+  ),
+  Case.make(
+    "memory: what a program keeps without having it in its own is limited too",
+    Case.where(
+      (service) =>
+        Case.runsPython(service) && Case.isConfined(service) && service.capabilities.enforced.includes("memory"),
+      Effect.gen(function*() {
+        const place = yield* Case.open({ limits: { memory: 128 * mebibyte, disk: 8 * mebibyte } })
+        for (const python of [filesWithoutName, sharedMemory]) {
+          const outcome = yield* place.run({ python })
+          yield* Case.expectOutcome(outcome, !hasPrinted(outcome, "kept more"), "at most 128 MiB")
+        }
       })
     )
   ),
@@ -142,7 +181,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   Case.make(
     "processes: a fork bomb ends",
     Case.where(
-      (service) => Case.runsPython(service) && Case.isConfined(service),
+      (service) => Case.runsPython(service) && service.capabilities.enforced.includes("processes"),
       Effect.gen(function*() {
         const place = yield* Case.open({ limits: { processes: 8, wall: "4 seconds" } })
         const outcome = yield* place.run({

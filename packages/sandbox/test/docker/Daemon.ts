@@ -5,9 +5,10 @@
  * @see docs.docker.com/reference/api/engine/version/v1.47
  */
 import type * as InheritedDescriptors from "@effect-rl/sandbox/process/InheritedDescriptors"
+import * as Seccomp from "@effect-rl/sandbox/process/Seccomp"
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { chmodSync, chownSync, closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -96,6 +97,11 @@ export const start = async (images: ReadonlyArray<string>, cover: InheritedDescr
   const streams = new Set<Duplex>()
   const folderOf = (volume: string) => join(folder, volume)
 
+  // Memory that a control group would count for the container is refused instead.
+  const filter = Seccomp.filter(process.arch)
+  const filterFile = join(folder, "seccomp")
+  if (filter !== undefined) writeFileSync(filterFile, filter)
+
   const find = (key: string) => [...containers.values()].find(({ id, name }) => id === key || name === key)
 
   const tmpfs = (
@@ -142,12 +148,14 @@ export const start = async (images: ReadonlyArray<string>, cover: InheritedDescr
     stream: Duplex | undefined,
     onEnd: (code: number) => void
   ) => {
-    const child = spawn("bwrap", inside(container, command), {
-      stdio: cover(["pipe", "pipe", "pipe"]),
+    const filtered = filter === undefined ? [] : [openSync(filterFile, "r")]
+    const child = spawn("bwrap", [...(filter === undefined ? [] : ["--seccomp", "3"]), ...inside(container, command)], {
+      stdio: cover(["pipe", "pipe", "pipe", ...filtered]),
       detached: true,
       env: process.env,
       ...nobody
     })
+    for (const descriptor of filtered) closeSync(descriptor)
     for (const pipe of child.stdio) pipe?.on("error", () => {})
     if (child.stdin === null || child.stdout === null || child.stderr === null) throw new Error("no pipes")
     if (stream === undefined) child.stdin.end()
