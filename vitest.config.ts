@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os"
+import { join } from "node:path"
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
 
 const conditions = ["@effect-rl/source"]
@@ -20,6 +21,9 @@ const projects: Array<TestProjectInlineConfiguration> = [
   { extends: true, test: { name: "quick", include, exclude: [...exclude, ...slow], sequence: { groupOrder: 1 } } },
   { extends: true, test: { name: "slow", include: slow, exclude, isolate: true, sequence: { groupOrder: 2 } } }
 ]
+
+/** Processes that tests start find effect and our modules compiled by those before: half of what the start of the command costs. */
+process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/compiled")
 
 /** Vitest leaves a core to itself, which on a machine of two leaves one to the tests. */
 const maxWorkers = Math.max(2, availableParallelism() - 1)

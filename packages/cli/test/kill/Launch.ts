@@ -9,9 +9,6 @@ const pathOf = (relative: string) => new URL(relative, import.meta.url).pathname
 
 const child = pathOf("./Child.ts")
 
-/** Where processes find their modules compiled by the ones before. */
-const environment = { ...process.env, NODE_COMPILE_CACHE: pathOf("../../../../node_modules/.cache/kill") }
-
 export interface Point {
   readonly operation: string
   readonly call: number
@@ -24,7 +21,7 @@ export const launch = (program: string, folder: string, saveEvery: number, { cal
   spawnSync(
     process.execPath,
     ["--conditions=@effect-rl/source", child, program, folder, String(saveEvery), operation, String(call), signal],
-    { encoding: "utf8", env: environment }
+    { encoding: "utf8" }
   )
 
 /** Uses a temporary folder, which is removed afterwards, whatever the outcome. */
