@@ -37,14 +37,36 @@ export const positions = (input: ModelInput.ModelInput): Int32Array =>
     )
   )
 
-/** Log-probabilities `[V]` of the token after `before`. */
-export const logprobsAfter = (model: ToyModel, weights: Rows, before: number): Float64Array => {
-  const next = Seed.uniform(Seed.derive(model.seed, before))
-  const added = weights.get(before)
-  const logits = Float64Array.from({ length: model.vocabulary }, (_, token) => 4 * next() - 2 + (added?.[token] ?? 0))
-  const normalizer = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0))
-  return logits.map((logit) => logit - normalizer)
+/** What is known of the next token. */
+interface Distribution {
+  readonly logprobsV: Float64Array
+  readonly probabilitiesV: Float64Array
 }
+
+const distribution = ({ seed, vocabulary }: ToyModel, weights: Rows, before: number): Distribution => {
+  const next = Seed.uniform(Seed.derive(seed, before))
+  const added = weights.get(before)
+  const logits = Float64Array.from({ length: vocabulary }, (_, token) => 4 * next() - 2 + (added?.[token] ?? 0))
+  const normalizer = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0))
+  const logprobsV = logits.map((logit) => logit - normalizer)
+  return { logprobsV, probabilitiesV: logprobsV.map(Math.exp) }
+}
+
+/** Distributions by the weights that they follow from, since each is asked for at thousands of positions. */
+const known = new WeakMap<Rows, Map<string, Distribution>>()
+
+const distributionAfter = (model: ToyModel, weights: Rows, before: number): Distribution => {
+  const distributions = known.get(weights) ?? new Map<string, Distribution>()
+  known.set(weights, distributions)
+  const key = `${model.seed} ${model.vocabulary} ${before}`
+  const found = distributions.get(key) ?? distribution(model, weights, before)
+  distributions.set(key, found)
+  return found
+}
+
+/** Log-probabilities `[V]` of the token after `before`, which are never changed in place. */
+export const logprobsAfter = (model: ToyModel, weights: Rows, before: number): Float64Array =>
+  distributionAfter(model, weights, before).logprobsV
 
 /** Log-probability of each target `[T·K]`, with `K` targets per position. */
 export const targetLogprobs = (
@@ -83,10 +105,11 @@ export const accumulate = (
   const candidates = targetsTK.length / positionsT.length
   for (const [t, before] of positionsT.entries()) {
     const slopes = slopesTK.subarray(t * candidates, (t + 1) * candidates)
+    if (slopes.every((slope) => slope === 0)) continue
     const total = slopes.reduce((sum, slope) => sum + slope, 0)
     const old = gradient.get(before)
-    const row = logprobsAfter(model, state.weights, before).map((logprob, v) =>
-      (old?.[v] ?? 0) - total * Math.exp(logprob)
+    const row = distributionAfter(model, state.weights, before).probabilitiesV.map((probability, v) =>
+      (old?.[v] ?? 0) - total * probability
     )
     for (const [k, slope] of slopes.entries()) {
       const target = targetsTK[t * candidates + k] ?? 0
