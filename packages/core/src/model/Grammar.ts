@@ -72,6 +72,26 @@ const mostCharacters = 32_768
 /** Deeper schemas make a grammar too large. */
 const mostLevels = 64
 
+/** How deep the JSON of a schema may be nested: a schema below another is three levels further down. */
+const mostNested = 4 * mostLevels
+
+/** Schemas and listed numbers of which a schema may be made. Each takes at least two characters. */
+const mostParts = mostCharacters / 2
+
+/** What is left of both bounds. All schemas below one take their parts from the same number. */
+interface Budget {
+  readonly levels: number
+  readonly parts: { left: number }
+}
+
+const below = ({ levels, parts }: Budget): Budget => ({ levels: levels - 1, parts })
+
+/** Takes parts; whether there were as many. */
+const take = ({ parts }: Budget, count: number) => {
+  parts.left -= count
+  return parts.left >= 0
+}
+
 class Unheld {
   readonly detail: string
   constructor(detail: string) {
@@ -108,9 +128,20 @@ const hasType = (value: Schema.Json, type: Schema.Json | undefined): boolean => 
   return type === typeOf(value) || (type === "integer" && Number.isInteger(value))
 }
 
+const isNestedWithin = (value: Schema.Json, levels: number): boolean =>
+  typeof value !== "object" || value === null ||
+  (levels > 0 && Object.values(value).every((part) => isNestedWithin(part, levels - 1)))
+
+/** Whether all numbers in a value can be written: `1e999` is read as one that cannot. */
+const isWritable = (value: Schema.Json): boolean =>
+  typeof value === "number"
+    ? Number.isFinite(value)
+    : typeof value !== "object" || value === null || Object.values(value).every(isWritable)
+
 /** One of the values, those of other types than the schema's left out. */
 const values = (path: string, all: Schema.Json | undefined, { type }: Object): Held => {
   if (!Array.isArray(all)) return unheld(path, all, "a list of values")
+  if (!all.every(isWritable)) return unheld(path, all, `numbers from ${-Number.MAX_VALUE} to ${Number.MAX_VALUE}`)
   const own = all.filter((value: Schema.Json) => hasType(value, type))
   return own.length === 0 ? unheld(path, all, "a value of the schema's type") : Result.succeed({ enum: own })
 }
@@ -145,7 +176,7 @@ const wideRanges: ReadonlyArray<readonly [from: number, to: number]> = [
 const mostNumbers = 1024
 
 /** Few numbers are listed. */
-const integer = (path: string, schema: Object): Held => {
+const integer = (path: string, schema: Object, budget: Budget): Held => {
   const keys = keywordsOf["integer"] ?? []
   for (const key of keys) {
     const wrong = bound(at(path, key), schema[key])
@@ -162,22 +193,22 @@ const integer = (path: string, schema: Object): Held => {
       ...(to < Infinity && { maximum: to })
     })
   }
-  return to - from < mostNumbers
+  return to - from < mostNumbers && take(budget, to - from + 1)
     ? Result.succeed({ enum: Array.from({ length: to - from + 1 }, (_, index) => from + index) })
     : unheld(
       at(path, "minimum"),
       from,
-      `0 or 1, or a maximum beside it and at most ${mostNumbers} numbers between them`
+      `0 or 1, or a maximum beside it and at most ${mostNumbers} numbers between them, and ${mostParts} in all ranges of the schema`
     )
 }
 
-const array = (path: string, { items = true, maxItems, minItems }: Object, level: number): Held => {
+const array = (path: string, { items = true, maxItems, minItems }: Object, budget: Budget): Held => {
   const wrong = count(at(path, "minItems"), minItems) ?? count(at(path, "maxItems"), maxItems)
   if (wrong !== undefined) return wrong
   if (Number(minItems ?? 0) > Number(maxItems ?? mostCount)) {
     return unheld(at(path, "minItems"), minItems, `at most ${maxItems}`)
   }
-  return Result.map(held(at(path, "items"), items, level + 1), (items) => ({
+  return Result.map(held(at(path, "items"), items, below(budget)), (items) => ({
     type: "array",
     items,
     ...(minItems !== undefined && { minItems }),
@@ -185,18 +216,19 @@ const array = (path: string, { items = true, maxItems, minItems }: Object, level
   }))
 }
 
-const each = (path: string, schemas: Object, level: number): Result.Result<Object, Unheld> => {
-  const all: Record<string, Schema.Json> = {}
+const each = (path: string, schemas: Object, budget: Budget): Result.Result<Object, Unheld> => {
+  const all: Array<readonly [name: string, schema: Schema.Json]> = []
   for (const [name, schema] of Object.entries(schemas)) {
-    const found = held(at(path, name), schema, level + 1)
+    const found = held(at(path, name), schema, below(budget))
     if (Result.isFailure(found)) return Result.fail(found.failure)
-    all[name] = found.success
+    all.push([name, found.success])
   }
-  return Result.succeed(all)
+  // A name may be `__proto__`, which an assignment would not make a property.
+  return Result.succeed(Object.fromEntries(all))
 }
 
 /** Beside declared properties others could repeat their names, so that there are none. */
-const object = (path: string, schema: Object, level: number): Held => {
+const object = (path: string, schema: Object, budget: Budget): Held => {
   const { additionalProperties: others, properties = {}, required = [] } = schema
   if (!isObject(properties)) return unheld(at(path, "properties"), properties, "an object of schemas")
   const isName = (name: unknown) => typeof name === "string" && Object.hasOwn(properties, name)
@@ -208,34 +240,34 @@ const object = (path: string, schema: Object, level: number): Held => {
       return unheld(at(path, "additionalProperties"), others, "false where there are properties")
     }
     return Result.map(
-      each(at(path, "properties"), properties, level),
+      each(at(path, "properties"), properties, budget),
       (properties) => ({ type: "object", properties, required, additionalProperties: false })
     )
   }
   if (others === false) return Result.succeed({ type: "object", properties: {}, additionalProperties: false })
   return Result.map(
-    held(at(path, "additionalProperties"), others ?? true, level + 1),
+    held(at(path, "additionalProperties"), others ?? true, below(budget)),
     (additionalProperties) => ({ type: "object", additionalProperties })
   )
 }
 
-const ofType = (path: string, type: string, schema: Object, level: number): Held => {
+const ofType = (path: string, type: string, schema: Object, budget: Budget): Held => {
   switch (type) {
     case "object":
-      return object(path, schema, level)
+      return object(path, schema, budget)
     case "array":
-      return array(path, schema, level)
+      return array(path, schema, budget)
     case "integer":
-      return integer(path, schema)
+      return integer(path, schema, budget)
     default:
       return Result.succeed({ type })
   }
 }
 
-const anyOf = (path: string, schemas: ReadonlyArray<Schema.Json>, level: number): Held => {
+const anyOf = (path: string, schemas: ReadonlyArray<Schema.Json>, budget: Budget): Held => {
   const all: Array<Schema.Json> = []
   for (const [index, schema] of schemas.entries()) {
-    const found = held(`${path}[${index}]`, schema, level + 1)
+    const found = held(`${path}[${index}]`, schema, below(budget))
     if (Result.isFailure(found)) return found
     all.push(found.success)
   }
@@ -243,7 +275,7 @@ const anyOf = (path: string, schemas: ReadonlyArray<Schema.Json>, level: number)
 }
 
 /** One keyword that takes the place of all others. */
-const alone = (path: string, key: string, value: Schema.Json, level: number): Held | undefined => {
+const alone = (path: string, key: string, value: Schema.Json, budget: Budget): Held | undefined => {
   switch (key) {
     case "$ref":
       return typeof value === "string" && /^#(\/(\$defs|definitions)\/[\w-]+)?$/.test(value)
@@ -251,22 +283,22 @@ const alone = (path: string, key: string, value: Schema.Json, level: number): He
         : unheld(at(path, key), value, "#, or #/$defs/ and a name of letters, digits, _ and -")
     case "anyOf":
       return Array.isArray(value)
-        ? anyOf(at(path, key), value, level)
+        ? anyOf(at(path, key), value, budget)
         : unheld(at(path, key), value, "a list of schemas")
     case "allOf":
       return Array.isArray(value) && value.length === 1 && value[0] !== undefined
-        ? held(`${at(path, key)}[0]`, value[0], level + 1)
+        ? held(`${at(path, key)}[0]`, value[0], below(budget))
         : unheld(at(path, key), value, "a list of one schema")
     default:
       return undefined
   }
 }
 
-const typed = (path: string, schema: Object, keys: ReadonlyArray<string>, level: number): Held => {
+const typed = (path: string, schema: Object, keys: ReadonlyArray<string>, budget: Budget): Held => {
   const type = schema["type"] ?? (Object.hasOwn(schema, "properties") ? "object" : undefined)
   const [first = ""] = keys
   if (type === undefined) return notHeld(at(path, first), schema[first])
-  const all: ReadonlyArray<Schema.Json> = Array.isArray(type) ? type : [type]
+  const all: ReadonlyArray<Schema.Json> = Array.isArray(type) ? [...new Set(type)] : [type]
   const known = all.filter((one) => typeof one === "string" && types.includes(one)).map(String)
   if (known.length < all.length || known.length === 0) {
     return unheld(at(path, "type"), type, `one of ${types.join(", ")}`)
@@ -274,18 +306,19 @@ const typed = (path: string, schema: Object, keys: ReadonlyArray<string>, level:
   const wrong = keys.find((key) => key !== "type" && !known.some((one) => keywordsOf[one]?.includes(key)))
   if (wrong !== undefined) return notHeld(at(path, wrong), schema[wrong])
   const [only] = known
-  if (only !== undefined && known.length === 1) return ofType(path, only, schema, level)
+  if (only !== undefined && known.length === 1) return ofType(path, only, schema, budget)
   const each: Array<Schema.Json> = []
   for (const one of known) {
-    const found = ofType(path, one, schema, level)
+    const found = ofType(path, one, schema, budget)
     if (Result.isFailure(found)) return found
     each.push(found.success)
   }
   return Result.succeed({ anyOf: each })
 }
 
-const held = (path: string, schema: Schema.Json, level: number): Held => {
-  if (level > mostLevels) return unheld(path, schema, `at most ${mostLevels} levels`)
+const held = (path: string, schema: Schema.Json, budget: Budget): Held => {
+  if (budget.levels < 0) return unheld(path, schema, `at most ${mostLevels} levels`)
+  if (!take(budget, 1)) return unheld(path, schema, `at most ${mostParts} schemas and numbers of ranges in all`)
   if (schema === true) return Result.succeed({})
   if (!isObject(schema)) return unheld(path, schema, "a schema that some value has")
   const entries = asserting(schema)
@@ -294,7 +327,7 @@ const held = (path: string, schema: Schema.Json, level: number): Held => {
   if (first === undefined) return Result.succeed({})
   const [key, value] = first
   if (keys.length === 1) {
-    const found = alone(path, key, value, level)
+    const found = alone(path, key, value, budget)
     if (found !== undefined) return found
   }
   const listed = keys.find((one) => one === "enum" || one === "const")
@@ -302,7 +335,7 @@ const held = (path: string, schema: Schema.Json, level: number): Held => {
     const given = schema[listed]
     return values(at(path, listed), listed === "const" && given !== undefined ? [given] : given, schema)
   }
-  return typed(path, schema, keys, level)
+  return typed(path, schema, keys, budget)
 }
 
 const definitionsOf = (schema: Schema.Json): ReadonlyArray<readonly [string, Object]> =>
@@ -349,10 +382,14 @@ const wrongReference = (root: Object): Unheld | undefined => {
  * first keyword that is not held.
  */
 export const canonical = (schema: Schema.Json): Result.Result<Schema.Json, string> => {
-  const found = Result.flatMap(held("", schema, 0), (root) => {
+  if (!isNestedWithin(schema, mostNested)) {
+    return Result.fail(`the schema is nested deeper than ${mostNested} levels of JSON: expected at most as many`)
+  }
+  const budget: Budget = { levels: mostLevels, parts: { left: mostParts } }
+  const found = Result.flatMap(held("", schema, budget), (root) => {
     const definitions: Record<string, Schema.Json> = {}
     for (const [key, schemas] of definitionsOf(schema)) {
-      const all = each(key, schemas, 0)
+      const all = each(key, schemas, budget)
       if (Result.isFailure(all)) return Result.fail(all.failure)
       definitions[key] = all.success
     }

@@ -79,6 +79,33 @@ describe("a grammar's schema", () => {
     )
   })
 
+  it("is refused before it is made larger than a grammar may be", () => {
+    const nested = (schema: Schema.Json, levels: number, wrap: (schema: Schema.Json) => Schema.Json): Schema.Json =>
+      Array.from({ length: levels }).reduce<Schema.Json>(wrap, schema)
+    const cases: ReadonlyArray<readonly [Schema.Json, string]> = [
+      [
+        {
+          anyOf: Array.from({ length: 4000 }, (_, from) => ({ type: "integer", minimum: from, maximum: from + 1000 }))
+        },
+        "anyOf[16].minimum is 16, expected 0 or 1, or a maximum beside it"
+      ],
+      [{ anyOf: Array.from({ length: 20_000 }, () => true) }, "is true, expected at most 16384 schemas"],
+      [{ const: nested([], 5000, (inner) => [inner]) }, "the schema is nested deeper than 256 levels of JSON"]
+    ]
+    for (const [schema, problem] of cases) assert.include(Grammar.problem(schema) ?? "", problem)
+    const repeated = nested({ type: "null" }, 40, (items) => ({ type: ["array", "array"], items }))
+    assert.deepStrictEqual(held(repeated), nested({ type: "null" }, 40, (items) => ({ type: "array", items })))
+  })
+
+  it("has the properties that it names, whatever their names, and values that JSON can write", () => {
+    const schema = JSON.parse(`{"properties":{"__proto__":{"type":"null"}},"required":["__proto__"]}`)
+    assert.include(JSON.stringify(held(schema)), `"properties":{"__proto__":{"type":"null"}}`)
+    assert.include(JSON.stringify(held(JSON.parse(`{"$ref":"#/$defs/__proto__","$defs":{"__proto__":true}}`))), "{}")
+    for (const text of [`{"const":1e999}`, `{"enum":[[{"a":-1e999}]]}`]) {
+      assert.include(Grammar.problem(JSON.parse(text)) ?? "", "expected numbers from -1.797")
+    }
+  })
+
   it.effect("is refused as a field of a request, which needs a backend with grammars", () =>
     Effect.gen(function*() {
       const prompt = ModelInput.fromTokens([1])
