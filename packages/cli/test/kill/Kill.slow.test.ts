@@ -6,7 +6,7 @@ import { outcome, sampled } from "./Outcome.ts"
 import { determined, type Program } from "./Programs.ts"
 
 const all: ReadonlyArray<readonly [name: string, few: number, program: Program]> = [
-  ["synchronous", 4, determined.synchronous],
+  ["synchronous", 1, determined.synchronous],
   ["supervised", 1, determined.supervised],
   ["DPO", 1, determined.DPO],
   ["distillation", 1, determined.distillation],
