@@ -20,7 +20,7 @@ const train = Effect.fnUntraced(function*(answer: Answer) {
         return said?.match(/-?\d+/g)?.at(-1) === right ? 1 : 0
       }
     })
-  const dataset = RLDataset.fromArray(Calculation.batch(0, 320, "short", 1), {
+  const dataset = RLDataset.fromArray(Calculation.batch(0, 160, "short", 1), {
     groupsPerBatch: 16,
     group: (task) => EnvGroupBuilder.make({ key: task.expression, size: 8, makeEnv: () => member(task) })
   })
