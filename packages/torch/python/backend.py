@@ -26,7 +26,7 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 
 def write_frame(header, body=b""):
-    text = json.dumps(header).encode()
+    text = json.dumps(header, allow_nan=False).encode()
     ANSWERS.write(struct.pack("<II", len(text), len(body)) + text + body)
     ANSWERS.flush()
 
@@ -49,6 +49,8 @@ except ModuleNotFoundError as error:
 ALPHA = 32
 # Rows of logits that exist at once while log-probabilities are computed.
 LOGIT_ROWS = 2048
+# What helps where numbers are not finite.
+GO_BACK = "go back to an earlier checkpoint"
 
 
 class Refusal(Exception):
@@ -403,6 +405,8 @@ class Trainer:
                     if backward and value.requires_grad:
                         value.backward()
                     total += value.item()
+            if not math.isfinite(total):
+                raise Refusal("Rejected", f"the loss is {total}: {GO_BACK}")
         except BaseException:
             for name, weight in mine.weights.items():
                 weight.grad = before[name]
@@ -418,6 +422,9 @@ class Trainer:
         for weight in weights:
             weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
         norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm([weight.grad for weight in weights]))).item()
+        if not math.isfinite(norm):
+            mine.optimizer.zero_grad(set_to_none=True)
+            raise Refusal("Rejected", f"the update is not finite: the gradient's norm is {norm}; {GO_BACK}")
         if 0 < adam["gradClipNorm"] < norm:
             torch._foreach_mul_([weight.grad for weight in weights], adam["gradClipNorm"] / norm)
         mine.optimizer.param_groups[0].update(
@@ -525,8 +532,7 @@ class Batch:
         found = zip(rows, tokens.tolist(), logprobs.tolist())
         for row, token, logprob in found:
             if not math.isfinite(logprob):
-                detail = "the weights give logits that are not finite, of which no token can be drawn: go back to an earlier checkpoint"
-                raise Refusal("Rejected", detail)
+                raise Refusal("Rejected", f"the weights give logits that are not finite, of which no token can be drawn: {GO_BACK}")
             row.take(token, logprob, self.policy)
         return tokens
 

@@ -14,6 +14,11 @@ export interface Frame {
 
 const prefix = 8
 
+const textDecoder = new TextDecoder()
+
+/** Longer headers are text that was printed between frames, read as numbers. */
+const mostHeader = 2 ** 26
+
 /** The bytes of a frame. */
 export const encode = ({ arrays, header }: Frame): Uint8Array => {
   const entries = Object.entries(arrays)
@@ -36,7 +41,7 @@ export const encode = ({ arrays, header }: Frame): Uint8Array => {
 type Kinds = ReadonlyArray<readonly [name: string, kind: "i" | "f", length: number]>
 
 const decode = (text: Uint8Array, body: Uint8Array): Frame => {
-  const { arrays: kinds, ...header }: { readonly arrays: Kinds } = JSON.parse(new TextDecoder().decode(text))
+  const { arrays: kinds, ...header }: { readonly arrays: Kinds } = JSON.parse(textDecoder.decode(text))
   // A copy, because a typed array has to begin at a multiple of four bytes (`slice` of a Node buffer makes none).
   const { buffer } = new Uint8Array(body)
   let at = 0
@@ -75,10 +80,15 @@ const needed = (rest: Rest) => {
   if (rest.length < prefix || first === undefined) return prefix
   const start = first.length < prefix ? joined(rest) : first
   const lengths = new DataView(start.buffer, start.byteOffset, prefix)
-  return prefix + lengths.getUint32(0, true) + lengths.getUint32(4, true)
+  const header = lengths.getUint32(0, true)
+  if (header > mostHeader) throw new Error(textDecoder.decode(joined(rest).subarray(0, 200)).trim())
+  return prefix + header + lengths.getUint32(4, true)
 }
 
-/** The frames that are complete with one more piece, and what is left. Pieces are joined once a frame is complete, not for every piece. */
+/**
+ * The frames that are complete with one more piece, and what is left. Pieces are joined once a frame is complete, not for every piece.
+ * Throws where the bytes are no frame.
+ */
 export const next = (rest: Rest, piece: Uint8Array): readonly [rest: Rest, frames: ReadonlyArray<Frame>] => {
   const all: Rest = { pieces: [...rest.pieces, piece], length: rest.length + piece.length }
   if (all.length < needed(all)) return [all, []]

@@ -1,5 +1,6 @@
 /** The Python process that computes: it lives as long as a scope, and every command to it is answered or fails. */
 import { TinkerError } from "@effect-rl/core"
+import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
@@ -89,6 +90,15 @@ const cannotStart = (python: string) => (error: PlatformError) =>
       : `Python "${python}" cannot be started: ${error.message}`
   })
 
+/** The process wrote bytes that are no frame. */
+class NoFrame extends Data.TaggedError("NoFrame")<{ readonly detail: string }> {}
+
+const nextFrames = (rest: Frame.Rest, piece: Uint8Array) =>
+  Effect.try({
+    try: () => Frame.next(rest, piece),
+    catch: (cause) => new NoFrame({ detail: cause instanceof Error ? cause.message : String(cause) })
+  })
+
 const ended = (code: string, lines: ReadonlyArray<string>) =>
   `the Python process ended with ${code}${lines.length === 0 ? "" : `: ${lines.join(" | ")}`}`
 
@@ -109,8 +119,9 @@ export const make = Effect.fnUntraced(function*(python: string, options: Readonl
   const lines: Array<string> = []
 
   const read = child.stdout.pipe(
-    Stream.mapAccum(() => Frame.nothing, Frame.next),
-    Stream.runForEach((frame) => calls.settle(frame))
+    Stream.mapAccumEffect(() => Frame.nothing, nextFrames),
+    Stream.runForEach((frame) => calls.settle(frame)),
+    Effect.catchTag("NoFrame", ({ detail }) => calls.end(`the Python process wrote what is no answer: ${detail}`))
   )
   const log = child.stderr.pipe(
     Stream.decodeText(),

@@ -48,4 +48,8 @@ describe("Frame", () => {
     assert.deepStrictEqual(frames, [])
     assert.strictEqual(rest.length, bytes.length - 1)
   })
+
+  it("refuses text that was printed between frames", () => {
+    assert.throws(() => read([new TextEncoder().encode("Loading the model ...\n")]), "Loading the model ...")
+  })
 })
