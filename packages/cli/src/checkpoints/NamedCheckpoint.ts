@@ -1,8 +1,8 @@
 /**
- * A checkpoint as a person names it: `runs/x` is the newest one of a run, `runs/x@10` the one that was saved after its tenth iteration, and
- * `engine://…` or `tinker://…` the one that a run saved at that address.
+ * A checkpoint as a person names it: `runs/x` is the newest one of a run, `runs/x@10` the one that was saved after its tenth iteration,
+ * `runs/x@best` the one with the best evaluation, and `engine://…` or `tinker://…` the one that a run saved at that address.
  */
-import { type Recorded, Story, StoryReader } from "@effect-rl/core/records"
+import { Diagnosis, type Recorded, Story, StoryReader } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import { Runs } from "@effect-rl/view"
 import * as Context from "effect/Context"
@@ -43,7 +43,7 @@ export const unknown = (flag: string, text: string) =>
     detail: isAddress(text)
       ? `no run under ${Folders.usual} has saved it on this machine: name the run that has, such as runs/arithmetic-0@10; ` +
         "of a service, checkpoints download fetches the adapter, and merge joins it with its model"
-      : "neither the folder of a run, such as runs/arithmetic-0 or runs/arithmetic-0@10 for the tenth iteration, " +
+      : "neither the folder of a run, such as runs/arithmetic-0, runs/arithmetic-0@10 for the tenth iteration or runs/arithmetic-0@best, " +
         "nor the path of a checkpoint, such as tinker://run/sampler_weights/final"
   })
 
@@ -67,6 +67,39 @@ const make = Effect.fnUntraced(function*(run: string, story: Story.Story, saved:
     checkpoints: yield* RunFolder.checkpoints(run)
   }
   return named
+})
+
+/** The last part of a name that says which of a run's checkpoints is meant. */
+const place = /^(.+)@(\d+|best)$/
+
+/** The run in the name of one of its checkpoints; undefined where the name has no `@`. */
+export const runIn = (text: string) => place.exec(text)?.[1]
+
+/**
+ * The checkpoint at which the first evaluator measured the best, the earliest of several; undefined where no evaluation was made where a
+ * checkpoint was saved. Rolling checkpoints do not count: they expire, and have nothing to sample from.
+ */
+const best = (story: Story.Story) => {
+  const measured = Diagnosis.heldOut(story)
+  if (measured === undefined) return undefined
+  const { isLowerBetter, points } = measured
+  const candidates = Story.checkpoints(story).flatMap((saved) => {
+    const point = points.find(({ iterations }) => iterations === saved.iteration)
+    return point === undefined || saved.kind === "rolling"
+      ? []
+      : [{ saved, value: isLowerBetter ? -point.value : point.value }]
+  })
+  const [first, ...others] = candidates
+  return others.reduce((best, one) => best !== undefined && one.value > best.value ? one : best, first)?.saved
+}
+
+const ofBest = Effect.fnUntraced(function*(flag: string, run: string) {
+  const story = yield* read(run)
+  const saved = best(story)
+  if (saved !== undefined) return yield* make(run, story, saved)
+  const detail =
+    "no evaluation was made where a checkpoint was saved: train with --eval-every and --save-every at the same iterations"
+  return yield* new NoCheckpoint({ flag, run: `${run}@best`, detail })
 })
 
 /** The newest checkpoint after the iteration, counted from 1, or of all. */
@@ -119,6 +152,7 @@ export const find = Effect.fnUntraced(function*(text: string, flag = "--checkpoi
   const fs = yield* FileSystem.FileSystem
   if (isAddress(text)) return yield* ofAddress(flag, text, besides)
   if (yield* Effect.orElseSucceed(fs.exists(text), () => false)) return yield* ofRun(flag, text, undefined)
-  const [, run = "", iteration] = /^(.+)@(\d+)$/.exec(text) ?? []
-  return (yield* RunCheckpoints.isRun(run)) ? yield* ofRun(flag, run, Number(iteration)) : undefined
+  const [, run = "", which] = place.exec(text) ?? []
+  if (!(yield* RunCheckpoints.isRun(run))) return undefined
+  return which === "best" ? yield* ofBest(flag, run) : yield* ofRun(flag, run, Number(which))
 })

@@ -7,7 +7,7 @@ import * as RunCheckpoints from "./RunCheckpoints.ts"
 
 /** Opens the run in the folder; the name of a checkpoint is refused. */
 export const open = Effect.fnUntraced(function*(text: string) {
-  const [, run = ""] = /^(.+)@\d+$/.exec(text) ?? []
+  const run = NamedCheckpoint.runIn(text) ?? ""
   const isOfRun = !(yield* RunCheckpoints.isRun(text)) && (yield* RunCheckpoints.isRun(run))
   if (isOfRun || NamedCheckpoint.isAddress(text)) {
     return yield* new InvalidOption.InvalidOption({

@@ -14,7 +14,7 @@ import * as RunCheckpoints from "../checkpoints/RunCheckpoints.ts"
 const flags = {
   adapter: Argument.String("adapter").pipe(
     Argument.withDescription(
-      "Checkpoint of a run, such as runs/arithmetic-0 for the newest, runs/arithmetic-0@10 for that after its tenth iteration, "
+      "Checkpoint of a run, such as runs/arithmetic-0 for the newest, runs/arithmetic-0@10 for that after its tenth iteration, @best, "
         + "or engine://… as the run recorded it; or the folder of an adapter in PEFT's format"
     )
   ),
@@ -47,7 +47,8 @@ const notHere = (found: string) =>
 
 /** The folder of an adapter, and the model of the run that it is named by. */
 const adapterOf = Effect.fnUntraced(function*(text: string) {
-  const isOfRun = NamedCheckpoint.isAddress(text) || /@\d+$/.test(text) || (yield* RunCheckpoints.isRun(text))
+  const isOfRun = NamedCheckpoint.isAddress(text) || NamedCheckpoint.runIn(text) !== undefined ||
+    (yield* RunCheckpoints.isRun(text))
   if (!isOfRun) return { adapter: text, trained: undefined }
   const named = yield* NamedCheckpoint.find(text, "adapter")
   if (named === undefined) return yield* NamedCheckpoint.unknown("adapter", text)

@@ -1,4 +1,6 @@
 import * as NamedCheckpoint from "@effect-rl/cli/checkpoints/NamedCheckpoint"
+import { StoryReader } from "@effect-rl/core/records"
+import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem } from "effect"
@@ -62,6 +64,34 @@ describe("effect-rl checkpoints", () => {
       const nameless = yield* run("merge", `${folder}/merged`, "--out", `${folder}/again`)
       assert.include(nameless.errors.at(-1), "--model is absent, expected the model that the adapter was trained on")
     }))
+
+  it.effect("are named by their run and @best, which is the one with the best evaluation", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const evaluating = short.with(short.indexOf("--eval-every") + 1, "1")
+      const args = ["--iterations", "4", "--save-every", "1", "--patience", "9", "--log-path", folder]
+      const trained = yield* run(...evaluating, ...args)
+      assert.isTrue(Exit.isSuccess(trained.exit), trained.errors.join("\n"))
+      const [first, ...others] = (yield* StoryReader.read(yield* RunDirectory.open(folder))).records.flatMap((record) =>
+        record._tag === "Evaluated" && record.iteration > 0
+          ? [{ iteration: record.iteration, value: record.score?.value ?? NaN }]
+          : []
+      )
+      const best = others.reduce((best, one) => best !== undefined && one.value > best.value ? one : best, first)
+      const found = yield* NamedCheckpoint.find(`${folder}@best`)
+      assert.isDefined(best)
+      assert.strictEqual(found?.saved.iteration, best?.iteration)
+      const refused = yield* run("export", `${folder}@best`, "unused")
+      assert.include(refused.errors.at(-1), `expected the folder of a whole run, such as ${folder}`)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("have no best one where none was saved at an evaluation", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* run(...short, "--iterations", "2", "--log-path", folder, "--save-every", "1")
+      const { message } = yield* Effect.flip(NamedCheckpoint.find(`${folder}@best`))
+      assert.include(message, "train with --eval-every and --save-every at the same iterations")
+    }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("are named by the address that a run recorded, unless several runs recorded it", () =>
     Effect.gen(function*() {

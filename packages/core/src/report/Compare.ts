@@ -11,9 +11,9 @@ import type * as RunRecord from "../records/RunRecord.ts"
 import * as Spent from "../records/Spent.ts"
 import * as Statistics from "../records/Statistics.ts"
 import * as Usage from "../records/Usage.ts"
+import * as Reading from "../story/Reading.ts"
 import type * as Recorded from "../story/Recorded.ts"
 import * as Story from "../story/Story.ts"
-import * as Measure from "./diagnosis/Measure.ts"
 
 /** The scores of all attempts at each problem, by the problem's tags and key. */
 export type Scores = ReadonlyMap<string, ReadonlyArray<number>>
@@ -274,7 +274,7 @@ export interface LossSide extends Pick<Measured, "name" | "seeds"> {
 /** Two sides by the held-out loss or margin of one evaluator, which has no examples to pair. */
 export interface LossComparison {
   readonly evaluator: string
-  readonly metric: Measure.Reading["metric"]
+  readonly metric: Reading.Reading["metric"]
   readonly isLowerBetter: boolean
   readonly left: LossSide
   readonly right: LossSide
@@ -287,7 +287,7 @@ export interface LossComparison {
 
 interface Loss extends Standing {
   readonly evaluator: string
-  readonly reading: Measure.Reading
+  readonly reading: Reading.Reading
 }
 
 /** The newest loss or margin of each evaluator. */
@@ -295,7 +295,7 @@ const lossesOf = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyMap<stri
   const story = Story.fromRecords(records)
   return new Map(
     Story.evaluations(story).flatMap(({ evaluated, evaluator, iteration }): ReadonlyArray<readonly [string, Loss]> => {
-      const reading = evaluated === undefined ? undefined : Measure.reading(evaluated)
+      const reading = evaluated === undefined ? undefined : Reading.of(evaluated)
       return reading?.unit === "nats" ? [[evaluator, { evaluator, reading, ...standing(story, iteration) }]] : []
     })
   )

@@ -13,10 +13,12 @@ import * as Doubts from "./diagnosis/Doubts.ts"
 import * as Measure from "./diagnosis/Measure.ts"
 import * as SignHistory from "./diagnosis/SignHistory.ts"
 
+export type { Reading } from "../story/Reading.ts"
+export { of as reading } from "../story/Reading.ts"
 export { value } from "./diagnosis/DiagnosisText.ts"
 export type { Doubt } from "./diagnosis/Doubts.ts"
-export type { Measure, Reading } from "./diagnosis/Measure.ts"
-export { heldOut, reading, training } from "./diagnosis/Measure.ts"
+export type { Measure } from "./diagnosis/Measure.ts"
+export { heldOut, training } from "./diagnosis/Measure.ts"
 export type { SignHistory } from "./diagnosis/SignHistory.ts"
 
 /**

@@ -52,7 +52,7 @@ export const measure = Effect.fnUntraced(function*<EE, ER>(
   run.measured.add(nameOf(evaluator.name, at))
   const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
   const spent = yield* run.budget.spent
-  yield* run.ledger.append({
+  const record = yield* run.ledger.append({
     entry: {
       _tag: "Evaluated",
       ...place,
@@ -63,6 +63,8 @@ export const measure = Effect.fnUntraced(function*<EE, ER>(
       spent
     }
   })
+  const message = yield* run.patience.count(record)
+  if (message !== undefined) yield* run.ledger.append({ entry: { _tag: "Warning", message } })
 })
 
 /** Evaluates while training waits, so that the cost of the evaluation is known. */

@@ -16,6 +16,7 @@ import * as Setting from "../settings/Setting.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import * as Evaluations from "./Evaluations.ts"
 import * as GroupRecords from "./GroupRecords.ts"
+import * as Patience from "./Patience.ts"
 import type { Program } from "./Program.ts"
 import { CheckpointUnreadable, ResumeError, ResumeMismatch } from "./ResumeError.ts"
 import * as RunOptions from "./RunOptions.ts"
@@ -217,6 +218,7 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
     failure
   })
   const status = yield* Ref.make(statusAt(start))
+  const patience = yield* Patience.make(settings.patience, kept)
   const iterations = Math.min(settings.iterations ?? Infinity, program.length)
   const known = Number.isFinite(iterations) ? iterations : null
   const code = yield* codeOf(program)
@@ -231,10 +233,11 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
     start: position,
     opened: Budget.spentBefore(records),
     evaluated: yield* Ref.make(Budget.nothing),
-    isComplete: saved?.kind === "final" && position.iteration >= iterations,
+    isComplete: saved?.kind === "final" && (position.iteration >= iterations || (yield* patience.isOver)),
     client,
     ...(yield* RunState.makeSamplers({ budget, client, model: model.name, status })),
     budget,
+    patience,
     ledger,
     measured: Evaluations.measuredIn(kept),
     unfinished: Evaluations.savedOf(unfinished),

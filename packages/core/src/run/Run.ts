@@ -130,7 +130,7 @@ const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, fro
   return Stream.suspend(() => program.iterations(from, run.weights("training"), run.iterations)).pipe(
     Stream.takeUntil((element) => element._tag === "Iteration" && ++count === remaining),
     Stream.provideService(GroupLog, run.groups(GroupRecords.training)),
-    RunState.endWhen(run.halted),
+    RunState.endWhen(Effect.raceFirst(run.halted, run.patience.ended)),
     Stream.flatMap((element) =>
       element._tag === "Progress"
         ? Stream.fromEffect(Effect.forEach(element.notes, run.ledger.append, { discard: true }))
@@ -144,6 +144,7 @@ const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, fro
 const iterate = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, iteration: Iteration<Cursor, E, R>) => {
   const { run } = running
   return Stream.unwrap(Effect.gen(function*() {
+    if (yield* run.patience.isOver) return Stream.empty
     const tokens = iteration.updates.reduce((sum, update) => sum + (update.tokens ?? 0), 0)
     if (!(yield* run.budget.train(tokens))) return Stream.empty
     const ending = yield* Deferred.make<void>()

@@ -69,6 +69,15 @@ export const RunSettings = Schema.Struct({
     unit: "iterations",
     help: "Iterations between evaluations, the first before training and the last after; 0 for none"
   }),
+  /**
+   * Evaluations in a row that are no better than the best before them, after which the run ends; 0 never ends it. Default: 0 evaluations.
+   */
+  patience: Setting.int({
+    least: 0,
+    default: 0,
+    unit: "evaluations",
+    help: "Evaluations in a row that are no better than the best before them, after which the run ends; 0 never ends it"
+  }),
   ...Caps.CapSettings.fields,
   /** How long an interruption waits for an update or a checkpoint under way. Default: 5 minutes. */
   interruptTimeout: Setting.duration({

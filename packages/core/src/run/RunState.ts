@@ -22,6 +22,7 @@ import type { GroupLog } from "../rollout/GroupLog.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import type { Purpose } from "./GroupRecords.ts"
+import type { Patience } from "./Patience.ts"
 import type { Note } from "./Program.ts"
 import type { Resolved } from "./RunOptions.ts"
 import type { Budget, Done } from "./spending/Budget.ts"
@@ -123,6 +124,7 @@ export interface RunState<EE, ER> extends Samplers {
   readonly isComplete: boolean
   readonly client: TrainingClient
   readonly budget: Budget
+  readonly patience: Patience
   readonly ledger: Ledger
   /** Measurements since the run was opened. */
   readonly evaluated: Ref.Ref<Done>

@@ -139,7 +139,7 @@ export function toggle(options: Described & Partial<Default<boolean>>) {
   return field(Schema.Boolean.annotate(annotations("toggle", "true or false", options)), options)
 }
 
-/** A checkpoint: its path, or on the command line the run that saved it, such as `runs/x` or `runs/x@10`. */
+/** A checkpoint: its path, or on the command line the run that saved it, such as `runs/x`, `runs/x@10` or `runs/x@best`. */
 export function checkpoint(
   options: Pick<Setting, "weights"> & Described & Default<string>
 ): Defaulted<Schema.String>

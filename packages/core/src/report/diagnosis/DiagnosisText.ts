@@ -1,17 +1,18 @@
 /** The words of a diagnosis. */
+import type * as Reading from "../../story/Reading.ts"
 import type * as Recorded from "../../story/Recorded.ts"
 import type * as Measure from "./Measure.ts"
 
 const digits = { share: 1, reward: 3, nats: 3 }
 
 /** A value of a measure, without its unit. */
-const number = (value: number, unit: Measure.Unit) =>
+const number = (value: number, unit: Reading.Unit) =>
   (unit === "share" ? 100 * value : value).toFixed(digits[unit]).replace(/^-(?=[0.]+$)/, "")
 
 const suffix = { share: " %", reward: "", nats: " nats" }
 
 /** A value of a measure as people read it: `41.6 %`, `0.520`, `0.031 nats`. */
-export const value = (value: number, unit: Measure.Unit): string => `${number(value, unit)}${suffix[unit]}`
+export const value = (value: number, unit: Reading.Unit): string => `${number(value, unit)}${suffix[unit]}`
 
 /** What became of a measure: `held_out 41.6 → 98.4 %`. */
 export const change = ({ name, unit }: Measure.Measure, before: number, after: number): string =>

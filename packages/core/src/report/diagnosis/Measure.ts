@@ -1,5 +1,6 @@
 /** What a run is measured by: the number that tells whether it learned, before and after. */
 import * as Statistics from "../../records/Statistics.ts"
+import * as Reading from "../../story/Reading.ts"
 import * as Story from "../../story/Story.ts"
 
 /** A measured number, after so many iterations. */
@@ -10,66 +11,21 @@ export interface Point {
   readonly standardError: number
 }
 
-/** The unit of a measure, by which it is written and judged. */
-export type Unit = "share" | "reward" | "nats"
-
 export interface Measure {
   /** The evaluator, or the metric of training. */
   readonly name: string
-  readonly unit: Unit
+  readonly unit: Reading.Unit
   readonly isLowerBetter: boolean
   readonly isHeldOut: boolean
   /** In order, at least one. */
   readonly points: readonly [Point, ...ReadonlyArray<Point>]
 }
 
-type Evaluated = NonNullable<Story.Evaluation<null>["evaluated"]>
-
-/** What an evaluator measured at one time: the most telling of its numbers. */
-export interface Reading {
-  readonly metric: "nll" | "margin" | "correct" | "reward"
-  readonly unit: Unit
-  readonly isLowerBetter: boolean
-  readonly value: number
-  /** 0 where it is not known. */
-  readonly standardError: number
-}
-
-const shareOf = ({ score }: Evaluated): Omit<Point, "iterations"> | undefined =>
-  typeof score?.value === "number"
-    ? { value: score.value, standardError: ((score.high ?? NaN) - (score.low ?? NaN)) / (2 * 1.96) || 0 }
-    : undefined
-
-const rewardOf = ({ reward }: Evaluated): Omit<Point, "iterations"> | undefined =>
-  typeof reward?.mean === "number"
-    ? { value: reward.mean, standardError: reward.standardError ?? 0 }
-    : undefined
-
-const metricOf = (name: string) => ({ evaluator, metrics }: Evaluated) => {
-  const value = metrics[`${evaluator}/${name}`]
-  return typeof value === "number" ? { value, standardError: 0 } : undefined
-}
-
-/** What evaluators measure, the most telling first. */
-const kinds = [
-  { metric: "nll", read: metricOf("nll"), unit: "nats", isLowerBetter: true },
-  { metric: "margin", read: metricOf("margin"), unit: "nats", isLowerBetter: false },
-  { metric: "correct", read: shareOf, unit: "share", isLowerBetter: false },
-  { metric: "reward", read: rewardOf, unit: "reward", isLowerBetter: false }
-] as const
-
-/** The reading of an evaluation: its negative log-likelihood, else its margin, its share of right answers, or its reward. */
-export const reading = (evaluated: Evaluated): Reading | undefined =>
-  kinds.flatMap(({ read, ...kind }): ReadonlyArray<Reading> => {
-    const found = read(evaluated)
-    return found === undefined ? [] : [{ ...kind, ...found }]
-  })[0]
-
 const isThere = (points: ReadonlyArray<Point>): points is Measure["points"] => points.length > 0
 
 const heldOutBy = (story: Story.Story<null>, evaluator: string): ReadonlyArray<Measure> => {
   const found = Story.evaluations(story).flatMap(({ evaluated }) => {
-    const one = evaluated?.evaluator === evaluator ? reading(evaluated) : undefined
+    const one = evaluated?.evaluator === evaluator ? Reading.of(evaluated) : undefined
     return evaluated === undefined || one === undefined ? [] : [{ iterations: evaluated.iteration, ...one }]
   })
   const [first] = found

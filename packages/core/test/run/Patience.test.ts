@@ -1,0 +1,124 @@
+/** A run that ends because its evaluations no longer get better. */
+import { Loss, RunRecord } from "@effect-rl/core"
+import { Datum, ModelInput } from "@effect-rl/core/backend"
+import { Pass, Program, Run, type RunOptions } from "@effect-rl/core/program"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema, Stream } from "effect"
+import * as Task from "../rl/Task.ts"
+
+const length = 20
+
+const datum = Datum.weightedTokens(ModelInput.fromTokens([1, 2]), {
+  targetTokens: Int32Array.of(2, 3),
+  weights: Float32Array.of(1, 1)
+})
+
+const iteration = (index: number): Program.Iteration<{ readonly next: number }> => ({
+  _tag: "Iteration",
+  updates: [Program.update([Pass.make([datum], Loss.crossEntropy)], { learningRate: 0.1 })],
+  report: () => ({ cursor: { next: index + 1 }, metrics: {} })
+})
+
+const program = (evaluatesBeside: boolean): Program.Program<{ readonly next: number }> => ({
+  name: "imitate",
+  identity: {},
+  cursor: Schema.Struct({ next: Schema.Int }),
+  start: { next: 0 },
+  length,
+  ahead: evaluatesBeside ? 1 : 0,
+  evaluatesBeside,
+  iterations: ({ next }) => Stream.map(Stream.range(next, length - 1), iteration)
+})
+
+/** Measures these values in turn, the last again and again. */
+const measuring = (name: string, metric: string, values: ReadonlyArray<number>) => {
+  let at = 0
+  return {
+    name,
+    evaluate: () =>
+      Effect.sync(() => ({
+        name,
+        metrics: { [`${name}/${metric}`]: values[Math.min(at++, values.length - 1)] ?? NaN },
+        groups: []
+      }))
+  }
+}
+
+const run = (settings: RunOptions.RunOptions["run"], evaluatesBeside = false) =>
+  Stream.runCollect(
+    Stream.unwrap(
+      Effect.map(Task.model, (model) =>
+        Run.stream(program(evaluatesBeside), { model, run: { evalEvery: 2, ...settings } }))
+    )
+  )
+
+const trained = (records: ReadonlyArray<RunRecord.RunRecord>) => records.filter(RunRecord.guards.Updated).length
+
+const warnings = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  records.filter(RunRecord.guards.Warning).map(({ message }) => message)
+
+const withBackend = Effect.provide(Task.layer())
+
+// Evaluations follow 0, 2, 4, 6, … iterations.
+const worse = [3, 2, 2.5, 2, 4]
+
+describe("a run with patience", () => {
+  it.effect("ends after so many evaluations that are no better than the best, and is saved", () =>
+    Effect.gen(function*() {
+      const records = yield* run({ patience: 2, evaluators: [measuring("held_out", "nll", worse)] })
+      assert.strictEqual(trained(records), 6)
+      assert.deepStrictEqual(warnings(records), [
+        "patience ends the run: 2 evaluations by held_out were no better than that after 2 iterations, whose nll is 2"
+      ])
+      assert.deepInclude(records.findLast(RunRecord.guards.Saved), { kind: "final", iteration: 6 })
+      assert.deepInclude(records.at(-1), { _tag: "Finished", reason: "completed", iteration: 6 })
+    }).pipe(withBackend))
+
+  it.effect("reads a margin as the better, the higher it is", () =>
+    Effect.gen(function*() {
+      const rising = measuring("held_out", "margin", [1, 2, 3, 3, 2])
+      assert.strictEqual(trained(yield* run({ patience: 2, evaluators: [rising] })), 8)
+    }).pipe(withBackend))
+
+  it.effect("goes on as long as evaluations get better", () =>
+    Effect.gen(function*() {
+      const falling = Array.from({ length: 12 }, (_, at) => 12 - at)
+      assert.strictEqual(
+        trained(yield* run({ patience: 1, evaluators: [measuring("held_out", "nll", falling)] })),
+        length
+      )
+    }).pipe(withBackend))
+
+  it.effect("goes on where patience is 0", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(trained(yield* run({ evaluators: [measuring("held_out", "nll", worse)] })), length)
+    }).pipe(withBackend))
+
+  it.effect("goes on where nothing is measured that could be compared", () =>
+    Effect.gen(function*() {
+      const evaluators = [measuring("held_out", "other", worse)]
+      assert.strictEqual(trained(yield* run({ patience: 1, evaluators })), length)
+    }).pipe(withBackend))
+
+  it.effect("counts the evaluations of the first evaluator alone", () =>
+    Effect.gen(function*() {
+      const falling = Array.from({ length: 12 }, (_, at) => 12 - at)
+      const evaluators = [measuring("first", "nll", falling), measuring("second", "nll", worse)]
+      assert.strictEqual(trained(yield* run({ patience: 1, evaluators })), length)
+    }).pipe(withBackend))
+
+  it.effect("has nothing left to do when it is begun again, and goes on with more patience", () =>
+    Effect.gen(function*() {
+      yield* run({ patience: 2, evaluators: [measuring("held_out", "nll", worse)] })
+      assert.strictEqual(trained(yield* run({ patience: 2, evaluators: [measuring("held_out", "nll", [9])] })), 0)
+      assert.strictEqual(trained(yield* run({ patience: 3, evaluators: [measuring("held_out", "nll", [9])] })), 2)
+    }).pipe(withBackend))
+
+  it.effect("ends while evaluations go on beside training", () =>
+    Effect.gen(function*() {
+      const records = yield* run({ patience: 2, evaluators: [measuring("held_out", "nll", worse)] }, true)
+      assert.isBelow(trained(records), length)
+      assert.strictEqual(warnings(records).length, 1)
+      assert.deepInclude(records.at(-1), { _tag: "Finished", reason: "completed" })
+    }).pipe(withBackend))
+})
