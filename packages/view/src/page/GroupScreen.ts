@@ -47,6 +47,7 @@ const said = (view: Entry.GroupView, member: Entry.MemberView, route: Route, ind
       route: { ...route, at: "member", member: index },
       index: member.turns.length - 1,
       scale: TokenStrip.scaleOf(view),
+      isBoxed: true,
       ...departure(view, member, route)
     })
     : Messages.answer(member)
@@ -103,7 +104,7 @@ const question = (view: Entry.GroupView): ReadonlyArray<Child> => {
     ? [h("dt", {}, "reference"), h("dd", {}, LogTexts.block(reference))]
     : []
   return [
-    panel("Problem", h("dl", { class: "logs" }, h("dt", {}, "question"), h("dd", {}, LogTexts.block(asked)), ...answer))
+    panel("Problem", h("dl", { class: "logs" }, h("dt", {}, "question"), h("dd", {}, LogTexts.asked(asked)), ...answer))
   ]
 }
 

@@ -1,7 +1,8 @@
-/** Texts that environments logged. */
+/** Texts that environments logged, and what was said. */
 import { useState } from "preact/hooks"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, empty, h, part } from "./Dom.ts"
+import * as Prose from "./Prose.ts"
 import * as Text from "./Text.ts"
 
 /** Longer texts are cut until somebody asks for the rest. */
@@ -35,6 +36,58 @@ const Block = ({ text }: { readonly text: string }) => {
 
 /** A text of the model or the environment, exactly as text. */
 export const block = (text: string): Child => part(Block, { text }, `block ${text.length}`)
+
+/** Longer texts than `whole` characters open at their last `kept` ones. */
+interface Opening {
+  readonly whole: number
+  readonly kept: number
+}
+
+const opening: Opening = { whole: 8000, kept: 4000 }
+
+/** The opening of a text in a narrow card. */
+export const inCard: Opening = { whole: 1600, kept: 1000 }
+
+interface WrittenProps extends Opening {
+  readonly text: string
+}
+
+/** Where the end of a text begins: at a paragraph, a line or a word after the last `kept` characters, where there is one. */
+const cutOf = ({ kept, text, whole }: WrittenProps) => {
+  if (text.length <= whole) return 0
+  const from = text.length - kept
+  const near = (break_: string) => {
+    const at = text.indexOf(break_, from)
+    return at < 0 || at > text.length - kept / 2 ? undefined : at + break_.length
+  }
+  return near("\n\n") ?? near("\n") ?? near(" ") ?? from
+}
+
+const Written = (props: WrittenProps) => {
+  const [isWhole, show] = useState(false)
+  const { text } = props
+  const cut = cutOf(props)
+  const end = h("div", { class: "prose", dir: "auto", tabindex: 0 }, ...Prose.nodes(Text.foreign(text.slice(cut))))
+  if (cut === 0) return end
+  return h(
+    "div",
+    {},
+    isWhole ? h("pre", { dir: "auto", tabindex: 0 }, ...pieces(Text.foreign(text.slice(0, cut)))) : undefined,
+    h(
+      "button",
+      { type: "button", "aria-expanded": String(isWhole), onClick: () => show(!isWhole) },
+      `${isWhole ? "hide" : "show"} the ${cut.toLocaleString()} characters before`
+    ),
+    end
+  )
+}
+
+/** What somebody wrote, to read: a long text opens at its end, where its answer stands. */
+export const written = (text: string, { kept, whole }: Opening = opening): Child =>
+  part(Written, { text, kept, whole }, `written ${text.length}`)
+
+/** What somebody asked, to read: a long text opens at its beginning. */
+export const asked = (text: string): Child => text.length <= opening.whole ? written(text) : block(text)
 
 const textOf = (value: string | number | null) => typeof value === "string" ? value : Text.short(value)
 

@@ -6,6 +6,7 @@ import { cell, type Child, copy, dotted, empty, h, numberCell, panel, table } fr
 import { tone } from "./GroupScreen.ts"
 import * as LogTexts from "./LogTexts.ts"
 import * as Messages from "./Messages.ts"
+import * as Minimap from "./Minimap.ts"
 import * as Replay from "./Replay.ts"
 import type { Route } from "./Route.ts"
 import { type Data, link, type Screen, waiting } from "./Screen.ts"
@@ -78,7 +79,8 @@ const turnPanel = (
           index,
           scale: transcript === undefined ? 0 : TokenStrip.scaleOf(transcript),
           route,
-          isLive
+          isLive,
+          difference: transcript === undefined ? undefined : Minimap.differenceOf(transcript, route.member ?? 0)
         }),
         TokenStrip.promptStrip(turn)
       ]

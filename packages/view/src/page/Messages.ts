@@ -84,14 +84,28 @@ const saidParts = (
 const isNeeded = (part: Part, index: number, parts: ReadonlyArray<Part>): Part =>
   parts.length === 1 || (part.name === "thinking" && index === parts.length - 1) ? { ...part, isFolded: false } : part
 
-const draw = ({ isFolded, name, text }: Part): ReadonlyArray<Child> => [
-  h("dt", {}, Text.foreign(name)),
+/** Texts to read are set as such; calls, results and what else was logged are exact. */
+const textOf = ({ name, text }: Part): Child => {
+  switch (name) {
+    case "answer":
+    case "thinking":
+    case "assistant":
+      return LogTexts.written(text)
+    case "user":
+      return LogTexts.asked(text)
+    default:
+      return LogTexts.block(text)
+  }
+}
+
+const draw = (part: Part): ReadonlyArray<Child> => [
+  h("dt", {}, Text.foreign(part.name)),
   h(
     "dd",
-    { class: `said-${name.replace(/\W.*$/, "")}` },
-    isFolded
-      ? h("details", {}, h("summary", {}, Text.plural(text.length, "character")), LogTexts.block(text))
-      : LogTexts.block(text)
+    { class: `said-${part.name.replace(/\W.*$/, "")}` },
+    part.isFolded
+      ? h("details", {}, h("summary", {}, Text.plural(part.text.length, "character")), textOf(part))
+      : textOf(part)
   )
 ]
 
@@ -126,7 +140,7 @@ export const answer = (member: Entry.MemberView): Child => {
   const said = turn === undefined ? undefined : member.messages[turn.place.response]
   if (turn === undefined || said === undefined) return empty("This member took no turn.")
   const parts = responseParts(turn, said).filter(({ kind }) => kind !== "thinking")
-  return LogTexts.block(parts.map(({ text }) => text).join("\n"))
+  return LogTexts.written(parts.map(({ text }) => text).join("\n"), LogTexts.inCard)
 }
 
 const shortest = 40

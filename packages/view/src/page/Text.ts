@@ -91,3 +91,6 @@ export const signed = (value: number | null | undefined): string => {
 /** A token's text with its white space made visible. */
 export const token = (text: string): string =>
   text === "" ? "∅" : foreign(text.replaceAll("\n", "⏎").replaceAll("\t", "⇥").replaceAll(" ", "·"))
+
+/** A token's text where it flows among others: its spaces are spaces, and its line breaks break after their sign. */
+export const flowing = (text: string): string => text === "" ? "∅" : foreign(text.replaceAll("\n", "⏎\n"))

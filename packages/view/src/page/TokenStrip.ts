@@ -2,29 +2,9 @@
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h } from "./Dom.ts"
 import { type Colour, colours, type Route } from "./Route.ts"
-import { go, link } from "./Screen.ts"
+import { go } from "./Screen.ts"
 import * as Text from "./Text.ts"
-
-/** The most tokens of a turn that are shown at once. */
-export const most = 4000
-
-/** The first of the tokens that are shown: those around the one under the microscope, or the beginning of the turn. */
-const windowOf = ({ token = 0, turn }: Route, index: number) => turn === index ? Math.floor(token / most) * most : 0
-
-/** The ways to the tokens before and after those that are shown. */
-const windowLinks = ({ tokens: { length } }: Entry.TurnView, { index, route }: Options, from: number): Child => {
-  if (length <= most) return undefined
-  const to = Math.min(from + most, length)
-  const at = (token: number) => ({ ...route, tokens: true, turn: index, token })
-  return h(
-    "nav",
-    { class: "steps", "aria-label": `tokens of turn ${index}` },
-    h("span", { class: "facts" }, `tokens ${from} to ${to - 1} of ${length}`),
-    from > 0 ? link(at(from - most), "earlier tokens") : undefined,
-    to < length ? link(at(to), "later tokens") : undefined,
-    to < length ? link(at(length - 1), "end of the turn") : undefined
-  )
-}
+import * as TokenFlow from "./TokenFlow.ts"
 
 const names: Readonly<Record<Colour, string>> = {
   logprob: "log-probability",
@@ -93,7 +73,7 @@ const shades = (
 
 const label = (turn: Entry.TurnView, at: number) => {
   const piece = turn.pieces?.[at]
-  return piece === undefined ? String(turn.tokens[at]) : Text.token(piece.text)
+  return piece === undefined ? `${turn.tokens[at]} ` : Text.flowing(piece.text)
 }
 
 /** One token. Its position is an attribute, so that one listener serves all tokens. */
@@ -135,60 +115,90 @@ export interface Options {
   /** The first token that differs from those of another member. */
   readonly departsAt?: number
   readonly onHover?: (at: number | undefined) => void
+  /** The tokens scroll in a box whatever their number. */
+  readonly isBoxed?: boolean
 }
 
-/** The tokens of a turn; the route's token is under the microscope. */
+/**
+ * The token at which the answer begins after the reasoning; undefined where the turn has no reasoning, or its texts are not known.
+ */
+const answerAt = ({ pieces, said }: Entry.TurnView): number | undefined => {
+  const texts = pieces?.map(({ text }) => text) ?? []
+  const answer = said?.findLast(({ kind }) => kind === "text")?.text.trim().slice(0, longestSought) ?? ""
+  const character = answer === "" ? -1 : texts.join("").lastIndexOf(answer)
+  let end = 0
+  const at = character < 1 ? -1 : texts.findIndex((text) => (end += text.length) > character)
+  return at > 0 ? at : undefined
+}
+
+const longestSought = 200
+
+/** What of a turn a person wants to be led to. */
+export interface Places {
+  readonly answer: number | undefined
+  /** The most surprising tokens, in their order. */
+  readonly surprising: ReadonlyArray<number>
+}
+
+const mostSurprising = 5
+
+export const placesOf = (turn: Entry.TurnView): Places => ({
+  answer: answerAt(turn),
+  surprising: turn.logprobs.map((logprob, at) => ({ at, surprise: -(logprob ?? 0) }))
+    .toSorted((left, right) => right.surprise - left.surprise)
+    .slice(0, mostSurprising)
+    .map(({ at }) => at)
+    .toSorted((left, right) => left - right)
+})
+
+/** The tokens of a turn; the route's token is under the microscope. A long turn opens at it, or else at the answer. */
 export const draw = (turn: Entry.TurnView, options: Options): Child => {
-  const { departsAt, index, onHover, route, scale } = options
-  const from = windowOf(route, index)
+  const { departsAt, index, isBoxed = false, onHover, route, scale } = options
+  const { tokens: { length } } = turn
+  const kept = route.turn === index ? route.token : undefined
   const found = shades(turn, route.colour ?? "logprob", scale)
   const shadeOf = typeof found === "string" ? () => "" : found
-  const placeOf = (event: Event) => {
-    const at = event.target instanceof HTMLElement ? event.target.dataset["at"] : undefined
-    return at === undefined ? undefined : Number(at)
-  }
   return [
     typeof found === "string" ? h("p", { class: "empty" }, found) : undefined,
-    h(
-      "p",
-      {
-        class: "tokens",
-        onClick: (event) => {
-          const at = placeOf(event)
-          if (at !== undefined) go({ ...route, tokens: true, turn: index, token: at })
-        },
-        onMouseOver: (event) => onHover?.(placeOf(event)),
-        onMouseLeave: () => onHover?.(undefined)
-      },
-      ...turn.tokens.slice(from, from + most).map((_, shown) => {
-        const at = from + shown
-        return token(turn, at, shadeOf(at), route.turn === index && route.token === at, at === departsAt)
-      })
-    ),
-    windowLinks(turn, options, from)
+    TokenFlow.draw({
+      length,
+      text: (at) => label(turn, at),
+      draw: (at) => token(turn, at, shadeOf(at), at === kept, at === departsAt),
+      kept: [kept, departsAt].filter((at) => at !== undefined),
+      opensAt: kept ?? departsAt ?? (length > TokenFlow.long ? answerAt(turn) : undefined) ?? length - 1,
+      label: `tokens of turn ${index}`,
+      isBoxed: isBoxed || length > TokenFlow.long,
+      onHover,
+      onChoose: (at) => go({ ...route, tokens: true, turn: index, token: at })
+    }, `turn ${index}`)
   ]
 }
 
-export const promptStrip = ({ prompt, promptPieces }: Entry.TurnView): Child =>
-  h(
+export const promptStrip = ({ prompt, promptPieces }: Entry.TurnView): Child => {
+  const text = (at: number) => {
+    const piece = promptPieces?.[at]
+    return piece === undefined ? `${prompt[at] ?? "image"} ` : Text.flowing(piece.text)
+  }
+  return h(
     "details",
     {},
     h("summary", {}, `Prompt, ${Text.plural(prompt.length, "token")}`),
-    h(
-      "p",
-      { class: "tokens" },
-      prompt.length > most ? h("span", {}, `the last ${most} of ${prompt.length}`) : undefined,
-      ...prompt.map((token, at) => {
-        const piece = promptPieces?.[at]
-        const text = piece === undefined ? token === null ? "image" : String(token) : Text.token(piece.text)
-        return h(
+    TokenFlow.draw({
+      length: prompt.length,
+      text,
+      draw: (at) =>
+        h(
           "span",
           {
-            class: piece?.isSpecial === true ? "token special" : "token",
-            title: token === null ? "image" : String(token)
+            class: promptPieces?.[at]?.isSpecial === true ? "token special" : "token",
+            title: String(prompt[at] ?? "image")
           },
-          text
-        )
-      }).slice(-most)
-    )
+          text(at)
+        ),
+      kept: [],
+      opensAt: prompt.length - 1,
+      label: "tokens of the prompt",
+      isBoxed: prompt.length > TokenFlow.long
+    }, "prompt")
   )
+}

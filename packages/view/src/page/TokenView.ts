@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks"
 import type * as Entry from "../story/Entry.ts"
 import { type Child, copy, h, part } from "./Dom.ts"
 import * as Microscope from "./Microscope.ts"
+import * as Minimap from "./Minimap.ts"
 import type { Route } from "./Route.ts"
 import * as TokenStrip from "./TokenStrip.ts"
 
@@ -12,22 +13,22 @@ interface Props {
   readonly scale: number
   readonly route: Route
   readonly isLive: boolean
+  readonly difference: Minimap.Difference | undefined
 }
 
-const View = ({ index, isLive, route, scale, turn }: Props) => {
+const View = ({ difference, index, isLive, route, scale, turn }: Props) => {
   const [hovered, hover] = useState<number>()
   const { colour, member, token } = route
   const { pieces } = turn
   const kept = route.turn === index ? token : undefined
   // Pointing at a token does not redraw thousands of others.
-  const strip = useMemo(() => TokenStrip.draw(turn, { route, index, scale, onHover: hover }), [
-    turn,
-    index,
-    colour,
-    member,
-    kept,
-    route.loss
-  ])
+  const strip = useMemo(
+    () => [
+      Minimap.draw({ turn, index, route, difference }),
+      TokenStrip.draw(turn, { route, index, scale, onHover: hover })
+    ],
+    [turn, index, colour, member, kept, route.loss]
+  )
   return h(
     "div",
     { class: "token-view" },

@@ -34,7 +34,7 @@ describe.skipIf(isMissing)("an exported page", () => {
           await page.getByText("open the run with effect-rl view").waitFor()
           for (const key of ["j", "Enter", "j", "j", "Enter"]) await page.keyboard.press(key)
           await page.getByRole("heading", { name: "Member 1" }).waitFor()
-          await eventually(async () => assert.include(await page.locator("pre").nth(1).textContent(), "<script>"))
+          await eventually(async () => assert.include(await page.locator("dd.said-answer").textContent(), "<script>"))
           await page.keyboard.press("t")
           await eventually(async () =>
             assert.deepStrictEqual(await page.locator(".token-view .token").allTextContents(), ["<|im_end|>", "five"])

@@ -103,13 +103,14 @@ describe.skipIf(isMissing)("text that a model wrote", () => {
           for (const [index, [name, text]] of Object.entries(attacks).entries()) {
             await page.getByRole("heading", { name: `Member ${index}`, exact: true }).waitFor()
             await page.getByRole("region", { name: "Turn" }).getByText(name, { exact: true }).waitFor()
-            const shown = (await page.locator("pre").nth(1).textContent()) ?? ""
+            const shown = (await page.locator("dd.said-answer .prose").textContent()) ?? ""
             assert.notMatch(shown, unseen, name)
-            assert.isTrue(shown.startsWith(spelled(text.slice(0, 20))), name)
+            assert.isTrue(spelled(text.slice(-20_000)).endsWith(shown), name)
+            assert.isAbove(shown.length, Math.min(text.length, 3000) - 1, name)
             await eventually(async () => assert.strictEqual(await page.title(), `Member ${index} – effect-rl`))
             if (text !== megabytes) await page.keyboard.press("j")
           }
-          await page.getByRole("button", { name: "show all 11,000,000 characters" }).click()
+          await page.getByRole("button", { name: /show the 10,99\d,\d{3} characters before/ }).click()
           await page.locator("pre span.piece").nth(549).waitFor({ state: "attached" })
         })
       }).pipe(Effect.provide(NodeServices.layer)))

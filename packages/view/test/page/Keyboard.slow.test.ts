@@ -43,7 +43,7 @@ describe.skipIf(isMissing)("the page, by keyboard", () => {
           await page.getByRole("heading", { name: "Member 1" }).waitFor()
           await eventually(async () =>
             assert.strictEqual(
-              await page.locator("pre").nth(1).textContent(),
+              await page.locator("dd.said-answer .prose").textContent(),
               Recorded.hostile.replace("\u001b", "⟨U+001B⟩").replace("\u202E", "⟨U+202E⟩").replace("\uD800", "⟨U+D800⟩")
             )
           )

@@ -1,6 +1,5 @@
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, FileSystem } from "effect"
+import { Effect } from "effect"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
 import { at, Browser, eventually, isMissing } from "./Browser.ts"
@@ -32,27 +31,6 @@ describe.skipIf(isMissing)("a person without a pointer or without sight", () => 
           assert.notMatch(await page.evaluate<string>("location.hash"), /token=|turn=/)
         })
       }))
-  })
-})
-
-describe.skipIf(isMissing)("a long answer", () => {
-  layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("is shown a part at a time, which follows the token under the microscope", () =>
-      Effect.gen(function*() {
-        const fs = yield* FileSystem.FileSystem
-        const folder = yield* fs.makeTempDirectoryScoped()
-        const run = `${folder}/long`
-        yield* Recorded.writeSaid(run, "", [...Array.from({ length: 9000 }, () => 8), 9])
-        const { visit } = yield* Browser
-        const place = { at: "member", run, iteration: 1, group: 1, member: 0, tokens: "true" }
-        yield* visit(at(yield* Served.serve(folder), place), async (page) => {
-          await page.getByText("tokens 0 to 3999 of 9001").waitFor()
-          await page.getByRole("link", { name: "later tokens" }).click()
-          await page.getByText("tokens 4000 to 7999 of 9001").waitFor()
-          await page.keyboard.press("ArrowLeft")
-          await page.getByText("tokens 0 to 3999 of 9001").waitFor()
-        })
-      }).pipe(Effect.provide(NodeServices.layer)))
   })
 })
 

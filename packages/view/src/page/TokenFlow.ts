@@ -1,0 +1,92 @@
+/**
+ * Tokens that flow like the text they are. Those out of sight are one plain text, which takes the same place: a turn of any length is
+ * there to its end, light to draw, and found by the browser's own search.
+ */
+import { useEffect, useRef, useState } from "preact/hooks"
+import { type Child, h, part } from "./Dom.ts"
+
+export interface Props {
+  readonly length: number
+  /** The text of a token. */
+  readonly text: (at: number) => string
+  /** The token, with the same text. */
+  readonly draw: (at: number) => Child
+  /** Tokens that are drawn wherever they are. */
+  readonly kept: ReadonlyArray<number>
+  /** The token that a box opens at. */
+  readonly opensAt: number
+  readonly label: string
+  /** They scroll in a box of their own. */
+  readonly isBoxed: boolean
+  /** What the pointer is over, and what it chose. */
+  readonly onHover?: ((at: number | undefined) => void) | undefined
+  readonly onChoose?: ((at: number) => void) | undefined
+}
+
+/** Tokens that come into sight, and leave it, together. */
+const chunk = 256
+
+/** Longer turns scroll in a box. */
+export const long = 1500
+
+const indices = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
+
+const placeOf = ({ target }: Event) => {
+  const at = target instanceof HTMLElement ? target.dataset["at"] : undefined
+  return at === undefined ? undefined : Number(at)
+}
+
+const View = (props: Props) => {
+  const { draw, isBoxed, kept, label, length, onChoose, onHover, opensAt, text } = props
+  const [seen, see] = useState<ReadonlySet<number>>(new Set([0]))
+  const box = useRef<HTMLDivElement | null>(null)
+  useEffect(() => {
+    if (box.current === null) return
+    const observer = new IntersectionObserver((entries) =>
+      see((before) => {
+        const now = new Set(before)
+        for (const { isIntersecting, target } of entries) {
+          const index = Number(target instanceof HTMLElement ? target.dataset["chunk"] : undefined)
+          if (isIntersecting) now.add(index)
+          else now.delete(index)
+        }
+        return now
+      }), { rootMargin: "400px" })
+    for (const child of box.current.children) observer.observe(child)
+    return () => observer.disconnect()
+  }, [length])
+  useEffect(() => {
+    const { current } = box
+    const token = isBoxed ? current?.querySelector<HTMLElement>(`[data-at="${opensAt}"]`) : undefined
+    if (current === null || token === null || token === undefined) return
+    const [{ bottom, top }, outer] = [token.getBoundingClientRect(), current.getBoundingClientRect()]
+    if (top < outer.top || bottom > outer.bottom) {
+      current.scrollTop += (top + bottom - outer.top - outer.bottom) / 2
+    }
+  }, [opensAt, length])
+  const needed = new Set([...kept, opensAt].map((at) => Math.floor(at / chunk)))
+  return h(
+    "div",
+    {
+      ref: box,
+      class: isBoxed ? "tokens boxed" : "tokens",
+      ...(isBoxed ? { tabindex: 0, role: "group", "aria-label": label } : {}),
+      onClick: (event) => {
+        const at = placeOf(event)
+        if (at !== undefined) onChoose?.(at)
+      },
+      onMouseOver: (event) => onHover?.(placeOf(event)),
+      onMouseLeave: () => onHover?.(undefined)
+    },
+    ...indices(0, Math.ceil(length / chunk)).map((index) => {
+      const all = indices(index * chunk, Math.min(length, (index + 1) * chunk))
+      return h(
+        "span",
+        { key: index, "data-chunk": index },
+        ...(seen.has(index) || needed.has(index) ? all.map(draw) : [all.map(text).join("")])
+      )
+    })
+  )
+}
+
+export const draw = (props: Props, key: string): Child => part(View, props, key)
