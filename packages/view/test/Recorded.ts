@@ -7,6 +7,9 @@ import { GroupPayload } from "@effect-rl/core/records"
 import { RunDirectory } from "@effect-rl/files"
 import { Effect, Option } from "effect"
 
+/** An entry of one kind. */
+type EntryOf<Tag extends RunRecord.Entry["_tag"]> = Extract<RunRecord.Entry, { readonly _tag: Tag }>
+
 /** Markup, terminal colours, text that runs backwards, half a character, and the name of a special token. */
 export const hostile =
   "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>\u001b[31m\u202Eesrever\uD800<|im_end|>"
@@ -25,7 +28,7 @@ const turn = ({ response, reward, samplerStep, times, tokens = [7, 8] }: Said): 
   observation: ModelInput.fromTokens([1, 2, 3]),
   action: {
     tokens: Int32Array.from(tokens),
-    logprobs: Float32Array.from(tokens, (_, at) => -0.25 - 2.25 * at),
+    logprobs: Float32Array.from(tokens, (_, at) => -0.25 - 2.25 * (at % 4)),
     stopReason: "stop",
     ...(samplerStep === undefined ? {} : { samplerStep })
   },
@@ -106,7 +109,7 @@ export const rolledOut = (
   result: GroupResult.Completed | GroupResult.Partial,
   iteration: number,
   evaluator?: string
-): RunRecord.Entry => ({
+): EntryOf<"GroupRolledOut"> => ({
   _tag: "GroupRolledOut",
   ...(evaluator === undefined ? {} : { evaluator }),
   iteration,
@@ -123,11 +126,15 @@ export const rolledOut = (
   spent
 })
 
-/** Writes a run of one group, whose only member said these tokens, to a model with the renderer. */
-export const writeSaid = (run: string, renderer: string, tokens: ReadonlyArray<number>) =>
+/** Writes a run of one group, whose members said these tokens, to a model with the renderer. Every other member is right. */
+export const writeSaid = (run: string, renderer: string, ...said: ReadonlyArray<ReadonlyArray<number>>) =>
   Effect.gen(function*() {
     yield* append(opened(-1, { renderer }))
-    const result = group("0/said", [], [member({ response: "as logged", reward: 1, tokens })])
+    const result = group(
+      "0/said",
+      [],
+      said.map((tokens, index) => member({ response: "as logged", reward: 1 - index % 2, tokens }))
+    )
     yield* append(rolledOut(result, 0), result)
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
@@ -151,7 +158,7 @@ export const writeUnlogged = (run: string, logs: Trajectory.Transition["logs"] =
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
 /** A group of two members, of which one is right. */
-export const simple = (iteration: number, key: string, evaluator?: string): RunRecord.Entry =>
+export const simple = (iteration: number, key: string, evaluator?: string): EntryOf<"GroupRolledOut"> =>
   rolledOut(group(key, ["sums"], [answer(1), answer(0)]), iteration, evaluator)
 
 const launch = {
@@ -169,7 +176,8 @@ const launch = {
 
 export const opened = (
   continuesAfter: number,
-  identity: Readonly<Record<string, string | number>> = {}
+  identity: Readonly<Record<string, string | number>> = {},
+  iteration = 0
 ): RunRecord.Entry => ({
   _tag: "Opened",
   program: "rl",
@@ -183,7 +191,7 @@ export const opened = (
   settings: { max_tokens_total: 100 },
   capabilities: {},
   launch,
-  iteration: 0,
+  iteration,
   iterations: 3,
   resumedFrom: continuesAfter < 0 ? null : "first",
   continuesAfter,
@@ -195,7 +203,7 @@ export const updated = (
   mean: number,
   metrics: Readonly<Record<string, number>> = {},
   dollars: { readonly spent?: number; readonly expected?: number } = {}
-): RunRecord.Entry => ({
+): EntryOf<"Updated"> => ({
   _tag: "Updated",
   iteration,
   metrics: { "optim/entropy": 0.005, "optim/lr": NaN, "env/all/truncated": 0, ...metrics },
@@ -247,7 +255,7 @@ export const writePaid = (run: string) =>
 export const evaluated = (
   iteration: number,
   value: number
-): Extract<RunRecord.Entry, { readonly _tag: "Evaluated" }> => ({
+): EntryOf<"Evaluated"> => ({
   _tag: "Evaluated",
   iteration,
   step: iteration,
@@ -260,7 +268,7 @@ export const evaluated = (
 })
 
 /** A checkpoint after the iterations. */
-export const saved = (iteration: number, name: string): RunRecord.Entry => ({
+export const saved = (iteration: number, name: string): EntryOf<"Saved"> => ({
   _tag: "Saved",
   iteration,
   name,

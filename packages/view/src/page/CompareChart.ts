@@ -9,11 +9,6 @@ import type { Route } from "./Route.ts"
 import * as Series from "./Series.ts"
 import * as Text from "./Text.ts"
 
-const wide: Series.Size = { width: 1180, height: 342, left: 64, right: 16, top: 12, bottom: 52 }
-
-/** On a phone the picture is as wide as the screen and has larger numbers. */
-const sizeOf = () => matchMedia("(max-width: 860px)").matches ? MetricChart.size : wide
-
 const pointOf = (iteration: number, value: number, error: number): Series.Point => ({
   iteration,
   value,
@@ -65,7 +60,7 @@ export const draw = (comparison: Comparison, route: Route): Child => {
     }).join("; ")
   return Plot.draw({
     label: `${isReward ? "Mean reward" : Text.foreign(measure)} of each iteration of every method`,
-    size: sizeOf(),
+    size: MetricChart.size(),
     curves,
     marked: [],
     marks: () => [],

@@ -9,6 +9,7 @@ import type {
 } from "../story/Entry.ts"
 import * as CompareChart from "./CompareChart.ts"
 import { cell, type Child, empty, h, numberCell, panel, row, table } from "./Dom.ts"
+import * as MetricGrid from "./MetricGrid.ts"
 import * as PlotControls from "./PlotControls.ts"
 import { type Data, link, plain, type Screen, waiting } from "./Screen.ts"
 import * as Text from "./Text.ts"
@@ -178,7 +179,47 @@ const recordsPanel = (first: string) => ({ configuration, divergence, run }: Com
   )
 }
 
-export const render = ({ comparison, route }: Data): Screen => {
+/** A metric of runs that arrived together, made once. */
+const made = new WeakMap<NonNullable<Data["comparedMetrics"]>, ReadonlyArray<MetricGrid.Compared>>()
+
+/** Every metric of the runs, the seeds of a method together. */
+const comparedOf = ({ methods, runs }: Comparison, metrics: NonNullable<Data["comparedMetrics"]>) => {
+  const before = made.get(metrics)
+  if (before !== undefined) return before
+  const known = new Map(metrics.flat().map((series) => [series.name, series]))
+  const all = [...known.values()].map(({ name, section }): MetricGrid.Compared => ({
+    name,
+    section,
+    methods: methods.map((_, method) => ({
+      shade: `method-${method}`,
+      seeds: metrics.flatMap((series, run) =>
+        runs[run]?.method !== method ? [] : series.flatMap((one) => one.name === name ? [one.points] : [])
+      )
+    }))
+  }))
+  made.set(metrics, all)
+  return all
+}
+
+const metricsOf = (comparison: Comparison, { comparedMetrics, route }: Data): ReadonlyArray<Child> => {
+  if (comparedMetrics === undefined) return []
+  const of = comparedOf(comparison, comparedMetrics)
+  return [
+    h("h2", { class: "after" }, "Metrics"),
+    h(
+      "p",
+      { class: "facts" },
+      ...comparison.methods.map((runs, method) =>
+        h("span", { class: `key key-method method-${method}` }, CompareChart.methodName(runs))
+      )
+    ),
+    ...MetricGrid.draw(of, route, () => undefined),
+    of.length === 0 ? empty("The runs have no metrics on this axis.") : undefined
+  ]
+}
+
+export const render = (data: Data): Screen => {
+  const { comparison, route } = data
   const { others = [], run } = route
   if (run === undefined || others.length === 0) {
     return plain("Comparison", h("p", {}, "Mark 2 to 4 runs in ", link({ at: "runs" }, "the list"), "."))
@@ -197,6 +238,7 @@ export const render = ({ comparison, route }: Data): Screen => {
       ? undefined
       : scorePanel(comparison),
     ...comparison.scores.map(changedPanel(comparison)),
-    ...comparison.records.map(recordsPanel(run))
+    ...comparison.records.map(recordsPanel(run)),
+    ...metricsOf(comparison, data)
   )
 }

@@ -2,7 +2,9 @@
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Signs from "@effect-rl/core/rl/metrics/Health"
 import type { Story } from "@effect-rl/core/story/Story"
+import type { Findings } from "../story/Entry.ts"
 import { type Child, h, panel } from "./Dom.ts"
+import * as EventMarks from "./EventMarks.ts"
 import * as MetricChart from "./MetricChart.ts"
 import * as PlotControls from "./PlotControls.ts"
 import * as RewardChart from "./RewardChart.ts"
@@ -38,12 +40,13 @@ const stead = (story: Story<null>): string | undefined => {
   return measure === undefined || measure.name === "reward" ? undefined : measure.name
 }
 
-export const panelOf = (story: Story<null>, route: Route): Child => {
+export const panelOf = (story: Story<null>, route: Route, findings: Findings | undefined): Child => {
+  const events = EventMarks.of(story, findings)
   const metric = route.metric ?? stead(story)
   const meaning = metric === undefined ? undefined : Signs.meaning(metric)
   return panel(
     metric === undefined ? "Reward" : Text.foreign(metric),
-    metric === undefined ? RewardChart.draw(story, route) : MetricChart.draw(story, route, metric),
+    metric === undefined ? RewardChart.draw(story, route, events) : MetricChart.draw(story, route, metric, events),
     meaning === undefined ? undefined : h("p", { class: "facts" }, `${Text.foreign(meaning)}.`),
     PlotControls.draw(route, chooser(story, { ...route, metric }))
   )

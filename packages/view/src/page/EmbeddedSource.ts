@@ -37,6 +37,8 @@ const measuresOf = (transcripts: Embedded["transcripts"]) =>
     })
   )
 
+const onlyOne = () => Promise.reject(new Error("an exported page has only one run"))
+
 const sourceOf = ({ entries, findings, line, log, transcripts }: Embedded): Source => ({
   isLive: false,
   runs: () => Promise.resolve([line]),
@@ -68,7 +70,9 @@ const sourceOf = ({ entries, findings, line, log, transcripts }: Embedded): Sour
     onFound({ groups: searched, isCut: hits > Hits.most || searched < groups.length, unread: 0, reason: null })
     return () => {}
   },
-  compare: () => Promise.reject(new Error("an exported page has only one run")),
+  stages: () => Promise.resolve([]),
+  metrics: () => onlyOne(),
+  compare: () => onlyOne(),
   regrade: () => Promise.reject(new Error("an exported page cannot re-grade"))
 })
 

@@ -3,7 +3,7 @@ import type { Evaluation } from "@effect-rl/core/story/Story"
 import { type Child, h } from "./Dom.ts"
 import type * as Route from "./Route.ts"
 import { go } from "./Screen.ts"
-import type * as Series from "./Series.ts"
+import * as Series from "./Series.ts"
 import { svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 
@@ -48,6 +48,23 @@ export const draw = (
       )
     )
   )
+
+/** A line from each measurement of an evaluator to its next one. */
+export const lines = (
+  measured: ReadonlyArray<Evaluation<null>>,
+  pointsOf: (evaluation: Evaluation<null>) => ReadonlyArray<Series.Point>,
+  scales: Series.Scales,
+  options: Series.Options,
+  all: ReadonlyArray<string>
+) =>
+  all.map((name) => {
+    const points = measured.filter(({ evaluator }) => evaluator === name).flatMap(pointsOf)
+    return svg("polyline", {
+      key: `line ${name}`,
+      class: `evaluations ${colourOf(name, all)}`,
+      points: Series.line(Series.inside(points, options), scales)
+    })
+  })
 
 /** The legend of an evaluator. */
 export const key = (evaluator: string, text: string, all: ReadonlyArray<string>): Child =>

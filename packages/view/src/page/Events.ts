@@ -8,9 +8,9 @@ import * as Text from "./Text.ts"
 const mostNotices = 50
 
 export const noticePanel = ({ notices }: Story.Story<null>): Child =>
-  panel(
+  notices.length === 0 ? undefined : panel(
     "Warnings and events",
-    notices.length === 0 ? empty("None.") : h(
+    h(
       "ul",
       { class: "notices", tabindex: 0, "aria-label": "warnings and events" },
       ...notices.slice(-mostNotices).toReversed().map(({ at, kind, text }) =>

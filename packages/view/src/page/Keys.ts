@@ -1,6 +1,7 @@
 /** The keyboard. */
 import * as Story from "@effect-rl/core/story/Story"
 import { h, type View } from "./Dom.ts"
+import * as MetricChart from "./MetricChart.ts"
 import * as Route from "./Route.ts"
 import * as RunsScreen from "./RunsScreen.ts"
 import type { Data, Screen } from "./Screen.ts"
@@ -114,7 +115,8 @@ const compared = ({ others: [run, ...others] = [] }: Route.Route): Route.Route |
 /** Curves of a part of the run that is longer by this factor. */
 const zoomed = ({ comparison, route, story }: Data, factor: number): Route.Route | undefined => {
   if (route.at === "run" && story !== undefined) {
-    return Zoom.scaled(route, (Story.iterations(story).at(-1)?.index ?? 0) + 1, factor)
+    const done = (Story.iterations(story).at(-1)?.index ?? 0) + 1
+    return Zoom.scaled(route, Math.max(done, MetricChart.planned(story)), factor)
   }
   if (route.at !== "compare" || comparison === undefined) return undefined
   const last = Math.max(...comparison.runs.map(({ points }) => (points.at(-1)?.iteration ?? 0) + 1))

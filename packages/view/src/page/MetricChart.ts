@@ -10,13 +10,22 @@ import {
 } from "@effect-rl/core/story/Story"
 import { type Child, empty } from "./Dom.ts"
 import * as EvaluationMarks from "./EvaluationMarks.ts"
+import type * as EventMarks from "./EventMarks.ts"
 import * as Plot from "./Plot.ts"
 import type { Route } from "./Route.ts"
 import { go } from "./Screen.ts"
 import * as Series from "./Series.ts"
 import * as Text from "./Text.ts"
 
-export const size: Series.Size = { width: 760, height: 272, left: 64, right: 16, top: 12, bottom: 52 }
+const wide: Series.Size = { width: 1180, height: 300, left: 56, right: 16, top: 12, bottom: 52 }
+
+const narrow: Series.Size = { width: 480, height: 260, left: 52, right: 18, top: 12, bottom: 52 }
+
+/** The picture is as wide as the page: on a phone it is a narrower one, whose numbers are as large. */
+export const size = (): Series.Size => matchMedia("(max-width: 860px)").matches ? narrow : wide
+
+/** Iterations that a run will have done unless it has ended before. */
+export const planned = ({ end, opened }: Story<null>): number => end === undefined ? opened?.iterations ?? 1 : 1
 
 /** The metrics of the newest iteration. */
 export const names = (story: Story<null>): ReadonlyArray<string> =>
@@ -35,7 +44,12 @@ const heldOutOf = (metric: string) => ({ evaluated, iteration }: Evaluation<null
     : [{ iteration, value: reading.value, low: reading.value, high: reading.value }]
 }
 
-export const draw = (story: Story<null>, route: Route, metric: string): Child => {
+export const draw = (
+  story: Story<null>,
+  route: Route,
+  metric: string,
+  events: ReadonlyArray<EventMarks.Mark>
+): Child => {
   const points = iterations(story).flatMap(pointOf(metric))
   const heldOut = heldOutOf(metric)
   const measured = evaluations(story).filter((evaluation) => heldOut(evaluation).length > 0)
@@ -43,13 +57,17 @@ export const draw = (story: Story<null>, route: Route, metric: string): Child =>
   if (points.length === 0) return empty("No iteration has a number for this metric.")
   return Plot.draw({
     label: `${Text.foreign(metric)} of ${Text.plural(points.length, "iteration")}`,
-    size,
+    size: size(),
+    events,
+    planned: planned(story),
     curves: [{ shade: "", points }],
     marked: measured.flatMap(heldOut),
-    marks: (scales, options) =>
-      measured.flatMap((evaluation) =>
+    marks: (scales, options) => [
+      ...EvaluationMarks.lines(measured, heldOut, scales, options, evaluators),
+      ...measured.flatMap((evaluation) =>
         EvaluationMarks.draw(evaluation, Series.inside(heldOut(evaluation), options), scales, route, evaluators)
-      ),
+      )
+    ],
     least: [],
     read: (iteration) => {
       const near = Series.nearest(points, iteration)

@@ -1,9 +1,11 @@
 /** Small charts beside each other: whatever place of one is pointed at is read in all of them. */
 import * as Signs from "@effect-rl/core/rl/metrics/Health"
 import { useMemo, useState } from "preact/hooks"
-import { type Child, h, panel, part } from "./Dom.ts"
-import * as MetricSeries from "./MetricSeries.ts"
-import type { Route } from "./Route.ts"
+import * as MetricSeries from "../story/MetricSeries.ts"
+import { type Child, empty, h, panel, part } from "./Dom.ts"
+import * as FilterFields from "./FilterFields.ts"
+import * as PlotControls from "./PlotControls.ts"
+import type * as Route from "./Route.ts"
 import { link } from "./Screen.ts"
 import { picture, svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
@@ -18,25 +20,43 @@ interface Extent {
   readonly to: number
 }
 
-interface ChartProps {
-  readonly series: MetricSeries.MetricSeries
-  readonly shown: ReadonlyArray<MetricSeries.Point>
-  readonly extent: Extent
-  readonly route: Route
-  readonly pointed: number | undefined
+/** The seeds of a method, of which the mean is drawn. */
+interface Method {
+  readonly shade: string
+  readonly seeds: ReadonlyArray<ReadonlyArray<MetricSeries.Point>>
 }
 
-const thinned = (points: ReadonlyArray<MetricSeries.Point>) => {
-  const each = Math.ceil(points.length / mostPoints)
-  return points.filter((_, at) => at % each === 0 || at === points.length - 1)
+/** A metric of one run, or of several methods beside each other. */
+export interface Compared {
+  readonly name: string
+  readonly section: string
+  readonly methods: ReadonlyArray<Method>
+}
+
+interface Curve {
+  readonly shade: string
+  readonly points: ReadonlyArray<MetricSeries.Mean>
+}
+
+interface ChartProps {
+  readonly series: Compared
+  readonly curves: ReadonlyArray<Curve>
+  readonly extent: Extent
+  readonly lead: Route.Route | undefined
+  readonly pointed: number | undefined
 }
 
 const across = (x: number, { from, to }: Extent) =>
   margin + (to > from ? (x - from) / (to - from) : 0.5) * (width - 2 * margin)
 
-const rangeOf = (points: ReadonlyArray<MetricSeries.Point>) => {
-  const values = points.map(({ value }) => value)
-  const [low, high] = [Math.min(...values), Math.max(...values)]
+const rangeOf = (curves: ReadonlyArray<Curve>) => {
+  let [low, high] = [Infinity, -Infinity]
+  for (const { points } of curves) {
+    for (const point of points) {
+      low = Math.min(low, point.low)
+      high = Math.max(high, point.high)
+    }
+  }
   return high > low ? { low, high } : { low: low - 0.5, high: high + 0.5 }
 }
 
@@ -53,45 +73,56 @@ const band = (name: string, low: number, high: number, up: (value: number) => nu
     : undefined
 }
 
-const curve = ({ extent, series: { name }, shown }: Pick<ChartProps, "extent" | "series" | "shown">): Child => {
-  const points = thinned(shown)
-  const { high, low } = rangeOf(points)
+const drawnOf = ({ curves, extent, series: { name } }: ChartProps): Child => {
+  const { high, low } = rangeOf(curves)
   const up = (value: number) => height - margin - ((value - low) / (high - low)) * (height - 2 * margin)
-  const places = points.map(({ value, x }) => `${across(x, extent).toFixed(1)},${up(value).toFixed(1)}`)
-  const [only] = points
+  const place = (x: number, value: number) => `${across(x, extent).toFixed(1)},${up(value).toFixed(1)}`
   return [
     band(name, low, high, up),
-    points.length === 1 && only !== undefined
-      ? svg("circle", { class: "point", cx: across(only.x, extent), cy: up(only.value), r: 3 })
-      : svg("polyline", { class: "curve", points: places.join(" ") })
+    ...curves.flatMap(({ points, shade }) => {
+      const [only] = points
+      if (points.length === 1 && only !== undefined) {
+        return [svg("circle", { class: `reading ${shade}`, cx: across(only.x, extent), cy: up(only.value), r: 3 })]
+      }
+      const isBand = points.some(({ high, low }) => high > low)
+      return [
+        isBand
+          ? svg("polygon", {
+            class: `band ${shade}`,
+            points: [
+              ...points.map(({ high, x }) => place(x, high)),
+              ...points.toReversed().map(({ low, x }) => place(x, low))
+            ].join(" ")
+          })
+          : undefined,
+        svg("polyline", { class: `curve ${shade}`, points: points.map(({ value, x }) => place(x, value)).join(" ") })
+      ]
+    })
   ]
 }
 
-const readingOf = ({ pointed, shown }: Pick<ChartProps, "pointed" | "shown">) =>
-  pointed === undefined ? shown.at(-1) : MetricSeries.before(shown, pointed)
+/** The newest value, or the one that is pointed at; undefined where a method has none so far. */
+const readingOf = ({ points }: Curve, pointed: number | undefined) =>
+  pointed === undefined ? points.at(-1) : MetricSeries.before(points, pointed)
 
 const Chart = (props: ChartProps): Child => {
-  const { extent, pointed, route, series, shown } = props
-  const { name } = series
-  const isOutcome = series.section === MetricSeries.outcomes
-  const values = shown.map(({ value }) => value)
+  const { curves, extent, lead, pointed, series: { name } } = props
+  const values = curves.flatMap(({ points }) => points.map(({ value }) => value))
   const [low, high] = [Math.min(...values), Math.max(...values)]
-  const drawn = useMemo(() => curve(props), [series, shown.length, shown.at(-1)?.value, extent.from, extent.to])
-  const [first, last] = [shown[0], shown.at(-1)]
-  const reading = readingOf(props)
-  const label = `${Text.foreign(name)} from ${Text.short(first?.value)} to ${Text.short(last?.value)}`
+  const drawn = useMemo(() => drawnOf(props), [curves, extent.from, extent.to])
+  const told = curves.map(({ points }) => `from ${Text.short(points[0]?.value)} to ${Text.short(points.at(-1)?.value)}`)
   return h(
     "figure",
     { class: "small" },
     h(
       "figcaption",
       {},
-      link({ at: "run", run: route.run, metric: isOutcome ? undefined : name }, Text.foreign(name)),
-      h("small", {}, `${Text.short(low)} to ${Text.short(high)}`),
-      h("output", {}, Text.short(reading?.value))
+      lead === undefined ? h("span", {}, Text.foreign(name)) : link(lead, Text.foreign(name)),
+      curves.length > 1 ? undefined : h("small", {}, `${Text.short(low)} to ${Text.short(high)}`),
+      ...curves.map((curve) => h("output", { class: curve.shade }, Text.short(readingOf(curve, pointed)?.value)))
     ),
     picture(
-      label,
+      `${Text.foreign(name)} ${told.join(", ")}`,
       width,
       height,
       { class: "chart", preserveAspectRatio: "none" },
@@ -104,14 +135,31 @@ const Chart = (props: ChartProps): Child => {
 }
 
 interface GridProps {
-  readonly all: ReadonlyArray<MetricSeries.MetricSeries>
-  readonly route: Route
+  readonly all: ReadonlyArray<Compared>
+  readonly route: Route.Route
+  readonly leadOf: (series: Compared) => Route.Route | undefined
 }
 
-const extentOf = (all: ReadonlyArray<MetricSeries.MetricSeries>): Extent => {
-  const ends = all.flatMap(({ points }) => [points[0]?.x, points.at(-1)?.x]).filter((x) => x !== undefined)
-  return { from: Math.min(...ends), to: Math.max(...ends) }
+const extentOf = (all: ReadonlyArray<Compared>): Extent => {
+  let [from, to] = [Infinity, -Infinity]
+  for (const { methods } of all) {
+    for (const points of methods.flatMap(({ seeds }) => seeds)) {
+      from = Math.min(from, points[0]?.x ?? from)
+      to = Math.max(to, points.at(-1)?.x ?? to)
+    }
+  }
+  return { from, to }
 }
+
+/** The means of smooth seeds, as many points of them as the picture shows. */
+const curvesOf = ({ methods }: Compared, over: number): ReadonlyArray<Curve> =>
+  methods.map(({ seeds, shade }) => ({
+    shade,
+    points: MetricSeries.thinned(
+      MetricSeries.meanOf(seeds.map((points) => MetricSeries.smoothed(points, over))),
+      mostPoints
+    )
+  }))
 
 /** The place on the axis under the pointer, where it is over a chart. */
 const placeOf = (event: Event, { from, to }: Extent): number | undefined => {
@@ -124,14 +172,15 @@ const placeOf = (event: Event, { from, to }: Extent): number | undefined => {
 
 const units = { iteration: "iteration", minutes: "minute", tokens: "tokens", dollars: "dollars" }
 
-const Grid = ({ all, route }: GridProps): Child => {
+const Grid = ({ all, leadOf, route }: GridProps): Child => {
   const [pointed, point] = useState<number>()
   const extent = useMemo(() => extentOf(all), [all])
-  const shown = useMemo(
-    () => all.map((series) => ({ series, shown: MetricSeries.smoothed(series.points, route.smooth ?? 1) })),
+  const drawn = useMemo(
+    () => all.map((series) => ({ series, curves: curvesOf(series, route.smooth ?? 1) })),
     [all, route.smooth]
   )
-  const sections = [...new Set(all.map(({ section }) => section))]
+  const shown = drawn.filter(({ series }) => isShown(series, route.filter ?? ""))
+  const sections = [...new Set(shown.map(({ series: { section } }) => section))]
   const unit = units[route.axis ?? "iteration"]
   return h(
     "div",
@@ -153,8 +202,8 @@ const Grid = ({ all, route }: GridProps): Child => {
         h(
           "div",
           { class: "charts" },
-          ...shown.filter(({ series }) => series.section === section).map(({ series, shown }) =>
-            part(Chart, { series, shown, extent, route, pointed }, series.name)
+          ...shown.filter(({ series }) => series.section === section).map(({ curves, series }) =>
+            part(Chart, { series, curves, extent, lead: leadOf(series), pointed }, series.name)
           )
         )
       )
@@ -162,5 +211,38 @@ const Grid = ({ all, route }: GridProps): Child => {
   )
 }
 
-export const draw = (all: ReadonlyArray<MetricSeries.MetricSeries>, route: Route): Child =>
-  part(Grid, { all, route }, "grid")
+const isShown = ({ name }: Compared, filter: string) =>
+  filter.toLowerCase().split(/\s+/).every((word) => name.toLowerCase().includes(word))
+
+const controls = (all: ReadonlyArray<Compared>, route: Route.Route): Child => {
+  const shown = all.filter((series) => isShown(series, route.filter ?? "")).length
+  return h(
+    "p",
+    { class: "summary filters" },
+    FilterFields.words("filter (/)", route.filter, (filter) => ({ ...route, filter })),
+    FilterFields.select("over", route.axis, MetricSeries.axes, (axis) => ({
+      ...route,
+      axis: MetricSeries.axes.find((known) => known === axis)
+    }), "iteration"),
+    PlotControls.smoothing(route),
+    h(
+      "span",
+      { class: "facts", role: "status" },
+      shown === all.length ? `${all.length} metrics` : `${shown} of ${all.length} metrics`
+    )
+  )
+}
+
+/** The metrics that pass the filter, under the choices of what they are drawn over; a metric's name leads to its curve, where it has one. */
+export const draw = (
+  all: ReadonlyArray<Compared>,
+  route: Route.Route,
+  leadOf: (series: Compared) => Route.Route | undefined
+): ReadonlyArray<Child> => [
+  controls(all, route),
+  all.length === 0
+    ? undefined
+    : all.some((series) => isShown(series, route.filter ?? ""))
+    ? part(Grid, { all, route, leadOf }, "grid")
+    : empty("No metric passes the filter.")
+]

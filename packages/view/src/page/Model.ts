@@ -1,7 +1,8 @@
 /** The data of the page: fetches what a route needs, and asks for a redraw when something has arrived. */
 import * as Story from "@effect-rl/core/story/Story"
-import type { BrokenRun, Comparison, Findings, GroupView, LogTail, Regraded, RunLine } from "../story/Entry.ts"
+import type { BrokenRun, Comparison, Findings, GroupView, LogTail, Regraded, RunLine, Stage } from "../story/Entry.ts"
 import type { Measures } from "../story/Measures.ts"
+import type { MetricSeries } from "../story/MetricSeries.ts"
 import * as Route from "./Route.ts"
 import type { Data, Found } from "./Screen.ts"
 import * as ServerSource from "./ServerSource.ts"
@@ -53,8 +54,10 @@ export const make = (source: Source, draw: () => void): Model => {
   let measured: string | undefined
   const measures: Slot<Measures> = { key: "", value: undefined }
   const log: Slot<LogTail> = { key: "", value: undefined }
+  const stages: Slot<ReadonlyArray<Stage>> = { key: "", value: undefined }
   const regraded: Slot<Regraded> = { key: "", value: undefined }
   const comparison: Slot<Comparison> = { key: "", value: undefined }
+  const comparedMetrics: Slot<ReadonlyArray<ReadonlyArray<MetricSeries>>> = { key: "", value: undefined }
 
   let isDrawing = false
   const redraw = () => {
@@ -147,6 +150,7 @@ export const make = (source: Source, draw: () => void): Model => {
     if (audited.run === run && audited.stage === stage) return
     audited = { run, stage, value: audited.run === run ? audited.value : undefined }
     fill(log, JSON.stringify([run, stage]), () => source.log(run))
+    fill(stages, JSON.stringify([run, stage]), () => source.stages(run))
     source.findings(run).then((value) => {
       if (audited.run !== run) return
       audited = { ...audited, value }
@@ -175,9 +179,14 @@ export const make = (source: Source, draw: () => void): Model => {
     fill(regraded, JSON.stringify([run, iteration, rule]), () => source.regrade(run, iteration, rule))
   }
 
-  const readComparison = ({ at, others = [], run }: Route.Route) => {
+  const readComparison = ({ at, axis = "iteration", others = [], run }: Route.Route) => {
     if (at !== "compare" || run === undefined || others.length === 0) return
-    fill(comparison, JSON.stringify([run, ...others]), () => source.compare(run, others))
+    const runs = [run, ...others]
+    const of = JSON.stringify(runs)
+    const isNew = comparison.key !== of
+    fill(comparison, of, () => source.compare(run, others))
+    const metrics = () => Promise.all(runs.map((run) => source.metrics(run, axis)))
+    fill(comparedMetrics, JSON.stringify([of, axis]), metrics, isNew)
   }
 
   const startSearch = ({ at, run, text }: Route.Route) => {
@@ -236,10 +245,12 @@ export const make = (source: Source, draw: () => void): Model => {
         findings: audited.run === route.run ? audited.value : undefined,
         measures: measures.value,
         log: route.at === "run" ? log.value : undefined,
+        stages: route.at === "run" ? stages.value : undefined,
         transcript: transcript.value,
         found: search?.found ?? nothingFound,
         regraded: regraded.value,
         comparison: comparison.value,
+        comparedMetrics: comparedMetrics.value,
         now: Date.now()
       }
     }),

@@ -4,6 +4,7 @@
  */
 import { useMemo, useRef, useState } from "preact/hooks"
 import { type Child, h, part } from "./Dom.ts"
+import * as EventMarks from "./EventMarks.ts"
 import type { Route } from "./Route.ts"
 import { go } from "./Screen.ts"
 import * as Series from "./Series.ts"
@@ -30,12 +31,16 @@ export interface Props {
   readonly read: (iteration: number) => string
   readonly open?: (number: number) => void
   readonly legend: ReadonlyArray<Child>
+  /** Events that are marked on the axis. */
+  readonly events?: ReadonlyArray<EventMarks.Mark>
+  /** Iterations that the axis spans also where they are not done yet. */
+  readonly planned?: number
   readonly route: Route
 }
 
-const optionsOf = ({ curves, least, marked, route }: Props): Series.Options => {
+const optionsOf = ({ curves, least, marked, planned = 1, route }: Props): Series.Options => {
   const last = Math.max(
-    1,
+    planned,
     ...[...curves.map(({ points }) => points), marked].map((points) => points.at(-1)?.iteration ?? 0)
   )
   const isLog = route.log === true
@@ -54,17 +59,19 @@ const curveShapes = ({ points, shade }: Curve, scales: Series.Scales, options: S
 
 /** The drawing without what follows the pointer, which moves more often than records arrive. */
 const drawingOf = (props: Props) => {
-  const { curves, marked, marks, route, size } = props
+  const { curves, events = [], marked, marks, route, size } = props
   const options = optionsOf(props)
   const visible = curves.map(({ points }) => Series.inside(points, options))
-  const scales = Series.scales([...visible.flat(), ...Series.inside(marked, options)], size, options)
+  const measured = Series.inside(marked, options)
+  const scales = Series.scales([...visible.flat(), ...measured], size, options)
   const shapes = [
     ...Series.axes(scales, size),
     ...curves.flatMap((curve) => curveShapes(curve, scales, options, route.smooth)),
-    ...marks(scales, options)
+    ...marks(scales, options),
+    ...EventMarks.draw(events, scales, options, size.height - size.bottom)
   ]
   const all = curves.flatMap(({ points }) => Series.inside(points, { ...options, isLog: false }))
-  return { scales, visible, shapes, hidden: all.length - visible.flat().length }
+  return { scales, visible, measured, shapes, hidden: all.length - visible.flat().length }
 }
 
 const hiddenText = (count: number) =>
@@ -86,12 +93,12 @@ interface Press {
 }
 
 const View = (props: Props) => {
-  const { curves, label, legend, marked, open, read, route, size } = props
+  const { curves, events = [], label, legend, open, read, route, size } = props
   const [pointed, point] = useState<number>()
   const [dragged, drag] = useState<readonly [from: number, to: number]>()
   const press = useRef<Press | undefined>(undefined)
   const wasDragged = useRef(false)
-  const { hidden, scales, shapes, visible } = useMemo(() => drawingOf(props), [curves])
+  const { hidden, measured, scales, shapes, visible } = useMemo(() => drawingOf(props), [curves])
   const { x, y } = scales
 
   const iterationAt = (event: Event) => {
@@ -132,7 +139,7 @@ const View = (props: Props) => {
     }
   }
 
-  const told = pointed ?? nearestOf([...visible, marked], (route.iteration ?? Number.MAX_SAFE_INTEGER) + 1)
+  const told = pointed ?? nearestOf([...visible, measured], (route.iteration ?? Number.MAX_SAFE_INTEGER) + 1)
   return h(
     "figure",
     {},
@@ -165,9 +172,19 @@ const View = (props: Props) => {
     h(
       "p",
       { class: "told", role: "status" },
-      told === undefined ? "" : `${told === 0 ? "before training" : `iteration ${told}`}: ${read(told)}`
+      told === undefined
+        ? ""
+        : `${told === 0 ? "before training" : `iteration ${told}`}: ${
+          [read(told), ...EventMarks.reading(events, told)].join("; ")
+        }`
     ),
-    h("figcaption", {}, ...legend, hidden === 0 ? undefined : h("span", {}, hiddenText(hidden)))
+    h(
+      "figcaption",
+      {},
+      ...legend,
+      ...EventMarks.legend(events),
+      hidden === 0 ? undefined : h("span", {}, hiddenText(hidden))
+    )
   )
 }
 

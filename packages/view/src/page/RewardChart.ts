@@ -10,6 +10,7 @@ import {
 } from "@effect-rl/core/story/Story"
 import { type Child, empty, h } from "./Dom.ts"
 import * as EvaluationMarks from "./EvaluationMarks.ts"
+import type * as EventMarks from "./EventMarks.ts"
 import * as MetricChart from "./MetricChart.ts"
 import * as Plot from "./Plot.ts"
 import type * as Route from "./Route.ts"
@@ -65,7 +66,7 @@ const reading =
     ].join("; ")
   }
 
-export const draw = (story: Story<null>, route: Route.Route): Child => {
+export const draw = (story: Story<null>, route: Route.Route, events: ReadonlyArray<EventMarks.Mark>): Child => {
   const points = iterations(story).flatMap(rewardOf)
   const measured = evaluations(story)
   const names = evaluators(story)
@@ -78,10 +79,13 @@ export const draw = (story: Story<null>, route: Route.Route): Child => {
   }
   return Plot.draw({
     label: `Mean reward of ${Text.plural(points.length, "iteration")}`,
-    size: MetricChart.size,
+    size: MetricChart.size(),
+    events,
+    planned: MetricChart.planned(story),
     curves: [{ shade: "", points }],
     marked,
     marks: (scales, options) => [
+      ...EvaluationMarks.lines(measured, scoreOf, scales, options, names),
       ...dots(scales, options),
       ...measured.filter((evaluation) => Series.inside(scoreOf(evaluation), options).length > 0)
         .flatMap((evaluation) => EvaluationMarks.draw(evaluation, scoreOf(evaluation), scales, route, names))

@@ -1,5 +1,7 @@
 /** The view of the page, encoded in the address after `#`: a link leads to the same view. */
 
+import * as MetricSeries from "../story/MetricSeries.ts"
+
 export type Level =
   | "runs"
   | "run"
@@ -11,9 +13,6 @@ export type Level =
   | "member"
   | "search"
   | "compare"
-
-/** What curves are drawn over. */
-export type Axis = "iteration" | "minutes" | "tokens" | "dollars"
 
 /** How tokens are coloured. */
 export type Colour = "logprob" | "advantage" | "gap" | "mask"
@@ -54,7 +53,7 @@ export interface Route {
   /** The column that a table is sorted by, with a minus where its greatest value comes first. */
   readonly sort?: string | undefined
   /** What the curves of all metrics are drawn over, in place of iterations. */
-  readonly axis?: Axis | undefined
+  readonly axis?: MetricSeries.Axis | undefined
   /** Words that the runs of the list, or the metrics, have to have. */
   readonly filter?: string | undefined
   /** Runs that differ in their seeds alone stand together. */
@@ -92,8 +91,6 @@ const levels: ReadonlyArray<Level> = [
   "search",
   "compare"
 ]
-
-export const axes: ReadonlyArray<Axis> = ["iteration", "minutes", "tokens", "dollars"]
 
 export const colours: ReadonlyArray<Colour> = ["logprob", "advantage", "gap", "mask"]
 
@@ -142,7 +139,7 @@ export const parse = (hash: string): Route => {
     least: whole(fields.get("least")),
     most: whole(fields.get("most")),
     sort: text("sort"),
-    axis: axes.find((axis) => axis === fields.get("axis")),
+    axis: MetricSeries.axes.find((axis) => axis === fields.get("axis")),
     filter: text("filter"),
     seeds: fields.get("seeds") === "true" ? true : undefined,
     source: text("source"),

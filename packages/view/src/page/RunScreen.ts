@@ -15,6 +15,7 @@ import type { Route } from "./Route.ts"
 import * as RunTiles from "./RunTiles.ts"
 import { type Choice, choosable, type Data, link, type Screen, waiting } from "./Screen.ts"
 import * as SignalChart from "./SignalChart.ts"
+import * as StagesPanel from "./StagesPanel.ts"
 import * as Text from "./Text.ts"
 import * as TimelinePanel from "./TimelinePanel.ts"
 import * as Verdict from "./Verdict.ts"
@@ -182,19 +183,18 @@ export const render = (data: Data): Screen => {
   if (story === undefined) return waiting(title, "Reading the records …")
   const all = Story.iterations(story)
   const selected = all.findIndex(({ index }) => index === route.iteration)
-  const [curve, time] = [CurvePanel.panelOf(story, route), TimelinePanel.panelOf(story, route)]
-  const events = Events.noticePanel(story)
   return {
     title,
     body: [
+      StagesPanel.panelOf(data.stages, route.run ?? ""),
       Verdict.draw(data, story),
       RunTiles.draw(data, story),
-      ...(isGrouped(story)
-        ? [
-          columns(curve, panel("Signal of groups", SignalChart.draw(story, route), updateFacts(story))),
-          columns(time, events)
-        ]
-        : [columns(curve, time), events]),
+      CurvePanel.panelOf(story, route, data.findings),
+      isGrouped(story)
+        ? panel("Signal of groups", SignalChart.draw(story, route), updateFacts(story))
+        : undefined,
+      TimelinePanel.panelOf(story, route),
+      Events.noticePanel(story),
       iterationTable(story, all, selected, route),
       evaluationTable(story, route),
       LaunchPanel.panelOf(story),

@@ -9,9 +9,11 @@ import type {
   LogTail,
   Regraded,
   RunLine,
-  Searched
+  Searched,
+  Stage
 } from "../story/Entry.ts"
 import type { Measures } from "../story/Measures.ts"
+import type { MetricSeries } from "../story/MetricSeries.ts"
 import { type Child, empty, h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
 
@@ -35,6 +37,8 @@ export interface Data {
   readonly findings: Findings | undefined
   /** The measures of the run's rollouts. */
   readonly measures: Measures | undefined
+  /** The stages of the pipeline that the run belongs to. */
+  readonly stages: ReadonlyArray<Stage> | undefined
   /** The end of the run's log. */
   readonly log: LogTail | undefined
   /** The transcripts of the route's group. */
@@ -42,6 +46,8 @@ export interface Data {
   readonly found: Found
   readonly regraded: Regraded | undefined
   readonly comparison: Comparison | undefined
+  /** The metrics of the runs of the comparison, in their order. */
+  readonly comparedMetrics: ReadonlyArray<ReadonlyArray<MetricSeries>> | undefined
   readonly now: number
 }
 

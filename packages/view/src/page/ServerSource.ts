@@ -84,6 +84,8 @@ export const source: Source = {
       .json(),
   findings: async (run) => (await get(query("findings", { run }))).json(),
   measures: async (run) => (await get(query("measures", { run }))).json(),
+  metrics: async (run, axis) => (await get(query("metrics", { run, axis }))).json(),
+  stages: async (run) => (await get(query("stages", { run }))).json(),
   log: async (run) => (await get(query("log", { run }))).json(),
   search: (run, text, onFound, onFailure) => {
     const ending = new AbortController()

@@ -12,13 +12,15 @@ import { type Child, empty, h } from "./Dom.ts"
 import * as MetricChart from "./MetricChart.ts"
 import type * as Route from "./Route.ts"
 import { go } from "./Screen.ts"
+import type * as Series from "./Series.ts"
 import { picture, svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 import * as Zoom from "./Zoom.ts"
 
-const { size } = MetricChart
+/** As wide as the curve above it, whose axis it shares. */
+const sizeOf = (): Series.Size => ({ ...MetricChart.size(), height: 118, bottom: 8 })
 
-const [across, up] = [size.width - size.left - size.right, size.height - size.top - size.bottom]
+const upOf = ({ bottom, height, top }: Series.Size) => height - top - bottom
 
 export const names: Readonly<Record<Verdict, string>> = {
   informative: "informative",
@@ -47,8 +49,8 @@ const columnsOf = (sampled: ReadonlyArray<Iteration<null>>): ReadonlyArray<Colum
 
 export const total = (tally: Tally) => verdicts.reduce((sum, verdict) => sum + tally[verdict], 0)
 
-const column = ({ first, last, tally }: Column, x: number, width: number, route: Route.Route) => {
-  const all = total(tally)
+const column = ({ first, last, tally }: Column, x: number, width: number, size: Series.Size, route: Route.Route) => {
+  const [all, up] = [total(tally), upOf(size)]
   const text = verdicts.map((verdict) => `${Text.percent(tally[verdict] / all)} ${names[verdict]}`).join(", ")
   let top = 0
   const parts = verdicts.filter((verdict) => tally[verdict] > 0).map((verdict) => {
@@ -76,24 +78,14 @@ const column = ({ first, last, tally }: Column, x: number, width: number, route:
   )
 }
 
-/** Names shares of the groups, and the iteration of the first column, of one in the middle and of the last. */
-const axes = (shown: ReadonlyArray<Column>, center: (index: number) => number) => [
-  ...[0, 0.5, 1].map((share) =>
+const axes = (size: Series.Size) =>
+  [0, 0.5, 1].map((share) =>
     svg(
       "text",
-      { class: "tick", x: size.left - 6, y: size.top + (1 - share) * up + 4, "text-anchor": "end" },
+      { class: "tick", x: size.left - 6, y: size.top + (1 - share) * upOf(size) + 4, "text-anchor": "end" },
       `${100 * share} %`
     )
-  ),
-  ...[...new Set([0, (shown.length - 1) >> 1, shown.length - 1])].map((index) =>
-    svg(
-      "text",
-      { class: "tick", x: center(index), y: size.height - 30, "text-anchor": "middle" },
-      String((shown[index]?.first ?? 0) + 1)
-    )
-  ),
-  svg("text", { class: "tick", x: size.left, y: size.height - 6 }, "iteration")
-]
+  )
 
 /** Groups of bad answers are hatched, so that no colour has to tell them from the others. */
 const hatched = () =>
@@ -111,11 +103,12 @@ const hatched = () =>
 export const draw = (story: Story<null>, route: Route.Route): Child => {
   const all = iterations(story).filter(({ groups }) => groups.length > 0)
   if (all.length === 0) return empty("No group is rolled out yet.")
-  const { from, to } = Zoom.part(route, (all.at(-1)?.index ?? 0) + 1)
-  const sampled = all.filter(({ index }) => index + 1 >= from && index + 1 <= to)
-  const shown = columnsOf(sampled)
-  const slot = across / shown.length
-  const gap = slot > 4 ? 2 : 0
+  const { from, to } = Zoom.part(route, Math.max((all.at(-1)?.index ?? 0) + 1, MetricChart.planned(story)))
+  const sampled = all.filter(({ index }) => index >= from && index + 1 <= to)
+  const size = sizeOf()
+  const x = (iterations: number) =>
+    size.left + ((iterations - from) / (to - from)) * (size.width - size.left - size.right)
+  const gap = x(1) - x(0) > 4 ? 2 : 0
   return h(
     "figure",
     {},
@@ -125,8 +118,10 @@ export const draw = (story: Story<null>, route: Route.Route): Child => {
       size.height,
       { class: "shares" },
       hatched(),
-      ...axes(shown, (index) => size.left + (index + 0.5) * slot),
-      ...shown.map((part, index) => column(part, size.left + index * slot, slot - gap, route))
+      ...axes(size),
+      ...columnsOf(sampled).map((part) =>
+        column(part, x(part.first), x(part.last + 1) - x(part.first) - gap, size, route)
+      )
     ),
     h("figcaption", {}, ...verdicts.map((verdict) => h("span", { class: `key key-${verdict}` }, names[verdict])))
   )

@@ -10,9 +10,11 @@ import type {
   LogTail,
   Regraded,
   RunLine,
-  Searched
+  Searched,
+  Stage
 } from "../story/Entry.ts"
 import type { Measures } from "../story/Measures.ts"
+import type * as MetricSeries from "../story/MetricSeries.ts"
 import * as EmbeddedSource from "./EmbeddedSource.ts"
 import * as ServerSource from "./ServerSource.ts"
 
@@ -40,6 +42,10 @@ export interface Source {
   readonly findings: (run: string) => Promise<Findings>
   /** The measures of its rollouts, from their transcripts. */
   readonly measures: (run: string) => Promise<Measures>
+  /** Its metrics, as series over the axis. */
+  readonly metrics: (run: string, axis: MetricSeries.Axis) => Promise<ReadonlyArray<MetricSeries.MetricSeries>>
+  /** The stages of the pipeline that it belongs to. */
+  readonly stages: (run: string) => Promise<ReadonlyArray<Stage>>
   readonly log: (run: string) => Promise<LogTail>
   /** Hands over hits as they are found; the returned function ends the search. */
   readonly search: (

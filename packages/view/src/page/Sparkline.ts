@@ -26,7 +26,7 @@ export const draw = (values: ReadonlyArray<number | null>, label: string): Child
     label,
     width,
     height,
-    { class: "sparkline" },
+    { class: "sparkline", preserveAspectRatio: "none" },
     svg("polyline", { class: "curve", points: known.map(place).join(" ") })
   )
 }

@@ -1,48 +1,97 @@
 /** Lanes of what the run did when, and what holds it up. */
 import * as Story from "@effect-rl/core/story/Story"
+import { useRef, useState } from "preact/hooks"
 import * as Timeline from "../story/Timeline.ts"
-import { type Child, empty, h, panel } from "./Dom.ts"
+import { type Child, empty, h, panel, part as partOf } from "./Dom.ts"
+import * as MetricChart from "./MetricChart.ts"
 import type * as Route from "./Route.ts"
 import { go } from "./Screen.ts"
 import { picture, svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
+import * as Zoom from "./Zoom.ts"
 
-/** Iterations that are shown: the newest, or those around the selected one. */
-const shown = 12
+const lane = 26
 
-const size = { width: 760, left: 102, lane: 26 }
+interface Size {
+  readonly width: number
+  readonly left: number
+}
+
+const sizeOf = (): Size => ({ width: MetricChart.size().width, left: 102 })
 
 const laneNames: ReadonlyArray<Timeline.LaneName> = ["sampling", "training", "evaluation"]
 
-const scale = ({ from, to }: Timeline.Timeline) => (at: number) =>
+interface Shown {
+  readonly timeline: Timeline.Timeline
+  readonly whole: Timeline.Timeline
+  readonly size: Size
+  readonly route: Route.Route
+}
+
+/** Where times lie. */
+interface Placed {
+  readonly size: Size
+  readonly timeline: Pick<Timeline.Timeline, "from" | "to">
+}
+
+const scale = ({ size, timeline: { from, to } }: Placed) => (at: number) =>
   size.left + ((at - from) / (to - from)) * (size.width - size.left)
 
-const span = (lane: Timeline.LaneName, at: number, x: (at: number) => number, route: Route.Route) =>
-(
-  { evaluator, from, iteration, to }: Timeline.Span
-) =>
-  svg(
+/** Spans that are drawn as one, as a picture cannot show the time between them. */
+interface Drawn {
+  readonly first: Timeline.Span
+  readonly last: Timeline.Span
+  readonly from: number
+  readonly to: number
+  readonly milliseconds: number
+}
+
+/** A span narrower than this joins the one before it where that ends no further away. */
+const leastPixels = 2
+
+const drawnOf = (spans: ReadonlyArray<Timeline.Span>, x: (at: number) => number): ReadonlyArray<Drawn> => {
+  const all: Array<Drawn> = []
+  for (const span of spans.toSorted((left, right) => left.from - right.from)) {
+    const before = all.at(-1)
+    const milliseconds = span.to - span.from
+    const isNarrow = x(span.to) - x(span.from) < leastPixels
+    if (before !== undefined && isNarrow && x(span.from) - x(before.to) < leastPixels) {
+      all[all.length - 1] = {
+        ...before,
+        last: span,
+        to: Math.max(before.to, span.to),
+        milliseconds: before.milliseconds + milliseconds
+      }
+    } else all.push({ first: span, last: span, from: span.from, to: span.to, milliseconds })
+  }
+  return all
+}
+
+const nameOf = (lane: Timeline.LaneName, { first, last }: Drawn) => {
+  if (first.iteration !== last.iteration) return `${lane}, iterations ${first.iteration + 1} to ${last.iteration + 1}`
+  const { evaluator, iteration } = first
+  return evaluator === undefined ? `${lane}, ${Text.iteration(iteration)}` : Text.measured(evaluator, iteration)
+}
+
+const rect = (name: Timeline.LaneName, at: number, x: (at: number) => number, route: Route.Route) => (drawn: Drawn) => {
+  const { first: { evaluator, iteration }, from, milliseconds, to } = drawn
+  const isSelected = evaluator === undefined && iteration === route.iteration
+  return svg(
     "rect",
     {
-      key: `${lane} ${evaluator ?? ""} ${iteration}`,
-      class: `span span-${lane}`,
+      key: `${name} ${evaluator ?? ""} ${iteration}`,
+      class: `span span-${name}${isSelected ? " selected" : ""}`,
       x: x(from),
-      y: at * size.lane + 5,
+      y: at * lane + 5,
       width: Math.max(1, x(to) - x(from) - 1),
-      height: size.lane - 10,
+      height: lane - 10,
       onClick: () => go({ ...route, at: "iteration", iteration, evaluator })
     },
-    svg(
-      "title",
-      {},
-      `${evaluator === undefined ? `${lane}, ${Text.iteration(iteration)}` : Text.measured(evaluator, iteration)}: ${
-        Text.duration(to - from)
-      }`
-    )
+    svg("title", {}, `${nameOf(name, drawn)}: ${Text.duration(milliseconds)}`)
   )
+}
 
-const label = (name: string, at: number) =>
-  svg("text", { class: "lane", x: 0, y: at * size.lane + size.lane / 2 + 5 }, name)
+const label = (name: string, at: number) => svg("text", { class: "lane", x: 0, y: at * lane + lane / 2 + 5 }, name)
 
 /** A lane whose height shows how many activities of a kind are under way. */
 interface Flow {
@@ -65,17 +114,17 @@ const flowsOf = ({ inFlight, waiting }: Timeline.Timeline): ReadonlyArray<Flow> 
   ]
 }
 
-const flowLane = ({ counts, meaning, name, shade }: Flow, at: number) => {
+const flowLane = (size: Size) => ({ counts, meaning, name, shade }: Flow, at: number) => {
   const most = Math.max(1, ...counts)
   const width = (size.width - size.left) / counts.length
-  const height = size.lane - 8
+  const height = lane - 8
   const steps = counts.map((count, index) => {
-    const y = at * size.lane + 4 + height * (1 - count / most)
+    const y = at * lane + 4 + height * (1 - count / most)
     return `${(size.left + index * width).toFixed(1)},${y.toFixed(1)} ${(size.left + (index + 1) * width).toFixed(1)},${
       y.toFixed(1)
     }`
   })
-  const bottom = at * size.lane + 4 + height
+  const bottom = at * lane + 4 + height
   return svg(
     "g",
     { key: name },
@@ -88,46 +137,107 @@ const flowLane = ({ counts, meaning, name, shade }: Flow, at: number) => {
   )
 }
 
-/** Times since the beginning of the run, below the lanes. */
-const axis = ({ from, to }: Timeline.Timeline, began: number, y: number) =>
-  [0, 0.25, 0.5, 0.75, 1].map((share) =>
-    svg(
-      "text",
-      {
-        class: "when",
-        x: size.left + share * (size.width - size.left),
-        y,
-        "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle"
-      },
-      Text.duration(from + share * (to - from) - began)
-    )
-  )
+const seconds = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400]
 
-const draw = (timeline: Timeline.Timeline, whole: Timeline.Timeline, route: Route.Route): Child => {
-  const x = scale(timeline)
-  const lanes = laneNames.filter((lane) => timeline.lanes[lane].length > 0)
+/** Times since the beginning of the run: about one each hundred pixels. */
+const axis = ({ size, timeline: { from, to }, whole }: Shown, y: number) => {
+  const least = (100 * (to - from)) / (size.width - size.left) / 1000
+  const step = 1000 * (seconds.find((step) => step >= least) ?? 86_400 * Math.ceil(least / 86_400))
+  const first = Math.ceil((from - whole.from) / step)
+  const x = scale({ size, timeline: { from, to } })
+  return Array.from({ length: Math.floor((to - whole.from) / step) - first + 1 }, (_, index) => {
+    const since = (first + index) * step
+    const place = x(whole.from + since)
+    return [
+      svg("line", { class: "grid", x1: place, x2: place, y1: 0, y2: y - 18 }),
+      svg(
+        "text",
+        {
+          class: "when",
+          x: Math.min(place, size.width - 4),
+          y,
+          "text-anchor": place > size.width - 30 ? "end" : "middle"
+        },
+        Text.duration(since)
+      )
+    ]
+  }).flat()
+}
+
+/** The iterations under way between two times. */
+const iterationsIn = ({ lanes }: Timeline.Timeline, from: number, to: number) => {
+  const inside = [...lanes.sampling, ...lanes.training].filter((span) => span.to >= from && span.from <= to)
+  const indices = inside.map(({ iteration }) => iteration)
+  return indices.length === 0 ? undefined : { first: Math.min(...indices), last: Math.max(...indices) }
+}
+
+/** Pixels that a press may move and still be a click. */
+const still = 5
+
+const View = (shown: Shown) => {
+  const { route, size, timeline, whole } = shown
+  const began = useRef<number | undefined>(undefined)
+  const [dragged, drag] = useState<readonly [from: number, to: number]>()
+  const x = scale(shown)
+  const lanes = laneNames.filter((name) => timeline.lanes[name].length > 0)
   const flows = flowsOf(timeline)
-  const bottom = (lanes.length + flows.length) * size.lane
+  const bottom = (lanes.length + flows.length) * lane
+  const placeOf = (event: Event) => {
+    if (!(event instanceof MouseEvent) || !(event.currentTarget instanceof Element)) return 0
+    const { left, width } = event.currentTarget.getBoundingClientRect()
+    return ((event.clientX - left) / width) * size.width
+  }
+  const timeAt = (place: number) =>
+    timeline.from + ((place - size.left) / (size.width - size.left)) * (timeline.to - timeline.from)
+  const end = () => {
+    began.current = undefined
+    drag(undefined)
+  }
   return h(
     "figure",
     {},
     picture(
       `When the run sampled, trained and evaluated, over ${Text.duration(timeline.to - timeline.from)}`,
       size.width,
-      bottom + size.lane,
-      { class: "timeline" },
-      ...flows.map(flowLane),
-      ...axis(timeline, whole.from, bottom + size.lane - 8),
-      ...lanes.flatMap((lane, index) => {
+      bottom + lane,
+      {
+        class: "timeline",
+        onPointerDown: (event) => {
+          began.current = placeOf(event)
+        },
+        onPointerMove: (event) => {
+          const { current } = began
+          if (current === undefined || !(event instanceof PointerEvent)) return
+          const place = placeOf(event)
+          if (dragged === undefined && Math.abs(place - current) < still) return
+          if (event.currentTarget instanceof Element) event.currentTarget.setPointerCapture(event.pointerId)
+          drag([Math.min(current, place), Math.max(current, place)])
+        },
+        onPointerUp: () => {
+          const part = dragged === undefined
+            ? undefined
+            : iterationsIn(timeline, timeAt(dragged[0]), timeAt(dragged[1]))
+          end()
+          if (part !== undefined) go(Zoom.between(route, part.first, part.last + 1))
+        },
+        onPointerCancel: end
+      },
+      ...axis(shown, bottom + lane - 6),
+      ...flows.map(flowLane(size)),
+      ...lanes.flatMap((name, index) => {
         const at = flows.length + index
-        return [label(lane, at), ...timeline.lanes[lane].map(span(lane, at, x, route))]
-      })
+        return [label(name, at), ...drawnOf(timeline.lanes[name], x).map(rect(name, at, x, route))]
+      }),
+      dragged === undefined
+        ? undefined
+        : svg("rect", { class: "dragged", x: dragged[0], width: dragged[1] - dragged[0], y: 0, height: bottom })
     ),
     h(
       "figcaption",
       {},
-      ...lanes.map((lane) => h("span", { class: `key key-${lane}` }, `${lane} ${Text.percent(whole.shares[lane])}`)),
-      h("span", {}, `of ${Text.duration(whole.to - whole.from)} in all`)
+      ...lanes.map((name) => h("span", { class: `key key-${name}` }, `${name} ${Text.percent(whole.shares[name])}`)),
+      h("span", {}, `of ${Text.duration(whole.to - whole.from)} in all`),
+      h("span", {}, "drag to zoom")
     )
   )
 }
@@ -168,20 +278,25 @@ const wholeOf = (story: Story.Story<null>, all: ReadonlyArray<Story.Iteration<nu
   return timeline
 }
 
-/** Lanes of the newest iterations, or of those around the selected one; shares and the bottleneck are those of the whole run. */
+/** Lanes of the part of the run that its curves show; shares and the bottleneck are those of the whole run. */
 export const panelOf = (story: Story.Story<null>, route: Route.Route): Child => {
   const all = Story.iterations(story)
-  const selected = all.findIndex(({ index }) => index === route.iteration)
-  const end = selected < 0 ? all.length : Math.min(all.length, Math.max(shown, selected + shown / 2))
-  const begin = Math.max(0, end - shown)
-  const part = all.slice(begin, end)
-  const [first, last] = [part[0]?.index ?? 0, part.at(-1)?.index ?? 0]
-  const timeline = Timeline.make(part, evaluationsOf(story, all, begin, end), story.pauses)
-  const whole = part.length === all.length ? timeline : wholeOf(story, all)
+  const { from, to } = Zoom.part(route, (all.at(-1)?.index ?? 0) + 1)
+  const [begin, end] = [
+    all.findIndex(({ index }) => index + 1 >= Math.max(1, from)),
+    all.findLastIndex(({ index }) => index < to) + 1
+  ]
+  const whole = wholeOf(story, all)
+  const part = Zoom.isWhole(route) || begin < 0
+    ? whole
+    : Timeline.make(all.slice(begin, end), evaluationsOf(story, all, begin, end), story.pauses)
+  const timeline = part ?? whole
   if (timeline === undefined || whole === undefined) return panel("Time", empty("No iteration is done yet."))
   return panel(
-    part.length === all.length ? "Time" : `Time, iterations ${first + 1} to ${last + 1}`,
-    draw(timeline, whole, route),
+    timeline === whole
+      ? "Time"
+      : `Time, iterations ${(all[begin]?.index ?? 0) + 1} to ${(all[end - 1]?.index ?? 0) + 1}`,
+    partOf(View, { timeline, whole, size: sizeOf(), route }, "timeline"),
     h("p", { class: "verdict" }, Timeline.bottleneck(whole)),
     h("p", { class: "facts" }, waitingText(whole))
   )

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
+import * as MetricSeries from "../story/MetricSeries.ts"
 import * as Comparing from "./Comparing.ts"
 import { FollowedRuns } from "./FollowedRuns.ts"
 import { Languages } from "./Languages.ts"
@@ -15,6 +16,7 @@ import { Measuring } from "./Measuring.ts"
 import * as Regrading from "./Regrading.ts"
 import { RunCache } from "./RunCache.ts"
 import * as Search from "./Search.ts"
+import * as Stages from "./Stages.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
 import * as Transcript from "./Transcript.ts"
 
@@ -103,6 +105,23 @@ export const measures = ({ run }: OfRun) =>
     Effect.flatMap(told(run), (told) => Measuring.use(({ of }) => of(told))),
     (measures) => HttpServerResponse.jsonUnsafe(measures)
   )
+
+/** Points of a metric that are sent: more than a small picture has pixels. */
+const mostPoints = 600
+
+/** Every metric of the run, as series over the axis. */
+export const metrics = ({ axis, run }: OfRun & { readonly axis: MetricSeries.Axis }) =>
+  Effect.map(told(run), ({ story }) =>
+    HttpServerResponse.jsonUnsafe(
+      MetricSeries.of(story, axis).map((series) => ({
+        ...series,
+        points: MetricSeries.thinned(series.points, mostPoints)
+      }))
+    ))
+
+/** The pipeline that the run is a stage of. */
+export const stages = (folders: ReadonlyArray<string>) => ({ run }: OfRun) =>
+  Effect.map(Stages.of(folders, run), (stages) => HttpServerResponse.jsonUnsafe(stages))
 
 /** The end of the run's log. */
 export const log = ({ run }: OfRun) => Effect.map(LogTail.read(run), (tail) => HttpServerResponse.jsonUnsafe(tail))

@@ -25,6 +25,7 @@ const make = Effect.gen(function*() {
   const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const known = new Map<string, { readonly stamp: string; readonly told: Told }>()
   const lines = new Map<string, { readonly stamp: string; readonly line: Entry.RunLine }>()
+  const links = new Map<string, { readonly stamp: string; readonly links: RunLine.Links }>()
   const audits = Findings.make()
   const scope = yield* Effect.scope
   /** Audits that nobody waits for are made one after the other. */
@@ -99,7 +100,17 @@ const make = Effect.gen(function*() {
     return yield* audits.of(yield* read(run))
   }, Effect.provideContext(context))
 
-  return RunCache.of({ read, line, audited, findings })
+  const linked = Effect.fn("RunCache.links")(function*(run: string) {
+    const stamp = yield* stampOf(run, false)
+    const before = links.get(run)
+    if (before?.stamp === stamp) return before.links
+    const { story } = yield* read(run)
+    const found = RunLine.linksOf(story)
+    links.set(run, { stamp, links: found })
+    return found
+  }, Effect.provideContext(context))
+
+  return RunCache.of({ read, line, audited, findings, links: linked })
 })
 
 /**
@@ -117,6 +128,8 @@ export class RunCache extends Context.Service<RunCache, {
   readonly line: (run: string, now: number) => Effect.Effect<Entry.RunLine, RunStore.RunError>
   /** The line of the run after its audit, which is made where it has at most `Audit.mostAtOnce` groups. */
   readonly audited: (run: string, now: number) => Effect.Effect<Entry.RunLine, RunStore.RunError>
+  /** How the run and its checkpoints are called in the settings of others. */
+  readonly links: (run: string) => Effect.Effect<RunLine.Links, RunStore.RunError>
   /** What an audit of all of the run's transcripts finds. */
   readonly findings: (run: string) => Effect.Effect<Entry.Findings, RunStore.RunError>
 }>()("@effect-rl/view/RunCache") {

@@ -40,11 +40,11 @@ const scoreOf = (story: Story.Story) => {
 /** Points of a curve that is as wide as a word. */
 const mostPoints = 40
 
-/** At most so many of the values, at equal distances, the last one among them. */
+/** At most so many of the values, at equal distances back from the last one, and the first one. */
 const thinned = (values: ReadonlyArray<number>): ReadonlyArray<number | null> => {
   const each = Math.ceil(values.length / mostPoints)
   return values
-    .filter((_, at) => (values.length - 1 - at) % each === 0)
+    .filter((_, at) => at === 0 || (values.length - 1 - at) % each === 0)
     .map((value) => Number.isFinite(value) ? Number(value.toPrecision(4)) : null)
 }
 
@@ -60,6 +60,36 @@ const verdictOf = ({ findings, isWritten, story }: Known): Entry.RunLine["verdic
   const isAudited = findings !== undefined
   return { kind, level: isAudited || level !== "good" ? level : "none", sentence, isAudited }
 }
+
+/** How a run and its checkpoints are called in the settings of others. */
+export interface Links {
+  /** The addresses under which its checkpoints lie, and the ends of the names of their copies. */
+  readonly made: ReadonlySet<string>
+  /** The addresses of the checkpoints that it began from, learns from or stays near. */
+  readonly uses: ReadonlyArray<string>
+}
+
+const placeOf = (address: string) => /^[a-z]+:\/\/[^/\s"]+/.exec(address)?.[0] ?? ""
+
+/** Copies are named after the run, the iteration and the beginning of the digest. */
+const digits = 8
+
+export const linksOf = ({ opened, records }: Story.Story): Links => {
+  const saved = records.filter((record) => record._tag === "Saved")
+  const addresses = JSON.stringify(opened?.identity ?? {}).match(/[a-z]+:\/\/[^/\s"]+/g) ?? []
+  return {
+    made: new Set(saved.flatMap(({ samplerPath, stateDigest, statePath }) => [
+      placeOf(statePath),
+      ...(typeof samplerPath === "string" ? [placeOf(samplerPath)] : []),
+      ...(typeof stateDigest === "string" ? [stateDigest.slice(0, digits)] : [])
+    ])),
+    uses: [...new Set(addresses)]
+  }
+}
+
+/** Whether a checkpoint of the run is at the place. The places of an engine are those of one folder. */
+export const hasMade = ({ made }: Links, place: string, isBeside: boolean): boolean =>
+  made.has(place.slice(-digits)) || (made.has(place) && (isBeside || !place.startsWith("engine:")))
 
 /** One line about a run. */
 export const make = (run: string, known: Known, now: number): Entry.RunLine => {

@@ -11,6 +11,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import type * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
+import * as MetricSeries from "../story/MetricSeries.ts"
 import * as Assets from "./Assets.ts"
 import { FollowedRuns } from "./FollowedRuns.ts"
 import * as Guard from "./Guard.ts"
@@ -77,6 +78,7 @@ const Transcript = Schema.Struct({
   loss: Schema.optionalKey(Schema.String)
 })
 const Search = Schema.Struct({ run: Schema.String, text: Schema.NonEmptyString })
+const Metrics = Schema.Struct({ run: Schema.String, axis: Schema.Literals(MetricSeries.axes) })
 const Regrade = Schema.Struct({ run: Schema.String, iteration: Whole, rule: Schema.Literals(Regrading.names) })
 
 /** One field, or up to three of the same name. */
@@ -131,6 +133,8 @@ const routes = Effect.fnUntraced(function*(options: ViewServerOptions) {
     get("/api/transcript", aboutRun(options, Transcript, RunAnswers.transcript)),
     get("/api/findings", aboutRun(options, OfRun, RunAnswers.findings)),
     get("/api/measures", aboutRun(options, OfRun, RunAnswers.measures)),
+    get("/api/metrics", aboutRun(options, Metrics, RunAnswers.metrics)),
+    get("/api/stages", aboutRun(options, OfRun, RunAnswers.stages(options.folders))),
     get("/api/log", aboutRun(options, OfRun, RunAnswers.log)),
     get("/api/search", aboutRun(options, Search, RunAnswers.search)),
     get("/api/compare", aboutRun(options, Compare, RunAnswers.compare)),

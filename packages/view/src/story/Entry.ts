@@ -51,6 +51,13 @@ export interface RunLine {
   readonly at: number
 }
 
+/** A run of a pipeline. */
+export interface Stage {
+  readonly line: RunLine
+  /** The stages whose checkpoints it began from, learns from or stays near. */
+  readonly standsOn: ReadonlyArray<string>
+}
+
 /** What an audit found, the first of it. */
 export interface Findings {
   readonly findings: ReadonlyArray<Audit.Finding>

@@ -24,7 +24,7 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
           await page.getByRole("link", { name: "Compare 2 runs" }).waitFor()
           await page.keyboard.press("c")
           await page.getByRole("heading", { name: "Comparison of 2 runs" }).waitFor()
-          await eventually(async () => assert.strictEqual(await page.locator("polyline.curve").count(), 2))
+          await eventually(async () => assert.strictEqual(await page.locator("svg.plot polyline.curve").count(), 2))
           const scores = (await page.getByRole("table", { name: "held-out problems" }).textContent()) ?? ""
           assert.match(
             scores,
@@ -42,6 +42,33 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
           await page.goBack()
           await page.getByRole("link", { name: "runs" }).click()
           await page.getByRole("heading", { name: "Runs" }).waitFor()
+        })
+      }))
+
+    it.effect("shows every metric of the methods, with a band over seeds, filtered and over tokens", () =>
+      Effect.gen(function*() {
+        const { folder, run, url } = yield* Served.start
+        const write = (name: string, identity: Readonly<Record<string, number>>, evaluated: ReadonlyArray<number>) =>
+          Effect.provide(Recorded.write(`${folder}/${name}`, { identity, evaluated }), NodeServices.layer)
+        yield* write("seed", { seed: 1 }, [1, 1, 1, 1, 1])
+        yield* write("other", { learning_rate: 1e-3 }, [1, 1, 0, 0, 0])
+        const { visit } = yield* Browser
+        const others = new URLSearchParams(
+          ["seed", "other"].map((name): [string, string] => ["others", `${folder}/${name}`])
+        )
+        yield* visit(`${url}/#at=compare&run=${encodeURIComponent(run)}&${others}`, async (page) => {
+          const chart = (name: string) => page.locator("figure.small").filter({ hasText: name })
+          await page.getByText("4 metrics").waitFor()
+          const held = chart("held_out")
+          await eventually(async () =>
+            assert.deepStrictEqual(await held.locator("output").allTextContents(), ["0.8", "0.4"])
+          )
+          assert.strictEqual(await chart("optim/entropy").locator("rect.healthy").count(), 1)
+          await page.keyboard.press("/")
+          await page.keyboard.type("reward")
+          await page.getByText("1 of 4 metrics").waitFor()
+          await page.getByLabel("over").selectOption("tokens")
+          await page.getByText("newest values, from tokens").waitFor()
         })
       }))
 
@@ -63,7 +90,7 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
         const fields = new URLSearchParams({ at: "compare", run: `${folder}/slow`, others: `${folder}/fast` })
         yield* visit(`${url}/#${fields}`, async (page) => {
           await page.getByRole("region", { name: "nll", exact: true }).waitFor()
-          await eventually(async () => assert.strictEqual(await page.locator("polyline.curve").count(), 2))
+          await eventually(async () => assert.strictEqual(await page.locator("svg.plot polyline.curve").count(), 2))
           await page.getByRole("table", { name: "held-out losses" })
             .getByRole("row", {
               name: /^fast measured better than slow, as a run.* held_out nll fast -0\.25 – 0\.500 /
@@ -80,7 +107,7 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
         const fields = new URLSearchParams({ at: "compare", run: `${folder}/first`, others: `${folder}/second` })
         yield* visit(`${url}/#${fields}`, async (page) => {
           await page.getByText("first, second (2 seeds) ± SE").waitFor()
-          await eventually(async () => assert.strictEqual(await page.locator("polyline.curve").count(), 1))
+          await eventually(async () => assert.strictEqual(await page.locator("svg.plot polyline.curve").count(), 1))
           await page.getByText("None: as far as both have come, they recorded the same.").waitFor()
         })
       }))

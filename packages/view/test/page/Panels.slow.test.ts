@@ -39,7 +39,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
           await page.getByRole("region", { name: "verdict" }).getByText(
             /Too early to tell: reward 0\.750 → 0\.875 in 2 iterations/
           ).waitFor()
-          await page.getByText("the disk is nearly full").waitFor()
+          await panel("Warnings and events").getByText("the disk is nearly full").waitFor()
           await eventually(async () =>
             assert.match(
               (await panel("Health, iteration 2").textContent()) ?? "",

@@ -29,6 +29,7 @@ describe("the API that docs/viewing.md documents", () => {
         sequence: String(Recorded.first.mixed),
         text: "five",
         iteration: "0",
+        axis: "tokens",
         rule: "max_rl"
       }
       for (const { fields, path } of documented) {

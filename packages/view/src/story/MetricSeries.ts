@@ -1,7 +1,12 @@
 /** All metrics of a run as series over its iterations, its time, its tokens or its dollars. */
+import * as Statistics from "@effect-rl/core/records/Statistics"
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
-import type { Axis } from "./Route.ts"
+
+/** What curves are drawn over. */
+export type Axis = "iteration" | "minutes" | "tokens" | "dollars"
+
+export const axes: ReadonlyArray<Axis> = ["iteration", "minutes", "tokens", "dollars"]
 
 export interface MetricSeries {
   readonly name: string
@@ -112,4 +117,36 @@ export const before = (points: ReadonlyArray<Point>, x: number): Point | undefin
     else high = middle
   }
   return points[low - 1]
+}
+
+/** As many points as a small picture shows: some of them, with the first and the last. */
+export const thinned = <P extends Point>(points: ReadonlyArray<P>, most: number): ReadonlyArray<P> => {
+  const each = Math.ceil(points.length / most)
+  return points.filter((_, at) => at % each === 0 || at === points.length - 1)
+}
+
+/** The mean over seeds with its standard error; of one seed its value. */
+export interface Mean extends Point {
+  readonly low: number
+  readonly high: number
+}
+
+/** Places at which the mean over seeds is known. */
+const mostMeans = 400
+
+/** The mean of several seeds wherever one of them has a point, of those that have come so far. */
+export const meanOf = (seeds: ReadonlyArray<ReadonlyArray<Point>>): ReadonlyArray<Mean> => {
+  const [only, ...others] = seeds
+  if (only === undefined) return []
+  if (others.length === 0) return only.map((point) => ({ ...point, low: point.value, high: point.value }))
+  const places = new Map(seeds.flat().map((point) => [point.x, point]))
+  const points = thinned([...places.values()].toSorted((left, right) => left.x - right.x), mostMeans)
+  return points.map((point) => {
+    const values = seeds.flatMap((seed) =>
+      (seed.at(-1)?.x ?? -Infinity) < point.x ? [] : before(seed, point.x)?.value ?? []
+    )
+    const value = Statistics.mean(values)
+    const error = values.length < 2 ? 0 : Math.sqrt(Statistics.variance(values) / values.length)
+    return { ...point, value, low: value - error, high: value + error }
+  })
 }

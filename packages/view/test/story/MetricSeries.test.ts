@@ -1,5 +1,5 @@
 import { Story } from "@effect-rl/core/records"
-import * as MetricSeries from "@effect-rl/view/page/MetricSeries"
+import * as MetricSeries from "@effect-rl/view/story/MetricSeries"
 import { assert, describe, it } from "@effect/vitest"
 
 const stamp = { segment: 1, sequence: 0 }
@@ -83,5 +83,20 @@ describe("the metrics of a run", () => {
     assert.deepStrictEqual(MetricSeries.smoothed(points, 2).map(({ value }) => value), [2, 3, 6.5])
     assert.strictEqual(MetricSeries.before(points, 1.5)?.value, 4)
     assert.isUndefined(MetricSeries.before(points, -1))
+  })
+
+  it("have a mean over seeds with its standard error, of the seeds that have come so far", () => {
+    const seed = (...values: ReadonlyArray<number>) => values.map((value, x) => ({ x, iteration: x, value }))
+    assert.deepStrictEqual(
+      MetricSeries.meanOf([seed(1, 2, 3), seed(3, 2)]).map(({ high, low, value, x }) => [x, low, value, high]),
+      [[0, 1, 2, 3], [1, 2, 2, 2], [2, 3, 3, 3]]
+    )
+    assert.deepStrictEqual(MetricSeries.meanOf([seed(5)]).map(({ high, low }) => [low, high]), [[5, 5]])
+  })
+
+  it("are thinned to some of their points with the first and the last", () => {
+    const points = Array.from({ length: 10 }, (_, x) => ({ x, iteration: x, value: x }))
+    assert.deepStrictEqual(MetricSeries.thinned(points, 4).map(({ x }) => x), [0, 3, 6, 9])
+    assert.deepStrictEqual(MetricSeries.thinned(points, 3).map(({ x }) => x), [0, 4, 8, 9])
   })
 })
