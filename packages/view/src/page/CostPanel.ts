@@ -55,6 +55,45 @@ const otherRows = ({ judgeCalls, minutes }: Spending.Spending, hasEnded: boolean
     }
   )
 
+const purposeNames: Readonly<Record<Spending.Purpose["name"], string>> = {
+  training: "rollouts of training",
+  judges: "judges, other players, repeated attempts",
+  evaluation: "evaluation",
+  updates: "updates",
+  other: "other"
+}
+
+/** The purposes of a story, made again only where a record has arrived. */
+const made = new WeakMap<
+  Story.Story<null>,
+  { readonly records: number; readonly purposes: ReadonlyArray<Spending.Purpose> }
+>()
+
+const purposesOf = (story: Story.Story<null>) => {
+  const before = made.get(story)
+  const { records: { length: records } } = story
+  if (before?.records === records) return before.purposes
+  const purposes = Spending.purposes(story)
+  made.set(story, { records, purposes })
+  return purposes
+}
+
+/** Prompt, sampled and trained tokens of each purpose. */
+const purposeTable = (story: Story.Story<null>, hasPrices: boolean): Child => {
+  const purposes = purposesOf(story)
+  return purposes.length === 0 ? undefined : table(
+    ["for", ...kinds.map(([, name]) => name), ...(hasPrices ? ["dollars"] : [])],
+    purposes.map(({ dollars, name, ...tokens }) =>
+      row(
+        cell(purposeNames[name]),
+        ...kinds.map(([kind]) => numberCell(tokens[kind] === 0 ? "" : Text.count(tokens[kind]))),
+        hasPrices ? numberCell(dollars === undefined ? "" : Text.dollars(dollars)) : undefined
+      )
+    ),
+    "cost by purpose"
+  )
+}
+
 export const panelOf = (story: Story.Story<null>): Child => {
   const spending = Spending.make(story)
   const hasEnded = story.end !== undefined
@@ -70,6 +109,7 @@ export const panelOf = (story: Story.Story<null>): Child => {
       "cost"
     ),
     h("p", { class: "verdict" }, verdict(spending, hasEnded)),
+    purposeTable(story, hasPrices),
     hasPrices ? undefined : h("p", { class: "facts" }, "This run was given no prices: train --prices records dollars.")
   )
 }

@@ -59,6 +59,99 @@ export const make = (story: Story.Story<null>): Spending => {
   }
 }
 
+/** What tokens were spent for. */
+export interface Purpose {
+  readonly name: "training" | "judges" | "evaluation" | "updates" | "other"
+  readonly prefilled: number
+  readonly sampled: number
+  readonly trained: number
+  /** Undefined where dollars are not known. */
+  readonly dollars: number | undefined
+}
+
+type Tokens = Record<"prefilled" | "sampled" | "trained", number>
+
+const nothing = (): Tokens => ({ prefilled: 0, sampled: 0, trained: 0 })
+
+const add = (sum: Tokens, { prefilled, sampled, trained }: Spent, sign = 1) => {
+  sum.prefilled += sign * (prefilled ?? 0)
+  sum.sampled += sign * (sampled ?? 0)
+  sum.trained += sign * (trained ?? 0)
+}
+
+/** Tokens that the members of a group were shown and sampled themselves, in the attempts that count. */
+const ofMembers = ({ members }: Entry.Group): Spent => ({
+  prefilled: members.reduce((sum, member) => sum + (member?.observed ?? 0), 0),
+  sampled: members.reduce((sum, member) => sum + (member?.sampled ?? 0), 0),
+  trained: 0
+})
+
+/**
+ * What the run spent, by purpose; none in runs whose groups did not record their tokens. Judges include other players and attempts that
+ * were repeated; other is what no group and no update that counts had, such as references and iterations that a resume abandoned.
+ *
+ * @example
+ * const evaluating = (story: Story.Story<null>) => Spending.purposes(story).find(({ name }) => name === "evaluation")?.sampled
+ */
+export const purposes = (story: Story.Story<null>): ReadonlyArray<Purpose> => {
+  const tokens = { training: nothing(), judges: nothing(), evaluation: nothing(), updates: nothing(), other: nothing() }
+  const dollars = { training: 0, judges: 0, evaluation: 0, updates: 0, other: 0 }
+  let before: Spent = { ...nothing(), dollars: 0 }
+  const measured = new Set<string>()
+  const pay = (name: Purpose["name"], spent: Spent | undefined) => {
+    const [now, then] = [known(spent?.dollars), known(before.dollars)]
+    if (now !== undefined && then !== undefined) dollars[name] += now - then
+    before = spent ?? before
+  }
+  for (const record of story.records) {
+    switch (record._tag) {
+      case "GroupRolledOut": {
+        const { evaluator, spent, usage } = record
+        if (usage === undefined) return []
+        pay(evaluator === undefined ? "training" : "evaluation", spent)
+        if (evaluator !== undefined) {
+          measured.add(evaluator)
+          add(tokens.evaluation, usage)
+          break
+        }
+        const members = ofMembers(record)
+        add(tokens.training, members)
+        add(tokens.judges, usage)
+        add(tokens.judges, members, -1)
+        break
+      }
+      case "Evaluated":
+        // An evaluator of examples has no groups.
+        if (!measured.has(record.evaluator)) {
+          add(tokens.evaluation, record.spent)
+          add(tokens.evaluation, before, -1)
+        }
+        pay("evaluation", record.spent)
+        break
+      case "Updated":
+        pay("updates", record.spent)
+        break
+      case "Finished":
+      case "Failed":
+        pay("other", record.spent)
+        break
+    }
+  }
+  const { spent } = story
+  for (const name of ["training", "judges", "evaluation"] as const) {
+    tokens.updates.trained -= tokens[name].trained
+  }
+  tokens.updates.trained += spent.trained ?? 0
+  add(tokens.other, spent)
+  for (const name of ["training", "judges", "evaluation", "updates"] as const) add(tokens.other, tokens[name], -1)
+  const names = ["training", "judges", "evaluation", "updates", "other"] as const
+  return names.map((name): Purpose => ({
+    name,
+    ...tokens[name],
+    dollars: known(spent.dollars) === undefined || name === "judges" ? undefined : dollars[name]
+  })).filter(({ prefilled, sampled, trained }) => prefilled + sampled + trained > 0)
+}
+
 /** The caps that will stop the run before its last iteration at the present rate. */
 export const stopping = ({ dollars, judgeCalls, minutes, tokens }: Spending): ReadonlyArray<Account> =>
   [tokens, dollars, minutes, judgeCalls].filter(({ expected = 0, limit = Infinity }) => expected > limit)
