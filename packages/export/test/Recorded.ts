@@ -192,3 +192,20 @@ export const recordPaid = Effect.gen(function*() {
     yield* append(updated(index, 0.2 + 0.2 * index))
   }
 })
+
+/** Records a group whose second turn was sampled with newer weights than its first. */
+export const recordNewest = Effect.gen(function*() {
+  const { transitions, ...rest } = member("5", 1)
+  const steps = [3, 5]
+  const hopped = {
+    ...rest,
+    transitions: transitions.map((turn, index) => {
+      const samplerStep = steps[index]
+      return samplerStep === undefined ? turn : { ...turn, action: { ...turn.action, samplerStep } }
+    })
+  }
+  const group = { ...completed("3/newest", [1, 1]), members: [Option.some(hopped), Option.some(member("5", 1))] }
+  yield* append(opened(0, -1))
+  yield* append(rolledOut(group, 3), group)
+  yield* append(updated(3, 1))
+})

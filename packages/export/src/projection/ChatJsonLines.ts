@@ -4,19 +4,18 @@ import * as Projection from "./Projection.ts"
 
 const finite = (value: number | undefined) => value !== undefined && Number.isFinite(value) ? value : null
 
-const lineOf = ({ evaluator, iteration }: Projection.Batch) =>
-(
-  { advantage, departures, group, member, reward, turns }: Rollouts.Told
-) => ({
-  messages: Conversation.toOpenAi(turns),
-  reward: finite(reward),
-  advantage: finite(advantage),
+const lineOf = ({ evaluator, iteration }: Projection.Batch) => (member: Rollouts.Told) => ({
+  messages: Conversation.toOpenAi(member.turns),
+  reward: finite(member.reward),
+  advantage: finite(member.advantage),
   iteration,
   evaluator: evaluator ?? null,
-  group: group.record.key,
-  member,
-  tags: group.record.tags,
-  departures
+  group: member.group.record.key,
+  member: member.member,
+  tags: member.group.record.tags,
+  sampler_step: member.group.record.step,
+  turn_sampler_steps: Projection.samplerSteps(member),
+  departures: member.departures
 })
 
 /**

@@ -38,6 +38,7 @@ const summaryOf =
       ob_len: observation.length,
       ac_len: action.tokens.length,
       reward,
+      sampling_client_step: action.samplerStep ?? group.record.step,
       episode_done: step + 1 === trajectory.transitions.length,
       metrics: metricsOf(metrics),
       logs

@@ -76,7 +76,13 @@ const common = (member: Rollouts.Told, model: string) => {
     uuid: `${key}#${member.member}`,
     input: inputOf(turns),
     target: trajectory.task?.reference ?? "",
-    metadata: { tags, advantage: advantage ?? null, sampler_step: group.record.step, departures },
+    metadata: {
+      tags,
+      advantage: advantage ?? null,
+      sampler_step: group.record.step,
+      turn_sampler_steps: Projection.samplerSteps(member),
+      departures
+    },
     scores: scoreOf(member),
     model_usage: { [model]: usageOf(member) },
     started_at: time(start),

@@ -29,6 +29,7 @@ const columns: ReadonlyArray<Column> = [
   { name: "reward", type: "DOUBLE", of: ([, { reward }]) => reward },
   { name: "advantage", type: "DOUBLE", of: ([, { advantage }]) => advantage ?? null },
   { name: "sampler_step", type: "INT32", of: ([, { group }]) => group.record.step },
+  { name: "turn_sampler_steps", type: "INT32", isList: true, of: ([, member]) => Projection.samplerSteps(member) },
   { name: "turns", type: "INT32", of: ([, { trajectory }]) => trajectory.transitions.length },
   { name: "stop_reason", type: "STRING", of: ([, { trajectory }]) => Option.getOrNull(trajectory.stopReason) },
   { name: "truncated", type: "BOOLEAN", of: ([, { trajectory }]) => Trajectory.isTruncated(trajectory) },

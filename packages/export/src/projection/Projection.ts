@@ -69,6 +69,10 @@ const batchOf = Effect.fnUntraced(function*(loaded: Rollouts.Loaded, language: O
   return batch
 })
 
+/** Optimizer steps behind the weights that sampled each turn: those of the group, unless a turn says that newer weights sampled it. */
+export const samplerSteps = ({ group: { record }, trajectory }: Rollouts.Member): ReadonlyArray<number> =>
+  trajectory.transitions.map(({ action }) => action.samplerStep ?? record.step)
+
 /** The batches of a run, one after the other with what was said. Groups that cannot be read are left out with a warning. */
 export const batches = (run: RunStore.RunReader, language?: Options["language"]) =>
   Stream.mapEffect(Rollouts.stream(run), (loaded) => batchOf(loaded, language))

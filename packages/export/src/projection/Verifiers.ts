@@ -123,6 +123,8 @@ const traceOf = (batch: Projection.Batch) => (member: Rollouts.Told) => {
       evaluator: batch.evaluator ?? null,
       tags: record.tags,
       member: member.member,
+      sampler_step: record.step,
+      turn_sampler_steps: Projection.samplerSteps(member),
       departures
     },
     is_completed: true,

@@ -91,6 +91,7 @@ export const chatAttributes = (turn: {
   readonly written: number
   readonly stopReason: string
   readonly reward: number
+  readonly samplerStep: number
 }): Attributes => ({
   "gen_ai.operation.name": "chat",
   "gen_ai.request.model": turn.model,
@@ -98,6 +99,7 @@ export const chatAttributes = (turn: {
   "gen_ai.usage.output_tokens": turn.written,
   "gen_ai.response.finish_reasons": [turn.stopReason],
   "rl.turn": turn.turn,
+  "rl.policy.version": turn.samplerStep,
   ...finite({ "rl.reward.value": turn.reward })
 })
 

@@ -22,16 +22,22 @@ const toolSpans = (
     attributes: Names.toolAttributes(name, `${name}(${given})`, result)
   }))
 
+/** What a group was sampled from, unless a turn says that newer weights answered it. */
+interface Weights {
+  readonly model: string
+  readonly step: number
+}
+
 const turnSpans = (
   member: RunSpans.Span,
   trajectory: Trajectory.Trajectory,
   periods: ReadonlyArray<Period.Turn> | undefined,
-  model: string
+  { model, step }: Weights
 ): ReadonlyArray<RunSpans.Span> => {
   const said = Conversation.make(trajectory, [])
   return trajectory.transitions.flatMap(({ action, observation, reward }, turn) => {
     const { length: read } = observation
-    const { stopReason, tokens } = action
+    const { samplerStep = step, stopReason, tokens } = action
     const period = periods?.[turn]
     const span: RunSpans.Span = {
       ...member,
@@ -39,7 +45,15 @@ const turnSpans = (
       id: `${member.id} turn ${turn}`,
       parent: member.id,
       name: `${Names.chat} ${model}`,
-      attributes: Names.chatAttributes({ turn, model, read, written: tokens.length, stopReason, reward })
+      attributes: Names.chatAttributes({
+        turn,
+        model,
+        read,
+        written: tokens.length,
+        stopReason,
+        reward,
+        samplerStep
+      })
     }
     return [span, ...toolSpans(span, period?.environment, said[turn]?.tools ?? [])]
   })
@@ -68,7 +82,11 @@ const memberSpans =
       name: Names.reward,
       attributes: Names.rewardAttributes(reward)
     }
-    return [span, ...turnSpans(span, trajectory, Period.turns(record, trajectory), model), graded]
+    return [
+      span,
+      ...turnSpans(span, trajectory, Period.turns(record, trajectory), { model, step: record.step }),
+      graded
+    ]
   }
 
 /** The spans inside of a group. */

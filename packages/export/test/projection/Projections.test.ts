@@ -261,3 +261,40 @@ describe("ParquetRollouts", () => {
       })
     }).pipe(Effect.provide(live)))
 })
+
+describe("A turn that newer weights sampled", () => {
+  it.effect("says by how many optimizer steps they were made, beside turns of the group's own weights", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      yield* Recorded.recordNewest
+      const run = yield* RunStore.RunStore
+      const folder = yield* Files.place("newest")
+      const file = (name: string) => path.join(folder, name)
+      yield* ChatJsonLines.write(run, file("chat.jsonl"))
+      yield* Verifiers.write(run, file("traces.jsonl"))
+      yield* ParquetRollouts.write(run, file("rollouts.parquet"))
+      yield* Inspect.write(run, file("logs"))
+      yield* Cookbook.write(run, file("cookbook"))
+      const expected = [[3, 5], [3, 3]]
+      type Steps = { readonly turn_sampler_steps: ReadonlyArray<number> }
+      const chats = yield* Files.lines<Steps>(file("chat.jsonl"))
+      assert.deepStrictEqual(chats.map((chat) => chat.turn_sampler_steps), expected)
+      const traces = yield* Files.lines<{ readonly info: Steps }>(file("traces.jsonl"))
+      assert.deepStrictEqual(traces.map(({ info }) => info.turn_sampler_steps), expected)
+      const bytes = yield* fs.readFile(file("rollouts.parquet"))
+      const rows = yield* Effect.promise(() => parquetReadObjects({ file: Uint8Array.from(bytes).buffer }))
+      assert.deepStrictEqual(rows.map((row) => Array.from(row["turn_sampler_steps"])), expected)
+      const [log = assert.fail("there is no log")] = yield* fs.readDirectory(file("logs"))
+      const files = unzip(yield* fs.readFile(path.join(folder, "logs", log)))
+      const sample = JSON.parse(files.get("samples/3/newest_epoch_1.json") ?? "")
+      assert.deepStrictEqual(sample.metadata.turn_sampler_steps, expected[0])
+      const summaries = yield* Files.lines<{ steps: ReadonlyArray<{ readonly sampling_client_step: number }> }>(
+        path.join(folder, "cookbook", "iteration_000003", "train_rollout_summaries.jsonl")
+      )
+      assert.deepStrictEqual(
+        summaries.map(({ steps }) => steps.map((step) => step.sampling_client_step)),
+        expected
+      )
+    }).pipe(Effect.provide(live)))
+})
