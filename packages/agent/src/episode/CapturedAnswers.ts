@@ -9,7 +9,7 @@ import type { Incoming } from "../dialect/Incoming.ts"
 import type * as Kept from "../dialect/Kept.ts"
 import type * as Notes from "../dialect/Notes.ts"
 import * as PromptedChat from "../dialect/PromptedChat.ts"
-import { fromTinkerError, invalid, notFound, type Refusal } from "../dialect/Refusal.ts"
+import { fromTinkerError, invalid, Refusal } from "../dialect/Refusal.ts"
 import type { Mailbox, Question, Request } from "./Mailbox.ts"
 import * as Spoken from "./Spoken.ts"
 
@@ -190,10 +190,16 @@ export const make = (episode: Episode, sent: Sent): Answering => ({
 const answererOf = (episode: Episode, sent: Sent): Answerer => {
   const { frozen = {}, model, names = [] } = episode.options
   const own = [model.name, ...names]
+  const unknown = (name: string) => {
+    const asked = [...own, ...Object.keys(frozen)].join(", ")
+    const detail =
+      `no model "${name}" in this session, expected ${asked}, or a name that the run gives the model in its names`
+    return new Refusal({ status: 404, detail })
+  }
   const other = (name: string) => Object.hasOwn(frozen, name) ? frozen[name] : undefined
   const chatModel = (name: string): Effect.Effect<ChatModel.ChatModel, Refusal> => {
     const found = own.includes(name) ? model : other(name)?.model
-    return found === undefined ? Effect.fail(notFound("model", name)) : Effect.succeed(found)
+    return found === undefined ? Effect.fail(unknown(name)) : Effect.succeed(found)
   }
   return {
     models: Effect.succeed([
@@ -206,7 +212,7 @@ const answererOf = (episode: Episode, sent: Sent): Answerer => {
       if (own.includes(name)) return captured(episode, sent, name, { asked, settings })
       const weights = other(name)
       return weights === undefined
-        ? Effect.fail(notFound("model", name))
+        ? Effect.fail(unknown(name))
         : PromptedChat.prompted(aside(episode, name, weights), asked, settings)
     },
     continued: (name, text, settings) => {
@@ -219,7 +225,7 @@ const answererOf = (episode: Episode, sent: Sent): Answerer => {
       }
       const weights = other(name)
       return weights === undefined
-        ? Effect.fail(notFound("model", name))
+        ? Effect.fail(unknown(name))
         : PromptedChat.continued(aside(episode, name, weights), text, settings)
     }
   }

@@ -154,6 +154,10 @@ describe("an agent's episode", () => {
         { sampling: "refuse", names: ["mine"] }
       )
       assert.deepStrictEqual(answers.map(({ status }) => status), [422, 404, 200])
+      assert.strictEqual(
+        answers[1]?.error,
+        `no model "gpt-5" in this session, expected ${Talk.name}, mine, or a name that the run gives the model in its names`
+      )
       assert.lengthOf(turns, 1)
     }))
 

@@ -3,10 +3,10 @@ import { Setting } from "@effect-rl/core"
 import * as TrainingSettings from "../TrainingSettings.ts"
 
 /** Defaults of one's own in place of these. */
-export type Defaults = Partial<TrainingSettings.Defaults>
+export type Defaults = Partial<TrainingSettings.Defaults & { readonly names: ReadonlyArray<string> }>
 
 /** The settings of the training and of the agent's episodes. */
-export const fields = (defaults: Defaults = {}) => ({
+export const fields = ({ names = [], ...defaults }: Defaults = {}) => ({
   ...TrainingSettings.fields({
     model: "effect-rl/tiny-tasks",
     iterations: 20,
@@ -19,7 +19,7 @@ export const fields = (defaults: Defaults = {}) => ({
   }),
   /** Names by which the agent asks for the model besides its own, such as one that is written into its code. */
   names: Setting.texts({
-    default: [],
+    default: names,
     unit: "names",
     help: "Names by which the agent asks for the model besides its own, such as one that is written into its code",
     identity: true
