@@ -155,7 +155,7 @@ const quotes = ({ turns }: State, messages: ReadonlyArray<Message.Message>) => {
 }
 
 /** What was said by others than users: agents give the same words of a user to several conversations. */
-const isAnswer = ({ role }: Spoken.Spoken) => role === "assistant" || role === "tool"
+const isAnswer = ({ role }: Pick<Message.Message, "role">) => role === "assistant" || role === "tool"
 
 const instructionsOf = (spoken: ReadonlyArray<Spoken.Spoken>) =>
   spoken.flatMap((one) => isSaid(one) ? [] : [one.digest]).join()
@@ -169,10 +169,10 @@ const isOther = ({ instructions, said }: State, spoken: ReadonlyArray<Spoken.Spo
 /** Why a request begins a conversation anew. */
 const reasonAnew = (state: State, { messages }: Request, spoken: ReadonlyArray<Spoken.Spoken>): Branch.Reason => {
   const isKnown = (one: Spoken.Spoken) => isSaid(one) && state.said.has(one.digest)
-  if (!spoken.some((one) => isAnswer(one) && isKnown(one))) {
-    if (quotes(state, messages)) return "compaction"
-    if (isOther(state, spoken)) return "subagent"
-  }
+  const keepsAnswers = spoken.some((one) => isAnswer(one) && isKnown(one))
+  // Some agents keep the last answers beside a summary of those before.
+  if (quotes(state, keepsAnswers ? messages.filter((message) => !isAnswer(message)) : messages)) return "compaction"
+  if (!keepsAnswers && isOther(state, spoken)) return "subagent"
   const before = state.turns.at(-1)?.conversation.length ?? 0
   return messages.length < before ? "compaction" : "edit"
 }

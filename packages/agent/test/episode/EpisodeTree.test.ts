@@ -39,6 +39,12 @@ const cases = [
     code,
     Message.user(`So far: ${Message.text(fix)} Go on.`)
   ], "compaction"],
+  ["a summary beside what was said last", [code, folder, task], [
+    code,
+    Message.user(`So far: ${Message.text(fix)} Go on.`),
+    fix,
+    next
+  ], "compaction"],
   ["what is left of a history", [code, folder, task], [code, task], "compaction"],
   ["a message that was written again", [code, folder, task], [code, Message.user("Fix dates."), fix, next], "edit"]
 ] as const
