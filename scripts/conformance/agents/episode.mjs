@@ -42,10 +42,10 @@ const opening = "<|im_start|>assistant\n"
 
 const textOf = ({ chunks }) => tokenizer.decode(chunks.flatMap(({ tokens }) => [...tokens]))
 
-/** The tools that a prompt offers, by name. */
+/** The tools that a prompt offers, by name. Instructions may have a list of the same mark. */
 const toolsOf = (prompt) =>
   new Map(
-    (/<tools>\n([^]*?)\n<\/tools>/.exec(prompt)?.[1] ?? "").split("\n").flatMap((line) => {
+    [...prompt.matchAll(/<tools>\n([^]*?)\n<\/tools>/g)].flatMap(([, listed]) => listed.split("\n")).flatMap((line) => {
       if (!line.startsWith("{")) return []
       const { function: tool } = JSON.parse(line)
       return [[tool.name, tool]]

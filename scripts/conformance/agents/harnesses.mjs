@@ -231,13 +231,24 @@ const pi = ({ bin }) => {
     { text: "I read it.", ...call("read", { path: input }) },
     call("write", { path: output, content: `${word}\n` })
   ]
+  /** Reads twice, which is too much; says what was read, once it is asked for that; and then writes. */
+  const reading = (place) => {
+    const [read, write] = steps(place)
+    return ({ shown, tools }) => {
+      if (tools.size === 0) return { text: summary }
+      const [, after] = shown.split(summary)
+      if (after === undefined) return read
+      return after.includes(`"name": "write"`) ? { text: "It is done." } : write
+    }
+  }
   const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
   const one = { name: "policy", reasoning: false, input: ["text"], cost, contextWindow: 128_000, maxTokens: 4096 }
   return features(
-    ({ anthropicBaseUrl, apiKey, asModel, baseUrl, settings: { api = "openai-completions" } }) => ({
+    ({ anthropicBaseUrl, apiKey, asModel, baseUrl, settings: { api = "openai-completions", ...settings } }) => ({
       argv: [bin("pi"), "-p", "--provider", "local", "--model", asModel, task],
       env: { PI_OFFLINE: "1" },
       files: {
+        ".pi/agent/settings.json": settings,
         ".pi/agent/models.json": {
           providers: {
             local: {
@@ -254,7 +265,13 @@ const pi = ({ bin }) => {
     {
       "reads and writes a file, by Responses": { steps, settings: { api: "openai-responses" } },
       "reads and writes a file, by Messages": { steps, settings: { api: "anthropic-messages" } },
-      "is told that its conversation is too long": overflowing(steps, 20_000),
+      "is told that its conversation is too long": {
+        ...overflowing(steps, 30_000),
+        content: long.slice(0, 14_000),
+        plan: reading,
+        // Of tokens as Pi estimates them: what it keeps beside the summary, the last of the two files.
+        settings: { compaction: { keepRecentTokens: 2000 } }
+      },
       "waits for a busy backend": waiting(steps)
     }
   )
@@ -283,8 +300,8 @@ const cline = ({ bin }) =>
       }
     },
     ({ input, output }) => [
-      { text: "I read it.", ...call("read_file", { path: input }) },
-      call("write_to_file", { path: output, content: `${word}\n` })
+      { text: "I read it.", ...call("read_files", { files: [{ path: input }] }) },
+      call("editor", { path: output, new_text: `${word}\n` })
     ]
   )
 
@@ -329,7 +346,7 @@ export const all = [
   harness("Claude Code by claude-agent-sdk", ["@anthropic-ai/claude-agent-sdk"], sdk),
   harness("Codex CLI", ["@openai/codex"], codex),
   harness("OpenCode", ["opencode-ai"], opencode),
-  harness("Pi", ["@mariozechner/pi-coding-agent"], pi),
+  harness("Pi", ["@earendil-works/pi-coding-agent"], pi),
   harness("Qwen Code", ["@qwen-code/qwen-code"], qwen),
   harness("Cline CLI", ["cline"], cline),
   harness("Continue CLI", ["@continuedev/cli"], cn)

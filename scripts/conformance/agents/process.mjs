@@ -21,7 +21,10 @@ export const run = ([program, ...args], { cwd, env, stdin = "", timeout }) =>
     child.once("exit", (code) => {
       clearTimeout(timer)
       kill()
-      resolve({ ...output, code, timedOut })
+      const ended = () => resolve({ ...output, code, timedOut })
+      child.once("close", ended)
+      // What it left behind in other groups may keep its output open.
+      setTimeout(ended, 5000).unref()
     })
     child.stdin.on("error", () => {})
     child.stdin.end(stdin)

@@ -15,7 +15,7 @@ const key = "tml-local"
 const run = promisify(execFile)
 
 /** Milliseconds, after which a registry counts as out of reach. */
-const installing = 45_000
+const installing = 300_000
 
 /** npm chooses versions for the Node that it runs on: this one. */
 const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` }
