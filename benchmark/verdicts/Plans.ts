@@ -1,5 +1,6 @@
 /** Runs in each of which something is planted. What a diagnosis has to say of a run is written here before the run is made. */
 import { type ChatModel, ProblemEnv } from "@effect-rl/core"
+import { Seed } from "@effect-rl/core/environments"
 import { MathEnv, Sums } from "@effect-rl/recipes"
 import { Effect, Schema } from "effect"
 
@@ -32,8 +33,21 @@ export interface RlPlan {
 }
 
 export interface RecipePlan {
-  readonly program: "supervised" | "dpo"
+  readonly program: "recipe"
+  readonly recipe: string
   readonly settings: object
+  /** What an episode of training earns, in place of the recipe's own reward; the evaluators are the recipe's own. */
+  readonly pays?: (episode: Episode) => number
+  /** Training makes rarer what earns more. */
+  readonly isNegated?: boolean
+}
+
+/** What a planted reward looks at. */
+export interface Episode {
+  readonly calls: number
+  readonly turns: number
+  /** The last response, decoded. */
+  readonly text: string
 }
 
 export interface Plan {
@@ -115,35 +129,48 @@ export const tuned: ReadonlyArray<Plan> = [
   {
     name: "supervised-0",
     label: good,
-    run: { program: "supervised", settings: { model: tiny, seed: 0, iterations: 16, evalEvery: 8 } }
+    run: { program: "recipe", recipe: "supervised", settings: { model: tiny, seed: 0, iterations: 16, evalEvery: 8 } }
   },
   {
     name: "supervised-flat",
     label: ["unchanged"],
     run: {
-      program: "supervised",
+      program: "recipe",
+      recipe: "supervised",
       settings: { model: tiny, seed: 1, iterations: 16, evalEvery: 8, learningRate: 1e-12 }
     }
   },
   {
     name: "supervised-broken",
     label: ["collapsed"],
-    run: { program: "supervised", settings: { model: tiny, seed: 2, iterations: 16, evalEvery: 8, learningRate: 0.5 } }
+    run: {
+      program: "recipe",
+      recipe: "supervised",
+      settings: { model: tiny, seed: 2, iterations: 16, evalEvery: 8, learningRate: 0.5 }
+    }
   },
   {
     name: "dpo-0",
     label: good,
-    run: { program: "dpo", settings: { model: tiny, seed: 0, iterations: 24, evalEvery: 12, learningRate: 1e-3 } }
+    run: {
+      program: "recipe",
+      recipe: "dpo",
+      settings: { model: tiny, seed: 0, iterations: 24, evalEvery: 12, learningRate: 1e-3 }
+    }
   },
   {
     name: "dpo-flat",
     label: ["unchanged"],
-    run: { program: "dpo", settings: { model: tiny, seed: 1, iterations: 12, evalEvery: 6, learningRate: 1e-12 } }
+    run: {
+      program: "recipe",
+      recipe: "dpo",
+      settings: { model: tiny, seed: 1, iterations: 12, evalEvery: 6, learningRate: 1e-12 }
+    }
   }
 ]
 
-/** Plans that were first run after the diagnosis was done: other seeds, sizes and faults. */
-export const heldOut: ReadonlyArray<Plan> = [
+/** Plans that were held out once; the diagnosis has been changed since. */
+export const firstRound: ReadonlyArray<Plan> = [
   rl("held-good-0", good, { model: tiny, seed: 10 }),
   rl("held-good-cispo", good, { model: tiny, seed: 11, loss: "cispo" }),
   rl("held-good-async", good, { model: small, seed: 12, pace: "async", maxStepsOffPolicy: 3, loss: "ppo" }),
@@ -162,11 +189,155 @@ export const heldOut: ReadonlyArray<Plan> = [
   {
     name: "held-supervised",
     label: good,
-    run: { program: "supervised", settings: { model: small, seed: 10, iterations: 12, evalEvery: 6 } }
+    run: { program: "recipe", recipe: "supervised", settings: { model: small, seed: 10, iterations: 12, evalEvery: 6 } }
   },
   {
     name: "held-dpo",
     label: good,
-    run: { program: "dpo", settings: { model: tiny, seed: 10, iterations: 24, evalEvery: 12, learningRate: 1e-3 } }
+    run: {
+      program: "recipe",
+      recipe: "dpo",
+      settings: { model: tiny, seed: 10, iterations: 24, evalEvery: 12, learningRate: 1e-3 }
+    }
   }
 ]
+
+const recipe = (
+  name: string,
+  label: Label,
+  of: string,
+  settings: object,
+  others: Partial<RecipePlan> = {}
+): Plan => ({ name, label, run: { program: "recipe", recipe: of, settings, ...others } })
+
+/** What a rate that is far too high leaves of a policy that could do little before. */
+const destroyed = ["collapsed", "worse"]
+
+/** Chances of a round: the same for the same number. */
+const chances = (round: number) => {
+  const next = Seed.uniform(Seed.derive(round, "verdicts"))
+  const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1))
+  return {
+    between,
+    /** Between two rates, evenly by their logarithms. */
+    rate: (low: number, high: number) => Number((low * (high / low) ** next()).toPrecision(2)),
+    pick: <A>(first: A, ...others: ReadonlyArray<A>) => [first, ...others][between(0, others.length)] ?? first
+  }
+}
+
+/**
+ * The plans of a round from the second on, whose seeds, sizes, rates, algorithms and faults its number draws. They are held out while the
+ * diagnosis has not been changed since their first run; after that, the next number has others.
+ */
+export const round = (number: number): ReadonlyArray<Plan> => {
+  const { between, pick, rate } = chances(number)
+  let seed = 1000 * number
+  const sums = (name: string, label: Label, settings: object, others: Partial<RlPlan> = {}) =>
+    rl(`r${number}-${name}`, label, { model: tiny, seed: seed++, ...settings }, others)
+  const of = (task: string, name: string, label: Label, settings: object, others: Partial<RecipePlan> = {}) =>
+    recipe(`r${number}-${name}`, label, task, { seed: seed++, ...settings }, others)
+  const small128 = { model: small }
+  const brief = { groupsPerBatch: 8, groupSize: 8 }
+  const digit = String(between(2, 9))
+  const even: Grader = (text) => /[02468]\}/.test(text)
+  const direct: Grader = (text) => text.startsWith("\\boxed{")
+  const holds: Grader = (text) => new RegExp(`\\{\\d*${digit}`).test(text)
+  const ended: Grader = (text) => text.endsWith(".")
+  const besides: Grader = (text, a, b) => text.includes(`boxed{${a + b}}`) || unsure(text, a, b) === true
+  return [
+    sums("good-algorithm", good, { algorithm: pick("dapo", "rloo", "gspo", "dr_grpo", "reinforce_plus_plus") }),
+    sums("good-wide", good, { ...small128, groupSize: between(24, 40), groupsPerBatch: between(3, 5) }),
+    sums("good-async", good, { pace: "async", maxStepsOffPolicy: between(2, 4), loss: pick("ppo", "cispo") }),
+    sums("good-long", good, { iterations: between(40, 56), groupsPerBatch: 4, evalEvery: 20 }),
+    of("plain-arithmetic", "good-plain", good, {
+      ...small128,
+      ...brief,
+      iterations: between(14, 20),
+      learningRate: 1e-3
+    }),
+    of("calculator", "good-calculator", good, { ...brief, iterations: between(16, 20), evalEvery: 8 }),
+    of("lookup", "good-lookup", good, { ...brief, iterations: between(16, 20), evalEvery: 8 }),
+    of("format", "good-format", good, { ...brief, iterations: between(18, 24), evalEvery: 12 }),
+    of("guess-number", "good-guess", good, { iterations: between(18, 24), groupsPerBatch: 14, evalEvery: 12 }),
+    of("tic-tac-toe", "good-game", good, { groupsPerBatch: 32, iterations: between(20, 30), evalEvery: 10 }),
+    of("code_rl", "good-code", good, {
+      problems: "programs",
+      model: "effect-rl/tiny-code",
+      form: "single",
+      ...brief,
+      iterations: 12,
+      learningRate: 2e-3,
+      maxTokens: 80,
+      evalEvery: 12
+    }),
+    of("supervised", "good-supervised", good, { iterations: between(14, 20), evalEvery: 7, schedule: "linear" }),
+    of("dpo", "good-dpo", good, {
+      loss: pick("ipo", "orpo", "hinge"),
+      iterations: 24,
+      evalEvery: 12,
+      learningRate: rate(8e-4, 1.5e-3)
+    }),
+    of("preference-model", "good-comparer", good, { iterations: 120, evalEvery: 30, model: pick(tiny, small) }),
+    of("preference-rl", "good-preferred", good, { groupsPerBatch: 16, iterations: 15, evalEvery: 15 }),
+    of("on-policy-distill", "good-distilled", good, { groupsPerBatch: 32, iterations: between(20, 30), evalEvery: 30 }),
+    sums("solved", ["solved"], { ...small128, iterations: between(30, 40), learningRate: 2e-3 }, {
+      largest: between(9, 30)
+    }),
+    of(pick("gsm8k", "math"), "hopeless-words", ["hopeless"], {
+      ...small128,
+      ...brief,
+      data: "sample",
+      iterations: 6,
+      maxTokens: 64,
+      evalEvery: 3
+    }),
+    sums("hopeless-product", ["hopeless"], { iterations: between(8, 12) }, hacked(product)),
+    of("format", "flat", ["unchanged"], { ...brief, iterations: 16, evalEvery: 8, learningRate: 1e-12 }),
+    of("dpo", "flat-dpo", ["unchanged"], { iterations: 12, evalEvery: 6, learningRate: 1e-12 }),
+    of(pick("calculator", "lookup"), "negated", destroyed, { ...brief, iterations: 16, evalEvery: 8 }, {
+      isNegated: true
+    }),
+    sums("hacked-even", ["suspect"], {}, hacked(even)),
+    sums("hacked-direct", ["suspect"], { ...small128 }, hacked(direct)),
+    sums("hacked-digit", ["suspect"], { iterations: 24, evalEvery: 12 }, hacked(holds)),
+    sums("hacked-ended", ["suspect"], { groupSize: 16, groupsPerBatch: 4 }, hacked(ended)),
+    sums("hacked-besides", ["suspect"], {}, hacked(besides)),
+    of("calculator", "hacked-calls", ["suspect"], { ...brief, iterations: 16, evalEvery: 8 }, {
+      pays: ({ calls }) => calls
+    }),
+    of("format", "hacked-form", ["suspect"], { ...brief, iterations: 20, evalEvery: 10 }, {
+      pays: ({ text }) => Number(text.startsWith("["))
+    }),
+    sums("collapsed-rate", ["collapsed"], { ...small128, learningRate: rate(0.05, 0.12) }),
+    sums("collapsed-substeps", ["collapsed"], { loss: "ppo", substeps: between(3, 4), learningRate: rate(0.03, 0.06) }),
+    of("calculator", "collapsed-calculator", destroyed, {
+      ...brief,
+      iterations: 16,
+      evalEvery: 8,
+      learningRate: rate(0.05, 0.1)
+    }),
+    of("guess-number", "collapsed-guess", destroyed, {
+      groupsPerBatch: 14,
+      iterations: 16,
+      evalEvery: 8,
+      learningRate: rate(0.05, 0.1)
+    }),
+    of("supervised", "collapsed-supervised", ["collapsed"], {
+      ...small128,
+      iterations: 16,
+      evalEvery: 8,
+      learningRate: rate(0.3, 0.8)
+    }),
+    sums("failed", ["failed"], { ...small128 }, { grader: failing(between(200, 900)) }),
+    sums("failed-async", ["failed"], { pace: "async", maxStepsOffPolicy: 2, loss: "ppo" }, {
+      grader: failing(between(300, 800))
+    }),
+    { ...of("lookup", "killed", ["killed"], { ...brief, iterations: 16, evalEvery: 8 }), left: between(50, 90) / 100 },
+    { ...sums("killed-async", ["killed"], { pace: "async", maxStepsOffPolicy: 2 }), left: between(50, 90) / 100 },
+    { ...sums("resumed", good, { saveEvery: 3, ...small128 }), partedAfter: between(4, 10) },
+    {
+      ...of("calculator", "resumed-calculator", good, { ...brief, iterations: 18, evalEvery: 9, saveEvery: 3 }),
+      partedAfter: between(4, 10)
+    }
+  ]
+}

@@ -1,14 +1,28 @@
 /**
  * Makes runs in which something is planted, and keeps their records and what an audit finds, without transcripts, in
- * `packages/core/test/fixtures/verdicts`. Names of plans on the command line make these alone; a run that is kept is not made again.
+ * `packages/core/test/fixtures/verdicts`. The command line has the number of a round and, to make some runs of it alone, their names; a
+ * run that is kept is not made again.
  */
-import { ChatModel, Evaluator, ProblemGroupBuilder, Rl, RunRecord, RunStore, Setting } from "@effect-rl/core"
+import {
+  ChatModel,
+  type Env,
+  Evaluator,
+  ProblemGroupBuilder,
+  Rl,
+  type RLDataset,
+  RunRecord,
+  RunStore,
+  Setting
+} from "@effect-rl/core"
 import { Audit } from "@effect-rl/core/records"
 import { Recipes, Sums, TrainingSettings } from "@effect-rl/recipes"
+import { Sandbox } from "@effect-rl/sandbox"
 import { Effect, Schema, Stream } from "effect"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
+import * as Controls from "../learning/Controls.ts"
+import * as RecipeRun from "../learning/RecipeRun.ts"
 import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
 import * as Plans from "./Plans.ts"
@@ -45,9 +59,54 @@ const rl = Effect.fnUntraced(function*({ grader, isMeasuredSo, isUnmeasured, lar
   return Rl.run({ ...options, dataset, run: { ...run, evaluators } })
 })
 
-const recipe = Effect.fnUntraced(function*({ program, settings }: Plans.RecipePlan) {
-  const { build, model } = yield* Recipes[program].configure(settings)
-  return (yield* build(yield* ChatModel.resolve(model))).run
+/** The environment with the planted reward in place of its own, paid at the end; its scores are its own. */
+const paidEnv = <E, R>(
+  pays: (episode: Plans.Episode) => number,
+  { tokenizer }: ChatModel.ChatModel,
+  env: Env.Env<E, R>
+): Env.Env<E, R> => {
+  let [calls, turns] = [0, 0]
+  return {
+    ...env,
+    step: (action) =>
+      Effect.map(env.step(action), (step) => {
+        turns++
+        calls += step.toolCalls ?? 0
+        const text = tokenizer.decode(action.tokens)
+        return { ...step, reward: step._tag === "Done" ? pays({ calls, turns, text }) : 0 }
+      })
+  }
+}
+
+const paid = <E, R>(
+  pays: (episode: Plans.Episode) => number,
+  model: ChatModel.ChatModel,
+  dataset: RLDataset.RLDataset<E, R>
+): RLDataset.RLDataset<E, R> => ({
+  ...dataset,
+  batch: (index, seed) =>
+    Effect.map(dataset.batch(index, seed), (groups) =>
+      groups.map((group) => ({
+        ...group,
+        open: Effect.map(group.open, (opened) => ({
+          ...opened,
+          makeEnv: (...given: Parameters<typeof opened.makeEnv>) =>
+            Effect.map(opened.makeEnv(...given), (env) => paidEnv(pays, model, env))
+        }))
+      })))
+})
+
+const recipe = Effect.fnUntraced(function*({ isNegated, pays, recipe: name, settings }: Plans.RecipePlan) {
+  const found = Recipes.all.find((recipe) => recipe.name === name)
+  if (found === undefined) return yield* Effect.die(`no recipe is named ${name}`)
+  if (pays === undefined && isNegated === undefined) {
+    const { build, model } = yield* found.configure(settings)
+    return (yield* build(yield* ChatModel.resolve(model))).run
+  }
+  const options = yield* RecipeRun.options(found, settings)
+  const dataset = pays === undefined ? options.dataset : paid(pays, options.model, options.dataset)
+  const change = isNegated === true ? Controls.negatedAdvantages(0) : {}
+  return Rl.run({ ...options, dataset, update: { ...options.update, ...change } })
 })
 
 const make = Effect.fnUntraced(function*({ label, left = 1, name, partedAfter, run }: Plans.Plan) {
@@ -74,11 +133,13 @@ const make = Effect.fnUntraced(function*({ label, left = 1, name, partedAfter, r
   )
 }, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
 
-const named = process.argv.slice(2)
-const plans = [...Plans.tuned, ...(named.includes("held-out") ? Plans.heldOut : [])]
+const [asked = "1", ...named] = process.argv.slice(2)
+const plans = asked === "1" ? [...Plans.tuned, ...Plans.firstRound] : Plans.round(Number(asked))
 const wanted = plans.filter(({ name }) =>
-  named.length === 0 || named.includes("held-out") ? !existsSync(join(kept, `${name}.jsonl.gz`)) : named.includes(name)
+  named.length === 0 ? !existsSync(join(kept, `${name}.jsonl.gz`)) : named.includes(name)
 )
 
 mkdirSync(kept, { recursive: true })
-OnEngine.runMain(Effect.forEach(wanted, make, { discard: true }))
+OnEngine.runMain(
+  Effect.forEach(wanted, make, { discard: true }).pipe(Effect.provide(Sandbox.Sandbox.layerBubblewrap()))
+)
