@@ -272,7 +272,7 @@ export const round = (number: number): ReadonlyArray<Plan> => {
     }),
     of("supervised", "good-supervised", good, { iterations: between(14, 20), evalEvery: 7, schedule: "linear" }),
     of("dpo", "good-dpo", good, {
-      loss: pick("ipo", "orpo", "hinge"),
+      loss: pick("ipo", "orpo", "simpo"),
       iterations: 24,
       evalEvery: 12,
       learningRate: rate(8e-4, 1.5e-3)
