@@ -5,9 +5,11 @@ import { FileFailure } from "@effect-rl/files"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Predicate from "effect/Predicate"
 import type { DatabaseSync } from "node:sqlite"
+import * as Period from "../run/Period.ts"
 import type * as FileSink from "./FileSink.ts"
 import * as Scalars from "./Scalars.ts"
 import { type Sink, SinkError } from "./Sink.ts"
@@ -98,14 +100,58 @@ const alert = (db: DatabaseSync, run: string, at: number, level: "warn" | "error
   )
     .run(run, time(at), run, title, text, level, `${run}-${at}-${title}`)
 
+/** When something took place, as a span has it. */
+const lasting = ({ end, start }: Period.Period) => ({
+  start_time: time(start),
+  end_time: time(end),
+  duration_ms: end - start
+})
+
+/** A span of each turn's sampling, and of each call of a tool below it. @see trackio `Trace` */
+const spansOf = (record: RunRecord.GroupRolledOut, { trajectory, turns }: Rollouts.Told) => {
+  const periods = Period.turns(record, trajectory)
+  return trajectory.transitions.flatMap(({ action: { tokens }, observation }, index) => {
+    const turn = turns[index]
+    const { environment, sampling } = periods?.[index] ?? {}
+    const id = `turn-${index + 1}`
+    return [
+      {
+        id,
+        name: `turn ${index + 1}`,
+        kind: "generation",
+        output: turn === undefined ? "" : Conversation.saidText(turn),
+        usage: { input_tokens: observation.length, output_tokens: tokens.length },
+        ...(sampling === undefined ? {} : lasting(sampling))
+      },
+      ...(turn?.tools ?? []).map(({ arguments: input, name, result }, call) => ({
+        id: `${id}-${call + 1}`,
+        parent_id: id,
+        name,
+        kind: "tool",
+        input,
+        output: result ?? "",
+        ...(environment === undefined ? {} : lasting(environment))
+      }))
+    ]
+  })
+}
+
 const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, member: Rollouts.Told) => {
   // Trackio shows the beginning of an id alone.
   const id = `${record.sequence}.${member.member}:${run}`
   const messages = Conversation.toOpenAi(member.turns)
-  const metadata = { group: record.key, member: member.member, reward: member.reward, tags: record.tags }
+  const { end, start } = Period.member(record, member.trajectory)
+  const metadata = {
+    group: record.key,
+    member: member.member,
+    reward: member.reward,
+    tags: record.tags,
+    status: Option.getOrNull(member.trajectory.stopReason),
+    duration_ms: end - start
+  }
   db.prepare(
-    "INSERT OR IGNORE INTO traces (id, run_id, timestamp, run_name, step, key, trace_index, messages, metadata, search_text) " +
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT OR IGNORE INTO traces (id, run_id, timestamp, run_name, step, key, trace_index, messages, metadata, spans, search_text) " +
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
   ).run(
     id,
     run,
@@ -116,6 +162,7 @@ const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, 
     member.member,
     json(messages),
     json(metadata),
+    json(spansOf(record, member)),
     [id, record.key, ...member.turns.flatMap((turn) => [Conversation.shownText(turn), Conversation.saidText(turn)])]
       .join(" ").toLowerCase()
   )

@@ -27,7 +27,7 @@ describe("Trackio", () => {
       assert.deepInclude(JSON.parse(String(metrics[1]?.["metrics"])), { "reward/mean": 0.25, "optim/lr": "NaN" })
       const [config] = rows(file, "SELECT config FROM configs")
       assert.deepInclude(JSON.parse(String(config?.["config"])), { model: "a model", seed: 0 })
-      const traces = rows(file, "SELECT id, messages, search_text FROM traces")
+      const traces = rows(file, "SELECT id, messages, metadata, spans, search_text FROM traces")
       assert.strictEqual(traces.length, Recorded.rollouts)
       const call = {
         id: "call_0",
@@ -40,6 +40,14 @@ describe("Trackio", () => {
         { role: "tool", content: "5", name: "calculator", tool_call_id: "call_0" },
         { role: "assistant", content: "5" }
       ])
+      const spans: ReadonlyArray<Record<string, unknown>> = JSON.parse(String(traces[0]?.["spans"]))
+      assert.deepStrictEqual(spans.map(({ id, kind, name }) => ({ id, kind, name })), [
+        { id: "turn-1", kind: "generation", name: "turn 1" },
+        { id: "turn-1-1", kind: "tool", name: "calculator" },
+        { id: "turn-2", kind: "generation", name: "turn 2" }
+      ])
+      assert.deepInclude(spans[1], { parent_id: "turn-1", input: "{\"expression\":\"2+3\"}", output: "5" })
+      assert.deepInclude(JSON.parse(String(traces[0]?.["metadata"])), { status: "completed", duration_ms: 350 })
       const begins = traces.map(({ id }) => String(id).split(":")[0])
       assert.strictEqual(new Set(begins).size, Recorded.rollouts)
       assert.include(String(traces[0]?.["search_text"]), "what is 2 + 3?")
