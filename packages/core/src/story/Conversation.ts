@@ -218,22 +218,61 @@ export const saidText = ({ said }: Turn): string =>
     ...(said.toolCalls ?? []).map(({ function: { arguments: given, name } }) => `${name}(${given})`)
   ].filter((part) => part !== "").join("\n")
 
-/** All messages in their order, to the last answers of tools. */
+/** What a turn was shown beyond what was said before it: all of it, unless it begins with all of that again. */
+const beyond = (before: Messages, shown: Messages): Messages =>
+  AddedMessages.sharedLength(before, shown) === before.length ? shown.slice(before.length) : shown
+
+const told = (turns: ReadonlyArray<Turn>) => {
+  const messages: Array<Message.Message> = []
+  const lengths: Array<number> = []
+  for (const { said, shown } of turns) {
+    messages.push(...beyond(messages, shown))
+    lengths.push(messages.length)
+    messages.push(said)
+  }
+  return { messages, lengths }
+}
+
+/**
+ * All messages in their order, to the last answers of tools. A conversation that a turn was shown again, as where its prompt was rendered
+ * anew, is not repeated.
+ */
 export const messages = (turns: ReadonlyArray<Turn>): ReadonlyArray<Message.Message> => {
   const last = turns.at(-1)
-  return [...turns.flatMap(({ said, shown }) => [...shown, said]), ...(last === undefined ? [] : answers(last))]
+  return [...told(turns).messages, ...(last === undefined ? [] : answers(last))]
+}
+
+/** How many of `messages` come before the response of each turn. */
+export const lengths = (turns: ReadonlyArray<Turn>): ReadonlyArray<number> => told(turns).lengths
+
+/** A message whose calls that cannot be read are text, as in a stream. */
+const readable = (message: Message.Message): Message.Message => {
+  const { unparsedToolCalls = [], ...read } = message
+  if (unparsedToolCalls.length === 0) return message
+  const written = unparsedToolCalls.map(({ rawText }) => ({ type: "text" as const, text: rawText }))
+  return { ...read, content: [...Message.parts(message), ...written] }
 }
 
 /** The messages as chat completions have them. A call that cannot be read is text, as in a stream. */
 export const toOpenAi = (turns: ReadonlyArray<Turn>): ReadonlyArray<OpenAi.ChatMessage> =>
-  OpenAi.fromMessages(
-    messages(turns).map((message) => {
-      const { unparsedToolCalls = [], ...read } = message
-      if (unparsedToolCalls.length === 0) return message
-      const written = unparsedToolCalls.map(({ rawText }) => ({ type: "text" as const, text: rawText }))
-      return { ...read, content: [...Message.parts(message), ...written] }
-    })
-  )
+  OpenAi.fromMessages(messages(turns).map(readable))
+
+/** A turn as chat completions have it: the messages that it was shown, and its own. */
+export interface OpenAiTurn {
+  readonly shown: ReadonlyArray<OpenAi.ChatMessage>
+  readonly said: ReadonlyArray<OpenAi.ChatMessage>
+}
+
+/** The turns as chat completions have them, each with all that `shown` has, also where that was said before. */
+export const toOpenAiTurns = (turns: ReadonlyArray<Turn>): ReadonlyArray<OpenAiTurn> => {
+  const all = OpenAi.fromMessages(turns.flatMap(({ said, shown }) => [...shown, said]).map(readable))
+  let at = 0
+  return turns.map(({ shown: { length } }) => {
+    const [shown, said] = [all.slice(at, at + length), all.slice(at + length, at + length + 1)]
+    at += length + 1
+    return { shown, said }
+  })
+}
 
 /** Logs of a turn that are not part of the conversation. */
 export const others = (

@@ -27,16 +27,6 @@ const difference = (recorded: ReadonlyArray<number | null>, rendered: ReadonlyAr
   return recorded.length === rendered.length ? undefined : recorded.length
 }
 
-/** How many messages of the conversation come before the response of each turn. */
-const lengths = (turns: ReadonlyArray<Conversation.Turn>): ReadonlyArray<number> => {
-  let before = 0
-  return turns.map(({ shown }) => {
-    const length = before + shown.length
-    before = length + 1
-    return length
-  })
-}
-
 type Transitions = Trajectory.Trajectory["transitions"]
 
 /** Why a prompt departs at a token, as far as the records tell. */
@@ -58,7 +48,7 @@ export const of = Effect.fnUntraced(function*(
   render: Renderer["generationPrompt"]
 ): Effect.fn.Return<ReadonlyArray<Departure>> {
   const messages = Conversation.toOpenAi(turns)
-  const found = yield* Effect.forEach(lengths(turns), (length, turn) => {
+  const found = yield* Effect.forEach(Conversation.lengths(turns), (length, turn) => {
     const transition = transitions[turn]
     if (transition === undefined) return Effect.succeed([])
     const recorded = Conversation.promptTokens(transition.observation)

@@ -126,6 +126,24 @@ describe("Conversation", () => {
     ])
   })
 
+  it("says once what a prompt that is rendered anew repeats, and each turn in full where turns are asked for", () => {
+    const [asked, again] = [Message.user("guess"), Message.user("too low")]
+    const said = (text: string) => ({ ...turn([], []), said: Message.assistant(text) })
+    const turns = Conversation.make(
+      episode(
+        { ...said("6"), shown: { kept: 0, messages: [asked] } },
+        { ...said("9"), shown: { kept: 2, messages: [again] }, branch: Branch.anew("edit") }
+      ),
+      []
+    )
+    assert.deepStrictEqual(Conversation.messages(turns), [asked, Message.assistant("6"), again, Message.assistant("9")])
+    assert.deepStrictEqual(Conversation.lengths(turns), [1, 3])
+    assert.deepStrictEqual(
+      Conversation.toOpenAiTurns(turns).map(({ said, shown }) => [...shown, ...said].map(({ content }) => content)),
+      [["guess", "6"], ["guess", "6", "too low", "9"]]
+    )
+  })
+
   it("counts tokens that nothing can read", () => {
     const turns = Conversation.make(episode(turn([1], [2, 3])), [])
     assert.deepStrictEqual(turns, [{ shown: [], said: Message.assistant("(2 tokens)"), tools: [] }])

@@ -38,16 +38,13 @@ const promptsOf = ({ transitions }: Trajectory.Trajectory) => {
 
 /** Nodes add tokens to those of their parents: a path from a root to a leaf is what the policy read and wrote. */
 const nodesOf = ({ advantage, trajectory, turns }: Rollouts.Told, timestamp: number) => {
-  const messages = Conversation.toOpenAi(turns)
+  const told = Conversation.toOpenAiTurns(turns)
   const prompts = promptsOf(trajectory)
   const sampled = sampledNodes(turns)
-  let said = 0
   return trajectory.transitions.flatMap(({ action, trainable }, turn) => {
     const { before = -1, tokens: added = [] } = prompts[turn] ?? {}
-    const count = turns[turn]?.shown.length ?? 0
-    const shown = count === 0 ? [noText] : messages.slice(said, said + count)
-    const response = messages[said + count] ?? noText
-    said += count + 1
+    const { said: [response = noText] = [], shown: recorded = [] } = told[turn] ?? {}
+    const shown = recorded.length === 0 ? [noText] : recorded
     const last = sampled[turn] ?? 0
     const first = last - shown.length
     const tokens = Array.from(action.tokens)
