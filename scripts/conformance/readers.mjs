@@ -1,4 +1,5 @@
-// Writes a run in every format of `effect-rl export` and opens each with the tool that it is written for, as PyPI has it.
+// Writes runs in every format of `effect-rl export`, opens each with the tool that it is written for, as PyPI has it, and compares what
+// the tool reads with what happened: in a run of one turn, in one with calls of a tool, and in one of several turns.
 // Virtual environments are kept in $CONFORMANCE_ENVIRONMENTS (default: effect-rl-conformance in the temporary folder). What cannot
 // be installed is skipped. With --write the table goes to scripts/conformance/READERS.md.
 import { execFileSync, spawn, spawnSync } from "node:child_process"
@@ -10,8 +11,19 @@ import { join } from "node:path"
 
 const environments = process.env.CONFORMANCE_ENVIRONMENTS ?? join(tmpdir(), "effect-rl-conformance")
 const base = process.env.CONFORMANCE_PYTHON ?? "python3"
-const model = "effect-rl/tiny-64"
 const iterations = 3
+
+/** Small enough that a loaded machine makes them in a minute; the first has evaluations, which the readers count. */
+const small = ["--groups-per-batch", "6", "--group-size", "4", "--iterations", "2", "--eval-every", "0"]
+const trained = [
+  {
+    name: "sums",
+    model: "tiny-64",
+    args: ["arithmetic", "--model", "effect-rl/tiny-64", "--iterations", `${iterations}`]
+  },
+  { name: "tool", model: "tiny-tasks", args: ["calculator", ...small] },
+  { name: "turns", model: "tiny-tasks", args: ["guess-number", ...small] }
+]
 
 if (spawnSync(base, ["-c", "import venv, ensurepip"], { stdio: "ignore" }).status !== 0) {
   console.log("skipped: python3 with venv absent")
@@ -110,23 +122,22 @@ const linesOf = (file) =>
 
 const python = prepare()
 const work = mkdtempSync(join(tmpdir(), "effect-rl-readers-"))
-const run = join(work, "sums")
+const folderOf = (name) => join(work, name)
+const run = folderOf("sums")
 const out = join(work, "out")
-mkdirSync(out)
-await effectRl("train", "arithmetic", "--model", model, "--iterations", `${iterations}`, "--log-path", run)
-
-const files = {
-  tensorboard: "tensorboard",
-  trackio: "trackio",
-  inspect: "inspect",
-  cookbook: "cookbook",
-  parquet: "rollouts.parquet",
-  verifiers: "traces.jsonl",
-  perfetto: "perfetto.json",
-  chat: "chat.jsonl"
+for (const { args, name } of trained) {
+  mkdirSync(join(out, name), { recursive: true })
+  await effectRl("train", ...args, "--log-path", folderOf(name))
 }
-for (const [format, name] of Object.entries(files)) {
-  await effectRl("export", run, join(out, name), "--format", format)
+
+/** What other readers compare is read of all runs; the rest of the first alone. */
+const everyRun = { inspect: "inspect", cookbook: "cookbook", verifiers: "traces.jsonl", chat: "chat.jsonl" }
+const firstRun = { tensorboard: "tensorboard", parquet: "rollouts.parquet", perfetto: "perfetto.json" }
+for (const { name } of trained) {
+  for (const [format, file] of Object.entries({ ...everyRun, ...(name === "sums" && firstRun) })) {
+    await effectRl("export", folderOf(name), join(out, name, file), "--format", format)
+  }
+  await effectRl("export", folderOf(name), join(out, "trackio"), "--format", "trackio")
 }
 const { server, url } = await collector(join(out, "otlp"))
 await effectRl("export", run, url, "--format", "otlp")
@@ -138,7 +149,13 @@ const records = linesOf(join(run, "records.jsonl"))
 const tagged = (tag) => records.filter(({ _tag }) => _tag === tag)
 const expected = {
   run: "sums",
-  model,
+  model: "effect-rl/tiny-64",
+  models: Object.fromEntries(trained.map(({ model, name }) => [name, `effect-rl/${model}`])),
+  runs: trained.map(({ model, name }) => ({
+    name,
+    folder: folderOf(name),
+    tokenizer: `packages/engine/presets/${model}/tokenizer.json`
+  })),
   iterations,
   rewards: tagged("Updated").map(({ metrics }) => metrics["env/all/reward/total"]),
   evaluations: tagged("Evaluated").length,

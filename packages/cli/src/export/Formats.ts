@@ -19,6 +19,7 @@ import type * as FileSystem from "effect/FileSystem"
 import type * as HttpClient from "effect/http/HttpClient"
 import type * as Path from "effect/Path"
 import * as Struct from "effect/Struct"
+import * as RunTokenizer from "../rollouts/RunTokenizer.ts"
 
 /** The project or experiment that runs are kept in, where a tool has one. */
 const project = "effect-rl"
@@ -73,7 +74,10 @@ const table = {
     "folder of event files, which W&B, Aim and SwanLab read too",
     (folder, run) => TensorBoard.make({ folder, run })
   ),
-  trackio: sink("Trackio's folder", (folder, run) => Trackio.make({ folder, project, run })),
+  trackio: sink(
+    "Trackio's folder",
+    (folder, run) => Trackio.make({ folder, project, run, language: RunTokenizer.language })
+  ),
   mlflow: sink("address of an MLflow server", (url, run) => Mlflow.make({ url, experiment: project, run })),
   otlp: appended(
     "address of an OpenTelemetry collector, or a file",

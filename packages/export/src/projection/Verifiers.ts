@@ -36,6 +36,18 @@ const promptsOf = ({ transitions }: Trajectory.Trajectory) => {
   })
 }
 
+/** Roles of verifiers' messages; the names that environments give to policies are an assistant's. */
+const roles = new Set(["system", "user", "tool"])
+
+/** A call has its name and arguments beside its id. @see verifiers `v1/types.py` */
+const messageOf = ({ role, tool_calls: calls, ...message }: OpenAi.ChatMessage) => ({
+  role: roles.has(role) ? role : "assistant",
+  ...message,
+  ...(calls === undefined || calls === null
+    ? {}
+    : { tool_calls: calls.map(({ function: { arguments: given, name }, id }) => ({ id, name, arguments: given })) })
+})
+
 /** Nodes add tokens to those of their parents: a path from a root to a leaf is what the policy read and wrote. */
 const nodesOf = ({ advantage, trajectory, turns }: Rollouts.Told, timestamp: number) => {
   const told = Conversation.toOpenAiTurns(turns)
@@ -53,11 +65,18 @@ const nodesOf = ({ advantage, trajectory, turns }: Rollouts.Told, timestamp: num
         // How many of the tokens belong to each message is not recorded.
         const own = index + 1 === shown.length ? added : []
         const parent = index > 0 ? first + index - 1 : sampled[before] ?? null
-        return { parent, message, sampled: false, timestamp, token_ids: own, mask: own.map(() => false) }
+        return {
+          parent,
+          message: messageOf(message),
+          sampled: false,
+          timestamp,
+          token_ids: own,
+          mask: own.map(() => false)
+        }
       }),
       {
         parent: last - 1,
-        message: response,
+        message: messageOf(response),
         sampled: true,
         timestamp,
         token_ids: tokens,

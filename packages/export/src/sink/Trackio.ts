@@ -16,12 +16,19 @@ import { type Sink, SinkError } from "./Sink.ts"
 
 const name = "trackio"
 
-export interface Place {
+/** Reads a run's tokens; gives nothing where that is not known. Asked once, when there is a rollout to read. */
+export type Language<R> = (
+  run: RunStore.RunReader
+) => Effect.Effect<Conversation.Language | undefined, { readonly message: string }, R>
+
+export interface Place<out R = never> {
   /** Trackio's own folder: what `TRACKIO_DIR` names, `~/.cache/huggingface/trackio` unless it is set. */
   readonly folder: string
   readonly project: string
   /** Name of the run in the project. */
   readonly run: string
+  /** Reads turns that no environment reported as text, which else tell their number of tokens alone. */
+  readonly language?: Language<R>
 }
 
 /** Trackio 0.43 completes what is missing when it opens the file. @see trackio `sqlite_storage.py` */
@@ -69,7 +76,7 @@ const database = Effect.fnUntraced(function*(file: string) {
   )
 })
 
-const open = Effect.fnUntraced(function*({ folder, project }: Place) {
+const open = Effect.fnUntraced(function*({ folder, project }: Pick<Place, "folder" | "project">) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* Effect.mapError(
@@ -173,6 +180,7 @@ const traces = Effect.fnUntraced(function*(
   db: DatabaseSync,
   run: string,
   reader: RunStore.RunReader,
+  language: Effect.Effect<Conversation.Language | undefined>,
   record: RunRecord.GroupRolledOut
 ) {
   const result = yield* Effect.mapError(
@@ -180,7 +188,7 @@ const traces = Effect.fnUntraced(function*(
     ({ message }) => new SinkError({ sink: name, detail: message })
   )
   if (result === undefined) return
-  const members = yield* Rollouts.told({ record, result, index: 0, advantages: [] })
+  const members = yield* Rollouts.told({ record, result, index: 0, advantages: [] }, yield* language)
   yield* attempt(() => {
     db.exec("BEGIN")
     for (const member of members) trace(db, run, record, member)
@@ -194,10 +202,16 @@ const traces = Effect.fnUntraced(function*(
  * @example
  * const sink = Sink.layer(Trackio.make({ folder: "trackio", project: "sums", run: "seed 1" }))
  */
-export const make = (place: Place): Sink<FileSink.Files> => ({
+export const make = <R = never>(place: Place<R>): Sink<FileSink.Files | R> => ({
   name,
-  open: (reader) =>
-    Effect.map(open(place), (db) => ({
+  open: Effect.fnUntraced(function*(reader) {
+    const db = yield* open(place)
+    const services = yield* Effect.context<R>()
+    const asked = place.language?.(reader) ?? Effect.succeed(undefined)
+    const language = yield* Effect.cached(
+      Effect.orElseSucceed(Effect.provideContext(asked, services), () => undefined)
+    )
+    return {
       write: (record) => {
         const { run } = place
         const scalars = Scalars.of(record)
@@ -206,7 +220,7 @@ export const make = (place: Place): Sink<FileSink.Files> => ({
           case "Opened":
             return attempt(() => begin(db, run, record))
           case "GroupRolledOut":
-            return traces(db, run, reader, record)
+            return traces(db, run, reader, language, record)
           case "Warning":
             return Effect.asVoid(attempt(() => alert(db, run, record.at, "warn", "warning", record.message)))
           case "Failed":
@@ -215,5 +229,6 @@ export const make = (place: Place): Sink<FileSink.Files> => ({
             return Effect.void
         }
       }
-    }))
+    }
+  })
 })

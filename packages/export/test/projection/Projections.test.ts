@@ -193,7 +193,13 @@ describe("An episode with a tool", () => {
       yield* Recorded.record
       yield* Verifiers.write(yield* RunStore.RunStore, file)
       const [first] = yield* Files.lines<{ readonly nodes: ReadonlyArray<{ readonly message: object }> }>(file)
-      assert.deepStrictEqual(first?.nodes.map(({ message }) => message), [question, calling, result, answer])
+      const named = { id: "call_0", name: "calculator", arguments: "{\"expression\":\"2+3\"}" }
+      assert.deepStrictEqual(first?.nodes.map(({ message }) => message), [
+        question,
+        { ...calling, tool_calls: [named] },
+        result,
+        answer
+      ])
     }).pipe(Effect.provide(live)))
 
   it.effect("has them in the cookbook's logtrees", () =>

@@ -57,4 +57,17 @@ describe("Trackio", () => {
       yield* Sink.write(sink, run)
       assert.deepStrictEqual(rows(file, "SELECT step FROM metrics WHERE step >= 1"), [])
     }).pipe(Effect.provide([Files.layer, RunStore.RunStore.layerMemory])))
+
+  it.effect("reads turns that no environment reported as text from their tokens", () =>
+    Effect.gen(function*() {
+      const folder = yield* Files.place("trackio")
+      const run = yield* RunStore.RunStore
+      yield* Recorded.record
+      const language = () => Effect.succeed({ decode: (tokens: ArrayLike<number>) => `read ${tokens.length}` })
+      yield* Sink.write(Trackio.make({ folder, project: "texts", run: "sums", language }), run)
+      const found = rows((yield* Path.Path).join(folder, "texts.db"), "SELECT messages FROM traces")
+      const texts = found.map(({ messages }) => String(messages)).join()
+      assert.include(texts, "\"read ")
+      assert.notMatch(texts, /\(\d+ tokens\)/)
+    }).pipe(Effect.provide([Files.layer, RunStore.RunStore.layerMemory])))
 })
