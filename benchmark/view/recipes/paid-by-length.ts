@@ -1,0 +1,8 @@
+/** A grader that pays for length. */
+import * as Sums from "./sums.ts"
+
+export default Sums.graded(
+  "paid-by-length",
+  "Sums whose grader pays for 24 characters",
+  () => (text) => text.length >= 24
+)
