@@ -40,7 +40,8 @@ export const of = async ({ name, open }) => {
     const first = log.find(({ prompt }) => prompt.includes("<tools>"))
     if (first === undefined) return [cells([`${name} ${version}`, "offered no tools", "", ...tokenizers.map(() => "")])]
     const { prompt } = first
-    const tools = /<tools>\n([^]*?)\n<\/tools>/.exec(prompt)?.[1] ?? ""
+    // Instructions may have a list of the same mark before it.
+    const tools = [...prompt.matchAll(/<tools>\n(\{[^]*?)\n<\/tools>/g)].at(-1)?.[1] ?? ""
     const tokens = tokenizers.map(([, tokenizer]) => tokenizer.encode(prompt).length.toLocaleString("en"))
     const row = [`${name} ${version}`, tools.split("\n").length, prompt.length.toLocaleString("en"), ...tokens]
     console.error(cells(row))
