@@ -34,20 +34,29 @@ const chosen = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
 const callLine = ({ arguments: given, name, result }: Conversation.ToolUse) =>
   `${name}(${given})${result === undefined ? "" : ` → ${result}`}`
 
-/** The texts and calls of a turn, and other logs of the environment, without empty messages such as the text of a mere call. */
-const turnLines = (transition: Trajectory.Transition, { said, tools }: Conversation.Turn): ReadonlyArray<string> =>
-  [
-    ...(Conversation.isLogged(transition) ? [Conversation.text(said)] : []),
-    ...tools.map(callLine),
+/**
+ * The texts and calls of a turn, and other logs of the environment, without empty messages such as the text of a mere call; where it logged
+ * nothing, what its tokens say.
+ */
+const turnLines = (transition: Trajectory.Transition, turn: Conversation.Turn): ReadonlyArray<string> => {
+  const lines = [
+    ...(Conversation.isLogged(transition) ? [Conversation.text(turn.said)] : []),
+    ...turn.tools.map(callLine),
     ...Conversation.others(transition).flatMap(([name, value]) => value === "" ? [] : [`${name}: ${value}`])
   ].filter((line) => line !== "")
+  return lines.length === 0 ? [Conversation.saidText(turn)] : lines
+}
 
-const said = (trajectory: Trajectory.Trajectory) => {
-  const turns = Conversation.make(trajectory, [])
-  return trajectory.transitions.flatMap((transition, index) => {
+const said = ({ transitions }: Trajectory.Trajectory, turns: ReadonlyArray<Conversation.Turn>) =>
+  transitions.flatMap((transition, index) => {
     const turn = turns[index]
     return turn === undefined ? [] : turnLines(transition, turn)
   }).join("\n")
+
+/** What a user asked last before the first response; undefined where the prompt cannot be read. */
+const asked = ([first]: ReadonlyArray<Conversation.Turn>) => {
+  const message = first?.shown.findLast(({ role }) => role === "user")
+  return message === undefined || Conversation.text(message) === "" ? undefined : Conversation.text(message)
 }
 
 interface Attempt {
@@ -57,36 +66,51 @@ interface Attempt {
 }
 
 /** The first attempt of a group; undefined where it has none. */
-const attempt = Effect.fnUntraced(function*(run: RunStore.RunReader, record: Recorded.Group) {
+const attempt = Effect.fnUntraced(function*(
+  run: RunStore.RunReader,
+  record: Recorded.Group,
+  language: Conversation.Language | undefined
+) {
   const { iteration, key } = record
   const result = yield* Rollouts.result(run, record)
   const [first] = result === undefined ? [] : Rollouts.members({ record, result, index: 0, advantages: [] })
   if (first === undefined) return undefined
   const { reward, trajectory } = first
+  const turns = yield* Conversation.read(trajectory, language)
   const found: Attempt = {
-    question: trajectory.task?.question ?? key,
+    question: trajectory.task?.question ?? asked(turns) ?? key,
     reference: trajectory.task?.reference ?? "",
-    answer: { iteration, response: said(trajectory), reward }
+    answer: { iteration, response: said(trajectory, turns), reward }
   }
   return found
 })
 
-/** Problems of the run's first evaluator that rolled out groups, with their first and last answers. */
-export const read = Effect.fnUntraced(function*(run: RunStore.RunReader, { story }: RunHistory) {
+/**
+ * Problems of the run's first evaluator that rolled out groups, with their first and last answers. Without a language, what its environments
+ * did not log is not known.
+ */
+export const read = Effect.fnUntraced(function*(
+  run: RunStore.RunReader,
+  { story }: RunHistory,
+  language?: Conversation.Language
+) {
   const measured = Story.batches(story).filter(({ evaluator }) => evaluator !== undefined)
   const groups = measured.filter(({ evaluator }) => evaluator === measured[0]?.evaluator).flatMap(({ groups }) =>
     groups
   )
   const keys = chosen([...new Set(groups.map(({ key }) => key))].toSorted())
-  return yield* Effect.forEach(keys, (key) => transcript(run, groups.filter((group) => group.key === key)))
+  return yield* Effect.forEach(keys, (key) => transcript(run, groups.filter((group) => group.key === key), language))
 })
 
 const transcript = Effect.fnUntraced(function*(
   run: RunStore.RunReader,
-  groups: ReadonlyArray<Recorded.Group>
+  groups: ReadonlyArray<Recorded.Group>,
+  language: Conversation.Language | undefined
 ) {
   const ends = [...new Set([...groups.slice(0, 1), ...groups.slice(-1)])]
-  const attempts = (yield* Effect.forEach(ends, (group) => attempt(run, group))).filter((found) => found !== undefined)
+  const attempts = (yield* Effect.forEach(ends, (group) => attempt(run, group, language))).filter((found) =>
+    found !== undefined
+  )
   const made: Transcript = {
     question: attempts[0]?.question ?? "",
     reference: attempts[0]?.reference ?? "",

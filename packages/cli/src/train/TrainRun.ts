@@ -189,11 +189,15 @@ const showPlan = Effect.fnUntraced(function*<E, R>(
   })
 })
 
-const report = Effect.fnUntraced(function*(title: string, folder: string) {
+const report = Effect.fnUntraced(function*(
+  title: string,
+  folder: string,
+  { renderer, tokenizer }: ChatModel.ChatModel
+) {
   const output = yield* Output
   const run = yield* RunStore.RunStore
   const history = yield* RunHistory.read(run)
-  const transcripts = yield* Transcripts.read(run, history)
+  const transcripts = yield* Transcripts.read(run, history, { decode: tokenizer.decode, parse: renderer.parse })
   yield* output.lines(FinalReport.lines(history, output))
   if (transcripts.length > 0) {
     yield* output.lines(["", ...Transcripts.lines(transcripts, output.style)])
@@ -262,7 +266,7 @@ const train = Effect.fnUntraced(function*<E, R>(
       `stopping: what is under way is finished and saved, for ${longest} at most; Ctrl-C again ends at once`
     )
   )
-  yield* report(`${recipe}, ${task.model.name}`, folder)
+  yield* report(`${recipe}, ${task.model.name}`, folder, task.model)
 }, Effect.scoped)
 
 /** Workers compute with a backend of their own. */

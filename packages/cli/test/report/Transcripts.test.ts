@@ -9,7 +9,7 @@ import { GroupPayload } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 
-type Said = Partial<Pick<Trajectory.Transition, "logs" | "score">>
+type Said = Partial<Pick<Trajectory.Transition, "logs" | "score" | "observation" | "action">>
 
 const turn = (said: Said): Trajectory.Transition => ({
   observation: ModelInput.empty,
@@ -110,6 +110,19 @@ describe("Transcripts", () => {
           response: "guess: Guess: 5\nfeedback: Too low\nguess: Guess: 7\nfeedback: Correct"
         }]
       }])
+    }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
+
+  it.effect("read from its tokens what an environment did not log, where the language is known", () =>
+    Effect.gen(function*() {
+      yield* evaluated(0, [groupOf("7", undefined, {
+        observation: ModelInput.fromTokens([72, 105]),
+        action: { tokens: Int32Array.of(79, 75), logprobs: Float32Array.of(-1, -1), stopReason: "stop" }
+      })])
+      const store = yield* RunStore.RunStore
+      const decode = (tokens: ArrayLike<number>) => String.fromCharCode(...Array.from(tokens))
+      const [transcript] = yield* Transcripts.read(store, yield* RunHistory.read(store), { decode })
+      assert.deepInclude(transcript, { question: "Hi" })
+      assert.strictEqual(transcript?.answers[0]?.response, "OK")
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
   it.effect("name the problem once, and leave out empty messages", () =>
