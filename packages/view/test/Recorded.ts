@@ -178,7 +178,7 @@ export const opened = (
   continuesAfter: number,
   identity: Readonly<Record<string, string | number>> = {},
   iteration = 0
-): RunRecord.Entry => ({
+): EntryOf<"Opened"> => ({
   _tag: "Opened",
   program: "rl",
   version: "0.0.0",

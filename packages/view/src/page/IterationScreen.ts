@@ -3,6 +3,7 @@ import * as Statistics from "@effect-rl/core/records/Statistics"
 import * as Diagnosis from "@effect-rl/core/report/Diagnosis"
 import * as Story from "@effect-rl/core/story/Story"
 import { verdict } from "@effect-rl/core/story/Story"
+import * as Changes from "../story/Changes.ts"
 import type * as Entry from "../story/Entry.ts"
 import { cell, type Child, columns, empty, h, numberCell, panel, table } from "./Dom.ts"
 import * as GroupFilter from "./GroupFilter.ts"
@@ -142,6 +143,43 @@ const neighbours = (story: Story.Story<null>, route: Route): Child => {
   )
 }
 
+const signed = (value: number) => `${value > 0 ? "+" : ""}${Text.short(value)}`
+
+const changed = ({ before, now }: Changes.Change) => {
+  const share = before === 0 ? undefined : (now - before) / Math.abs(before)
+  return share === undefined || Math.abs(share) >= 10
+    ? signed(now - before)
+    : `${signed(now - before)} (${share > 0 ? "+" : ""}${Text.percent(share)})`
+}
+
+/** What changed since the iteration before, the most first. */
+const changePanel = (story: Story.Story<null>, { evaluator, iteration = 0, run }: Route): Child => {
+  const [before, { updated }] = [Story.iteration(story, iteration - 1).updated, Story.iteration(story, iteration)]
+  if (evaluator !== undefined || before === undefined || updated === undefined) return undefined
+  const values = ({ metrics, reward }: Entry.Updated) => ({ ...metrics, reward: reward?.mean ?? null })
+  const changes = Changes.of(values(before), values(updated))
+  const title = `Changes since iteration ${iteration}`
+  return panel(
+    title,
+    changes.length === 0 ? empty("Nothing that tells of rewards, lengths, endings or the update changed.") : table(
+      ["metric", `iteration ${iteration}`, `iteration ${iteration + 1}`, "change"],
+      changes.map((change) => {
+        const { before, name, now } = change
+        const metric = name === "reward" ? undefined : name
+        return h(
+          "tr",
+          { key: name },
+          cell(link({ at: "run", run, iteration, metric }, Text.foreign(name))),
+          numberCell(Text.short(before)),
+          numberCell(Text.short(now)),
+          numberCell(changed(change))
+        )
+      }),
+      title
+    )
+  )
+}
+
 export const render = (data: Data): Screen => {
   const { route, story } = data
   if (story === undefined) return waiting(`Iteration ${(route.iteration ?? 0) + 1}`, "Reading the records …")
@@ -151,6 +189,7 @@ export const render = (data: Data): Screen => {
     title,
     body: [
       h("div", { class: "summary" }, h("p", {}, summary), neighbours(story, route)),
+      changePanel(story, route),
       // Programs that train on examples, and their evaluators, roll out no groups.
       ...(groups.length === 0 && metrics !== undefined ? [] : [
         columns(

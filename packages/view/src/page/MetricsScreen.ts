@@ -28,12 +28,11 @@ const seriesOf = (story: Story.Story<null>, axis: MetricSeries.Axis) => {
   return series
 }
 
-/** The curve of a metric in the lead of its run: outcomes stand beside the reward. */
-const leadOf = ({ run }: Route.Route) => ({ name, section }: MetricGrid.Compared): Route.Route => ({
-  at: "run",
-  run,
-  metric: section === MetricSeries.outcomes ? undefined : name
-})
+/** The curve of a metric in the lead of its run: outcomes stand beside the reward, and what is made of several metrics here alone. */
+const leadOf = ({ run }: Route.Route) => ({ name, section }: MetricGrid.Compared): Route.Route | undefined =>
+  section === MetricSeries.speed
+    ? undefined
+    : { at: "run", run, metric: section === MetricSeries.outcomes ? undefined : name }
 
 export const render = ({ route, story }: Data): Screen => {
   if (story === undefined) return waiting("Metrics", "Reading the records …")

@@ -15,13 +15,14 @@ export interface Difference {
   readonly token: number
 }
 
-/** The first token of a member that another one did not write: a member with another reward, where there is one. */
+/** The first token of a member that another one did not write: the one whose reward lies furthest from the member's. */
 export const differenceOf = ({ members, rewards }: Entry.GroupView, index: number): Difference | undefined => {
   const ours = members[index]?.turns ?? []
   const others = members.flatMap((member, at) =>
     member === null || at === index ? [] : [{ turns: member.turns, member: at, reward: rewards[at] }]
   )
-  const other = others.find(({ reward }) => reward !== rewards[index]) ?? others[0]
+  const apart = (reward: number | null | undefined) => Math.abs((reward ?? NaN) - (rewards[index] ?? NaN)) || 0
+  const [other] = others.toSorted((left, right) => apart(right.reward) - apart(left.reward))
   if (other === undefined) return undefined
   for (const [turn, { tokens }] of ours.entries()) {
     const theirs = other.turns[turn]?.tokens ?? []

@@ -40,12 +40,15 @@ const scoreOf = (story: Story.Story) => {
 /** Points of a curve that is as wide as a word. */
 const mostPoints = 40
 
+/** What rounding leaves of values that are 0, as the mean of rewards that are compared in pairs. */
+const nothing = 1e-12
+
 /** At most so many of the values, at equal distances back from the last one, and the first one. */
 const thinned = (values: ReadonlyArray<number>): ReadonlyArray<number | null> => {
   const each = Math.ceil(values.length / mostPoints)
   return values
     .filter((_, at) => at === 0 || (values.length - 1 - at) % each === 0)
-    .map((value) => Number.isFinite(value) ? Number(value.toPrecision(4)) : null)
+    .map((value) => Number.isFinite(value) ? Math.abs(value) < nothing ? 0 : Number(value.toPrecision(4)) : null)
 }
 
 /** The identity of the run without its seed, as a short text. */

@@ -63,6 +63,17 @@ const sectionOf = (name: string) => {
   return parts[0] === "env" ? parts.slice(0, 2).join("/") : parts[0] ?? ""
 }
 
+type Metrics = Readonly<Record<string, number | null>>
+
+/** Tokens that were sampled and trained in each second of the stage that does so. */
+const speeds = (metrics: Metrics): ReadonlyArray<readonly [name: string, value: number]> =>
+  ([["sampled", "sampling"], ["trained", "training"]] as const).flatMap(([kind, stage]) => {
+    const [tokens, seconds] = [metrics[`tokens/${kind}`], metrics[`time/${stage}`]]
+    return typeof tokens === "number" && typeof seconds === "number" && seconds > 0
+      ? [[`${speed}/tokens_${kind}_per_second`, tokens / seconds] as const]
+      : []
+  })
+
 /** Every metric of the iterations and of the evaluators, by section and name; what a run is judged by comes first. */
 export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSeries> => {
   const found = new Map<string, { readonly section: string; readonly points: Array<Point> }>()
@@ -77,7 +88,9 @@ export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSe
     if (updated === undefined) continue
     const place = { iteration: index + 1, at: updated.at, spent: updated.spent }
     add(outcomes, "reward", place, updated.reward?.mean)
-    for (const [name, value] of Object.entries(updated.metrics)) add(sectionOf(name), name, place, value)
+    for (const [name, value] of [...Object.entries(updated.metrics), ...speeds(updated.metrics)]) {
+      add(sectionOf(name), name, place, value)
+    }
   }
   for (const { evaluated, evaluator, iteration } of Story.evaluations(story)) {
     if (evaluated === undefined) continue
@@ -94,6 +107,9 @@ export const of = (story: Story.Story<null>, axis: Axis): ReadonlyArray<MetricSe
     .map(([name, series]): MetricSeries => ({ name, ...series }))
     .toSorted((left, right) => order(left) < order(right) ? -1 : 1)
 }
+
+/** The section of tokens in each second. */
+export const speed = "speed"
 
 /** The section of rewards, scores, and held-out losses and margins. */
 export const outcomes = "outcomes"

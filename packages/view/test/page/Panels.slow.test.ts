@@ -79,6 +79,51 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
+    it.effect("names the cap that was set, in tokens or in dollars", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const run = `${folder}/capped`
+        yield* Effect.gen(function*() {
+          const store = yield* RunStore.RunStore
+          yield* store.append({ ...Recorded.opened(-1), settings: { max_dollars: 4 } })
+          yield* store.append(Recorded.updated(0, 0.5, {}, { spent: 1.5, expected: 4.5 }))
+        }).pipe(Effect.provide(RunDirectory.layer(run)))
+        const { visit } = yield* Browser
+        yield* visit(at(yield* Served.serve(folder), { at: "run", run }), async (page) => {
+          await page.locator(".tiles").getByText(/cap \$4\.00/).waitFor()
+          assert.strictEqual(await page.getByText("no cap").count(), 0)
+          await page.getByRole("table", { name: "cost" }).getByRole("row", { name: "cap – $4.00" }).waitFor()
+          await page.getByText("Its cap of 4 dollars will stop it before.").waitFor()
+        })
+      }).pipe(Effect.provide(NodeServices.layer)))
+
+    it.effect("says what changed since the iteration before", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const run = `${folder}/changed`
+        yield* Effect.gen(function*() {
+          const store = yield* RunStore.RunStore
+          yield* store.append(Recorded.opened(-1))
+          yield* store.append(Recorded.updated(0, 0.5, { "env/all/response_tokens/p50": 10 }))
+          yield* store.append(
+            Recorded.updated(1, 0.25, { "env/all/truncated": 0.5, "env/all/response_tokens/p50": 15 })
+          )
+        }).pipe(Effect.provide(RunDirectory.layer(run)))
+        const { visit } = yield* Browser
+        yield* visit(at(yield* Served.serve(folder), { at: "iteration", run, iteration: 2 }), async (page) => {
+          const rows = page.getByRole("table", { name: "Changes since iteration 1" }).getByRole("row")
+          await eventually(async () =>
+            assert.deepStrictEqual((await rows.allTextContents()).slice(1), [
+              "reward0.50.25-0.25 (-50.0 %)",
+              "env/all/truncated00.5+0.5",
+              "env/all/response_tokens/p501015+5 (+50.0 %)"
+            ])
+          )
+        })
+      }).pipe(Effect.provide(NodeServices.layer)))
+
     it.effect("shows the loss of a run without rewards in place of rewards and groups", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem

@@ -99,4 +99,17 @@ describe("the metrics of a run", () => {
     assert.deepStrictEqual(MetricSeries.thinned(points, 4).map(({ x }) => x), [0, 3, 6, 9])
     assert.deepStrictEqual(MetricSeries.thinned(points, 3).map(({ x }) => x), [0, 4, 8, 9])
   })
+
+  it("include the tokens of each second, where their number and the time of their stage are recorded", () => {
+    const [opened, updated] = story.records
+    const timed = { "tokens/sampled": 100, "time/sampling": 4, "tokens/trained": 50 }
+    if (opened === undefined || updated?._tag !== "Updated") return assert.fail("the story has no update")
+    const found = MetricSeries.of(Story.fromRecords([opened, { ...updated, metrics: timed }]), "iteration")
+    assert.deepStrictEqual(
+      found.filter(({ section }) => section === "speed").map((
+        { name, points }
+      ) => [name, points.map(({ value }) => value)]),
+      [["speed/tokens_sampled_per_second", [25]]]
+    )
+  })
 })
