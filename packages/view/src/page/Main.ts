@@ -64,17 +64,19 @@ const start = (source: Source.Source) => {
   }
   const model = Model.make(source, draw)
 
+  let isOpened = false
   const arrive = () => {
     const before = model.state().data.route
     const route = Route.parse(location.hash)
     model.open(route)
     const isElsewhere = before.at !== route.at || before.iteration !== route.iteration || before.metric !== route.metric
     if (isElsewhere) scrollTo(0, 0)
-    // A person who does not see the page hears where it leads.
-    if (before.at !== route.at) document.querySelector("h1")?.focus({ preventScroll: true })
+    // A person who does not see the page hears where it leads; a page that was opened begins at its beginning.
+    if (isOpened && before.at !== route.at) document.querySelector("h1")?.focus({ preventScroll: true })
     document.querySelector("tr[aria-current], article[aria-current], .token[aria-current]")
       ?.scrollIntoView({ block: "nearest" })
     if (route.at === "search" && route.text === undefined) document.querySelector("input")?.focus()
+    isOpened = true
   }
   Keys.listen(() => ({ screen, data: model.state().data }), (route) => {
     history.pushState(null, "", Route.format(route))
