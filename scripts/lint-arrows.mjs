@@ -10,7 +10,7 @@ const packages = {
   tinker: ["core", "agent"],
   engine: ["core", "files"],
   torch: ["core", "files"],
-  cluster: ["core"],
+  cluster: ["core", "files"],
   ai: ["core", "agent"],
   sandbox: ["core", "files"],
   recipes: ["core", "files", "agent", "ai", "sandbox"],

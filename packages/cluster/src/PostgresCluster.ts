@@ -25,7 +25,11 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { InvalidAddress, JoinError, Unreachable, WrongSecret } from "./JoinError.ts"
 import * as Members from "./Members.ts"
+import * as RunTables from "./RunTables.ts"
 import * as SharedSecret from "./SharedSecret.ts"
+
+/** What a process of a cluster has: its place among the others, their messages and their database. */
+export type Services = Sharding | MessageStorage | SqlClient.SqlClient
 
 /** What every process of a cluster has to know. */
 export interface Options {
@@ -56,11 +60,14 @@ export interface RunnerOptions extends Options {
   readonly labelSelector?: string
 }
 
-/** A lost runner's groups begin again within about ten seconds; one that is only slow keeps them if it answers within five seconds. */
+/**
+ * What a lost runner did begins again elsewhere within about ten seconds; one that is only slow, or paused, keeps it for twenty. A driver
+ * that trains on a busy machine may need seconds to answer the database.
+ */
 const shared: Partial<ShardingConfig.ShardingConfig["Service"]> = {
   shardsPerGroup: 120,
-  shardLockRefreshInterval: "1 second",
-  shardLockExpiration: "6 seconds",
+  shardLockRefreshInterval: "5 seconds",
+  shardLockExpiration: "20 seconds",
   refreshAssignmentsInterval: "1 second",
   runnerHealthCheckInterval: "2 seconds",
   entityMessagePollInterval: "1 second",
@@ -99,18 +106,24 @@ const connect = (url: Redacted.Redacted): Effect.Effect<SqlClient.SqlClient, Sql
     ({ make }) => make({ url, applicationName: "effect-rl", maxConnections: 10 })
   )
 
-/** The client of the database, for a process that has the cluster's secret. */
-const sqlOf = (options: Options): Layer.Layer<SqlClient.SqlClient, JoinError> =>
+/** The database, with the tables of its runs, for a process that has the cluster's secret. */
+export const database = (options: Options): Layer.Layer<SqlClient.SqlClient, JoinError> =>
   Layer.effect(
     SqlClient.SqlClient,
     Effect.gen(function*() {
       const database = yield* addressOf(options)
       const connected = Effect.gen(function*() {
         const client = yield* connect(options.database)
-        if (yield* SharedSecret.isShared(client, options.secret)) return client
-        return yield* new JoinError({ database, reason: new WrongSecret() })
+        const isShared = yield* SharedSecret.isShared(client, options.secret)
+        if (!isShared) return yield* new JoinError({ database, reason: new WrongSecret() })
+        yield* Effect.provideService(RunTables.make, SqlClient.SqlClient, client)
+        return client
       })
-      return yield* Effect.catchTag(connected, "SqlError", (error) => Effect.fail(unreachable(database, error)))
+      return yield* Effect.catchTags(connected, {
+        SqlError: (error) => Effect.fail(unreachable(database, error)),
+        MigrationError: ({ message }) =>
+          Effect.fail(new JoinError({ database, reason: new Unreachable({ detail: message }) }))
+      })
     })
   ).pipe(Layer.provide(Reactivity.layer))
 
@@ -129,7 +142,7 @@ const stored =
       Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
       Layer.provide(ShardingConfig.layer({ ...shared, ...config })),
       Layer.provide(RpcSerialization.layerSchemaBinary()),
-      Layer.provide(sqlOf(options))
+      Layer.provideMerge(database(options))
     )
 
 const healthOf = (options: RunnerOptions) => {
@@ -156,7 +169,7 @@ const healthOf = (options: RunnerOptions) => {
  *   }))
  * )
  */
-export const runner = (options: RunnerOptions): Layer.Layer<Sharding | MessageStorage, JoinError | ServeError> => {
+export const runner = (options: RunnerOptions): Layer.Layer<Services, JoinError | ServeError> => {
   const { address, listen = address, secret } = options
   return HttpRouter.serve(HttpRunner.layerHttpOptions({ path: "/" }), {
     disableLogger: true,
@@ -174,7 +187,7 @@ export const runner = (options: RunnerOptions): Layer.Layer<Sharding | MessageSt
 }
 
 /** A process that sends groups to the runners, and logs which there are; it listens nowhere. */
-export const client = (options: Options): Layer.Layer<Sharding | MessageStorage, JoinError> =>
+export const client = (options: Options): Layer.Layer<Services, JoinError> =>
   RunnerServer.layerClientOnly.pipe(
     Layer.merge(Members.logged),
     Layer.provide(clientProtocol(options)),

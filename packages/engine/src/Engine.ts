@@ -25,8 +25,8 @@ export class EngineError extends Schema.TaggedError<EngineError>()("EngineError"
 }
 
 export interface EngineOptions {
-  /** Folder that checkpoints lie under; default `runs/checkpoints` in the working directory. */
-  readonly checkpoints?: string
+  /** Folder that checkpoints lie under, or another store of them; default `runs/checkpoints` in the working directory. */
+  readonly checkpoints?: string | CheckpointStore.CheckpointStore
   /**
    * Compute threads; default one per processor, 16 at most, as far as 4 GiB of memory hold them. 0 computes between turns of the
    * caller's event loop.
@@ -46,6 +46,9 @@ export interface EngineOptions {
 
 export type NamedModel = ModelSources.NamedModel
 
+/** The beginning of the paths of the engine's checkpoints. */
+export const scheme = "engine"
+
 const tokenizers = (library: Library.Library): Tokenizer.Tokenizers["Service"] => ({
   load: (id) =>
     library.tokenizer(id) ?? Effect.fail(
@@ -57,12 +60,14 @@ const cannotStart = (error: { readonly message: string }) => new EngineError({ d
 
 const fromSources = (
   { refused, sources }: ModelSources.ModelSources,
-  checkpoints = "runs/checkpoints"
+  checkpoints: NonNullable<EngineOptions["checkpoints"]> = "runs/checkpoints"
 ): Layer.Layer<Tinker.Tinker | Tokenizer.Tokenizers, never, Host | FileSystem.FileSystem | Path.Path> =>
   Layer.effectContext(Effect.gen(function*() {
     const path = yield* Path.Path
     const library = yield* Library.make(sources, refused)
-    const store = yield* CheckpointStore.make(path.resolve(checkpoints), "engine")
+    const store = typeof checkpoints === "string"
+      ? yield* CheckpointStore.make(path.resolve(checkpoints), scheme)
+      : checkpoints
     return Context.make(Tinker.Tinker, yield* EngineTinker.make(library, store)).pipe(
       Context.add(Tokenizer.Tokenizers, tokenizers(library))
     )

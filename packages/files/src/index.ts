@@ -39,5 +39,7 @@ export * as Rows from "./dataset/Rows.ts"
 /** Storage of a backend's checkpoints: a folder each, under one root. */
 export * as CheckpointStore from "./checkpoint/CheckpointStore.ts"
 
+/** The lines in which a run's records are stored, in a file or a database. */
+export * as RecordLines from "./run/RecordLines.ts"
 /** A run in a directory. */
 export * as RunDirectory from "./run/RunDirectory.ts"

@@ -11,7 +11,9 @@ import type * as RunRecord from "./RunRecord.ts"
 /** The run cannot be read or written, or is in use by another process. */
 export class RunError extends Schema.TaggedError<RunError>()("RunError", {
   run: Schema.String,
-  detail: Schema.String
+  detail: Schema.String,
+  /** Present where another process has taken the run over, so that this one's writes are refused from now on. */
+  reason: Schema.optionalKey(Schema.Literal("superseded"))
 }) {
   override get message() {
     return `${this.run}: ${this.detail}`

@@ -29,14 +29,16 @@ export interface CheckpointStore {
   readonly find: (path: string) => Effect.Effect<string, TinkerError.NotFound | TinkerError.Unavailable>
 }
 
-const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
-const checkpointPath = /^([a-z]+):\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/
+/** The names that a model id and a checkpoint may have. */
+export const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
+/** The parts of a checkpoint's path: scheme, model id, kind and name. */
+export const checkpointPath = /^([a-z]+):\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/
 
 /** Most names to list where one was not found. */
-const mostListed = 20
+export const mostListed = 20
 
 /** The last part of a model's name as a folder's. */
-const slug = (baseModel: string) => baseModel.split(/[/\\]/).at(-1)?.replace(/[^A-Za-z0-9._-]/g, "-") || "model"
+export const slug = (baseModel: string) => baseModel.split(/[/\\]/).at(-1)?.replace(/[^A-Za-z0-9._-]/g, "-") || "model"
 
 /** Names that no checkpoint can have: one being written, and one being replaced until the new one is in its place. */
 const partial = (name: string) => `.${name}.partial`
@@ -99,14 +101,19 @@ const replace = Effect.fnUntraced(function*({ fs, join }: Place, parent: string,
   yield* fs.remove(old, { recursive: true, force: true })
 }, Effect.uninterruptible)
 
+/** Refuses a name that cannot be a folder's. */
+export const checkName = (name: string): Effect.Effect<void, TinkerError.Rejected> =>
+  segment.test(name)
+    ? Effect.void
+    : Effect.fail(
+      new TinkerError.Rejected({ detail: `name is "${name}", expected letters, digits, ".", "_" and "-"` })
+    )
+
 const save = Effect.fnUntraced(function*(
   place: Place,
   ...[modelId, kind, name, write]: Parameters<CheckpointStore["save"]>
 ) {
-  if (!segment.test(name)) {
-    const detail = `name is "${name}", expected letters, digits, ".", "_" and "-"`
-    return yield* new TinkerError.Rejected({ detail })
-  }
+  yield* checkName(name)
   const { fs, join, root, scheme } = place
   const parent = join(root, modelId, kind)
   const written = join(parent, partial(name))

@@ -17,6 +17,7 @@ import * as LineFile from "./LineFile.ts"
 import * as PayloadFile from "./PayloadFile.ts"
 import * as Projections from "./Projections.ts"
 import * as RecordFile from "./RecordFile.ts"
+import * as RecordLines from "./RecordLines.ts"
 import * as RunFolder from "./RunFolder.ts"
 
 type Files = FileSystem.FileSystem | Path.Path
@@ -100,19 +101,16 @@ const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder, found: R
 
   const writePayload = Effect.fnUntraced(function*(payload: string | undefined) {
     if (payload === undefined) return {}
-    if (payload.includes("\n")) {
-      return yield* new RunStore.RunError({ run, detail: "a payload has a line break, expected JSON on one line" })
-    }
+    yield* RecordLines.checkPayload(run, payload)
     return { payload: { ...(yield* payloads.append(payload)), sum: Checksum.of(payload) } }
   }, RunFolder.naming(run, payloadsFile))
 
-  const append = Effect.fnUntraced(
-    function*(entry: RunRecord.Entry, payload?: string) {
-      const at = yield* Clock.currentTimeMillis
+  const write = Effect.fnUntraced(
+    function*(entry: RunRecord.Entry, at: number, payload?: string) {
       const segment = state.segment + (entry._tag === "Opened" || state.segment === 0 ? 1 : 0)
       const range = yield* writePayload(payload)
       const record: RunRecord.RunRecord = { ...entry, ...range, at, segment, sequence: state.next }
-      const { line, sum } = Checksum.seal(LineFile.stringify(record), state.sum)
+      const { line, sum } = RecordLines.seal(record, state.sum)
       yield* records.append(line)
       state.sum = sum
       advance(record)
@@ -126,7 +124,9 @@ const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder, found: R
     permits.withPermit
   )
   const sync = Effect.andThen(payloads.sync, records.sync)
-  return { append, moments: () => SubscriptionRef.changes(written) }
+  const append = (entry: RunRecord.Entry, payload?: string) =>
+    Effect.flatMap(Clock.currentTimeMillis, (at) => write(entry, at, payload))
+  return { append, write, next: () => state.next, moments: () => SubscriptionRef.changes(written) }
 })
 
 const lockOf = (run: string) => Effect.map(Path.Path, ({ join }) => join(run, "lock"))
@@ -143,7 +143,8 @@ const create = Effect.fnUntraced(function*(run: string) {
       : error)
 }, (effect, run) => RunFolder.naming(run)(effect))
 
-const make = Effect.fnUntraced(function*(run: string) {
+/** Opens the run for writing, with this process as its only writer until the scope closes. */
+const hold = Effect.fnUntraced(function*(run: string) {
   yield* create(run)
   yield* Effect.mapError(
     FileLock.hold(yield* lockOf(run), "run directory"),
@@ -151,11 +152,12 @@ const make = Effect.fnUntraced(function*(run: string) {
   )
   const folder = yield* RunFolder.make(run)
   const found = yield* RunFolder.naming(run)(RunFolder.check(folder))
-  const { append, moments } = yield* writer(folder, found)
-  return RunStore.RunStore.of({
-    ...(yield* reader(folder, true, moments)),
-    append
-  })
+  return { folder, writer: yield* writer(folder, found) }
+})
+
+const make = Effect.fnUntraced(function*(run: string) {
+  const { folder, writer: { append, moments } } = yield* hold(run)
+  return RunStore.RunStore.of({ ...(yield* reader(folder, true, moments)), append })
 })
 
 /**
@@ -262,3 +264,45 @@ export const openShared = Effect.fn("RunDirectory.openShared")(function*(run: st
 /** Whether a process has the run open for writing, according to its lock. A run that has not ended and that no process holds was killed. */
 export const isHeld: (run: string) => Effect.Effect<boolean, never, Files> = (run) =>
   Effect.flatMap(lockOf(run), FileLock.isHeld)
+
+/** The newest record of a copy is not the original's. */
+const isAnother = (copied: RunRecord.RunRecord, original: RunRecord.RunRecord | undefined) =>
+  original === undefined || original.at !== copied.at || original._tag !== copied._tag
+
+/**
+ * Copies a run that is stored elsewhere into a directory, which other commands then read like any other: first what the directory lacks,
+ * then each new record as it is written; never ends. Emits the records that it adds. This process is the directory's only writer meanwhile.
+ * Fails where the directory holds another run.
+ *
+ * @example
+ * const copied = RunDatabase.open("sums").pipe(
+ *   Effect.map((run) => RunDirectory.copy("runs/sums", run)),
+ *   Stream.unwrap
+ * )
+ */
+export const copy = (
+  run: string,
+  original: RunStore.RunReader
+): Stream.Stream<RunRecord.RunRecord, RunStore.RunError, Files> =>
+  Stream.unwrap(Effect.gen(function*() {
+    const { folder, writer } = yield* hold(run)
+    const { read } = yield* reader(folder, true, writer.moments)
+    const copied = writer.next() === 0 ? undefined : (yield* Stream.runCollect(read)).at(-1)
+    if (copied !== undefined) {
+      const [found] = yield* Stream.runCollect(
+        Stream.take(Stream.filter(original.read, ({ sequence }) => sequence === copied.sequence), 1)
+      )
+      if (isAnother(copied, found)) {
+        const detail = `it holds another run than ${original.name}: choose another run directory`
+        return yield* new RunStore.RunError({ run, detail })
+      }
+    }
+    return Stream.mapEffect(
+      original.follow(copied?.sequence ?? -1),
+      Effect.fnUntraced(function*(record) {
+        const { at, payload } = record
+        const text = payload === undefined ? undefined : yield* original.payload(payload)
+        return yield* writer.write(record, at, text)
+      })
+    )
+  }))

@@ -1,0 +1,190 @@
+/** Checkpoints of a run in a PostgreSQL database, with copies of those that are used in a folder of this machine. */
+import { RunStore, TinkerError } from "@effect-rl/core"
+import { CheckpointStore, FileFailure } from "@effect-rl/files"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import * as Semaphore from "effect/Semaphore"
+import * as SqlClient from "effect/sql/SqlClient"
+import { createHash, randomUUID } from "node:crypto"
+import * as RunFence from "./RunFence.ts"
+import * as RunTables from "./RunTables.ts"
+
+/** Bytes of a file that are sent at once. */
+const partBytes = 8_388_608
+
+const sumOf = (bytes: Uint8Array | string) => createHash("sha256").update(bytes).digest("hex")
+
+/** A file of a checkpoint, by its name in the folder. */
+interface File {
+  readonly name: string
+  readonly sum: string
+}
+
+interface Place {
+  readonly sql: SqlClient.SqlClient
+  readonly fs: FileSystem.FileSystem
+  readonly join: Path.Path["join"]
+  readonly run: string
+  /** The folder of the copies, each under the sum of its files. */
+  readonly copies: string
+  /** One copy is fetched at a time. */
+  readonly permit: Semaphore.Semaphore
+}
+
+const unavailable =
+  ({ copies, run }: Place) => <A, R>(effect: Effect.Effect<A, PlatformError | RunStore.RunError, R>) =>
+    Effect.mapError(effect, (error) =>
+      new TinkerError.Unavailable({
+        detail: error._tag === "RunError" ? error.message : `${run}: ${FileFailure.describe(copies, error)}`
+      }))
+
+const folderOf = ({ copies, join }: Place, files: ReadonlyArray<File>) => join(copies, sumOf(JSON.stringify(files)))
+
+/** Stores the content of a file under its sum; parts that are there already stay. */
+const send = Effect.fnUntraced(function*({ run, sql }: Place, bytes: Uint8Array) {
+  const sum = sumOf(bytes)
+  for (let part = 0; part === 0 || part * partBytes < bytes.length; part++) {
+    const slice = bytes.subarray(part * partBytes, (part + 1) * partBytes)
+    yield* RunTables.of(run)(
+      sql`INSERT INTO effect_rl_files (sum, part, bytes) VALUES (${sum}, ${part}, ${slice}) ON CONFLICT DO NOTHING`
+    )
+  }
+  return sum
+})
+
+const receive = Effect.fnUntraced(function*({ run, sql }: Place, { name, sum }: File) {
+  const parts: Array<Uint8Array> = []
+  for (let isWhole = false; !isWhole;) {
+    const [row] = yield* RunTables.of(run)(
+      sql<
+        { readonly bytes: Uint8Array }
+      >`SELECT bytes FROM effect_rl_files WHERE sum = ${sum} AND part = ${parts.length}`
+    )
+    if (row !== undefined) parts.push(row.bytes)
+    isWhole = row === undefined || row.bytes.length < partBytes
+  }
+  const bytes = Buffer.concat(parts)
+  if (sumOf(bytes) === sum) return bytes
+  const detail = `${name} of a checkpoint was lost or changed after it was written; restore effect_rl_files from a copy`
+  return yield* new RunStore.RunError({ run, detail })
+})
+
+/** A folder for files that are on their way; gone with the scope unless it was renamed. */
+const makePartial = ({ copies, fs, join }: Place) =>
+  Effect.acquireRelease(
+    Effect.suspend(() => {
+      const folder = join(copies, `.${randomUUID()}.partial`)
+      return Effect.as(fs.makeDirectory(folder, { recursive: true }), folder)
+    }),
+    (folder) => Effect.ignore(fs.remove(folder, { recursive: true, force: true }))
+  )
+
+/** Renames a whole folder to the sum of its files, unless there is such a copy already. */
+const keep = Effect.fnUntraced(function*(place: Place, partial: string, files: ReadonlyArray<File>) {
+  const { fs } = place
+  const folder = folderOf(place, files)
+  if (!(yield* fs.exists(folder))) yield* fs.rename(partial, folder)
+  return folder
+})
+
+const fetch = Effect.fnUntraced(
+  function*(place: Place, files: ReadonlyArray<File>) {
+    const { fs, join } = place
+    const folder = folderOf(place, files)
+    if (yield* fs.exists(folder)) return folder
+    const partial = yield* makePartial(place)
+    for (const file of files) yield* fs.writeFile(join(partial, file.name), yield* receive(place, file))
+    return yield* keep(place, partial, files)
+  },
+  Effect.scoped,
+  (effect, { permit }) => permit.withPermit(effect)
+)
+
+const find = Effect.fnUntraced(function*(place: Place, path: string) {
+  const { run, sql } = place
+  const rows = yield* RunTables.of(run)(sql<{ readonly path: string; readonly files: ReadonlyArray<File> }>`
+    SELECT path, files FROM effect_rl_checkpoints WHERE run = ${run} ORDER BY path`).pipe(unavailable(place))
+  const found = rows.find((row) => row.path === path)
+  if (found !== undefined) return yield* unavailable(place)(fetch(place, found.files))
+  const available = rows.slice(0, CheckpointStore.mostListed).map(({ path }) => path)
+  return yield* new TinkerError.NotFound({ kind: "checkpoint", name: path, available })
+})
+
+const placeOf = Effect.fnUntraced(function*(run: string, copies: string) {
+  const { join } = yield* Path.Path
+  const place: Place = {
+    sql: yield* SqlClient.SqlClient,
+    fs: yield* FileSystem.FileSystem,
+    join,
+    run,
+    copies,
+    permit: yield* Semaphore.make(1)
+  }
+  return place
+})
+
+const onlyRead = "only the process that writes the run saves checkpoints"
+
+/**
+ * The checkpoints of a run, to sample from; copies lie in the folder.
+ *
+ * @example
+ * const engine = CheckpointDatabase.open("sums", "/tmp/copies").pipe(
+ *   Effect.map((checkpoints) => Engine.layerOptions({ checkpoints })),
+ *   Layer.unwrap
+ * )
+ */
+export const open = Effect.fn("CheckpointDatabase.open")(function*(run: string, copies: string) {
+  const place = yield* placeOf(run, copies)
+  const store: CheckpointStore.CheckpointStore = {
+    claim: () => Effect.fail(new TinkerError.Unavailable({ detail: onlyRead })),
+    save: () => Effect.fail(new TinkerError.Rejected({ detail: onlyRead })),
+    find: (path) => find(place, path)
+  }
+  return store
+})
+
+/**
+ * The checkpoints of the run that this process has taken over. A checkpoint is saved with all of its files or not at all, and not at all
+ * once another process has taken the run over.
+ */
+export const make = Effect.fn("CheckpointDatabase.make")(function*(copies: string, scheme: string) {
+  const { epoch, run, write } = yield* RunFence.RunFence
+  const place = yield* placeOf(run, copies)
+  const { fs, join, sql } = place
+  let claimed = 0
+
+  const readFolder = Effect.fnUntraced(function*(folder: string) {
+    const names = yield* fs.readDirectory(folder)
+    return yield* Effect.forEach(names.toSorted(), (name) =>
+      Effect.map(
+        Effect.flatMap(fs.readFile(join(folder, name)), (bytes) => send(place, bytes)),
+        (sum): File => ({ name, sum })
+      ))
+  })
+
+  const save: CheckpointStore.CheckpointStore["save"] = Effect.fnUntraced(function*(modelId, kind, name, content) {
+    yield* CheckpointStore.checkName(name)
+    const partial = yield* unavailable(place)(makePartial(place))
+    const digest = yield* content(partial)
+    const files = yield* unavailable(place)(readFolder(partial))
+    const path = `${scheme}://${modelId}/${kind}/${name}`
+    yield* write(sql`written AS (
+      INSERT INTO effect_rl_checkpoints (run, path, files)
+      SELECT ${run}, ${path}, ${JSON.stringify(files)}::jsonb FROM fence
+      ON CONFLICT (run, path) DO UPDATE SET files = EXCLUDED.files RETURNING 1
+    )`).pipe(Effect.mapError(({ message }) => new TinkerError.Rejected({ detail: message })))
+    yield* unavailable(place)(keep(place, partial, files))
+    return { path, digest }
+  }, Effect.scoped)
+
+  const store: CheckpointStore.CheckpointStore = {
+    // The epoch is of this process alone, so that no other has the same ids.
+    claim: (baseModel) => Effect.sync(() => `${CheckpointStore.slug(baseModel)}-${epoch}.${++claimed}`),
+    save,
+    find: (path) => find(place, path)
+  }
+  return store
+})

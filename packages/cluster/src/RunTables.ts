@@ -1,0 +1,58 @@
+/** Tables of runs in a PostgreSQL database, and statements that wait for it while it is restarted. */
+import { RunStore } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import * as Migrator from "effect/sql/Migrator"
+import * as SqlClient from "effect/sql/SqlClient"
+import * as SqlError from "effect/sql/SqlError"
+
+/**
+ * A record's line has its sum, and a payload its sum in its record's line. Files of checkpoints lie under the SHA-256 of their content, in
+ * parts; a checkpoint lists its files.
+ */
+const migrations = Migrator.fromRecord({
+  "0001_runs": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`CREATE TABLE effect_rl_runs (run TEXT PRIMARY KEY, epoch INTEGER NOT NULL, format INTEGER NOT NULL)`
+    yield* sql`CREATE TABLE effect_rl_records (
+      run TEXT NOT NULL, sequence INTEGER NOT NULL, line TEXT NOT NULL, PRIMARY KEY (run, sequence)
+    )`
+    yield* sql`CREATE TABLE effect_rl_payloads (
+      run TEXT NOT NULL, start BIGINT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (run, start)
+    )`
+    yield* sql`CREATE TABLE effect_rl_checkpoints (
+      run TEXT NOT NULL, path TEXT NOT NULL, files JSONB NOT NULL, PRIMARY KEY (run, path)
+    )`
+    yield* sql`CREATE TABLE effect_rl_files (
+      sum TEXT NOT NULL, part INTEGER NOT NULL, bytes BYTEA NOT NULL, PRIMARY KEY (sum, part)
+    )`
+  })
+})
+
+/** Makes the tables where they are missing. */
+export const make = Migrator.make({})({ loader: migrations, table: "effect_rl_migrations" })
+
+/** A server that is being started or stopped says so by errors that effect does not tell apart. */
+const isPassing = ({ reason }: SqlError.SqlError) => reason.isRetryable || reason._tag === "UnknownError"
+
+/** Repeats a statement while the database cannot be reached, and says so once. Repeating it must do no harm. */
+export const patiently = <A, E, R>(statement: Effect.Effect<A, E | SqlError.SqlError, R>) =>
+  Effect.suspend(() => {
+    let isSaid = false
+    const isWorthWaiting = (error: E | SqlError.SqlError) => SqlError.isSqlError(error) && isPassing(error)
+    return statement.pipe(
+      Effect.tapError((error) => {
+        if (isSaid || !SqlError.isSqlError(error) || !isPassing(error)) return Effect.void
+        isSaid = true
+        return Effect.logWarning(`waiting for the database: ${error.message}`)
+      }),
+      Effect.retry({ while: isWorthWaiting, schedule: Schedule.spaced("500 millis") })
+    )
+  })
+
+/** Runs a statement patiently; what the database refuses for good is an error of the run. */
+export const of = (run: string) => <A, R>(statement: Effect.Effect<A, RunStore.RunError | SqlError.SqlError, R>) =>
+  Effect.mapError(patiently(statement), (error) =>
+    error._tag === "RunError"
+      ? error
+      : new RunStore.RunError({ run, detail: `the database refuses it: ${error.message}` }))

@@ -1,0 +1,75 @@
+/** What every durable store of a run keeps to, in a directory or a database. */
+import { RunRecord, type RunStore } from "@effect-rl/core"
+import { assert } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import * as Records from "./Records.ts"
+
+export interface Store<R> {
+  /** A new opening of the run for writing, closed when `use` ends. */
+  readonly withStore: <A, E, R2>(
+    use: (store: RunStore.RunStore["Service"]) => Effect.Effect<A, E, R2>
+  ) => Effect.Effect<A, E | RunStore.RunError, R | R2>
+  /** The run as other processes read it. */
+  readonly open: Effect.Effect<RunStore.RunReader, RunStore.RunError, R>
+}
+
+const tags = (records: ReadonlyArray<RunRecord.RunRecord>) => records.map(({ _tag }) => _tag)
+
+/** Each rule by its title. */
+export const rules: ReadonlyArray<
+  readonly [title: string, rule: <R>(store: Store<R>) => Effect.Effect<void, unknown, R>]
+> = [
+  [
+    "stamps records with the segment and a sequence without gaps, over several openings",
+    ({ open, withStore }) =>
+      Effect.gen(function*() {
+        const write = (...entries: ReadonlyArray<RunRecord.Entry>) =>
+          withStore(({ append }) => Effect.forEach(entries, (entry) => append(entry)))
+        const first = yield* write(Records.opened(), Records.rolledOut(0, "a"), Records.updated(0))
+        const second = yield* write(Records.opened(2), Records.evaluated(1), Records.saved(1), Records.finished)
+        const { read } = yield* open
+        const records = yield* Stream.runCollect(read)
+        assert.deepStrictEqual(records, [...first, ...second])
+        assert.deepStrictEqual(records.map(({ segment }) => segment), [1, 1, 1, 2, 2, 2, 2])
+        assert.deepStrictEqual(records.map(({ sequence }) => sequence), [0, 1, 2, 3, 4, 5, 6])
+      })
+  ],
+  ["gives back payloads, and refuses one that is not one line", ({ open, withStore }) =>
+    Effect.gen(function*() {
+      const texts = [`"ä"`, `{"b":"\\n"}`, "[]"]
+      const records = yield* withStore(({ append }) =>
+        Effect.forEach(texts, (text) => append(Records.rolledOut(0, text), text))
+      )
+      const reader = yield* open
+      const found = yield* Effect.forEach(records, ({ payload }) =>
+        payload === undefined ? Effect.succeed("none") : reader.payload(payload))
+      assert.deepStrictEqual(found, texts)
+      const error = yield* Effect.flip(withStore(({ append }) =>
+        append(Records.updated(0), "[\n]")
+      ))
+      assert.include(error.message, "a payload has a line break, expected JSON on one line")
+      const beyond = yield* Effect.flip(reader.payload({ offset: 1_000, length: 4 }))
+      assert.strictEqual(beyond._tag, "RunError")
+    })],
+  [
+    "is followed by others while it is written",
+    ({ open, withStore }) =>
+      withStore(({ append }) =>
+        Effect.gen(function*() {
+          yield* append(Records.opened())
+          yield* append(Records.updated(0))
+          const { follow } = yield* open
+          const following = yield* Effect.forkChild(Stream.runCollect(Stream.take(follow(0), 3)))
+          yield* append(Records.updated(1))
+          yield* append(Records.finished)
+          assert.deepStrictEqual(tags(yield* Fiber.join(following)), ["Updated", "Updated", "Finished"])
+        })
+      )
+  ],
+  ["goes on with the checksums of the records before", ({ open, withStore }) =>
+    Effect.gen(function*() {
+      for (let index = 0; index < 4; index++) yield* withStore(({ append }) => append(Records.updated(index)))
+      const { read } = yield* open
+      assert.lengthOf((yield* Stream.runCollect(read)).filter(RunRecord.guards.Updated), 4)
+    })]
+]
