@@ -74,5 +74,5 @@ export const held = (trace: string) => {
 /** Waits in real time until a condition holds, because other processes do not run on the test's clock. */
 export const until = (holds: () => boolean) =>
   Effect.suspend(() => holds() ? Effect.void : Effect.fail("not yet" as const)).pipe(
-    Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 400 })
+    Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 2400 })
   )

@@ -1,5 +1,6 @@
 /** `--executor`: where the groups of a run are rolled out. */
 import type { JoinError } from "@effect-rl/cluster"
+import { RunStore } from "@effect-rl/core"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -51,6 +52,21 @@ const cluster = (database: Redacted.Redacted) =>
     const { ClusterExecutor, PostgresCluster } = yield* Effect.promise(() => import("@effect-rl/cluster"))
     const secret = yield* ClusterSecret.ClusterSecret
     return Layer.provide(ClusterExecutor.layer, PostgresCluster.client({ database, secret }))
+  }))
+
+const onlyRead = (run: string) =>
+  new RunStore.RunError({ run, detail: "only its driver writes it", reason: "superseded" })
+
+/** The cluster, and the store of a run in its database for those who read it. */
+export const runLayer = (database: Redacted.Redacted, run: string) =>
+  Layer.unwrap(Effect.gen(function*() {
+    const { PostgresCluster, RunDatabase } = yield* Effect.promise(() => import("@effect-rl/cluster"))
+    const secret = yield* ClusterSecret.ClusterSecret
+    const store = Layer.effect(
+      RunStore.RunStore,
+      Effect.map(RunDatabase.open(run), (reader) => ({ ...reader, append: () => Effect.fail(onlyRead(run)) }))
+    )
+    return Layer.provideMerge(store, PostgresCluster.client({ database, secret }))
   }))
 
 interface Options {

@@ -24,7 +24,9 @@ export const SentProgram = Schema.Struct({
     baseUrl: Schema.optionalKey(Schema.String),
     server: Schema.optionalKey(Schema.Literals(Backend.servers)),
     allowUnmaskedLoss: Schema.Boolean
-  })
+  }),
+  /** The run in the cluster's database, which then has its checkpoints in place of the folder. */
+  run: Schema.optionalKey(Schema.String)
 })
 export type SentProgram = typeof SentProgram.Type
 
@@ -36,10 +38,12 @@ export interface Options {
   readonly settings: Readonly<Record<string, unknown>>
   readonly backend: Backend.Name
   readonly given: Backend.Options
+  /** The run's name in the cluster's database, where it is kept there. */
+  readonly run?: string | undefined
 }
 
-/** The source of a run's groups. */
-export const source = Effect.fnUntraced(function*({ backend, given, own, recipe, settings }: Options) {
+/** The program of a run with these options. */
+export const make = Effect.fnUntraced(function*({ backend, given, own, recipe, run, settings }: Options) {
   const path = yield* Path.Path
   const { checkpoints, model, service: { allowUnmaskedLoss, baseUrl, server } } = given
   const program: SentProgram = {
@@ -54,8 +58,11 @@ export const source = Effect.fnUntraced(function*({ backend, given, own, recipe,
       ...(Option.isSome(baseUrl) && { baseUrl: baseUrl.value }),
       ...(Option.isSome(server) && { server: server.value }),
       allowUnmaskedLoss
-    }
+    },
+    ...(run !== undefined && { run })
   }
-  const source: GroupSource.Source = { task: RecipeTask.name, program }
-  return source
+  return program
 })
+
+/** The source of a program's groups. */
+export const source = (program: SentProgram): GroupSource.Source => ({ task: RecipeTask.name, program })

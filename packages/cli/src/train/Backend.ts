@@ -2,6 +2,7 @@
 import type { Tinker, TinkerError } from "@effect-rl/core"
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import type { Engine } from "@effect-rl/engine"
+import type { CheckpointStore } from "@effect-rl/files"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -23,6 +24,8 @@ export const servers = ["hosted", "effect-rl", "skyrl", "skyrl-jax", "skyrl-trai
 export interface Options {
   readonly model: string
   readonly checkpoints: string
+  /** Where the engine keeps checkpoints in place of that folder. */
+  readonly store?: CheckpointStore.CheckpointStore
   readonly workers: Option.Option<number>
   readonly service: Given
   readonly torch: TorchFlags.Given
@@ -49,10 +52,10 @@ export const isLoaded = (model: string) =>
   })
 
 /** The embedded engine, which is loaded where it is asked for, and its options. */
-const configured = Effect.fnUntraced(function*({ checkpoints, model, workers }: Options) {
+const configured = Effect.fnUntraced(function*({ checkpoints, model, store, workers }: Options) {
   const { Engine } = yield* Effect.promise(() => import("@effect-rl/engine"))
   const models = (yield* isLoaded(model)) ? [model] : []
-  return { Engine, options: { checkpoints, models, ...WorkersFlag.option(workers) } }
+  return { Engine, options: { checkpoints: store ?? checkpoints, models, ...WorkersFlag.option(workers) } }
 })
 
 const engine = (given: Options): Backend =>

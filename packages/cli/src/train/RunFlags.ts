@@ -12,7 +12,16 @@ import * as SinkFlag from "./SinkFlag.ts"
 export const sections: ReadonlyArray<Help.Section> = [
   {
     title: "Backend",
-    flags: ["workers", ...TorchFlags.names, "executor", "base-url", "server", "allow-unmasked-loss", "unsafe-host"]
+    flags: [
+      "workers",
+      ...TorchFlags.names,
+      "executor",
+      "durable",
+      "base-url",
+      "server",
+      "allow-unmasked-loss",
+      "unsafe-host"
+    ]
   },
   { title: "Reports", flags: ["prices", "audit", "sink", "json"] }
 ]
@@ -27,6 +36,13 @@ export const flags = {
   ),
   workers: WorkersFlag.flag,
   executor: ExecutorFlag.flag,
+  durable: Flag.Boolean("durable").pipe(
+    Flag.withDescription(
+      "Keep the run in the database of --executor and let a worker drive it, in whose place another goes on where it is lost; the " +
+        "run's folder is a copy"
+    ),
+    Flag.withDefault(false)
+  ),
   ...TorchFlags.flags,
   baseUrl: Flag.String("base-url").pipe(
     Flag.withMetavar("address"),

@@ -1,5 +1,5 @@
 /** One `train` command, from its flags to its report. */
-import { ChatModel, InvalidOption, RunStore } from "@effect-rl/core"
+import { ChatModel, InvalidOption, type RunRecord, RunStore } from "@effect-rl/core"
 import { Usage } from "@effect-rl/core/backend"
 import { Caps, GroupSource, Prices, RunOptions, Suggestion } from "@effect-rl/core/program"
 import { StoryReader } from "@effect-rl/core/records"
@@ -46,6 +46,7 @@ export interface Flags extends Given, TorchFlags.Given {
   readonly backend: Backend.Name
   readonly workers: Option.Option<number>
   readonly executor: Option.Option<ExecutorFlag.ExecutorFlag>
+  readonly durable: boolean
   readonly unsafeHost: boolean
   /** The module of the recipe, where it is the user's own. */
   readonly own?: OwnRecipe.Own | undefined
@@ -248,7 +249,8 @@ const showPage = Effect.fnUntraced(function*(folder: string) {
 /** Trains to the end and reports; says how to resume a run that is cut short. */
 const train = Effect.fnUntraced(function*<E, R>(
   recipe: string,
-  task: Recipe.Task<E, R>,
+  task: Pick<Recipe.Task<unknown, unknown>, "maxTokens" | "model" | "settings">,
+  run: Stream.Stream<RunRecord.RunRecord, E, R>,
   folder: string,
   { view }: Flags
 ) {
@@ -258,7 +260,7 @@ const train = Effect.fnUntraced(function*<E, R>(
     maxTokens: task.maxTokens
   })
   const longest = Duration.format(Duration.fromInputUnsafe(task.settings.interruptTimeout))
-  yield* task.run.pipe(
+  yield* run.pipe(
     Stream.runForEach(onRecord),
     Effect.onInterrupt(() => Effect.ignore(hintOf(folder))),
     Effect.tapError((error) => Effect.ignore(hintOf(folder, error))),
@@ -275,6 +277,26 @@ export class NotOnWorkers extends Schema.TaggedError<NotOnWorkers>()("NotOnWorke
     return "--executor is not for --backend torch, of whose model each worker would load a copy: leave one of the two away"
   }
 }
+
+/** What a run needs that workers drive: its name and its store in the database. Fails where workers could not drive it. */
+const durable = Effect.fnUntraced(function*(
+  folder: string,
+  { backend, checkpoints, executor }: Flags,
+  given: Readonly<Record<string, unknown>>,
+  named: Readonly<Record<string, unknown>>
+) {
+  const path = yield* Path.Path
+  const DurableRun = yield* Effect.promise(() => import("./DurableRun.ts"))
+  const refused = (detail: string) => Effect.fail(new DurableRun.NotDurable({ detail }))
+  const database = Option.getOrUndefined(executor)
+  if (database?._tag !== "Postgres") return yield* refused("--executor names no database")
+  if (backend !== "engine" && backend !== "tinker") return yield* refused(`workers do not share --backend ${backend}`)
+  if (checkpoints !== undefined) return yield* refused("it is a stage of a pipeline")
+  const local = Object.keys(given).find((name) => given[name] !== named[name])
+  if (local !== undefined) return yield* refused(`--${SettingFlags.kebab(local)} names a checkpoint of this machine`)
+  const run = path.basename(path.resolve(folder))
+  return { DurableRun, run, layer: ExecutorFlag.runLayer(database.database, run) }
+})
 
 /** Trains a recipe with the settings that were given, or shows the plan for it. */
 export const run = Effect.fn("TrainRun.run")(function*<E, R>(
@@ -307,17 +329,33 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
     const task = yield* prepare(recipe, yield* configured(recipe, named, flags.backend), flags)
     if (flags.plan) return yield* showPlan(name, task, folder, { backend: flags.backend, given: options })
     yield* ShortRun.say(recipe, model)
-    const run = Layer.provideMerge(yield* SinkFlag.attach(flags, folder), RunDirectory.layer(folder))
+    const sinks = yield* SinkFlag.attach(flags, folder)
     const short = yield* ShortRun.settings(recipe, flags.backend, named["model"])
     const chosen = { ...short, ...named }
     const launch = yield* Launching.make(recipe, chosen)
-    const trained = train(name, task, folder, flags).pipe(
+    const sent = { recipe, own: flags.own, settings: chosen, backend: flags.backend, given: options }
+    if (flags.durable) {
+      const { DurableRun, layer, run } = yield* durable(folder, flags, settings, named)
+      const { interruptTimeout } = task.settings
+      const program = yield* SentProgram.make({ ...sent, run })
+      const driven = DurableRun.stream({
+        run,
+        folder,
+        checkpoints,
+        sent: { program, launch, prices },
+        interruptTimeout
+      })
+      return yield* train(name, task, driven, folder, flags).pipe(
+        Effect.provide(Layer.provideMerge(sinks, layer))
+      )
+    }
+    const run = Layer.provideMerge(sinks, RunDirectory.layer(folder))
+    const trained = train(name, task, task.run, folder, flags).pipe(
       Effect.provide(run),
       Effect.provideService(RunOptions.Launched, launch)
     )
     if (Option.isNone(flags.executor)) return yield* trained
-    const { backend, own } = flags
-    const source = yield* SentProgram.source({ recipe, own, settings: chosen, backend, given: options })
+    const source = SentProgram.source(yield* SentProgram.make(sent))
     return yield* trained.pipe(
       Effect.provideService(GroupSource.GroupSource, source),
       Effect.provide(ExecutorFlag.layer(flags.executor.value, flags))

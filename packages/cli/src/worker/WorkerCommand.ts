@@ -1,19 +1,21 @@
 /** `effect-rl worker`: this process rolls out groups of the runs that share a database with it. */
-import { ClusterExecutor, type JoinError, PostgresCluster } from "@effect-rl/cluster"
+import { CheckpointDatabase, ClusterExecutor, type JoinError, PostgresCluster } from "@effect-rl/cluster"
 import { TaskRegistry } from "@effect-rl/core/program"
 import * as Cause from "effect/Cause"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Clock from "effect/Clock"
-import type { MessageStorage } from "effect/cluster/MessageStorage"
-import type { Sharding } from "effect/cluster/Sharding"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
+import type { SqlClient } from "effect/sql/SqlClient"
 import * as UnsafeHostFlag from "../agents/UnsafeHostFlag.ts"
 import * as ClusterSecret from "../executor/ClusterSecret.ts"
+import * as RecipeDriver from "../executor/RecipeDriver.ts"
 import * as RecipeWorker from "../executor/RecipeWorker.ts"
 import * as Failure from "../Failure.ts"
 import * as Help from "../Help.ts"
@@ -66,6 +68,17 @@ const flags = {
   unsafeHost: UnsafeHostFlag.flag
 }
 
+/** Checkpoints of runs in the cluster's database, copied to this machine for as long as they are used. */
+const checkpointsOf = Effect.map(
+  Effect.context<SqlClient | FileSystem.FileSystem | Path.Path>(),
+  (context) => (run: string) =>
+    FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped()).pipe(
+      Effect.orDie,
+      Effect.flatMap((copies) => CheckpointDatabase.open(run, copies)),
+      Effect.provideContext(context)
+    )
+)
+
 const became = Exit.match({
   onSuccess: () => "done",
   onFailure: (cause: Cause.Cause<unknown>) =>
@@ -95,7 +108,7 @@ const announcing = Layer.effect(
 /** The address without what only its owner may know. */
 const shown = (database: string) => database.replace(/\/\/[^@/]*@/, "//")
 
-type Joined = Layer.Layer<Sharding | MessageStorage, JoinError.JoinError | HttpListener.CannotListen>
+type Joined = Layer.Layer<PostgresCluster.Services, JoinError.JoinError | HttpListener.CannotListen>
 
 const joined = (
   options: Required<Pick<PostgresCluster.RunnerOptions, "listen">> & PostgresCluster.RunnerOptions
@@ -129,9 +142,12 @@ export const worker = Command.make(
         () => lines(["worker ended"])
       )
     }))
+    const groups = Layer.unwrap(
+      Effect.map(checkpointsOf, (checkpointsOf) => RecipeWorker.layer({ workers, unsafeHost, checkpointsOf }))
+    )
     return yield* ready.pipe(
-      Layer.provide(ClusterExecutor.worker),
-      Layer.provide(Layer.provide(announcing, RecipeWorker.layer({ workers, unsafeHost }))),
+      Layer.provide(Layer.merge(ClusterExecutor.worker, RecipeDriver.layer({ workers, unsafeHost }))),
+      Layer.provide(Layer.provide(announcing, groups)),
       Layer.provide(cluster),
       Layer.provide(RunLogger.layer),
       Layer.provide(Layer.provide(Output.layer({ json: false }), RunLog.layerNone)),

@@ -1,73 +1,11 @@
 /** Runs whose groups are rolled out elsewhere: the same records and weights, wherever that is and whichever worker is killed. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
-import { type ChildProcess, spawn } from "node:child_process"
+import { Effect } from "effect"
 import { once } from "node:events"
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import * as Postgres from "../../../cluster/test/Postgres.ts"
 import * as CommandLine from "../CommandLine.ts"
-import { outcome } from "../kill/Outcome.ts"
-import { bin, launch, type Options } from "../Launch.ts"
-
-const recipe = fileURLToPath(new URL("./waiting-recipe.ts", import.meta.url))
-const env = { EFFECT_RL_CLUSTER_SECRET: "of the test" }
-
-/** Trains to the end; returns what came of it and what was printed. */
-const train = (executor: ReadonlyArray<string>, options: Options = { env }) =>
-  Effect.gen(function*() {
-    const folder = yield* CommandLine.runFolder
-    const ended = yield* launch(["train", recipe, "--workers", "1", "--log-path", folder, ...executor], options)
-    assert.strictEqual(ended.code, 0, ended.out + ended.errors)
-    const said = ended.out + ended.errors + readFileSync(join(folder, "records.jsonl"), "utf8")
-    assert.notInclude(said, "hidden", "a password is shown")
-    return { ...outcome(folder), out: ended.out }
-  })
-
-interface Worker {
-  readonly process: ChildProcess
-  readonly printed: () => string
-}
-
-/** A worker that is there; gone when the scope closes. */
-const worker = (database: string): Effect.Effect<Worker, never, Scope.Scope> =>
-  Effect.gen(function*() {
-    const port = yield* Postgres.freePort
-    const child = yield* Effect.acquireRelease(
-      Effect.sync(() =>
-        spawn(
-          process.execPath,
-          [
-            "--conditions=@effect-rl/source",
-            bin,
-            "worker",
-            "--join",
-            database,
-            "--port",
-            String(port),
-            "--workers",
-            "1"
-          ],
-          { env: { ...process.env, ...env } }
-        )
-      ),
-      (child) => Effect.sync(() => child.kill("SIGKILL"))
-    )
-    let text = ""
-    yield* Effect.callback<void>((resume) => {
-      const read = (more: string) => {
-        text += more
-        if (text.includes("worker at")) resume(Effect.void)
-      }
-      child.stdout.setEncoding("utf8").on("data", read)
-      child.stderr.setEncoding("utf8").on("data", read)
-      child.once("exit", () => resume(Effect.die(`the worker ended: ${text}`)))
-    })
-    return { process: child, printed: () => text }
-  })
-
-const groups = ({ printed }: Worker) => printed().split("\n").filter((line) => line.startsWith("group ")).length
+import { launch } from "../Launch.ts"
+import { env, groups, recipe, train, worker } from "./Workers.ts"
 
 describe("a run", { concurrent: false }, () => {
   it.live("on two threads has the records and weights of a run in one process", () =>

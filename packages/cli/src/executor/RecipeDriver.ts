@@ -1,0 +1,45 @@
+/** The driver of a recipe's run at a worker: it trains, and has the groups rolled out by all workers of the cluster. */
+import { CheckpointDatabase, ClusterExecutor, RunDriver } from "@effect-rl/cluster"
+import { GroupSource, Prices, RunOptions } from "@effect-rl/core/program"
+import { Launch } from "@effect-rl/core/records"
+import { Engine } from "@effect-rl/engine"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { SentProgram, source } from "./SentProgram.ts"
+import * as SentTask from "./SentTask.ts"
+
+/** A run as it is sent to its driver. */
+export const SentRun = Schema.Struct({
+  program: SentProgram,
+  launch: Launch.Launch,
+  prices: Schema.Record(Schema.String, Prices.Price)
+})
+export type SentRun = typeof SentRun.Type
+
+const decode = Schema.decodeUnknownEffect(SentRun)
+
+const train = (options: SentTask.Options) =>
+  Effect.fnUntraced(function*(sent: Schema.Json) {
+    const fs = yield* FileSystem.FileSystem
+    const { launch, prices, program } = yield* decode(sent)
+    const checkpoints = yield* CheckpointDatabase.make(yield* fs.makeTempDirectoryScoped(), Engine.scheme)
+    const { context, task } = yield* SentTask.open(program, options, checkpoints)
+    yield* Stream.runDrain(task.run).pipe(
+      Effect.provideContext(context),
+      Effect.provideService(RunOptions.Launched, launch),
+      Effect.provideService(RunOptions.Code, program.code),
+      Effect.provideService(GroupSource.GroupSource, source(program)),
+      Effect.provide(Layer.merge(ClusterExecutor.layer, Prices.layer(prices)))
+    )
+  }, Effect.scoped)
+
+/** Makes this process drive runs that the cluster gives it. */
+export const layer = (options: SentTask.Options) =>
+  Layer.unwrap(Effect.gen(function*() {
+    const driven = train(options)
+    const context = yield* Effect.context<Exclude<Effect.Services<ReturnType<typeof driven>>, RunDriver.Services>>()
+    return RunDriver.worker((sent) => Effect.provideContext(driven(sent), context))
+  }))

@@ -1,0 +1,112 @@
+/** `--durable`: a run that workers drive and the cluster's database keeps, followed from here and copied into the run's folder. */
+import { CheckpointDatabase, RunDatabase, RunDriver } from "@effect-rl/cluster"
+import type { RunRecord } from "@effect-rl/core"
+import { RunDirectory } from "@effect-rl/files"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { SentRun } from "../executor/RecipeDriver.ts"
+
+/** A run cannot be driven by workers. */
+export class NotDurable extends Schema.TaggedError<NotDurable>()("NotDurable", { detail: Schema.String }) {
+  override get message() {
+    return `--durable is not for this run: ${this.detail}`
+  }
+}
+
+/** Copies the checkpoints of a record into the folder, where other commands look for them. */
+const copyCheckpoints = Effect.fnUntraced(function*(
+  record: RunRecord.RunRecord,
+  checkpoints: string,
+  { find }: Effect.Success<ReturnType<typeof CheckpointDatabase.open>>
+) {
+  if (record._tag !== "Saved") return
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  for (const address of [record.statePath, record.samplerPath]) {
+    if (address === null || !address.includes("://")) continue
+    const folder = path.join(checkpoints, address.replace(/^[a-z]+:\/\//, ""))
+    if (yield* fs.exists(folder)) continue
+    const copy = yield* find(address)
+    yield* fs.makeDirectory(path.dirname(folder), { recursive: true })
+    yield* fs.rename(copy, folder)
+  }
+}, Effect.catch((error) => Effect.logWarning(`a checkpoint was not copied: ${error.message}`)))
+
+/** The sequence number of the newest record in the folder; −1 where it has none. */
+const copiedTo = (folder: string) =>
+  RunDirectory.open(folder).pipe(
+    Effect.flatMap(({ read }) => Stream.runLast(read)),
+    Effect.map(Option.match({ onNone: () => -1, onSome: ({ sequence }) => sequence })),
+    Effect.orElseSucceed(() => -1)
+  )
+
+export interface Options {
+  /** The name of the run in the database. */
+  readonly run: string
+  /** The folder of its copy. */
+  readonly folder: string
+  readonly checkpoints: string
+  readonly sent: SentRun
+  /** How long an interruption waits for the driver to save. */
+  readonly interruptTimeout: Duration.Input
+}
+
+const encode = Schema.encodeEffect(Schema.toCodecJson(SentRun))
+
+/**
+ * Has the run driven by the cluster until it ends, copies it and emits its records. Ending the stream early stops the run, which is saved
+ * first.
+ */
+export const stream = ({ checkpoints, folder, interruptTimeout, run, sent }: Options) =>
+  Stream.unwrap(Effect.gen(function*() {
+    const path = yield* Path.Path
+    const original = yield* RunDatabase.open(run)
+    const stored = yield* CheckpointDatabase.open(run, path.join(checkpoints, ".copies"))
+    const copied = Stream.tap(
+      RunDirectory.copy(folder, original),
+      (record) => copyCheckpoints(record, checkpoints, stored)
+    )
+    const newest = Effect.map(
+      Stream.runLast(original.read),
+      Option.match({ onNone: () => -1, onSome: ({ sequence }) => sequence })
+    )
+    let isOver = false
+    const copyRest = Effect.gen(function*() {
+      const end = yield* newest
+      if ((yield* copiedTo(folder)) >= end) return
+      yield* Stream.runDrain(Stream.takeUntil(copied, ({ sequence }) => sequence >= end))
+    })
+    yield* Effect.addFinalizer(() => isOver ? Effect.void : Effect.ignore(copyRest, { log: true }))
+    const driving = yield* Effect.forkScoped(
+      RunDriver.drive(run, yield* Effect.orDie(encode(sent)), { interruptTimeout })
+    )
+    // The answer may come before or after the last record.
+    const place = { at: yield* copiedTo(folder), end: Infinity }
+    const answered = Stream.fromEffect(Effect.andThen(Fiber.await(driving), newest)).pipe(
+      Stream.map((end) => {
+        place.end = end
+        return []
+      })
+    )
+    return copied.pipe(
+      Stream.map((record) => {
+        place.at = record.sequence
+        return [record]
+      }),
+      Stream.merge(answered),
+      Stream.takeUntil(() => place.at >= place.end),
+      Stream.flattenIterable,
+      Stream.concat(Stream.drain(Stream.fromEffect(Effect.ensuring(
+        Fiber.join(driving),
+        Effect.sync(() => {
+          isOver = true
+        })
+      ))))
+    )
+  }))

@@ -1,0 +1,77 @@
+/** Runs that workers drive and the database keeps: the same records and weights, whichever process is lost or paused. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import * as Postgres from "../../../cluster/test/Postgres.ts"
+import * as Walks from "../../../cluster/test/Walks.ts"
+import * as CommandLine from "../CommandLine.ts"
+import { outcome } from "../kill/Outcome.ts"
+import { launch } from "../Launch.ts"
+import { env, groups, recipe, train, type Worker, worker } from "./Workers.ts"
+
+const isDriving = ({ printed }: Worker) => printed().includes("driving run")
+
+/** Waits for a worker that drives the run and has done some groups. */
+const driverOf = Effect.fnUntraced(function*(workers: ReadonlyArray<Worker>) {
+  yield* Walks.until(() => workers.some((worker) => isDriving(worker) && groups(worker) >= 6))
+  return workers.find(isDriving) ?? (yield* Effect.die("no worker drives the run"))
+})
+
+const durable = (database: string) => train(["--executor", database, "--durable"])
+
+describe.skipIf(!Postgres.isHere)("a durable run", { concurrent: false }, () => {
+  it.live(
+    "has the records and weights of a run in one process, also where its driver is killed meanwhile",
+    () =>
+      Effect.gen(function*() {
+        const { out: _, ...here } = yield* train([])
+        const database = yield* Postgres.make
+        const workers = [yield* worker(database), yield* worker(database)]
+        const running = yield* Effect.forkChild(durable(database))
+        const driver = yield* driverOf(workers)
+        driver.process.kill("SIGKILL")
+        const { out: __, ...whole } = yield* Fiber.join(running)
+        assert.deepStrictEqual(whole, here)
+        const [other] = workers.filter((worker) => worker !== driver)
+        assert.include(other?.printed() ?? "", "driving run, taken over")
+      }),
+    300_000
+  )
+
+  // A paused worker keeps its locks for twenty seconds.
+  it.live(
+    "is not disturbed by a driver that wakes after another worker has taken the run over",
+    () =>
+      Effect.gen(function*() {
+        const { out: _, ...here } = yield* train([])
+        const database = yield* Postgres.make
+        const workers = [yield* worker(database), yield* worker(database)]
+        const running = yield* Effect.forkChild(durable(database))
+        const driver = yield* driverOf(workers)
+        const [other] = workers.filter((worker) => worker !== driver)
+        driver.process.kill("SIGSTOP")
+        yield* Walks.until(() => other?.printed().includes("driving run, taken over") === true)
+        driver.process.kill("SIGCONT")
+        const { out: __, ...whole } = yield* Fiber.join(running)
+        assert.deepStrictEqual(whole, here)
+      }),
+    300_000
+  )
+
+  it.live("is saved and stopped by Ctrl-C, and gone on with by the same command", () =>
+    Effect.gen(function*() {
+      const { out: _, ...here } = yield* train([])
+      const database = yield* Postgres.make
+      yield* worker(database)
+      const folder = yield* CommandLine.runFolder
+      const command = ["train", recipe, "--workers", "1", "--log-path", folder, "--executor", database, "--durable"]
+      const stopped = yield* launch(command, { env, acts: [{ when: "iteration 1/4", act: "SIGINT" }] })
+      assert.strictEqual(stopped.code, 130, stopped.out + stopped.errors)
+      const [last = ""] = readFileSync(join(folder, "records.jsonl"), "utf8").trim().split("\n").slice(-1)
+      assert.include(last, `"reason":"interrupted"`)
+      const ended = yield* launch(command, { env })
+      assert.strictEqual(ended.code, 0, ended.out + ended.errors)
+      assert.deepStrictEqual(outcome(folder), here)
+    }), 300_000)
+})
