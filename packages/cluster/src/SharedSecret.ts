@@ -7,7 +7,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { SqlClient } from "effect/sql/SqlClient"
-import { randomBytes, scryptSync, timingSafeEqual } from "node:crypto"
+import { createHash, randomBytes, scryptSync, timingSafeEqual } from "node:crypto"
 
 /** Processes that join a new database at the same time make its table one after the other. */
 const tableLock = 7_311_870
@@ -35,9 +35,11 @@ export const isShared = (sql: SqlClient, secret: Redacted.Redacted) =>
     return row !== undefined && isEqual(digestOf(secret, row.salt).toString("hex"), row.digest)
   }))
 
-const headerOf = (secret: Redacted.Redacted) => `Bearer ${Redacted.value(secret)}`
+/** A hash, since a header holds neither every character nor spaces at its ends. */
+const headerOf = (secret: Redacted.Redacted) =>
+  `Bearer ${createHash("sha256").update(Redacted.value(secret)).digest("hex")}`
 
-/** Sends the secret with every request that the layer makes. */
+/** Sends a hash of the secret with every request that the layer makes. */
 export const sent = (secret: Redacted.Redacted) =>
   Layer.updateService(
     HttpClient.HttpClient,
