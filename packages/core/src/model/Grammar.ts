@@ -75,8 +75,10 @@ const mostLevels = 64
 /** How deep the JSON of a schema may be nested: a schema below another is three levels further down. */
 const mostNested = 4 * mostLevels
 
-/** Schemas and listed numbers of which a schema may be made. Each takes at least two characters. */
+/** Schemas, numbers of ranges and items that are counted, in a schema as it is compiled: more take a compute thread seconds. */
 const mostParts = mostCharacters / 2
+
+const inAll = `at most ${mostParts} schemas, numbers of ranges and counted items in all`
 
 /** What is left of both bounds. All schemas below one take their parts from the same number. */
 interface Budget {
@@ -198,7 +200,7 @@ const integer = (path: string, schema: Object, budget: Budget): Held => {
     : unheld(
       at(path, "minimum"),
       from,
-      `0 or 1, or a maximum beside it and at most ${mostNumbers} numbers between them, and ${mostParts} in all ranges of the schema`
+      `0 or 1, or a maximum beside it and at most ${mostNumbers} numbers between them, and ${inAll}`
     )
 }
 
@@ -208,6 +210,9 @@ const array = (path: string, { items = true, maxItems, minItems }: Object, budge
   if (Number(minItems ?? 0) > Number(maxItems ?? mostCount)) {
     return unheld(at(path, "minItems"), minItems, `at most ${maxItems}`)
   }
+  const key = maxItems === undefined ? "minItems" : "maxItems"
+  const counted = maxItems ?? minItems
+  if (!take(budget, Number(counted ?? 0))) return unheld(at(path, key), counted, inAll)
   return Result.map(held(at(path, "items"), items, below(budget)), (items) => ({
     type: "array",
     items,
@@ -318,7 +323,7 @@ const typed = (path: string, schema: Object, keys: ReadonlyArray<string>, budget
 
 const held = (path: string, schema: Schema.Json, budget: Budget): Held => {
   if (budget.levels < 0) return unheld(path, schema, `at most ${mostLevels} levels`)
-  if (!take(budget, 1)) return unheld(path, schema, `at most ${mostParts} schemas and numbers of ranges in all`)
+  if (!take(budget, 1)) return unheld(path, schema, inAll)
   if (schema === true) return Result.succeed({})
   if (!isObject(schema)) return unheld(path, schema, "a schema that some value has")
   const entries = asserting(schema)

@@ -89,6 +89,10 @@ describe("a grammar's schema", () => {
         },
         "anyOf[16].minimum is 16, expected 0 or 1, or a maximum beside it"
       ],
+      [
+        { anyOf: Array.from({ length: 400 }, () => ({ type: "array", maxItems: 4096 })) },
+        "anyOf[3].maxItems is 4096, expected at most 16384 schemas, numbers of ranges and counted items in all"
+      ],
       [{ anyOf: Array.from({ length: 20_000 }, () => true) }, "is true, expected at most 16384 schemas"],
       [{ const: nested([], 5000, (inner) => [inner]) }, "the schema is nested deeper than 256 levels of JSON"]
     ]
