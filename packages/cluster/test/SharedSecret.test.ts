@@ -24,8 +24,11 @@ describe("a secret", () => {
       })
   )
 
-  it.live.each(["", "of the tes", "of the test ", "Of the test"])("refuses requests with another: %j", (guess) =>
-    Effect.gen(function*() {
-      assert.strictEqual(yield* status(guess, "of the test"), 401)
-    }))
+  it.live.each(["", "of the tes", "of the test ", "Of the test"])(
+    "refuses requests with another: %j",
+    (guess) =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* status(guess, "of the test"), 401)
+      })
+  )
 })
