@@ -12,9 +12,13 @@ import { cell, type Child, empty, h, numberCell, panel, row, table } from "./Dom
 import * as MetricGrid from "./MetricGrid.ts"
 import * as PlotControls from "./PlotControls.ts"
 import { type Data, link, plain, type Screen, waiting } from "./Screen.ts"
+import { picture, svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 
 const shades = { left: "bad", right: "good", none: "" }
+
+const verdictCell = ({ better, text }: ComparedScore["verdict"]): Child =>
+  h("td", { class: `meaning ${shades[better ?? "none"]}` }, Text.foreign(text))
 
 const sideCell = ({ mean, standing }: ComparedScore["left"]) => cell(`${Text.fixed(mean)} ${Text.foreign(standing)}`)
 
@@ -23,14 +27,40 @@ const problemsText = ({ better, decidedAfter, equal, problems, worse }: Compared
     decidedAfter === null ? "" : `; these runs lie apart after ${decidedAfter}`
   }`
 
-const scoreRow = (score: ComparedScore, { methods }: Comparison): Child => {
+const [barWidth, barHeight] = [120, 12]
+
+/** The interval as a bar beside 0, on the scale of `most`. */
+const intervalCell = (low: number | null, high: number | null, most: number): Child => {
+  if (low === null || high === null) return numberCell("–")
+  const x = (value: number) => (barWidth / 2) * (1 + value / most)
+  const text = `${Text.signed(low)} to ${Text.signed(high)}`
+  const shade = low > 0 ? "above" : high < 0 ? "below" : "around"
+  return numberCell(
+    text,
+    most === 0 ? undefined : picture(
+      `${text}, beside 0`,
+      barWidth,
+      barHeight,
+      { class: "interval" },
+      svg("line", { class: "grid", x1: 0, x2: barWidth, y1: barHeight / 2, y2: barHeight / 2 }),
+      svg("rect", { class: shade, x: x(low), width: Math.max(2, x(high) - x(low)), y: 3, height: 6 }),
+      svg("line", { class: "zero", x1: barWidth / 2, x2: barWidth / 2, y1: 0, y2: barHeight })
+    )
+  )
+}
+
+/** The end that lies furthest from 0 of all intervals that are known. */
+const mostOf = (intervals: ReadonlyArray<{ readonly low: number | null; readonly high: number | null }>) =>
+  intervals.reduce((most, { high, low }) => Math.max(most, Math.abs(low ?? 0), Math.abs(high ?? 0)), 0)
+
+const scoreRow = (score: ComparedScore, { methods, scores }: Comparison): Child => {
   const { about, difference, evaluator, high, left, low, method, right, verdict } = score
   return row(
-    cell(h("span", { class: shades[verdict.better ?? "none"] }, Text.foreign(verdict.text))),
+    verdictCell(verdict),
     cell(Text.foreign(evaluator)),
     cell(CompareChart.methodName(methods[method] ?? [])),
     numberCell(Text.signed(difference)),
-    numberCell(low === null ? "–" : `${Text.signed(low)} to ${Text.signed(high)}`),
+    intervalCell(low, high, mostOf(scores)),
     cell(about),
     sideCell(left),
     sideCell(right),
@@ -64,14 +94,14 @@ const scorePanel = (comparison: Comparison): Child =>
     ...comparison.refusals.map((refusal) => empty(Text.foreign(refusal)))
   )
 
-const lossRow = (loss: ComparedLoss, { methods }: Comparison): Child => {
+const lossRow = (loss: ComparedLoss, { losses, methods }: Comparison): Child => {
   const { difference, evaluator, high, left, low, method, metric, right, verdict } = loss
   return row(
-    cell(h("span", { class: shades[verdict.better ?? "none"] }, Text.foreign(verdict.text))),
+    verdictCell(verdict),
     cell(`${Text.foreign(evaluator)} ${metric}`),
     cell(CompareChart.methodName(methods[method] ?? [])),
     numberCell(Text.signed(difference)),
-    numberCell(low === null ? "–" : `${Text.signed(low)} to ${Text.signed(high)}`),
+    intervalCell(low, high, mostOf(losses)),
     sideCell(left),
     sideCell(right)
   )

@@ -30,6 +30,9 @@ describe.skipIf(isMissing)("every level of the page", () => {
       Effect.gen(function*() {
         const { folder, run, url } = yield* Served.start
         yield* Effect.provide(Recorded.write(`${folder}/second`, { identity: { seed: 1 } }), NodeServices.layer)
+        const long = `${folder}/long`
+        const [one, other] = [8, 9].map((token) => Array.from({ length: 2000 }, () => token))
+        yield* Effect.provide(Recorded.writeSaid(long, "", one ?? [], other ?? []), NodeServices.layer)
         const place = { run, iteration: 1, group: Recorded.first.rough, member: 1 }
         const levels: ReadonlyArray<readonly [heading: string, fields: Readonly<Record<string, string | number>>]> = [
           ["Runs", { at: "runs" }],
@@ -39,6 +42,8 @@ describe.skipIf(isMissing)("every level of the page", () => {
           ["Group 0/rough", { at: "group", ...place, tokens: "true" }],
           ["Member 1", { at: "member", ...place }],
           ["Member 1", { at: "member", ...place, tokens: "true", turn: 0, token: 1, colour: "advantage" }],
+          ["Group 0/said", { at: "group", run: long, iteration: 1, group: 1, tokens: "true" }],
+          ["Member 0", { at: "member", run: long, iteration: 1, group: 1, member: 0, tokens: "true" }],
           ["Search", { at: "search", run, text: "think" }],
           ["Rollouts", { at: "rollouts", run, metric: "judge_score", sort: "-measure" }],
           ["Problems", { at: "problems", run }],
