@@ -4,7 +4,7 @@
 export * as ModelInput from "./model/ModelInput.ts"
 /** One training example: what the model reads and what the loss reads at each of its positions. */
 export * as Datum from "./model/Datum.ts"
-/** One optimizer step. */
+/** The parameters of an optimizer step, and the settings that they come from. */
 export * as AdamParams from "./model/AdamParams.ts"
 /** Requests to a sampler and its answers. */
 export * as Sampling from "./model/Sampling.ts"

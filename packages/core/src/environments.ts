@@ -4,14 +4,10 @@
 export * as Trajectory from "./env/Trajectory.ts"
 /** The place in an episode where a prompt goes on, where that is not the end of the turn before it. */
 export * as Branch from "./env/Branch.ts"
-/** The messages that a turn adds to the conversation of the turns before it. */
-export * as AddedMessages from "./env/AddedMessages.ts"
 /** The prompt of a later turn, which keeps everything that was sampled before, token for token. */
 export * as Continuation from "./env/message/Continuation.ts"
 /** Why an episode ended. */
 export * as StopReason from "./env/StopReason.ts"
-/** One prompt, one response. */
-export * as SingleTurn from "./env/SingleTurn.ts"
 /** One prompt and one answer without a reward of its own: the group compares the answers. */
 export * as PromptEnv from "./env/PromptEnv.ts"
 /** What follows when a response cannot be parsed. */
@@ -40,8 +36,7 @@ export * as Difficulty from "./data/Difficulty.ts"
 export * as History from "./data/History.ts"
 /** Questions with answers as a dataset: the groups behind `RLDataset.problems`. */
 export * as Problems from "./data/Problems.ts"
-/** Keys of attempts and turns. */
+/** Keys of groups, attempts and turns. */
 export * as Key from "./records/Key.ts"
-/** One attempt at playing a member or grading a group: where in the run it happens, and the seed for everything random in it. */
 /** Seeds as pure functions of keys, so that one seed gives one run whatever the concurrency. */
 export * as Seed from "./records/Seed.ts"

@@ -14,8 +14,6 @@ export * as ResumeError from "./run/ResumeError.ts"
 export * as Caps from "./run/spending/Caps.ts"
 /** Prices of tokens, by model. */
 export * as Prices from "./run/spending/Prices.ts"
-/** Adam's settings beside the learning rate. */
-export * as Adam from "./learn/Adam.ts"
 /** The signal of groups: whether their rewards say which tokens were better. */
 export * as Signal from "./learn/Signal.ts"
 /** The rules of credit that a name chooses: one table of their options and how each is made. */

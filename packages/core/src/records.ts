@@ -4,7 +4,6 @@
 export * as GroupPayload from "./rollout/payload/GroupPayload.ts"
 /** What an iteration trained on, token by token: the payload of its `Updated` record, with a value for each trained token of each datum as base64 of little-endian 32-bit floats. */
 export * as TrainedTokens from "./rl/metrics/TrainedTokens.ts"
-/** The turns of an attempt that a datum holds, as records write them: in a row from the first one, unless turns of other branches come between them. */
 /** Everything that a run has paid for, including iterations that a resume abandoned. */
 export * as Spent from "./records/Spent.ts"
 /** How a run was started: by which command, with which settings, on which machine. */
@@ -29,7 +28,6 @@ export * as Story from "./story/Story.ts"
 export * as StoryReader from "./story/StoryReader.ts"
 /** Records as readers have them: as they were written, or read from JSON. */
 export * as Recorded from "./story/Recorded.ts"
-/** The name of a group in its run, by which readers join what is recorded of it. */
 /** The rollouts of a recorded run with their trajectories, and what updates made of them. */
 export * as Rollouts from "./story/Rollouts.ts"
 /** What was said in a recorded episode, turn by turn as messages. */

@@ -1,8 +1,7 @@
 /** Programs that must not compile. */
 import { Advantage, Credit, type Env, Loss, type Policy, Rollout, type TinkerError } from "@effect-rl/core"
 import type { Datum, TrainingClient } from "@effect-rl/core/backend"
-import { type Executor, type GroupResult, Signal, TrainingData } from "@effect-rl/core/program"
-import * as Fields from "@effect-rl/core/settings/Fields"
+import { type GroupResult, Signal, TrainingData } from "@effect-rl/core/program"
 import { type Array, Effect, Schedule } from "effect"
 import { browsing } from "./ScopedRetry.ts"
 
@@ -52,9 +51,6 @@ export const rewards = results.map((result) => result.rewardsG)
 
 // @ts-expect-error an estimator has a name, not that of its function
 export const nameless = Credit.groupRelative(() => estimated)
-
-// @ts-expect-error fields that are left out do not make room for others
-export const nonsense: Executor.Job["options"] = Fields.given({ iteration: "seven", memberTimeout: [], nonsense: 1 })
 
 export const unrewarded: Env.Env = {
   initialObservation: Effect.succeed(prompt),

@@ -3,11 +3,10 @@ import * as Effect from "effect/Effect"
 import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
-import type * as Env from "../env/Env.ts"
+import * as Env from "../env/Env.ts"
 import * as EnvGroupBuilder from "../env/EnvGroupBuilder.ts"
 import * as Grader from "../env/Grader.ts"
 import * as ProblemEnv from "../env/ProblemEnv.ts"
-import * as SingleTurn from "../env/SingleTurn.ts"
 
 /** A graded reward. The name belongs to the dataset's fingerprint. */
 export interface Reward<out E = never, out R = never> {
@@ -42,7 +41,7 @@ const rewarded = <E, R>(
   { name, of }: Reward<E, R>
 ): Env.Env<E | Renderer.RendererError, R> => ({
   task: { question, reference: answer },
-  ...SingleTurn.make(
+  ...Env.singleTurn(
     renderer,
     [...prefix, Message.user(question)],
     Effect.fnUntraced(function*({ message }, { stopReason }) {

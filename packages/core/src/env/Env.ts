@@ -1,6 +1,7 @@
 /** One episode: an environment that is used once. */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as Message from "../chat/Message.ts"
+import type * as Renderer from "../chat/Renderer.ts"
 import type { Grammar } from "../model/Grammar.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
@@ -118,6 +119,33 @@ export const prompt = (
   stop: Sampling.Stop,
   messages?: ReadonlyArray<Message.Message>
 ): Prompt => ({ _tag: "Prompt", input, stop, ...(messages !== undefined && { messages }) })
+
+/**
+ * An environment with one prompt and one response, which it parses and judges; a step after that is a defect.
+ *
+ * @example
+ * const env = Env.singleTurn(model.renderer, messages, ({ message }) =>
+ *   Effect.succeed({ _tag: "Done", reward: Message.text(message).length < 100 ? 1 : 0 }))
+ */
+export const singleTurn = <E, R>(
+  renderer: Renderer.Renderer,
+  messages: ReadonlyArray<Message.Message>,
+  judge: (response: Renderer.Parsed, action: Action) => Effect.Effect<Done, E, R>
+): Env<E | Renderer.RendererError, R> => {
+  let isOver = false
+  return {
+    initialObservation: Effect.map(
+      renderer.generationPrompt(messages),
+      (input) => prompt(input, renderer.stop, messages)
+    ),
+    step: Effect.fnUntraced(function*(action) {
+      if (isOver) return yield* Effect.die(new Error("the episode is over"))
+      const judged = yield* judge(yield* renderer.parse(action.tokens), action)
+      isOver = true
+      return judged
+    })
+  }
+}
 
 /** The errors of a builder; of a union of builders, all of theirs. */
 export type Error<T> = [T] extends [EnvGroupBuilder<infer E, infer _R>] ? E : never

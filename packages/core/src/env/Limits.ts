@@ -1,7 +1,6 @@
 /** Limits of an episode; without a value, nothing is limited. */
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
-import * as Fields from "../settings/Fields.ts"
 import * as Setting from "../settings/Setting.ts"
 
 /** Limits that change the samples belong to a run's identity; limits that only decide which attempts fail may change. */
@@ -67,9 +66,15 @@ const shorter = (left: Duration.Input | undefined, right: Duration.Input | undef
     ? left ?? right
     : Duration.min(Duration.fromInputUnsafe(left), Duration.fromInputUnsafe(right))
 
+/** The limits that are not undefined: one that is not set must be absent. */
+function set(limits: { readonly [K in keyof Limits]-?: Limits[K] | undefined }): Limits
+function set(limits: object) {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined))
+}
+
 /** The tighter of each pair of limits. */
 export const tighter = (left: Limits, right: Limits): Limits =>
-  Fields.given<Limits>({
+  set({
     maxTurns: smaller(left.maxTurns, right.maxTurns),
     maxTrajectoryTokens: smaller(left.maxTrajectoryTokens, right.maxTrajectoryTokens),
     maxSampledTokens: smaller(left.maxSampledTokens, right.maxSampledTokens),

@@ -15,9 +15,8 @@ import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import * as EnvMetric from "../records/EnvMetric.ts"
 import * as Score from "../records/Score.ts"
-import type * as Env from "./Env.ts"
+import * as Env from "./Env.ts"
 import * as Grader from "./Grader.ts"
-import * as SingleTurn from "./SingleTurn.ts"
 
 type Check<E, R> = (text: string) => boolean | Effect.Effect<boolean, E, R>
 
@@ -58,7 +57,7 @@ export const make = <E = never, R = never>(options: Options<E, R>): ProblemEnv<E
     question: options.question,
     referenceAnswer: options.referenceAnswer,
     task: { question: options.question, reference: options.referenceAnswer },
-    ...SingleTurn.make(
+    ...Env.singleTurn(
       renderer,
       messages,
       Effect.fnUntraced(function*({ message, termination }, { stopReason }) {

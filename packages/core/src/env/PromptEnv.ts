@@ -3,8 +3,7 @@ import * as Effect from "effect/Effect"
 import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
-import type * as Env from "./Env.ts"
-import * as SingleTurn from "./SingleTurn.ts"
+import * as Env from "./Env.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
 type Model = Pick<ChatModel, "renderer">
@@ -19,7 +18,7 @@ export const make = (
   { renderer }: Model,
   messages: ReadonlyArray<Message.Message>
 ): Env.Env<Renderer.RendererError> =>
-  SingleTurn.make(renderer, messages, ({ message }, { stopReason }) =>
+  Env.singleTurn(renderer, messages, ({ message }, { stopReason }) =>
     Effect.succeed({
       _tag: "Done",
       reward: 0,

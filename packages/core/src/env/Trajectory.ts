@@ -1,4 +1,12 @@
-/** A record of one episode. */
+/**
+ * A record of one episode.
+ *
+ * @example
+ * const first = [Message.user("What is 2 + 3?")]
+ * const second = [...first, Message.assistant("5"), Message.user("And 4 + 5?")]
+ * const shown = Trajectory.addedMessages(first, second) // the last message alone
+ */
+import * as Equal from "effect/Equal"
 import type * as Option from "effect/Option"
 import type * as Message from "../chat/Message.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
@@ -6,7 +14,6 @@ import type * as Sampling from "../model/Sampling.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
 import type { Json } from "../records/Json.ts"
 import type { Score } from "../records/Score.ts"
-import type { AddedMessages } from "./AddedMessages.ts"
 import type { Branch } from "./Branch.ts"
 import type * as Env from "./Env.ts"
 import type * as StopReason from "./StopReason.ts"
@@ -19,6 +26,17 @@ export interface TurnTimes {
   readonly sampling: number
   /** Time from the policy's answer to the environment's. */
   readonly environment: number
+}
+
+/** The messages before a turn's response, as what they add to the turn before: the responses themselves are in the sampled tokens. */
+export interface AddedMessages {
+  /**
+   * How many messages of the last turn's conversation, which ends with its response, come before `messages`; all of them unless given, and
+   * none before the first turn.
+   */
+  readonly kept?: number
+  /** The messages as the environment gave them. */
+  readonly messages: ReadonlyArray<Message.Message>
 }
 
 /** @see tinker-cookbook `Transition` */
@@ -98,3 +116,42 @@ export const actionTokens = (self: Trajectory) =>
 /** The number of tokens of all prompts, as each turn reads them. */
 export const observationTokens = (self: Trajectory) =>
   self.transitions.reduce((count, transition) => count + transition.observation.length, 0)
+
+type Conversation = ReadonlyArray<Message.Message>
+
+/** Roles of messages that a policy did not write. */
+const others = new Set(["user", "system", "developer", "tool"])
+
+/** Whether two messages are equal. Plain texts, the most frequent case, need no deep comparison. */
+const isSame = (left: Message.Message, right: Message.Message) =>
+  left === right ||
+  (left.role === right.role && (typeof left.content !== "string" || left.content === right.content) &&
+    ((left.content === right.content && left.toolCalls === right.toolCalls &&
+      left.unparsedToolCalls === right.unparsedToolCalls && left.toolCallId === right.toolCallId &&
+      left.name === right.name && left.trainable === right.trainable) || Equal.equals(left, right)))
+
+/** How many messages two conversations have in common, at their beginning. */
+export const sharedLength = (left: Conversation, right: Conversation): number => {
+  const length = Math.min(left.length, right.length)
+  for (let index = 0; index < length; index++) {
+    const [one, other] = [left[index], right[index]]
+    if (one === undefined || other === undefined || !isSame(one, other)) return index
+  }
+  return length
+}
+
+/** What a conversation adds to the one before and the response to it; undefined before the first turn. */
+export const addedMessages = (before: Conversation | undefined, conversation: Conversation): AddedMessages => {
+  if (before === undefined) return { messages: conversation }
+  const kept = sharedLength(before, conversation)
+  const next = conversation[kept]
+  return kept === before.length && next !== undefined && !others.has(next.role)
+    ? { messages: conversation.slice(kept + 1) }
+    : { kept, messages: conversation.slice(kept) }
+}
+
+/** The conversation before a turn's response: `before` is that of the last turn, with its response at the end. */
+export const conversation = (before: Conversation, { kept = before.length, messages }: AddedMessages): Conversation => [
+  ...before.slice(0, kept),
+  ...messages
+]

@@ -1,3 +1,7 @@
+/** The parameters of an optimizer step, and the settings of a run that they come from. */
+import * as Schema from "effect/Schema"
+import * as Setting from "../settings/Setting.ts"
+
 /**
  * One optimizer step. Unset fields are the service's: learningRate 1e-4, beta1 0.9, beta2 0.95, eps 1e-12, weightDecay 0
  * (decoupled), gradClipNorm 0 (off).
@@ -18,3 +22,43 @@ export interface AdamParams {
 
 /** The service's defaults of the fields besides the learning rate. */
 export const defaults = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 }
+
+/**
+ * β₁ 0.9, β₂ 0.95 and ε 1e-8, neither weight decay nor clipping: the defaults of tinker-cookbook's loops.
+ *
+ * @example
+ * Rl.run({ model, dataset, update: { adam: { beta2: 0.99, gradClipNorm: 1 } } })
+ *
+ * @see tinker `AdamParams`
+ */
+export const AdamSettings = Schema.Struct({
+  /** Decay of Adam's mean. Default: 0.9. */
+  beta1: Setting.number({ least: 0, most: 1, default: 0.9, help: "Decay of Adam's mean", identity: true }),
+  /** Decay of Adam's mean of squares. Default: 0.95. */
+  beta2: Setting.number({ least: 0, most: 1, default: 0.95, help: "Decay of Adam's mean of squares", identity: true }),
+  /** Added to the root of Adam's mean of squares. Default: 1e-8. */
+  eps: Setting.number({ above: 0, default: 1e-8, help: "Added to the root of Adam's mean of squares", identity: true }),
+  /** Decoupled weight decay. Default: 0. */
+  weightDecay: Setting.number({ least: 0, default: 0, help: "Decoupled weight decay", identity: true }),
+  /** Largest norm of the gradient, which is scaled down to it; 0 for no limit. Default: 0. */
+  gradClipNorm: Setting.number({
+    least: 0,
+    default: 0,
+    help: "Largest norm of the gradient, which is scaled down to it; 0 for no limit",
+    identity: true
+  })
+})
+export interface AdamSettings extends Schema.Codec.Encoded<typeof AdamSettings> {}
+
+/** The settings with a learning rate, as the backend takes them. */
+export const fromSettings = (settings: typeof AdamSettings.Type, learningRate: number): AdamParams => {
+  const { beta1, beta2, eps, gradClipNorm, weightDecay } = settings
+  return {
+    learningRate,
+    beta1,
+    beta2,
+    eps,
+    ...(weightDecay > 0 ? { weightDecay } : {}),
+    ...(gradClipNorm > 0 ? { gradClipNorm } : {})
+  }
+}

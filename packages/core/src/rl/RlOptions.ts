@@ -7,11 +7,11 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import type { RLDataset } from "../data/RLDataset.ts"
 import * as Limits from "../env/Limits.ts"
 import * as TerminationReward from "../env/message/TerminationReward.ts"
-import * as Adam from "../learn/Adam.ts"
 import * as Advantage from "../learn/Advantage.ts"
 import * as Credit from "../learn/Credit.ts"
 import * as LearningRate from "../learn/LearningRate.ts"
 import type * as LossExpression from "../losses/LossExpression.ts"
+import * as AdamParams from "../model/AdamParams.ts"
 import * as Loss from "../model/Loss.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as SamplingSettings from "../policy/SamplingSettings.ts"
@@ -53,7 +53,7 @@ export const RolloutSettings = Schema.Struct({
 
 /** How the weights are updated, beside the learning rate, the loss and the credit: a KL penalty is added to the credit. */
 export const UpdateSettings = Schema.Struct({
-  adam: Setting.group(Adam.AdamSettings),
+  adam: Setting.group(AdamParams.AdamSettings),
   kl: Setting.group(KlPenalty.KlSettings, {
     coefficient: "klCoefficient",
     discount: "klDiscount",
@@ -189,7 +189,7 @@ export interface Resolved<E, R, CE, CR> {
   readonly seed: number
   readonly sampling: Policy.SamplingOptions
   readonly learningRate: LearningRate.LearningRate
-  readonly adam: typeof Adam.AdamSettings.Type
+  readonly adam: typeof AdamParams.AdamSettings.Type
   readonly loss: Objective.Objective<CE, CR>
   readonly credit: Credit.Credit<CE, CR>
   readonly kl: typeof KlPenalty.KlSettings.Type

@@ -12,9 +12,9 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Weights } from "../backend/Weights.ts"
-import * as Adam from "../learn/Adam.ts"
 import type { GroupCredit } from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
+import * as AdamParams from "../model/AdamParams.ts"
 import type { Json } from "../records/Json.ts"
 import * as Key from "../records/Key.ts"
 import type * as RunRecord from "../records/RunRecord.ts"
@@ -88,7 +88,7 @@ const rateOf = <E, R, CE, CR>({ dataset, learningRate }: Options<E, R, CE, CR>, 
 
 /** The settings of the iteration's optimizer steps. */
 const adam = <E, R, CE, CR>(options: Options<E, R, CE, CR>, iteration: number) =>
-  Adam.params(options.adam, rateOf(options, iteration))
+  AdamParams.fromSettings(options.adam, rateOf(options, iteration))
 
 /** The results of those groups that have ended. */
 const resultsOf = (

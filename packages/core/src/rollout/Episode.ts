@@ -8,11 +8,10 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type * as Types from "effect/Types"
-import * as AddedMessages from "../env/AddedMessages.ts"
 import type * as Env from "../env/Env.ts"
 import * as Limits from "../env/Limits.ts"
 import type * as StopReason from "../env/StopReason.ts"
-import type * as Trajectory from "../env/Trajectory.ts"
+import * as Trajectory from "../env/Trajectory.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as Policy from "../policy/Policy.ts"
 import type * as Key from "../records/Key.ts"
@@ -280,7 +279,7 @@ const record = (
   if (step.state !== undefined) transition.state = step.state
   const { branch, messages } = observation
   const { conversations } = progress
-  if (messages !== undefined) transition.shown = AddedMessages.after(compared(conversations, branch), messages)
+  if (messages !== undefined) transition.shown = Trajectory.addedMessages(compared(conversations, branch), messages)
   conversations.push(messages ?? conversations.at(-1))
   if (branch !== undefined) transition.branch = branch
   if (times !== undefined) transition.times = times

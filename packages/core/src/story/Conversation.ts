@@ -11,9 +11,8 @@ import * as Message from "../chat/Message.ts"
 import * as OpenAi from "../chat/OpenAi.ts"
 import type { Renderer } from "../chat/Renderer.ts"
 import type { Tokenizer } from "../chat/Tokenizer.ts"
-import * as AddedMessages from "../env/AddedMessages.ts"
 import * as Branch from "../env/Branch.ts"
-import type * as Trajectory from "../env/Trajectory.ts"
+import * as Trajectory from "../env/Trajectory.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import * as LogNames from "./LogNames.ts"
 import * as NewTokens from "./NewTokens.ts"
@@ -144,7 +143,7 @@ const readIn = (reading: Reading, index: number, before: number): Messages => {
 
 /** The conversation that a turn was shown, where it is recorded. */
 const conversationOf = ({ conversations }: Reading, { branch, shown }: Trajectory.Transition): Messages | undefined =>
-  shown && AddedMessages.conversation(conversations[branch?.after ?? -1] ?? conversations.at(-1) ?? [], shown)
+  shown && Trajectory.conversation(conversations[branch?.after ?? -1] ?? conversations.at(-1) ?? [], shown)
 
 /** Reads the turn after all before it. */
 const readTurn = (

@@ -1,5 +1,5 @@
 /** An iteration that takes one optimizer step on a batch of examples. */
-import * as Adam from "../learn/Adam.ts"
+import * as AdamParams from "../model/AdamParams.ts"
 import type * as Datum from "../model/Datum.ts"
 import * as StepMetrics from "../rl/metrics/StepMetrics.ts"
 import type * as Pass from "../run/Pass.ts"
@@ -23,7 +23,7 @@ export const make = <E>(
   const rate = learningRate.at({ iteration: index, iterations })
   return {
     _tag: "Iteration",
-    updates: passes.map((pass) => Program.update([pass], Adam.params(adam, rate))),
+    updates: passes.map((pass) => Program.update([pass], AdamParams.fromSettings(adam, rate))),
     report: (outputs) => ({
       cursor: index + 1,
       metrics: {

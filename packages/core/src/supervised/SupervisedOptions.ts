@@ -1,8 +1,8 @@
 /** Options of a supervised run. */
 import * as Effect from "effect/Effect"
-import * as Adam from "../learn/Adam.ts"
 import * as LearningRate from "../learn/LearningRate.ts"
 import * as TopK from "../learn/TopK.ts"
+import * as AdamParams from "../model/AdamParams.ts"
 import type { JsonObject } from "../records/Json.ts"
 import * as RunOptions from "../run/RunOptions.ts"
 import * as Check from "../settings/Check.ts"
@@ -14,7 +14,7 @@ import type { SupervisedDataset } from "./SupervisedDataset.ts"
 export interface UpdateOptions {
   /** A constant rate or a schedule over the run's iterations; default 1e-4. */
   readonly learningRate?: number | LearningRate.LearningRate
-  readonly adam?: Adam.AdamSettings
+  readonly adam?: AdamParams.AdamSettings
 }
 
 /**
@@ -40,7 +40,7 @@ export interface Resolved {
   /** Iterations of the whole run. */
   readonly iterations: number
   readonly learningRate: LearningRate.LearningRate
-  readonly adam: typeof Adam.AdamSettings.Type
+  readonly adam: typeof AdamParams.AdamSettings.Type
   /** The options that must be equal for a run to be resumed. */
   readonly identity: JsonObject
 }
@@ -61,7 +61,7 @@ export const resolve = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Resolved, InvalidOption> {
   const { run } = yield* RunOptions.resolve(options)
   const learningRate = LearningRate.from(update.learningRate ?? rate)
-  const adam = yield* Setting.decode(Adam.AdamSettings, update.adam ?? {}, "update.adam")
+  const adam = yield* Setting.decode(AdamParams.AdamSettings, update.adam ?? {}, "update.adam")
   const iterations = Math.min(run.iterations ?? Infinity, dataset.length)
   const first = learningRate.at({ iteration: 0, iterations })
   yield* Check.all(
@@ -77,7 +77,7 @@ export const resolve = Effect.fnUntraced(function*(
     identity: {
       dataset: dataset.fingerprint,
       learning_rate: LearningRate.identity(learningRate),
-      adam: Setting.identity(Adam.AdamSettings, adam),
+      adam: Setting.identity(AdamParams.AdamSettings, adam),
       ...(teacher === undefined ? {} : { teacher: TopK.identity(teacher) })
     }
   }

@@ -3,17 +3,10 @@
  * people's runs do.
  */
 import { Limits, Pace, Setting } from "@effect-rl/core"
+import { AdamParams } from "@effect-rl/core/backend"
 import { TerminationReward } from "@effect-rl/core/environments"
 import { KlPenalty, NamedLoss } from "@effect-rl/core/losses"
-import {
-  Adam,
-  Caps,
-  DynamicSampling,
-  HealthWatch,
-  RlOptions,
-  RunOptions,
-  SamplingSettings
-} from "@effect-rl/core/program"
+import { Caps, DynamicSampling, HealthWatch, RlOptions, RunOptions, SamplingSettings } from "@effect-rl/core/program"
 import * as Group from "@effect-rl/core/rollout/Group"
 import { Schema } from "effect"
 import { expect, it } from "vitest"
@@ -23,7 +16,7 @@ const structs: Readonly<Record<string, Setting.Struct>> = {
   "rollout.dynamic": DynamicSampling.DynamicSettings,
   rollout: RlOptions.RolloutSettings,
   "update.loss": Schema.Struct(NamedLoss.options),
-  "update.adam": Adam.AdamSettings,
+  "update.adam": AdamParams.AdamSettings,
   "update.kl": KlPenalty.KlSettings,
   "rollout.bounds": Group.BoundSettings,
   "rollout.limits": Limits.LimitSettings,

@@ -1,6 +1,5 @@
 /** A problem whose reward is the share of right digits, rather than right or wrong. */
-import { type Env, EnvMetric, Message } from "@effect-rl/core"
-import { SingleTurn } from "@effect-rl/core/environments"
+import { Env, EnvMetric, Message } from "@effect-rl/core"
 import type { Renderer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -31,7 +30,7 @@ export const digitShare = (answer: string, reference: string): number => {
  */
 export const make = (options: MathEnv.Options): Env.Env<Renderer.RendererError> => {
   const messages = [...(options.prefix ?? []), Message.user(MathEnv.question(options.problem))]
-  return SingleTurn.make(options.model.renderer, messages, ({ message }) => {
+  return Env.singleTurn(options.model.renderer, messages, ({ message }) => {
     const answer = Boxed.extract(Message.text(message))
     return Effect.succeed({
       _tag: "Done",

@@ -14,9 +14,8 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Message from "../../chat/Message.ts"
-import * as AddedMessages from "../../env/AddedMessages.ts"
 import * as Branch from "../../env/Branch.ts"
-import type { Trajectory, Transition } from "../../env/Trajectory.ts"
+import * as Trajectory from "../../env/Trajectory.ts"
 import type * as EnvMetric from "../../records/EnvMetric.ts"
 import * as Score from "../../records/Score.ts"
 import type * as GroupResult from "../GroupResult.ts"
@@ -243,7 +242,7 @@ const encodeMetrics = (metrics: EnvMetric.Metrics) =>
 
 const isPlainLog = (value: string | number) => typeof value === "string" || isSpeakable(value)
 
-const encodeLogs = (logs: Transition["logs"]) =>
+const encodeLogs = (logs: Trajectory.Transition["logs"]) =>
   areAll(logs, isPlainLog)
     ? logs
     : mapValues(
@@ -277,8 +276,8 @@ const encodeMessage = (message: Message.Message) =>
     )
   }
 
-const encodeShown = ({ kept, messages }: AddedMessages.AddedMessages, first: Messages) => {
-  const shared = AddedMessages.sharedLength(first, messages)
+const encodeShown = ({ kept, messages }: Trajectory.AddedMessages, first: Messages) => {
+  const shared = Trajectory.sharedLength(first, messages)
   const own = shared === 0 ? messages : messages.slice(shared)
   return {
     shared: shared === 0 ? undefined : shared,
@@ -288,7 +287,8 @@ const encodeShown = ({ kept, messages }: AddedMessages.AddedMessages, first: Mes
 }
 
 const encodeTurn = (
-  { action, branch, logs, metrics, observation, reward, said, score, shown, state, times, trainable }: Transition,
+  { action, branch, logs, metrics, observation, reward, said, score, shown, state, times, trainable }:
+    Trajectory.Transition,
   base: PromptDelta.Base,
   first: Messages
 ) => ({
@@ -313,16 +313,16 @@ const encodeTurn = (
 })
 
 /** What a prompt is written as a difference from: the turn that it continues, or else the last one. */
-const baseOf = (bases: ReadonlyArray<PromptDelta.Base>, first: First, branch: Transition["branch"]) =>
+const baseOf = (bases: ReadonlyArray<PromptDelta.Base>, first: First, branch: Trajectory.Transition["branch"]) =>
   bases[branch?.after ?? -1] ?? bases.at(-1) ?? first.prompt
 
-const isSameTask = (left: Trajectory["task"], right: Trajectory["task"]) =>
+const isSameTask = (left: Trajectory.Trajectory["task"], right: Trajectory.Trajectory["task"]) =>
   left?.question === right?.question && left?.reference === right?.reference
 
 const encodeMember = (
-  { logs, stepReward, stopReason, task, transitions, truncations }: Trajectory,
+  { logs, stepReward, stopReason, task, transitions, truncations }: Trajectory.Trajectory,
   first: First,
-  taskBefore: Trajectory["task"]
+  taskBefore: Trajectory.Trajectory["task"]
 ) => {
   const bases: Array<PromptDelta.Base> = []
   const turns = transitions.map((transition, index) => {
@@ -348,14 +348,14 @@ interface First {
 
 const noPrompt: First = { prompt: PromptDelta.empty, messages: [] }
 
-const firstPrompt = (before: First, { transitions: [turn] }: Trajectory): First =>
+const firstPrompt = (before: First, { transitions: [turn] }: Trajectory.Trajectory): First =>
   before === noPrompt && turn !== undefined
     ? { prompt: PromptDelta.base(turn.observation), messages: turn.shown?.messages ?? [] }
     : before
 
 const encodeMembers = (members: GroupResult.Group["members"]) => {
   let first = noPrompt
-  let task: Trajectory["task"]
+  let task: Trajectory.Trajectory["task"]
   return members.map((member) => {
     if (Option.isNone(member)) return null
     const encoded = encodeMember(member.value, first, task)
@@ -385,21 +385,25 @@ const toPayload = (result: GroupResult.GroupResult) => {
  */
 export const encode = (result: GroupResult.GroupResult): string => JSON.stringify(toPayload(result))
 
-const decodeLogs = (logs: typeof Logs.Type): Transition["logs"] =>
+const decodeLogs = (logs: typeof Logs.Type): Trajectory.Transition["logs"] =>
   mapValues(logs, (value) => typeof value === "object" ? Number(value.number) : value)
 
 const decodeShown = (
   { kept, messages = [], shared = 0 }: typeof ShownJson.Type,
   first: Messages
-): AddedMessages.AddedMessages => ({
+): Trajectory.AddedMessages => ({
   ...(kept === undefined ? {} : { kept }),
   messages: shared === 0 ? messages : [...first.slice(0, shared), ...messages]
 })
 
-const branchOf = ({ branch, fork }: typeof Turn.Type): Transition["branch"] =>
+const branchOf = ({ branch, fork }: typeof Turn.Type): Trajectory.Transition["branch"] =>
   branch ?? (fork === undefined ? undefined : Branch.anew(fork === "history" ? "edit" : fork))
 
-const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base, first: Messages): Transition | undefined => {
+const decodeTurn = (
+  turn: typeof Turn.Type,
+  base: PromptDelta.Base,
+  first: Messages
+): Trajectory.Transition | undefined => {
   const { logprobs, logs = {}, maskedLogprobs, metrics = {}, prompt, reward, score, sequenceId, stopReason, tokens } =
     turn
   const { said, samplerStep, shown, state, times, trainable = true } = turn
@@ -434,10 +438,10 @@ const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base, first: Messa
 const decodeMember = (
   member: typeof Member.Type,
   first: First,
-  task: Trajectory["task"] | null
-): Trajectory | number => {
+  task: Trajectory.Trajectory["task"] | null
+): Trajectory.Trajectory | number => {
   const { logs, stepReward, stopReason, truncations, turns } = member
-  const transitions: Array<Transition> = []
+  const transitions: Array<Trajectory.Transition> = []
   const bases: Array<PromptDelta.Base> = []
   for (const turn of turns) {
     const transition = decodeTurn(
@@ -460,9 +464,9 @@ const decodeMember = (
 }
 
 const decodeMembers = Effect.fnUntraced(function*(members: ReadonlyArray<typeof Member.Type | null>) {
-  const decoded: Array<Option.Option<Trajectory>> = []
+  const decoded: Array<Option.Option<Trajectory.Trajectory>> = []
   let first = noPrompt
-  let task: Trajectory["task"] | null
+  let task: Trajectory.Trajectory["task"] | null
   for (const [index, member] of members.entries()) {
     if (member?.task !== undefined) task = member.task
     const trajectory = member === null ? undefined : decodeMember(member, first, task)

@@ -1,5 +1,5 @@
 import { Message } from "@effect-rl/core"
-import { AddedMessages } from "@effect-rl/core/environments"
+import { Trajectory } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 
 const [system, question, answer, reply] = [
@@ -25,8 +25,8 @@ describe("what a turn adds to a conversation", () => {
     let said: ReadonlyArray<Message.Message> = []
     let before: ReadonlyArray<Message.Message> | undefined
     for (const [index, conversation] of conversations.entries()) {
-      const shown = AddedMessages.after(before, conversation)
-      assert.deepStrictEqual(AddedMessages.conversation(said, shown), conversation)
+      const shown = Trajectory.addedMessages(before, conversation)
+      assert.deepStrictEqual(Trajectory.conversation(said, shown), conversation)
       before = conversation
       const next = conversations[index + 1]?.[conversation.length]
       said = [...conversation, next ?? answer]
@@ -34,8 +34,8 @@ describe("what a turn adds to a conversation", () => {
   })
 
   it("leaves the policy's own responses to their tokens", () => {
-    assert.deepStrictEqual(AddedMessages.after([question], [question, answer, reply]), { messages: [reply] })
-    assert.deepStrictEqual(AddedMessages.after(undefined, [question]), { messages: [question] })
-    assert.deepStrictEqual(AddedMessages.after([system, question], [system, question]), { kept: 2, messages: [] })
+    assert.deepStrictEqual(Trajectory.addedMessages([question], [question, answer, reply]), { messages: [reply] })
+    assert.deepStrictEqual(Trajectory.addedMessages(undefined, [question]), { messages: [question] })
+    assert.deepStrictEqual(Trajectory.addedMessages([system, question], [system, question]), { kept: 2, messages: [] })
   })
 })
