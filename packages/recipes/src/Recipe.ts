@@ -89,7 +89,7 @@ export interface TaskOptions<E, R> {
 const replacing = <E, R>(options: TaskOptions<E, R>["options"]) =>
   Effect.map(
     RlOptions.resolve(options),
-    ({ dynamic: { maxBatches, minInformative } }): Replacing | undefined =>
+    ({ rollout: { dynamic: { maxBatches, minInformative } } }): Replacing | undefined =>
       minInformative > 0 ? { batches: maxBatches, trained: minInformative } : undefined
   )
 

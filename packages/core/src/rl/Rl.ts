@@ -43,7 +43,7 @@ export const run = <E, R, EE = never, ER = never, HE = never, HR = never, CE = n
 > =>
   Stream.unwrap(Effect.gen(function*() {
     const resolved = yield* RlOptions.resolve(options)
-    yield* KlPenalty.check(resolved.kl, options.model)
-    yield* CreditNeeds.checkReaders(resolved.credit)
+    yield* KlPenalty.check(resolved.update.kl, options.model)
+    yield* CreditNeeds.checkReaders(resolved.update.credit)
     return Run.stream(HealthWatch.watch(resolved.stopOn, Training.program(resolved)), options)
   }))

@@ -13,7 +13,6 @@ import * as LearningRate from "../learn/LearningRate.ts"
 import type * as LossExpression from "../losses/LossExpression.ts"
 import * as AdamParams from "../model/AdamParams.ts"
 import * as Loss from "../model/Loss.ts"
-import type * as Policy from "../policy/Policy.ts"
 import * as SamplingSettings from "../policy/SamplingSettings.ts"
 import type { JsonObject } from "../records/Json.ts"
 import * as Group from "../rollout/Group.ts"
@@ -180,23 +179,20 @@ export interface RlOptions<
 }
 
 /**
- * A run's options as its program reads them, with every default filled in. The errors and requirements of hooks are joined to those of
- * the environments.
+ * A run's options as its program reads them: the settings as their Schemas decode them, in the groups of the options, beside the values that
+ * are no settings. The errors and requirements of hooks are joined to those of the environments.
  */
-export interface Resolved<E, R, CE, CR> {
+export interface Resolved<E, R, CE, CR> extends Pick<RunOptions.Resolved["run"], "seed"> {
   readonly dataset: RLDataset<E, R>
-  readonly rollout: Rollout.StreamOptions<E, TinkerError, E, R>
-  readonly seed: number
-  readonly sampling: Policy.SamplingOptions
-  readonly learningRate: LearningRate.LearningRate
-  readonly adam: typeof AdamParams.AdamSettings.Type
-  readonly loss: Objective.Objective<CE, CR>
-  readonly credit: Credit.Credit<CE, CR>
-  readonly kl: typeof KlPenalty.KlSettings.Type
-  readonly substeps: number
-  readonly aggregation: Aggregation.Aggregation
-  readonly maxDroppedShare: number
-  readonly dynamic: DynamicSampling.Resolved
+  readonly sampling: Decoded["sampling"]
+  readonly update: Decoded["update"] & Required<Pick<Decoded["update"], "aggregationLength">> & {
+    readonly learningRate: LearningRate.LearningRate
+    readonly loss: Objective.Objective<CE, CR>
+    readonly credit: Credit.Credit<CE, CR>
+  }
+  readonly rollout: Decoded["rollout"] & Rollout.StreamOptions<E, TinkerError, E, R> & {
+    readonly dynamic: DynamicSampling.Resolved
+  }
   readonly pace: Pace.Resolved
   /** Metrics that end the run where they leave their healthy range. */
   readonly stopOn: ReadonlyArray<string>
@@ -295,66 +291,59 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
   given: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
 ): Effect.fn.Return<Resolved<E | HE, R | HR, CE | TinkerError | InvalidOption, CR | Tinker>, InvalidOption> {
   const options = withAlgorithm(given)
-  const { dataset, model, rollout: { dynamic: _, maxDroppedShare: __, ...rollout } = {}, update = {} } = options
+  const { dataset, model, rollout: givenRollout = {}, update: givenUpdate = {} } = options
   const { run: { seed } } = yield* RunOptions.resolve(options)
   const settings = yield* Setting.decode(Program, {
     sampling: options.sampling ?? {},
-    update: Setting.pick(UpdateSettings, update),
-    rollout: Setting.pick(Bounded, options.rollout ?? {})
+    update: Setting.pick(UpdateSettings, givenUpdate),
+    rollout: Setting.pick(Bounded, givenRollout)
   })
-  const { rollout: { limits, maxDroppedShare, termination }, sampling, update: { adam, kl, substeps } } = settings
-  const { aggregation: name, aggregationLength: constant = sampling.maxTokens } = settings.update
-  const dynamic = yield* DynamicSampling.resolve(settings.rollout.dynamic)
+  const { rollout, sampling, update } = settings
+  const { aggregation, aggregationLength = sampling.maxTokens, kl } = update
+  const dynamic = yield* DynamicSampling.resolve(rollout.dynamic)
   yield* KlPenalty.checkSettings(kl)
-  const learningRate = LearningRate.from(update.learningRate ?? defaultLearningRate)
-  const loss = Objective.from(update.loss ?? Loss.importanceSampling)
-  const own = update.credit ?? Credit.groupRelative(Advantage.centered)
-  yield* Check.all(...checks(options, learningRate, settings), ...checkAggregation(settings.update, loss.name))
+  const learningRate = LearningRate.from(givenUpdate.learningRate ?? defaultLearningRate)
+  const loss = Objective.from(givenUpdate.loss ?? Loss.importanceSampling)
+  const own = givenUpdate.credit ?? Credit.groupRelative(Advantage.centered)
+  yield* Check.all(...checks(options, learningRate, settings), ...checkAggregation(update, loss.name))
   yield* checkBias(sampling)
   const pace = yield* Pace.resolve(options.pace ?? Pace.synchronous)
   const credit = KlPenalty.penalize(own, kl, model)
   yield* Check.all(...credit.checks ?? [])
   yield* checkPace(options, credit, pace)
-  const stopOn = yield* HealthWatch.resolve(options.health ?? {})
   return {
     dataset,
+    seed,
+    sampling,
+    update: { ...update, aggregationLength, learningRate, loss, credit },
     rollout: {
       ...(pace.name === "synchronous" ? {} : deadlines(rollout)),
+      ...givenRollout,
       ...rollout,
+      dynamic,
       // An episode that fills the model's context ends there, as at any limit; where prompts do not grow, turns end it.
       limits: Limits.tighter({ maxTurns: defaultMaxTurns, ...rollout.limits }, {
         maxTrajectoryTokens: model.capabilities.contextLength
       })
     },
-    seed,
-    sampling: SamplingSettings.options(sampling, seed),
-    maxDroppedShare,
-    dynamic,
     pace,
-    stopOn,
-    learningRate,
-    adam,
-    loss,
-    kl,
-    substeps,
-    aggregation: { name, constant },
-    credit,
+    stopOn: yield* HealthWatch.resolve(options.health ?? {}),
     identity: {
       dataset: dataset.fingerprint,
       ...Setting.identity(SamplingSettings.SamplingSettings, sampling),
       learning_rate: LearningRate.identity(learningRate),
-      ...Setting.identity(UpdateSettings, settings.update),
+      ...Setting.identity(UpdateSettings, update),
       loss: loss.name,
       loss_config: loss.config,
       credit: { name: own.name, ...own.config },
-      ...(name === "token-sum" ? {} : { aggregation: name }),
-      ...(name === "seq-mean-token-sum-norm" ? { aggregation_length: constant } : {}),
+      ...(aggregation === "token-sum" ? {} : { aggregation }),
+      ...(aggregation === "seq-mean-token-sum-norm" ? { aggregation_length: aggregationLength } : {}),
       ...KlPenalty.identity(kl, model),
       ...(dynamic.minInformative === 0
         ? {}
         : { dynamic: Setting.identity(DynamicSampling.DynamicSettings, dynamic) }),
-      limits: Setting.identity(Limits.LimitSettings, limits),
-      termination: Setting.identity(TerminationReward.TerminationSettings, termination),
+      limits: Setting.identity(Limits.LimitSettings, rollout.limits),
+      termination: Setting.identity(TerminationReward.TerminationSettings, rollout.termination),
       ...Pace.identity(pace)
     }
   }

@@ -83,12 +83,12 @@ type Memory = Ref.Ref<Json>
 
 type Options<E, R, CE, CR> = RlOptions.Resolved<E, R, CE, CR>
 
-const rateOf = <E, R, CE, CR>({ dataset, learningRate }: Options<E, R, CE, CR>, iteration: number) =>
-  learningRate.at({ iteration, iterations: dataset.length })
+const rateOf = <E, R, CE, CR>({ dataset, update }: Options<E, R, CE, CR>, iteration: number) =>
+  update.learningRate.at({ iteration, iterations: dataset.length })
 
 /** The settings of the iteration's optimizer steps. */
 const adam = <E, R, CE, CR>(options: Options<E, R, CE, CR>, iteration: number) =>
-  AdamParams.fromSettings(options.adam, rateOf(options, iteration))
+  AdamParams.fromSettings(options.update.adam, rateOf(options, iteration))
 
 /** The results of those groups that have ended. */
 const resultsOf = (
@@ -118,7 +118,7 @@ const tooManyDropped = (
 
 /** Fails where more members were lost than allowed, and where the first iteration reports no metric that the credit compares. */
 const checkResults = <E, R, CE, CR>(
-  { credit, maxDroppedShare }: Options<E, R, CE, CR>,
+  { rollout: { maxDroppedShare }, update: { credit } }: Options<E, R, CE, CR>,
   { aside, groups, iteration }: Pick<Sampled, "aside" | "groups" | "iteration">
 ): Effect.Effect<void, TooManyDropped | InvalidOption> => {
   const results = [...resultsOf(groups), ...resultsOf(aside)]
@@ -143,7 +143,7 @@ const credit = Effect.fnUntraced(function*<E, R, CE, CR>(
   memory: Memory,
   weights: Weights
 ) {
-  const assigned = yield* options.credit.assign(resultsOf(groups), yield* Ref.get(memory), weights)
+  const assigned = yield* options.update.credit.assign(resultsOf(groups), yield* Ref.get(memory), weights)
   yield* Ref.set(memory, assigned.memory)
   const { metrics, replayed = [] } = assigned
   return { credits: trainable(assigned.groups), replayed, metrics }
@@ -200,7 +200,7 @@ const report = <E, R, CE, CR>(
       "optim/lr": rateOf(options, iteration),
       ...rolledOut,
       ...StepMetrics.trained(credits, discarded),
-      ...StepMetrics.learning(data, logprobsOf, options.loss),
+      ...StepMetrics.learning(data, logprobsOf, options.update.loss),
       ...(replayed === undefined ? {} : { "optim/replayed_datums": replayed.flat().length }),
       ...metrics,
       ...StepMetrics.updates(outputs),
@@ -233,11 +233,12 @@ const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
 ) {
   yield* checkResults(options, sampled)
   const { credits, metrics, replayed } = yield* credit(options, sampled.groups, memory, weights)
-  const updates = split(credits, options.substeps)
+  const updates = split(credits, options.update.substeps)
   const earlier = replayed.length === 0 ? undefined : spread(replayed, updates.length)
   const data = earlier === undefined ? updates : joined(updates, earlier).filter(Arr.isReadonlyArrayNonEmpty)
-  const aggregated = data.map((update) => Aggregation.aggregate(update, options.aggregation))
-  const passes = yield* options.loss.passes(aggregated, weights)
+  const { aggregation: name, aggregationLength: constant } = options.update
+  const aggregated = data.map((update) => Aggregation.aggregate(update, { name, constant }))
+  const passes = yield* options.update.loss.passes(aggregated, weights)
   const learned: Learned = {
     ...sampled,
     credits,
@@ -247,7 +248,7 @@ const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
   }
   const iteration: Pick<Program.Iteration<never, TinkerError>, "updates" | "measure"> = {
     updates: Arr.map(passes, (pass) => Program.update([pass], adam(options, sampled.iteration))),
-    measure: options.kl.postUpdate ? PostUpdate.measure(updates.flat()) : undefined
+    measure: options.update.kl.postUpdate ? PostUpdate.measure(updates.flat()) : undefined
   }
   return { learned, iteration }
 })
@@ -386,7 +387,7 @@ const inParts = (perStep: number) => <E, R, CE, CR>(running: Running<E, R, CE, C
     const begun = yield* dispatcher.begun
     yield* dispatcher.begin
 
-    const parts = options.substeps * perStep
+    const parts = options.update.substeps * perStep
     const { rest, take } = taking(dispatcher)
     const made: Array<Minibatch> = []
     let position = Dispatch.start.settled
@@ -405,7 +406,7 @@ const inParts = (perStep: number) => <E, R, CE, CR>(running: Running<E, R, CE, C
       const last = yield* rest
       const ofSteps = (data: (minibatch: Minibatch) => ReadonlyArray<TrainingDatum>) =>
         Array.from(
-          { length: options.substeps },
+          { length: options.update.substeps },
           (_, step) => made.filter(({ substep }) => substep === step).flatMap(data)
         )
       position = last.position
@@ -431,7 +432,7 @@ const inParts = (perStep: number) => <E, R, CE, CR>(running: Running<E, R, CE, C
       made.push(minibatch)
       if (part === parts - 1) yield* end
       const data = [...dataOf(minibatch), ...minibatch.replayed]
-      return Arr.isReadonlyArrayNonEmpty(data) ? yield* options.loss.passes([data], weights) : []
+      return Arr.isReadonlyArrayNonEmpty(data) ? yield* options.update.loss.passes([data], weights) : []
     })
 
     const passes = (substep: number): Stream.Stream<Pass.Pass, E | CE | Error, R | CR> =>
@@ -442,7 +443,7 @@ const inParts = (perStep: number) => <E, R, CE, CR>(running: Running<E, R, CE, C
 
     const update: Program.Iteration<Cursor, E | CE | Error, R | CR> = {
       _tag: "Iteration",
-      updates: Array.from({ length: options.substeps }, (_, substep) => ({
+      updates: Array.from({ length: options.update.substeps }, (_, substep) => ({
         passes: passes(substep),
         adam: adam(options, iteration),
         tokens: undefined

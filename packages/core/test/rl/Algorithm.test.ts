@@ -78,8 +78,8 @@ describe("an algorithm by name", () => {
         algorithm: Algorithm.grpo({ kl: { coefficient: 0.04 } }),
         update: { learningRate: 1e-3, loss: Loss.cispo(), kl: { coefficient: 0.1 } }
       })
-      assert.strictEqual(resolved.loss.name, "cispo")
-      assert.strictEqual(resolved.kl.coefficient, 0.1)
+      assert.strictEqual(resolved.update.loss.name, "cispo")
+      assert.strictEqual(resolved.update.kl.coefficient, 0.1)
       assert.strictEqual(resolved.identity["learning_rate"], 1e-3)
     }).pipe(Effect.provide(Task.layer())))
 })

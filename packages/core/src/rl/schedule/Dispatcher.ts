@@ -21,6 +21,7 @@ import type { RLDataset } from "../../data/RLDataset.ts"
 import type { EnvGroupBuilder } from "../../env/EnvGroupBuilder.ts"
 import * as Signal from "../../learn/Signal.ts"
 import * as Policy from "../../policy/Policy.ts"
+import * as SamplingSettings from "../../policy/SamplingSettings.ts"
 import * as RunRecord from "../../records/RunRecord.ts"
 import { type RunError, RunStore } from "../../records/RunStore.ts"
 import * as Usage from "../../records/Usage.ts"
@@ -120,7 +121,7 @@ export interface Options<E, R, CE, CR> {
 }
 
 const settingsOf = <E, R, CE, CR>({ options, until }: Options<E, R, CE, CR>): Dispatch.Settings => {
-  const { dataset, dynamic, pace, rollout: { concurrency = Rollout.defaultConcurrency } } = options
+  const { dataset, pace, rollout: { concurrency, dynamic } } = options
   return {
     length: dataset.length,
     until,
@@ -133,8 +134,8 @@ const settingsOf = <E, R, CE, CR>({ options, until }: Options<E, R, CE, CR>): Di
 }
 
 /** Whether every group is trained on in the iteration of its own batch, with the weights that sampled it. */
-export const isPlain = <E, R, CE, CR>({ dynamic, pace }: RlOptions.Resolved<E, R, CE, CR>) =>
-  pace.name === "synchronous" && !Dispatch.isDynamic(dynamic)
+export const isPlain = <E, R, CE, CR>({ pace, rollout }: RlOptions.Resolved<E, R, CE, CR>) =>
+  pace.name === "synchronous" && !Dispatch.isDynamic(rollout.dynamic)
 
 const isInformative = (result: GroupResult.GroupResult) =>
   !GroupResult.isSkipped(result) && Signal.isInformative(result)
@@ -205,7 +206,8 @@ const checkExecutor = Effect.fnUntraced(function*({ turnWeights }: Pace.Resolved
 /** Makes a dispatcher in the scope of a run's stream; the end of the scope interrupts all groups on their way. */
 export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, R, CE, CR>) {
   const { from, options, weights } = given
-  const { dataset, rollout: { concurrency = Rollout.defaultConcurrency, ...rollout }, sampling, seed } = options
+  const { dataset, rollout: { concurrency, ...rollout }, seed } = options
+  const sampling = SamplingSettings.options(options.sampling, seed)
   yield* checkExecutor(options.pace)
   const settings = settingsOf(given)
   const schedule = Dispatch.make(settings, (given.rules ?? Dispatch.rules)(settings))
