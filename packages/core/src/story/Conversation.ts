@@ -219,7 +219,7 @@ export const saidText = ({ said }: Turn): string =>
 
 /** What a turn was shown beyond what was said before it: all of it, unless it begins with all of that again. */
 const beyond = (before: Messages, shown: Messages): Messages =>
-  AddedMessages.sharedLength(before, shown) === before.length ? shown.slice(before.length) : shown
+  Trajectory.sharedLength(before, shown) === before.length ? shown.slice(before.length) : shown
 
 const told = (turns: ReadonlyArray<Turn>) => {
   const messages: Array<Message.Message> = []
