@@ -19,6 +19,7 @@ import * as Controls from "../learning/Controls.ts"
 import * as Kept from "../learning/Kept.ts"
 import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
+import * as Pi from "./Pi.ts"
 import * as PythonAgent from "./PythonAgent.ts"
 import * as Vessels from "./Vessels.ts"
 
@@ -74,6 +75,15 @@ const vessels: Tasks = {
   groups: 8,
   train: Vessels.train,
   heldOut: Vessels.heldOut
+}
+
+const files: Tasks = {
+  model: "effect-rl/tiny-tools",
+  maxTokens: 48,
+  iterations: 8,
+  groups: 4,
+  train: Pi.train,
+  heldOut: Pi.heldOut
 }
 
 const openAi = ({ apiKey, baseUrl: baseURL, fetch }: AgentEnv.Session) => new OpenAI({ apiKey, baseURL, fetch })
@@ -177,8 +187,18 @@ const pythons = Effect.suspend(() =>
     : Effect.succeed([])
 )
 
+/** Pi, where this machine has it. */
+const pis = Effect.suspend(() => {
+  const { program } = Pi
+  return program === undefined
+    ? Effect.succeed([])
+    : Effect.map(Layer.build(Pi.Pi.layer), (context) => [Pi.env(Context.get(context, Pi.Pi), program)])
+})
+
 const program = Effect.gen(function*() {
   const python = yield* pythons
+  const pi = yield* pis
+  if (pi.length === 0) Report.progress("Pi is left out: the variable PI does not name its file")
   if (python.length === 0) Report.progress("the agent in Python is left out: there is no python3")
   const rows = [
     row("`openai`, one question", sums, inProcess(oneQuestion)),
@@ -186,7 +206,8 @@ const program = Effect.gen(function*() {
     row("`openai`, tools of its own", vessels, inProcess(ownTools)),
     row("AI SDK `ToolLoopAgent`", calculations, inProcess(ToolLoop.answer)),
     row("OpenAI Agents", calculations, inProcess(OpenAiAgents.answer)),
-    ...python.map((makeEnv) => row("Python over HTTP", calculations, makeEnv))
+    ...python.map((makeEnv) => row("Python over HTTP", calculations, makeEnv)),
+    ...pi.map((makeEnv) => row("Pi, its own tool", files, makeEnv))
   ]
   const named = process.argv.slice(2)
   const chosen = named.length === 0 ? rows : rows.filter(({ title }) => named.includes(title))
