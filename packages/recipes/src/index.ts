@@ -32,6 +32,9 @@ export * as AgentTasks from "./agent/AgentTasks.ts"
 /** Agents that are programs in a sandbox, whose only network is the gateway of their sessions. */
 export * as SandboxLauncher from "./agent/SandboxLauncher.ts"
 
+/** Recipes of eval files: what a file measures is what a model is trained on, played with and evaluated by. */
+export * as EvalRecipe from "./evals/EvalRecipe.ts"
+
 /** The answer a response put into a box. */
 export * as Boxed from "./grading/Boxed.ts"
 /** Grades the boxed answer of a response. */

@@ -1,5 +1,5 @@
-/** Recipes and pipelines of one's own, from a module that exports one as its default. */
-import type { Pipeline, Recipe, Recipes } from "@effect-rl/recipes"
+/** Recipes and pipelines of one's own, from a module that exports one as its default, or that registers evals. */
+import { EvalRecipe, type Pipeline, type Recipe, type Recipes } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -58,7 +58,7 @@ const detailOf = (error: unknown) => {
   return line === undefined ? error.message : `${line}: ${error.message}`
 }
 
-/** The recipe or pipeline that a module exports as its default, under the name of its file. */
+/** The recipe of an eval file, or the recipe or pipeline that a module exports as its default. */
 export const load = Effect.fn("OwnRecipe.load")(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -66,6 +66,9 @@ export const load = Effect.fn("OwnRecipe.load")(function*(file: string) {
     return yield* new NoRecipe({ file, detail: "it does not exist" })
   }
   if (yield* ModuleSyntax.isMistaken(file)) return yield* new NoRecipe({ file, detail: commonJs })
+  if (EvalRecipe.isEval(file)) {
+    return yield* Effect.mapError(EvalRecipe.fromFile(file), ({ detail }) => new NoRecipe({ file, detail }))
+  }
   const url = yield* Effect.orDie(path.toFileUrl(path.resolve(file)))
   const module = yield* Effect.tryPromise({
     try: (): Promise<unknown> => import(url.href),

@@ -1,0 +1,46 @@
+/** Eval files, each in a process of its own: the modules that they import are answered by a hook of Node, which vitest does not ask. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { fileURLToPath } from "node:url"
+import * as CommandLine from "../CommandLine.ts"
+import { launch } from "../Launch.ts"
+
+const file = (name: string) => fileURLToPath(new URL(`./files/${name}.eval.mjs`, import.meta.url))
+
+const mock = ["--backend", "mock"]
+
+describe("an eval file", () => {
+  it.live("is evaluated as its author wrote it, with the model behind its requests", () =>
+    Effect.gen(function*() {
+      const { code, errors, out } = yield* launch(["eval", file("capitals"), ...mock])
+      assert.strictEqual(code, 0, errors)
+      assert.match(out, /questions {2}1, 1 answers/)
+    }), 60_000)
+
+  it.live("is trained on", () =>
+    Effect.gen(function*() {
+      const folder = yield* CommandLine.runFolder
+      const short = ["--iterations", "2", "--groups-per-batch", "2", "--group-size", "2", "--log-path", folder]
+      const { code, errors } = yield* launch(["train", file("capitals"), ...mock, ...short])
+      assert.strictEqual(code, 0, errors)
+    }).pipe(Effect.provide(NodeServices.layer)), 60_000)
+
+  it.live("gives no reward where a scorer fails, rather than 0", () =>
+    Effect.gen(function*() {
+      const { out } = yield* launch(["eval", file("broken"), ...mock])
+      assert.match(out, /questions {2}1, 0 answers/)
+      assert.notMatch(out, /^reward/m)
+      assert.include(out, "no reward: scorer 2 gave the error no key")
+    }), 60_000)
+
+  it.live.each([
+    { name: "unscored", detail: "\"Unscored\" has no scorers, and nothing to learn from" },
+    { name: "nothing", detail: "it registers none with evalite or describeEval" }
+  ])("is refused by what is wrong with it: $name", ({ detail, name }) =>
+    Effect.gen(function*() {
+      const { code, errors } = yield* launch(["eval", file(name), ...mock])
+      assert.strictEqual(code, 1)
+      assert.include(errors, detail)
+    }), 60_000)
+})

@@ -1,0 +1,3 @@
+import { evalite } from "evalite"
+
+evalite("Unscored", { data: [{ input: "a" }], task: (input) => input })

@@ -1,0 +1,213 @@
+/**
+ * Eval files as their authors run them, by evalite or in the style of vitest-evals, read as definitions. What such a file imports of those
+ * packages is answered here, and nothing is run: neither has to be installed.
+ */
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { registerHooks } from "node:module"
+
+/** A row of an eval. */
+export interface Row {
+  readonly input: unknown
+  readonly expected?: unknown
+}
+
+/** What a scorer reads: the row with the output, under the names of evalite, autoevals and vitest-evals. */
+export interface Scored extends Row {
+  readonly output: unknown
+}
+
+export interface Scorer {
+  readonly name: string
+  /** A number, an object with a score, or a promise of one. Unchecked. */
+  readonly score: (scored: Scored) => unknown
+}
+
+/** An eval as its file registers it. */
+export interface Definition {
+  readonly name: string
+  /** Rows, or a promise of them. Unchecked. */
+  readonly rows: () => unknown
+  /** The output of an input, a promise or a stream of it. Unchecked. */
+  readonly task: (input: unknown) => unknown
+  readonly scorers: ReadonlyArray<Scorer>
+}
+
+/** A file cannot be loaded, or is no eval that can be trained on. */
+export class NotAnEval extends Schema.TaggedError<NotAnEval>()("NotAnEval", {
+  file: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.file} is no eval: ${this.detail}`
+  }
+}
+
+/** Whether a file is an eval by its name. */
+export const isEval = (file: string) => /\.eval\.[cm]?[jt]s$/.test(file)
+
+type Function = (...given: ReadonlyArray<unknown>) => unknown
+
+const isFunction = (value: unknown): value is Function => typeof value === "function"
+
+const expectedOf = (name: string, field: string, expected: string) =>
+  new TypeError(`${field} of the eval "${name}" is not ${expected}`)
+
+const scorerOf = (of: string) => (given: unknown, index: number): Scorer => {
+  if (isFunction(given)) return { name: given.name === "" ? `scorer ${index + 1}` : given.name, score: given }
+  if (Predicate.hasProperty(given, "scorer") && isFunction(given.scorer)) {
+    return {
+      name: Predicate.hasProperty(given, "name") ? String(given.name) : `scorer ${index + 1}`,
+      score: given.scorer
+    }
+  }
+  throw expectedOf(of, `scorers[${index}]`, "a function or an object with a function as scorer")
+}
+
+/** The definition behind the options that a file gives; throws, as the file's own runner would, where they are no eval. */
+const definitionOf = (name: string, given: unknown, variant: unknown): Definition => {
+  const { data, scorers = [], task } = { data: undefined, scorers: undefined, task: undefined, ...Object(given) }
+  if (!isFunction(task)) throw expectedOf(name, "task", "a function")
+  if (!Array.isArray(scorers)) throw expectedOf(name, "scorers", "an array")
+  return {
+    name,
+    rows: () => isFunction(data) ? data() : data,
+    task: (input) => task(input, variant),
+    scorers: scorers.map(scorerOf(name))
+  }
+}
+
+/** The evals that the file being loaded has registered. */
+let registered: Array<Definition> = []
+
+const register = (name: unknown, given: unknown, variant?: unknown) =>
+  void registered.push(definitionOf(String(name), given, variant))
+
+const variantsOf = (variants: ReadonlyArray<unknown>) => (name: unknown, given: unknown) => {
+  for (const variant of variants) {
+    const { input, name: title } = { input: undefined, name: "", ...Object(variant) }
+    register(`${String(name)} [${String(title)}]`, given, input)
+  }
+}
+
+const skip = () => undefined
+
+const same = (value: unknown) => value
+
+/** What an eval file may import of the packages that run it. */
+const packages: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  evalite: {
+    evalite: Object.assign(
+      (name: unknown, given: unknown) => register(name, given),
+      { skip, experimental_skip: skip, each: variantsOf }
+    ),
+    createScorer: ({ name, scorer }: { readonly name: string; readonly scorer: Function }) =>
+      Object.defineProperty((given: unknown) => scorer(given), "name", { value: name })
+  },
+  "evalite/ai-sdk": { traceAISDKModel: same, wrapAISDKModel: same },
+  "evalite/traces": { reportTrace: skip },
+  "vitest-evals": {
+    describeEval: Object.assign((name: unknown, given: unknown) => register(name, given), { skip })
+  }
+}
+
+const place = Symbol.for("@effect-rl/recipes/evals/EvalModule")
+
+/** A module whose exports are those of a package above. */
+const sourceOf = (name: string) => {
+  const names = Object.keys(packages[name] ?? {}).join(", ")
+  const from = `globalThis[Symbol.for(${JSON.stringify(place.description)})]`
+  return `data:text/javascript,${encodeURIComponent(`export const { ${names} } = ${from}[${JSON.stringify(name)}]`)}`
+}
+
+/** The names under which TypeScript's authors write the file of a relative import. */
+const spellings = (specifier: string) => [
+  specifier.replace(/\.js$/, ".ts"),
+  `${specifier}.ts`,
+  `${specifier}/index.ts`
+]
+
+const resolved = <A>(specifier: string, next: (specifier: string) => A): A => {
+  try {
+    return next(specifier)
+  } catch (error) {
+    if (!specifier.startsWith(".")) throw error
+    for (const spelling of spellings(specifier)) {
+      try {
+        return next(spelling)
+      } catch {
+        continue
+      }
+    }
+    throw error
+  }
+}
+
+/** Answers the packages' imports of every module that is loaded from now on. */
+const hook = Effect.runSync(Effect.cached(Effect.sync(() => {
+  Object.defineProperty(globalThis, place, { value: packages })
+  registerHooks({
+    resolve: (specifier, context, next) =>
+      Object.hasOwn(packages, specifier)
+        ? { url: sourceOf(specifier), format: "module", shortCircuit: true }
+        : resolved(specifier, (specifier) => next(specifier, context))
+  })
+})))
+
+/** The evals of the files that were imported: a file that is asked for again is not run again. */
+const imported = new Map<string, ReadonlyArray<Definition>>()
+
+const detailOf = (error: unknown) => Predicate.isError(error) ? error.message : String(error)
+
+const importing = Effect.fnUntraced(function*(file: string, url: string) {
+  yield* hook
+  const definitions: Array<Definition> = []
+  registered = definitions
+  yield* Effect.tryPromise({
+    try: (): Promise<unknown> => import(url),
+    catch: (error) => new NotAnEval({ file, detail: detailOf(error) })
+  })
+  imported.set(url, definitions)
+  return definitions
+})
+
+/**
+ * The evals that a file registers when it is imported. Fails where it cannot be imported, registers none, or has an eval without scorers.
+ *
+ * @example
+ * const definitions = EvalModule.load("capitals.eval.ts", "file:///home/ada/capitals.eval.ts")
+ */
+export const load = Effect.fn("EvalModule.load")(function*(file: string, url: string) {
+  const definitions = imported.get(url) ?? (yield* importing(file, url))
+  const [first] = definitions
+  if (first === undefined) {
+    return yield* new NotAnEval({ file, detail: "it registers none with evalite or describeEval" })
+  }
+  const unscored = definitions.find(({ scorers }) => scorers.length === 0)
+  if (unscored !== undefined) {
+    return yield* new NotAnEval({ file, detail: `"${unscored.name}" has no scorers, and nothing to learn from` })
+  }
+  return definitions
+})
+
+const Rows = Schema.NonEmptyArray(Schema.Struct({
+  input: Schema.Unknown,
+  expected: Schema.optionalKey(Schema.Unknown),
+  only: Schema.optionalKey(Schema.UndefinedOr(Schema.Boolean))
+}))
+
+/** The rows of an eval, or those that are marked with `only`. */
+export const rows = Effect.fnUntraced(function*(file: string, { name, rows }: Definition) {
+  const wrong = (detail: string) => new NotAnEval({ file, detail: `the data of "${name}" ${detail}` })
+  const given = yield* Effect.tryPromise({
+    try: () => Promise.resolve().then(rows),
+    catch: (error) => wrong(`could not be made: ${detailOf(error)}`)
+  })
+  const all = yield* Effect.mapError(
+    Schema.decodeUnknownEffect(Rows)(given),
+    ({ message }) => wrong(`are no rows with an input: ${message}`)
+  )
+  const only = all.filter(({ only }) => only === true)
+  return only.length > 0 ? only : all
+})

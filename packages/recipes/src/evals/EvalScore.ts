@@ -1,0 +1,50 @@
+/** What an output is worth by the scorers of an eval. A scorer that fails gives no verdict: it is never a score of 0. */
+import type { Score } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as AgentScorer from "../agent/AgentScorer.ts"
+import type * as EvalModule from "./EvalModule.ts"
+
+const Scored = Schema.Union([
+  Schema.Finite,
+  Schema.Struct({ score: Schema.NullOr(Schema.Finite), name: Schema.optionalKey(Schema.UndefinedOr(Schema.String)) })
+])
+
+const inWords = (value: unknown) => (JSON.stringify(value) ?? String(value)).slice(0, 200)
+
+const noVerdict = (scorer: string, found: string) => new AgentScorer.NoVerdict({ scorer, found })
+
+/** The value of one scorer, by its name; undefined where it abstains with null. */
+const by = Effect.fnUntraced(function*({ name, score }: EvalModule.Scorer, scored: EvalModule.Scored) {
+  const given = yield* Effect.tryPromise({
+    try: () => Promise.resolve(scored).then(score),
+    catch: (error) => noVerdict(name, `the error ${Predicate.isError(error) ? error.message : String(error)}`)
+  })
+  const value = Schema.decodeUnknownResult(Scored)(given)
+  if (Result.isFailure(value)) return yield* noVerdict(name, inWords(given))
+  if (typeof value.success === "number") return [name, value.success] as const
+  const { name: own = name, score: number } = value.success
+  return number === null ? undefined : [own, number] as const
+})
+
+/**
+ * The mean of the scorers that do not abstain, each of which is a part. A success is an output that all of them give 1. Fails where a
+ * scorer throws or gives no number, and where all abstain.
+ */
+export const of = Effect.fnUntraced(function*(
+  scorers: ReadonlyArray<EvalModule.Scorer>,
+  scored: EvalModule.Scored
+): Effect.fn.Return<Score.Score, AgentScorer.NoVerdict> {
+  const found = yield* Effect.forEach(scorers, (scorer) => by(scorer, scored), { concurrency: "unbounded" })
+  const parts = found.filter((part) => part !== undefined)
+  if (parts.length === 0) return yield* noVerdict("every scorer", "null")
+  const values = parts.map(([, value]) => value)
+  return {
+    value: values.reduce((sum, value) => sum + value, 0) / values.length,
+    success: values.every((value) => value >= 1),
+    answer: typeof scored.output === "string" ? scored.output : inWords(scored.output),
+    parts: Object.fromEntries(parts)
+  }
+})
