@@ -1,6 +1,6 @@
 /**
  * Sessions of just-bash, which runs commands in this process and keeps files in memory. It installs more than 100 MB, so it is no
- * dependency: the tests are skipped where it is not installed (npm install --no-save @ai-sdk/sandbox-just-bash@1.0.122).
+ * dependency: the tests are skipped unless `npm run just-bash-check` has installed it in `tools/just-bash`.
  */
 import type { AiSdkSession } from "@effect-rl/sandbox"
 
@@ -18,15 +18,15 @@ interface Packages {
 
 const home = "/home/user"
 
-const load = (name: string) => import(/* @vite-ignore */ name)
+const installed = new URL("../../../../tools/just-bash/index.js", import.meta.url).href
 
-const packages: Packages | undefined = await Promise.all([load("@ai-sdk/sandbox-just-bash"), load("just-bash")]).then(
-  ([{ createJustBashSandbox }, { InMemoryFs }]) => ({ createJustBashSandbox, InMemoryFs }),
+const packages: Packages | undefined = await import(/* @vite-ignore */ installed).then(
+  ({ createJustBashSandbox, InMemoryFs }) => ({ createJustBashSandbox, InMemoryFs }),
   () => undefined
 )
 
 /** What is missing, in words. */
-export const lacks = packages === undefined ? "@ai-sdk/sandbox-just-bash is not installed" : undefined
+export const lacks = packages === undefined ? "just-bash is not installed: npm run just-bash-check" : undefined
 
 /** Where a path lies that may begin with the absolute path of a folder. */
 const placeOf = (folders: Readonly<Record<string, string>>) => (path: unknown) => {

@@ -1,0 +1,2 @@
+export { createJustBashSandbox } from "@ai-sdk/sandbox-just-bash"
+export { InMemoryFs } from "just-bash"
