@@ -365,7 +365,7 @@ export const run = Effect.fnUntraced(function*(name: Name, code: string) {
       "wrong.txt": programs.wrong
     }),
     environment: { PYTHONPATH: ".", PYTHONDONTWRITEBYTECODE: "1", SECRET: secret },
-    limits: { wall: "5 seconds", processes: 24 }
+    limits: { wall: "10 seconds", processes: 24 }
   })
   const outcome = yield* place.exec({ argv: ["python3", "trainer.py"] })
   if (Outcome.text(outcome.stdout).includes(secret)) return "harmed: says its secret"
