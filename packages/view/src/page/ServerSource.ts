@@ -13,8 +13,19 @@ const answerOf = (url: string, signal: AbortSignal | undefined) =>
     throw signal?.aborted === true ? error : new Error(gone)
   })
 
-const get = async (url: string, signal?: AbortSignal) => {
-  const response = await answerOf(url, signal)
+/** Milliseconds after which a quick answer does not come any more: a server that begins may take a request that it never answers. */
+const longestWait = 20_000
+
+/** The beginning of an answer that is quick; however long the rest of it takes. */
+const quickly = (url: string) => {
+  const ending = new AbortController()
+  const timer = setTimeout(() => ending.abort(new Error(gone)), longestWait)
+  return answerOf(url, ending.signal).then(told).finally(() => clearTimeout(timer))
+}
+
+const get = async (url: string, signal?: AbortSignal) => told(await answerOf(url, signal))
+
+const told = async (response: Response) => {
   if (response.ok) return response
   // A server that begins or ends says so without a reason.
   if (response.status === 503) throw new Error(gone)
@@ -51,9 +62,9 @@ const refusal = async (run: string): Promise<string> => {
 
 export const source: Source = {
   isLive: true,
-  runs: async () => (await get("/api/runs")).json(),
+  runs: async () => (await quickly("/api/runs")).json(),
   follow: async (run, { onConnected, onEntries, onWritten }) => {
-    const { entries, isWritten }: Records = await (await get(query("records", { run }))).json()
+    const { entries, isWritten }: Records = await (await quickly(query("records", { run }))).json()
     onWritten(isWritten)
     onEntries(entries)
     let last = entries.at(-1)?.sequence ?? -1
@@ -80,7 +91,7 @@ export const source: Source = {
     }
   },
   transcript: async ({ loss, run, sequence }) =>
-    (await get(query("transcript", { run, sequence: String(sequence), ...(loss === undefined ? {} : { loss }) })))
+    (await quickly(query("transcript", { run, sequence: String(sequence), ...(loss === undefined ? {} : { loss }) })))
       .json(),
   findings: async (run) => (await get(query("findings", { run }))).json(),
   measures: async (run) => (await get(query("measures", { run }))).json(),

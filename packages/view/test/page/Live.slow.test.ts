@@ -3,6 +3,7 @@ import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Effect, Exit, FileSystem, Layer, Scope } from "effect"
+import { createServer } from "node:http"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
 import { at, Browser, eventually, isMissing } from "./Browser.ts"
@@ -53,6 +54,38 @@ describe.skipIf(isMissing)("the page of a live run", () => {
           await page.getByRole("alert").getByText(`there is no run "${run}"`).waitFor()
           await Effect.runPromise(Scope.close(last, Exit.void))
         }, { accepted: refused })
+      }).pipe(Effect.provide(NodeServices.layer)))
+
+    it.effect("asks again where a server that began took a request and did not answer it", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const run = `${folder}/run`
+        yield* Recorded.write(run)
+        const serving = yield* Scope.make()
+        const url = yield* Scope.provide(Served.serve(folder), serving)
+        const { visit } = yield* Browser
+        yield* visit(at(url, { at: "run", run }), async (page) => {
+          await page.clock.install()
+          await page.reload()
+          await page.getByText("completed", { exact: true }).waitFor()
+          await Effect.runPromise(Scope.close(serving, Exit.void))
+          await page.getByRole("alert").waitFor()
+          const port = Number(new URL(url).port)
+          const silent = createServer()
+          await new Promise<void>((resolve) => silent.listen(port, "127.0.0.1", resolve))
+          const asked = new Promise((resolve) => silent.once("request", resolve))
+          await page.goto(at(url, { at: "group", run, iteration: 1, group: Recorded.first.mixed }))
+          await asked
+          silent.close()
+          const again = await Effect.runPromise(Scope.make())
+          await Effect.runPromise(Scope.provide(Served.serve(folder, { port }), again))
+          await page.clock.fastForward(30_000)
+          await page.clock.fastForward(30_000)
+          await page.getByText("advantage -0.5").waitFor()
+          await Effect.runPromise(Scope.close(again, Exit.void))
+          silent.closeAllConnections()
+        }, { accepted: ["Failed to load resource"] })
       }).pipe(Effect.provide(NodeServices.layer)))
 
     it.effect("shows every record as it arrives, keeps text typed meanwhile, and says that the run was killed", () =>
