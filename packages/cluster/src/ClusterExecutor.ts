@@ -10,21 +10,30 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Rpc from "effect/rpc/Rpc"
 import * as Schema from "effect/Schema"
+import type { Scope } from "effect/Scope"
 import { randomUUID } from "node:crypto"
+import { Drivers } from "./Drivers.ts"
 import * as Rolled from "./Rolled.ts"
 
 const Roll = Rpc.make("Roll", {
-  payload: { id: Schema.String, job: Executor.Job },
+  payload: { id: Schema.String, driver: Schema.String, job: Executor.Job },
   primaryKey: ({ id }) => id,
-  success: Rolled.Rolled
+  // Null where the driver was believed lost.
+  success: Schema.NullOr(Rolled.Rolled)
 }).annotate(ClusterSchema.Persisted, true)
 
 /** Each group is an entity of its own, so that groups spread over the runners. */
 const Group = Entity.make("effect-rl/RolloutGroup", [Roll])
 
-/** Makes a runner roll groups out. A message is kept until it is answered, so that another runner repeats the work of one that was lost. */
+/**
+ * Makes a runner roll groups out. A message is kept until it is answered, so that another runner repeats the work of one that was lost; the
+ * groups of a driver that was lost are given up within half a minute.
+ */
 export const worker = Group.toLayer(
-  Effect.succeed(Group.of({ Roll: ({ payload }) => Rolled.roll(payload.job) })),
+  Effect.map(Drivers, ({ lost }) =>
+    Group.of({
+      Roll: ({ payload: { driver, job } }) => Effect.raceFirst(Rolled.roll(job), Effect.as(lost(driver), null))
+    })),
   { maxIdleTime: "10 seconds" }
 )
 
@@ -41,11 +50,14 @@ const forget = Effect.map(
   }
 )
 
-const make: Effect.Effect<Executor.Executor, never, Sharding.Sharding | MessageStorage.MessageStorage> = Effect
+type Services = Sharding.Sharding | MessageStorage.MessageStorage | Drivers
+
+const make: Effect.Effect<Executor.Executor, never, Services | Scope> = Effect
   .gen(function*() {
     const clientFor = yield* Group.client
     const forgetEntity = yield* forget
-    const run = randomUUID()
+    const driver = randomUUID()
+    yield* Drivers.use(({ enter }) => enter(driver))
     let count = 0
     const failed = (group: string, { message }: Error) =>
       new RolloutError.RolloutError({
@@ -53,17 +65,18 @@ const make: Effect.Effect<Executor.Executor, never, Sharding.Sharding | MessageS
         member: -1,
         reason: new RolloutError.ExecutorFailed({ detail: message })
       })
-    return {
-      roll: (job) =>
-        Effect.suspend(() => {
-          const id = `${run}/${count++}`
-          return clientFor(id).Roll({ id, job }).pipe(
-            Effect.mapError((error) => failed(job.group, error)),
-            Effect.tap(() => forgetEntity(id)),
-            Effect.flatMap(Rolled.unwrap)
-          )
-        })
-    }
+    const send = (job: Executor.Job) =>
+      Effect.suspend(() => {
+        const id = `${driver}/${count++}`
+        return clientFor(id).Roll({ id, driver, job }).pipe(
+          Effect.mapError((error) => failed(job.group, error)),
+          Effect.tap(() => forgetEntity(id))
+        )
+      })
+    // A driver that was only paused asks again.
+    const roll = (job: Executor.Job): ReturnType<Executor.Executor["roll"]> =>
+      Effect.flatMap(send(job), (rolled) => rolled === null ? roll(job) : Rolled.unwrap(rolled))
+    return { roll }
   })
 
 /**
@@ -75,7 +88,7 @@ const make: Effect.Effect<Executor.Executor, never, Sharding.Sharding | MessageS
  *   Effect.provide(LocalCluster.client({ database: "cluster.db" }))
  * )
  */
-export const layer: Layer.Layer<never, never, Sharding.Sharding | MessageStorage.MessageStorage> = Layer.effect(
+export const layer: Layer.Layer<never, never, Services> = Layer.effect(
   Executor.Executor,
   make
 )

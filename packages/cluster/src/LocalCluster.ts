@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { SocketServerError } from "effect/socket/SocketServer"
 import { createServer } from "node:net"
+import { Drivers } from "./Drivers.ts"
 import * as Sqlite from "./Sqlite.ts"
 
 export interface Options {
@@ -50,17 +51,17 @@ const freePort = Effect.callback<number>((resume) => {
  */
 export const runner = (
   { database }: Options
-): Layer.Layer<Sharding | MessageStorage, ConfigError | SocketServerError> =>
+): Layer.Layer<Sharding | MessageStorage | Drivers, ConfigError | SocketServerError> =>
   Layer.unwrap(Effect.map(freePort, (port) =>
     NodeClusterSocket.layer({
       storage: "sql",
       shardingConfig: { ...shared, runnerAddress: Option.some(RunnerAddress.make(host, port)) }
-    }))).pipe(Layer.provide(Sqlite.layer(database)))
+    }))).pipe(Layer.merge(Drivers.layer), Layer.provide(Sqlite.layer(database)))
 
 /** A process that sends groups to the runners. */
-export const client = ({ database }: Options): Layer.Layer<Sharding | MessageStorage, ConfigError> =>
+export const client = ({ database }: Options): Layer.Layer<Sharding | MessageStorage | Drivers, ConfigError> =>
   NodeClusterSocket.layer({
     clientOnly: true,
     storage: "sql",
     shardingConfig: { ...shared, runnerAddress: Option.none() }
-  }).pipe(Layer.provide(Sqlite.layer(database)))
+  }).pipe(Layer.merge(Drivers.layer), Layer.provide(Sqlite.layer(database)))

@@ -23,13 +23,14 @@ import * as RpcSerialization from "effect/rpc/RpcSerialization"
 import type { Scope } from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
+import { Drivers } from "./Drivers.ts"
 import { InvalidAddress, JoinError, Unreachable, WrongSecret } from "./JoinError.ts"
 import * as Members from "./Members.ts"
 import * as RunTables from "./RunTables.ts"
 import * as SharedSecret from "./SharedSecret.ts"
 
 /** What a process of a cluster has: its place among the others, their messages and their database. */
-export type Services = Sharding | MessageStorage | SqlClient.SqlClient
+export type Services = Sharding | MessageStorage | SqlClient.SqlClient | Drivers
 
 /** What every process of a cluster has to know. */
 export interface Options {
@@ -61,13 +62,13 @@ export interface RunnerOptions extends Options {
 }
 
 /**
- * What a lost runner did begins again elsewhere within about ten seconds; one that is only slow, or paused, keeps it for twenty. A driver
- * that trains on a busy machine may need seconds to answer the database.
+ * What a lost or paused runner did begins again elsewhere within about ten seconds. A driver that trains on a busy machine may need seconds
+ * to answer the database.
  */
 const shared: Partial<ShardingConfig.ShardingConfig["Service"]> = {
   shardsPerGroup: 120,
-  shardLockRefreshInterval: "5 seconds",
-  shardLockExpiration: "20 seconds",
+  shardLockRefreshInterval: "3 seconds",
+  shardLockExpiration: "10 seconds",
   refreshAssignmentsInterval: "1 second",
   runnerHealthCheckInterval: "2 seconds",
   entityMessagePollInterval: "1 second",
@@ -138,6 +139,7 @@ const stored =
   (options: Options, config: Partial<ShardingConfig.ShardingConfig["Service"]>) =>
   <A, E, R>(layer: Layer.Layer<A, E, R>) =>
     layer.pipe(
+      Layer.merge(Drivers.layer),
       Layer.provideMerge(SqlMessageStorage.layer.pipe(Layer.provide(NodeCrypto.layerDigest))),
       Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
       Layer.provide(ShardingConfig.layer({ ...shared, ...config })),

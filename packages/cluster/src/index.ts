@@ -4,6 +4,8 @@
 export * as ClusterExecutor from "./ClusterExecutor.ts"
 /** Checkpoints of a run in a PostgreSQL database, with copies of those that are used in a folder of this machine. */
 export * as CheckpointDatabase from "./CheckpointDatabase.ts"
+/** The processes that send groups, of which workers notice that one was lost. */
+export * as Drivers from "./Drivers.ts"
 /** A cluster of processes on this machine, connected by sockets and a SQLite file that assigns the work. */
 export * as LocalCluster from "./LocalCluster.ts"
 /** Failures of a process that joins a cluster. */

@@ -51,6 +51,17 @@ describe("a cluster of three processes", { concurrent: false }, () => {
       assert.deepStrictEqual(Walks.held(trace), { acquired: 2, released: 2 })
     }))
 
+  // A driver is believed lost after twenty seconds.
+  it.live("gives up the groups of a driver that was killed", () =>
+    Effect.gen(function*() {
+      const machines = yield* Machines.make(seed)
+      const trace = `${machines.folder}/trace`
+      const driver = yield* Machines.start("Driver", machines.database, trace)
+      yield* Walks.until(() => Walks.held(trace).acquired === 2)
+      driver.kill("SIGKILL")
+      yield* Walks.until(() => Walks.held(trace).released === 2)
+    }), 120_000)
+
   it.live("names the error of a group that failed", () =>
     Effect.gen(function*() {
       const machines = yield* Machines.make(seed)

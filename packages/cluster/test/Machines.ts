@@ -15,6 +15,16 @@ export const folder = Effect.acquireRelease(
 
 const fileOf = (runner: string) => new URL(`./workers/${runner}.ts`, import.meta.url).pathname
 
+const spawned = (program: string, args: ReadonlyArray<string>) =>
+  spawn(process.execPath, ["--conditions=@effect-rl/source", fileOf(program), ...args], { stdio: "ignore" })
+
+/** A process of a program in the folder `workers`; killed for good when the scope closes. */
+export const start = (program: string, ...args: ReadonlyArray<string>) =>
+  Effect.acquireRelease(
+    Effect.sync(() => spawned(program, args)),
+    (process) => Effect.sync(() => process.kill("SIGKILL"))
+  )
+
 export interface Options {
   /** A program in the folder `workers`. */
   readonly runner?: string
@@ -30,10 +40,7 @@ export const make = (seed: number, { database: given, processes = 3, runner = "R
     Effect.sync(() => {
       const folder = mkdtempSync(join(tmpdir(), "effect-rl-cluster-"))
       const database = given ?? join(folder, "cluster.sqlite")
-      const start = () =>
-        spawn(process.execPath, ["--conditions=@effect-rl/source", fileOf(runner), database, folder], {
-          stdio: "ignore"
-        })
+      const start = () => spawned(runner, [database, folder])
       const running: Array<ChildProcess> = Array.from({ length: processes }, start)
       const uniform = Seed.uniform(seed)
       const allReady = Walks.until(() => running.every(({ pid }) => existsSync(join(folder, `ready-${pid}`))))

@@ -39,7 +39,7 @@ describe.skipIf(!Postgres.isHere)("a durable run", { concurrent: false }, () => 
     300_000
   )
 
-  // A paused worker keeps its locks for twenty seconds.
+  // A paused worker keeps its locks for ten seconds.
   it.live(
     "is not disturbed by a driver that wakes after another worker has taken the run over",
     () =>

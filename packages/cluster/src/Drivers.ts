@@ -1,0 +1,61 @@
+/**
+ * The processes that send groups: each says again and again that it lives, so that workers do not go on with the groups of one that was
+ * killed.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import type { Scope } from "effect/Scope"
+import * as SqlClient from "effect/sql/SqlClient"
+
+const interval = "5 seconds"
+
+/** A driver that has not said so for this many intervals is believed lost. */
+const mostSilent = 4
+
+export class Drivers extends Context.Service<Drivers, {
+  /** Says that a driver lives, until the scope closes. */
+  readonly enter: (driver: string) => Effect.Effect<void, never, Scope>
+  /** Completes once a driver has said nothing for twenty seconds. */
+  readonly lost: (driver: string) => Effect.Effect<void>
+}>()("@effect-rl/cluster/Drivers") {
+  /** Counted in the database, by no clock. */
+  static readonly layer: Layer.Layer<Drivers, never, SqlClient.SqlClient> = Layer.effect(
+    Drivers,
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      // Processes that make it at the same time may refuse each other.
+      yield* Effect.orDie(Effect.retry(
+        sql`CREATE TABLE IF NOT EXISTS effect_rl_drivers (driver TEXT PRIMARY KEY, beats INTEGER NOT NULL)`,
+        { times: 3 }
+      ))
+      const beat = (driver: string) =>
+        sql`INSERT INTO effect_rl_drivers (driver, beats) VALUES (${driver}, 1)
+          ON CONFLICT (driver) DO UPDATE SET beats = effect_rl_drivers.beats + 1`
+      const leave = (driver: string) => sql`DELETE FROM effect_rl_drivers WHERE driver = ${driver}`
+      const beatsOf = (driver: string) =>
+        sql<{ readonly beats: number }>`SELECT beats FROM effect_rl_drivers WHERE driver = ${driver}`
+
+      const lost = Effect.fnUntraced(function*(driver: string) {
+        let [last, silent] = [-1, 0]
+        while (silent < mostSilent) {
+          const [row] = yield* beatsOf(driver)
+          const beats = row?.beats ?? 0
+          silent = beats === last ? silent + 1 : 0
+          last = beats
+          yield* Effect.sleep(interval)
+        }
+      })
+      return Drivers.of({
+        enter: (driver) =>
+          Effect.gen(function*() {
+            yield* Effect.acquireRelease(Effect.ignore(beat(driver), { log: true }), () => Effect.ignore(leave(driver)))
+            yield* Effect.forkScoped(Effect.repeat(Effect.ignore(beat(driver)), Schedule.spaced(interval)))
+          }),
+        // A database that cannot be reached tells nothing of the driver.
+        lost: (driver) => Effect.orDie(Effect.retry(lost(driver), Schedule.spaced(interval)))
+      })
+    })
+  )
+}

@@ -1,0 +1,34 @@
+/** Drivers say that they live; one that was killed says nothing any more. */
+import { Drivers } from "@effect-rl/cluster/Drivers"
+import * as Sqlite from "@effect-rl/cluster/Sqlite"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import * as SqlClient from "effect/sql/SqlClient"
+import { TestClock } from "effect/testing"
+
+const drivers = Layer.provideMerge(Drivers.layer, Sqlite.layer(":memory:"))
+
+describe("a driver", () => {
+  it.effect("that lives is not believed lost, however long it takes", () =>
+    Effect.gen(function*() {
+      const { enter, lost } = yield* Drivers
+      yield* Effect.scoped(Effect.gen(function*() {
+        yield* enter("one")
+        const fiber = yield* Effect.forkChild(lost("one"))
+        yield* TestClock.adjust("10 minutes")
+        assert.isUndefined(fiber.pollUnsafe())
+      }))
+    }).pipe(Effect.provide(drivers)))
+
+  it.effect("that was killed is believed lost within half a minute", () =>
+    Effect.gen(function*() {
+      const { lost } = yield* Drivers
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`INSERT INTO effect_rl_drivers (driver, beats) VALUES (${"killed"}, 7)`
+      const fiber = yield* Effect.forkChild(lost("killed"))
+      yield* TestClock.adjust("15 seconds")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("15 seconds")
+      yield* Fiber.join(fiber)
+    }).pipe(Effect.provide(drivers)))
+})
