@@ -1,5 +1,5 @@
 /** A PostgreSQL server of the test's own, where this machine has PostgreSQL. */
-import { Effect, Schedule } from "effect"
+import { Effect, Ref, Schedule } from "effect"
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
@@ -43,8 +43,8 @@ const accepts = (port: number) =>
     Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 200 })
   )
 
-/** An empty database, whose address is returned; server and files are gone when the scope closes. */
-export const make = Effect.gen(function*() {
+/** An empty database that can be restarted; server and files are gone when the scope closes. */
+export const server = Effect.gen(function*() {
   const port = yield* freePort
   const folder = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "effect-rl-postgres-"))),
@@ -54,7 +54,7 @@ export const make = Effect.gen(function*() {
   const data = join(folder, "data")
   const given = { ...user, cwd: folder, stdio: "ignore" } as const
   execFileSync(initdb ?? "initdb", ["-D", data, "-U", "trainer", "--auth=trust", "--no-sync"], given)
-  yield* Effect.acquireRelease(
+  const start = Effect.andThen(
     Effect.sync(() =>
       spawn(
         postgres ?? "postgres",
@@ -62,12 +62,23 @@ export const make = Effect.gen(function*() {
         given
       )
     ),
-    (server: ChildProcess) =>
-      Effect.callback<void>((resume) => {
-        server.once("exit", () => resume(Effect.void))
-        server.kill("SIGINT")
-      })
+    (server) => Effect.as(accepts(port), server)
   )
-  yield* accepts(port)
-  return `postgres://trainer@127.0.0.1:${port}/postgres`
+  const stop = (server: ChildProcess) =>
+    Effect.callback<void>((resume) => {
+      server.once("exit", () => resume(Effect.void))
+      server.kill("SIGINT")
+    })
+  const running = yield* Effect.acquireRelease(
+    Ref.make(yield* start),
+    (running) => Effect.flatMap(Ref.get(running), stop)
+  )
+  const restart = Effect.gen(function*() {
+    yield* stop(yield* Ref.get(running))
+    yield* Ref.set(running, yield* start)
+  })
+  return { url: `postgres://trainer@127.0.0.1:${port}/postgres`, restart }
 })
+
+/** The address of an empty database. */
+export const make = Effect.map(server, ({ url }) => url)

@@ -61,7 +61,7 @@ describe.skipIf(!Postgres.isHere)("a cluster of processes over PostgreSQL", { co
       )
       const { value: here } = yield* Walks.logged(Walks.here(Walks.payloads(results.length)))
       assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder(here))
-    }), isSoak ? 1_200_000 : 180_000)
+    }), isSoak ? 1_200_000 : 300_000)
 
   it.live("refuses a process with another secret, and requests without it", () =>
     Effect.gen(function*() {

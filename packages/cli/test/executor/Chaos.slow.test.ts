@@ -1,0 +1,55 @@
+/** A run of four workers, which are killed and paused at random while their database is restarted: it equals the undisturbed one. */
+import { Seed } from "@effect-rl/core/environments"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Scope } from "effect"
+import * as Postgres from "../../../cluster/test/Postgres.ts"
+import { train, type Worker, worker } from "./Workers.ts"
+
+const isSoak = process.env["EFFECT_RL_SOAK"] !== undefined
+const disturbances = isSoak ? 100 : 10
+const iterations = isSoak ? 60 : 8
+const length = ["--iterations", String(iterations), "--save-every", "1"]
+
+/** A worker that can be lost on its own. */
+const machine = Effect.fnUntraced(function*(database: string) {
+  const scope = yield* Scope.fork(yield* Effect.scope)
+  return { scope, worker: yield* Scope.provide(worker(database), scope) }
+})
+
+/** Stopped for as long as takes others to go on, then woken. */
+const pause = ({ process }: Worker) =>
+  Effect.andThen(
+    Effect.sync(() => process.kill("SIGSTOP")),
+    Effect.delay(Effect.sync(() => process.kill("SIGCONT")), "15 seconds")
+  )
+
+describe.skipIf(!Postgres.isHere)("a durable run of four workers", () => {
+  // Each disturbance is given seconds, in which others notice it.
+  it.live(`equals the undisturbed run, ${disturbances} times disturbed`, () =>
+    Effect.gen(function*() {
+      const { out: _, ...here } = yield* train(length)
+      const { restart, url } = yield* Postgres.server
+      const machines = [yield* machine(url), yield* machine(url), yield* machine(url), yield* machine(url)]
+      const running = yield* Effect.forkChild(train([...length, "--executor", url, "--durable"]))
+      const uniform = Seed.uniform(5)
+      let count = 0
+      while (count < disturbances && running.pollUnsafe() === undefined) {
+        yield* Effect.sleep(4_000 + 4_000 * uniform())
+        const at = Math.floor(machines.length * uniform())
+        const [chosen] = machines.splice(at, 1)
+        if (chosen === undefined) return assert.fail("no worker is left")
+        count++
+        if (count % 5 === 0) yield* restart
+        if (count % 5 === 3) {
+          yield* Effect.forkChild(pause(chosen.worker))
+          machines.push(chosen)
+        } else {
+          yield* Scope.close(chosen.scope, Exit.void)
+          machines.push(yield* machine(url))
+        }
+      }
+      const { out: __, ...whole } = yield* Fiber.join(running)
+      assert.deepStrictEqual(whole, here)
+      assert.isAbove(count, disturbances / 2)
+    }), isSoak ? 3_600_000 : 600_000)
+})
