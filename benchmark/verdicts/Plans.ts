@@ -333,7 +333,10 @@ export const round = (number: number): ReadonlyArray<Plan> => {
       grader: failing(between(300, 800))
     }),
     { ...of("lookup", "killed", ["killed"], { ...brief, iterations: 16, evalEvery: 8 }), left: between(50, 90) / 100 },
-    { ...sums("killed-async", ["killed"], { pace: "async", maxStepsOffPolicy: 2 }), left: between(50, 90) / 100 },
+    {
+      ...sums("killed-async", ["killed"], { pace: "async", maxStepsOffPolicy: 2, loss: "ppo" }),
+      left: between(50, 90) / 100
+    },
     { ...sums("resumed", good, { saveEvery: 3, ...small128 }), partedAfter: between(4, 10) },
     {
       ...of("calculator", "resumed-calculator", good, { ...brief, iterations: 18, evalEvery: 9, saveEvery: 3 }),

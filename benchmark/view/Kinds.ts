@@ -12,8 +12,8 @@ const cli = join(import.meta.dirname, "../../packages/cli/src/bin.ts")
 
 const own = (name: string) => join(import.meta.dirname, "recipes", `${name}.ts`)
 
-const sums = ["arithmetic", "--model", "effect-rl/tiny-64", "--groups-per-batch", "16", "--eval-every", "8"]
-const twelve = [...sums, "--iterations", "16", "--save-every", "8"]
+const sums = ["arithmetic", "--model", "effect-rl/tiny-64"]
+const sixteen = [...sums, "--groups-per-batch", "16", "--eval-every", "8", "--iterations", "16", "--save-every", "8"]
 const tasks = ["--groups-per-batch", "8", "--iterations", "12", "--eval-every", "6", "--save-every", "6"]
 
 export interface Kind {
@@ -26,19 +26,19 @@ export interface Kind {
 const kind = (name: string, ...args: ReadonlyArray<string>): Kind => ({ name, args })
 
 export const kinds: ReadonlyArray<Kind> = [
-  kind("arithmetic-0", ...twelve, "--seed", "0"),
-  kind("arith-seed1", ...twelve, "--seed", "1"),
-  kind("arith-cispo-1", ...twelve, "--seed", "1", "--loss", "cispo"),
-  kind("async-ppo", ...twelve, "--pace", "async", "--max-steps-off-policy", "3", "--loss", "ppo"),
-  kind("stale-0", ...twelve, "--pace", "async", "--max-steps-off-policy", "1", "--on-stale", "drop", "--loss", "ppo"),
+  kind("arithmetic-0", ...sixteen, "--seed", "0"),
+  kind("arith-seed1", ...sixteen, "--seed", "1"),
+  kind("arith-cispo-1", ...sixteen, "--seed", "1", "--loss", "cispo"),
+  kind("async-ppo", ...sixteen, "--pace", "async", "--max-steps-off-policy", "3", "--loss", "ppo"),
+  kind("stale-0", ...sixteen, "--pace", "async", "--max-steps-off-policy", "1", "--on-stale", "drop", "--loss", "ppo"),
   kind("calculator-0", "calculator", ...tasks, "--audit", "--prices", "PRICES"),
   kind("guess-0", "guess-number", ...tasks),
   kind("supervised-0", "supervised", "--iterations", "16", "--eval-every", "8"),
   kind("dpo-0", "dpo", "--iterations", "16", "--eval-every", "8"),
-  kind("collapse", ...twelve, "--learning-rate", "0.05"),
+  kind("collapse", ...sixteen, "--learning-rate", "0.05"),
   kind("hack-0", own("paid-by-length"), "--audit"),
   kind("fail-0", own("failing-judge"), "--audit"),
-  { ...kind("killed-7", ...twelve, "--seed", "7"), killedAfter: 5 },
+  { ...kind("killed-7", ...sixteen, "--seed", "7"), killedAfter: 5 },
   kind("wide-0", ...sums, "--group-size", "32", "--groups-per-batch", "4", "--iterations", "4", "--eval-every", "4")
 ]
 
