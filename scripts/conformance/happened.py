@@ -62,8 +62,13 @@ def message_of(role, text):
 
 
 def conversation(text):
-    parts = [part.split("<|im_end|>")[0] for part in text.split("<|im_start|>") if part != ""]
+    """The messages of a prompt; special tokens that a policy wrote into an earlier answer leave no text."""
+    parts = [part.split("<|im_end|>")[0] for part in re.split(r"<\|im_start\|>(?=\w+\n)", text) if part != ""]
     return [message for part in parts for message in message_of(*part.split("\n", 1))]
+
+
+def response(text):
+    return message_of("assistant", re.sub(r"<\|\w+\|>", "", re.sub(r"<\|im_end\|>$", "", text)))
 
 
 def members(run, vocabulary):
@@ -107,6 +112,7 @@ def members(run, vocabulary):
                 "advantage": advantages.get(key),
                 "reference": member.get("task", {}).get("reference"),
                 "turns": turns,
-                "messages": conversation(vocabulary.decode(last["prompt"] + last["tokens"])),
+                # The prompt ends with the head of an answer, which the response goes on with.
+                "messages": conversation(vocabulary.decode(last["prompt"]))[:-1] + response(vocabulary.decode(last["tokens"])),
             }
     return dict(sorted(found.items(), key=lambda one: (one[0][0], places.get(one[0][:3], 0), one[0][3])))

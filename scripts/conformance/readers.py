@@ -3,6 +3,7 @@ happened.py reads from the raw records: of a run with one turn, one with calls o
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def told(message):
     one = message if isinstance(message, dict) else message.model_dump()
     calls = [call if "function" not in call or isinstance(call["function"], str) else call["function"] for call in one.get("tool_calls") or []]
     names = [(call["function"] if isinstance(call.get("function"), str) else call["name"], parsed(call["arguments"])) for call in calls]
-    return {"role": one["role"], "text": text_of(one.get("content")).strip(), "calls": names}
+    return {"role": one["role"], "text": re.sub(r"<\|\w+\|>", "", text_of(one.get("content"))).strip(), "calls": names}
 
 
 def compare(name, key, messages):
