@@ -74,5 +74,5 @@ describe.skipIf(!Postgres.isHere)("a cluster of processes over PostgreSQL", { co
         assert.strictEqual(yield* status(port, {}), 401)
         assert.strictEqual(yield* status(port, { authorization: "Bearer a guess" }), 401)
       }).pipe(Effect.provide(runner(database, Redacted.value(secret), port)))
-    }), 60_000)
+    }))
 })

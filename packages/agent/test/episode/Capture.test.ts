@@ -121,5 +121,5 @@ describe("what agents sampled is what is trained", () => {
       }
       assert.isAtLeast(retokenised, 8)
       assert.strictEqual(doubled, 20)
-    }), 60_000)
+    }))
 })

@@ -91,20 +91,20 @@ describe("a program as an agent", () => {
       Effect.gen(function*() {
         const found = yield* played(`await ask("one"); await sleep(1e6)`, { idleTimeout: "2 seconds" })
         assert.deepInclude(found, { ...untrained, ended: "idle_timeout", turns: 1, statuses: [200] })
-      }), 30_000)
+      }))
 
     it.effect("that hangs and is deaf to signals is killed at its time limit", () =>
       Effect.gen(function*() {
         const script = `process.on("SIGTERM", () => {}); await ask("one"); for (;;);`
         const found = yield* played(script, { limits: { rolloutTimeout: "3 seconds" } })
         assert.deepInclude(found, { ...untrained, ended: "rollout_timeout", processes: 1 })
-      }), 30_000)
+      }))
 
     it.effect("that asks for ever ends at its most turns", () =>
       Effect.gen(function*() {
         const found = yield* played(`for (let n = 0; ; n++) await ask("again " + n)`, { limits: { maxTurns: 5 } })
         assert.deepInclude(found, { ...untrained, ended: "max_turns", turns: 5 })
-      }), 30_000)
+      }))
 
     it.effect("that samples without end ends at its most tokens", () =>
       Effect.gen(function*() {
@@ -112,13 +112,13 @@ describe("a program as an agent", () => {
           limits: { maxSampledTokens: 9 }
         })
         assert.deepInclude(found, { ...untrained, ended: "max_sampled_tokens" })
-      }), 30_000)
+      }))
 
     it.effect("that dies is judged by what it did", () =>
       Effect.gen(function*() {
         const found = yield* played(`await ask("one"); process.kill(process.pid, "SIGKILL")`)
         assert.deepInclude(found, { ...untrained, ended: "completed", turns: 1 })
-      }), 30_000)
+      }))
 
     it.effect(
       "that does not read its task has its own exit code, or that of the signal that ended it",
@@ -148,7 +148,7 @@ describe("a program as an agent", () => {
           console.log("done")
         `
         assert.deepInclude(yield* played(script), { ended: "completed", reward: 1, turns: 2, statuses: [200, 200] })
-      }), 30_000)
+      }))
 
     it.effect("that repeats a request it gave up is answered with one turn", () =>
       Effect.gen(function*() {
@@ -159,7 +159,7 @@ describe("a program as an agent", () => {
           console.log("done")
         `
         assert.deepInclude(yield* played(script), { ended: "completed", reward: 1, turns: 1, trained: 1 })
-      }), 30_000)
+      }))
 
     it.effect("that asks fifty times at once is answered in fifty turns", () =>
       Effect.gen(function*() {
@@ -170,7 +170,7 @@ describe("a program as an agent", () => {
         const found = yield* played(script)
         assert.deepInclude(found, { ended: "completed", reward: 1, turns: 50, trained: 50, left: [] })
         assert.deepStrictEqual(new Set(found.statuses), new Set([200]))
-      }), 30_000)
+      }))
 
     it.effect(
       "that leaves children behind leaves none that it did not hide in a session of their own",
@@ -205,6 +205,6 @@ describe("a program as an agent", () => {
         const late = Effect.asVoid(Effect.repeat(Effect.void, { schedule: Schedule.spaced("1 second"), times: 6 }))
         const found = yield* played(script, {}, late)
         assert.deepInclude(found, { ended: "completed", reward: 1, turns: 1, statuses: [200, 410] })
-      }), 30_000)
+      }))
   })
 })

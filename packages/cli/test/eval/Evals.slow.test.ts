@@ -16,7 +16,7 @@ describe("an eval file", () => {
       const { code, errors, out } = yield* launch(["eval", file("capitals"), ...mock])
       assert.strictEqual(code, 0, errors)
       assert.match(out, /questions {2}1, 1 answers/)
-    }), 60_000)
+    }))
 
   it.live("is trained on", () =>
     Effect.gen(function*() {
@@ -24,7 +24,7 @@ describe("an eval file", () => {
       const short = ["--iterations", "2", "--groups-per-batch", "2", "--group-size", "2", "--log-path", folder]
       const { code, errors } = yield* launch(["train", file("capitals"), ...mock, ...short])
       assert.strictEqual(code, 0, errors)
-    }).pipe(Effect.provide(NodeServices.layer)), 60_000)
+    }).pipe(Effect.provide(NodeServices.layer)))
 
   it.live("gives no reward where a scorer fails, rather than 0", () =>
     Effect.gen(function*() {
@@ -32,7 +32,7 @@ describe("an eval file", () => {
       assert.match(out, /questions {2}1, 0 answers/)
       assert.notMatch(out, /^reward/m)
       assert.include(out, "no reward: scorer 2 gave the error no key")
-    }), 60_000)
+    }))
 
   it.live.each([
     { name: "unscored", detail: "\"Unscored\" has no scorers, and nothing to learn from" },
@@ -42,5 +42,5 @@ describe("an eval file", () => {
       const { code, errors } = yield* launch(["eval", file(name), ...mock])
       assert.strictEqual(code, 1)
       assert.include(errors, detail)
-    }), 60_000)
+    }))
 })

@@ -57,7 +57,7 @@ describe("a process that cannot join", () => {
         1,
         "error: EFFECT_RL_CLUSTER_SECRET is not set: give the run and each of its workers the same text that no stranger knows\n"
       ])
-    }), 60_000)
+    }))
 
   it.live("is told that the database cannot be reached, without its password", () =>
     Effect.gen(function*() {
@@ -70,7 +70,7 @@ describe("a process that cannot join", () => {
       assert.strictEqual(code, 1)
       assert.include(errors, `error: postgres://trainer@127.0.0.1:${port}/runs: cannot reach it: `)
       assert.notInclude(out + errors, "hidden")
-    }), 60_000)
+    }))
 
   it.live.skipIf(!Postgres.isHere)("is told that its secret is not the cluster's", () =>
     Effect.gen(function*() {
@@ -82,5 +82,5 @@ describe("a process that cannot join", () => {
       })
       assert.strictEqual(code, 1)
       assert.include(errors, "its cluster has another secret")
-    }), 60_000)
+    }))
 })

@@ -28,5 +28,5 @@ describe("effect-rl validate of every recipe that runs no code", () => {
         "random: 0 of 128 problems rewarded by at least 0 with an empty answer",
         "perfect: 0 of 128 problems rewarded by at least 0 with an empty answer"
       ])
-    }), 60_000)
+    }))
 })

@@ -28,7 +28,7 @@ describe("effect-rl validate", () => {
         "training: 0 of 4 problems right with an empty answer",
         "held_out: 0 of 256 problems right with an empty answer"
       ])
-    }), 60_000)
+    }))
 
   it.effect("fails where an empty answer is right", () =>
     Effect.gen(function*() {
@@ -41,7 +41,7 @@ describe("effect-rl validate", () => {
         "  problem 1: reward 1"
       ])
       assert.include(errors.join("\n"), "generous: 2 of 2 problems do not tell a right answer from none")
-    }), 60_000)
+    }))
 
   it.effect("fails where a reference that is right earns less than 1", () =>
     Effect.gen(function*() {
@@ -53,7 +53,7 @@ describe("effect-rl validate", () => {
         "training: 0 of 1 problems right with an empty answer"
       ])
       assert.include(errors.join("\n"), "faint: 1 of 1 problems do not tell a right answer from none")
-    }), 60_000)
+    }))
 
   it.effect("writes a record for each problem and answer", () =>
     Effect.gen(function*() {
@@ -66,7 +66,7 @@ describe("effect-rl validate", () => {
         correct: true,
         reward: 1
       })
-    }), 60_000)
+    }))
 })
 
 describe.skipIf(lacksBubblewrap !== undefined)(
@@ -80,6 +80,6 @@ describe.skipIf(lacksBubblewrap !== undefined)(
           "training: 3 of 3 problems right with the reference answer",
           "training: 0 of 3 problems right with an empty answer"
         ])
-      }), 60_000)
+      }))
   }
 )

@@ -207,8 +207,7 @@ describe("Interruption", () => {
           }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }), { local: true }))
         }
         assert.isAbove(partial, 50, "most interruptions fall inside the run")
-      }),
-    60_000
+      })
   )
 })
 

@@ -62,7 +62,7 @@ describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("certificates", () 
         if (check === undefined) return
         const { detail, outcome } = yield* Effect.provide(Attempt.outcome(check), EngineServer.clients)
         assert.strictEqual(outcome, "failed", detail)
-      }).pipe(Effect.provide(EngineServer.layerOf(faults))), 60_000)
+      }).pipe(Effect.provide(EngineServer.layerOf(faults))))
   }
 
   const unforeseen = [
