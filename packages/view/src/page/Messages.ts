@@ -134,13 +134,14 @@ export const question = (member: Entry.MemberView | undefined): string => {
   return asked.map(contentOf).join("\n\n")
 }
 
-/** The last response of a member, with its calls. */
+/** The last response of a member, with its calls; its reasoning where it came to nothing else, as one that was cut off. */
 export const answer = (member: Entry.MemberView): Child => {
   const turn = member.turns.at(-1)
   const said = turn === undefined ? undefined : member.messages[turn.place.response]
   if (turn === undefined || said === undefined) return empty("This member took no turn.")
-  const parts = responseParts(turn, said).filter(({ kind }) => kind !== "thinking")
-  return LogTexts.written(parts.map(({ text }) => text).join("\n"), LogTexts.inCard)
+  const all = responseParts(turn, said)
+  const parts = all.filter(({ kind }) => kind !== "thinking")
+  return LogTexts.written((parts.length === 0 ? all : parts).map(({ text }) => text).join("\n"), LogTexts.inCard)
 }
 
 const shortest = 40

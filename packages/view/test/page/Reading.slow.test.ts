@@ -47,6 +47,20 @@ describe.skipIf(isMissing)("a transcript of 16,000 tokens", () => {
         })
       }))
 
+    it.effect("shows the end of a reasoning that was cut off before its answer", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const run = `${folder}/cut`
+        const cut = `<think>\n${first.repeat(500)} so it is`
+        yield* Recorded.writeSaid(run, "qwen3", [...TestTokenizer.characters.encode(cut)])
+        const { visit } = yield* Browser
+        const url = yield* Served.serve(folder, { known: TestTokenizer.layer() })
+        yield* visit(at(url, { at: "group", run, iteration: 1, group: 1 }), async (page) => {
+          await page.locator("article .prose").getByText(/so it is$/).waitFor()
+        })
+      }).pipe(Effect.provide(NodeServices.layer)))
+
     it.effect("flows as tokens from its first to its last, of which only those in sight are elements", () =>
       Effect.gen(function*() {
         const { place, url } = yield* served
