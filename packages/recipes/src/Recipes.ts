@@ -18,7 +18,7 @@ import { ticTacToe } from "./games/SelfPlayTicTacToe.ts"
 import { gsm8k } from "./gsm8k/Gsm8k.ts"
 import { guessNumber } from "./guessNumber/GuessNumber.ts"
 import { lookup } from "./lookup/Lookup.ts"
-import { math } from "./math/Math.ts"
+import { deepMath, math, polaris } from "./math/Math.ts"
 import type { Pipeline } from "./Pipeline.ts"
 import type { Recipe } from "./Recipe.ts"
 
@@ -26,6 +26,7 @@ export {
   arithmetic,
   calculator,
   codeRl,
+  deepMath,
   distill,
   dpo,
   format,
@@ -35,6 +36,7 @@ export {
   math,
   onPolicyDistill,
   plainArithmetic,
+  polaris,
   preferenceModel,
   preferenceRl,
   rlhf,
@@ -58,6 +60,8 @@ export const all: ReadonlyArray<Recipe<unknown, Services>> = [
   preferenceRl,
   gsm8k,
   math,
+  deepMath,
+  polaris,
   guessNumber,
   calculator,
   lookup,

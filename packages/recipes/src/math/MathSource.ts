@@ -1,4 +1,4 @@
-/** The source of the problems of MATH: a folder, or the hub. */
+/** The sources of the problems of MATH, DeepMath and POLARIS: a folder, or the hub. */
 import { RowError } from "@effect-rl/files"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -13,21 +13,27 @@ import * as SampleFormulas from "./SampleFormulas.ts"
 /** Names the hub's own files in place of a folder. */
 export const hubName = MathSets.math.source.repository
 
-/** The problems with a boxed answer; the others are left out, as upstream does. */
+/** The problems with an answer; the others are left out, as upstream does. */
 const problems = Effect.fnUntraced(
   function*<Row>({ problem, source }: MathSets.MathSet<Row>, split: string, options: Source.Options) {
     const rows = yield* Stream.runCollect(Source.rows(source, split, options))
     const found = Arr.getSomes(rows.map(problem))
     if (found.length < rows.length) {
-      yield* Effect.logWarning(`${rows.length - found.length} of ${rows.length} solutions have no box and are left out`)
+      yield* Effect.logWarning(`${rows.length - found.length} of ${rows.length} rows have no answer and are left out`)
     }
     if (found.length > 0) return found
     return yield* new RowError.RowError({
       file: options.folder ?? source.repository,
-      detail: `has no problem with a boxed answer in its split "${split}", expected at least one`
+      detail: `has no problem with an answer in its split "${split}", expected at least one`
     })
   }
 )
+
+/** The problems to train on without those that are held out. */
+const without = (train: ReadonlyArray<MathSets.Problem>, test: ReadonlyArray<MathSets.Problem>): Split => ({
+  test,
+  train: Decontamination.without(train, test.map(({ question }) => question), ({ question }) => question)
+})
 
 const fromHub = Effect.gen(function*() {
   const test = yield* problems(MathSets.math500, "test", {})
@@ -52,7 +58,30 @@ const fromFolder = Effect.fnUntraced(function*(folder: string) {
 export const load = Effect.fn("MathSource.load")(function*(from: string) {
   if (from === BoxedProblems.sampleName) return SampleFormulas.split
   const { test, train } = yield* from === hubName ? fromHub : fromFolder(from)
-  const held = test.map(({ question }) => question)
-  const split: Split = { test, train: Decontamination.without(train, held, ({ question }) => question) }
-  return split
+  return without(train, test)
 })
+
+/** A dataset that has no problems to evaluate on: MATH-500 does, and what it asks is not trained on. */
+const evaluatedOnMath500 = <Row>(set: MathSets.MathSet<Row>) =>
+  Effect.fnUntraced(function*(from: string) {
+    if (from === BoxedProblems.sampleName) return SampleFormulas.split
+    const options = from === set.source.repository ? {} : { folder: from }
+    const train = yield* problems(set, "train", options)
+    return without(train, yield* problems(MathSets.math500, "test", options))
+  }, Effect.catchTag("HubError", BoxedProblems.notDownloaded))
+
+/**
+ * DeepMath's problems without those of MATH-500, and MATH-500 for evaluation, of the hub; of a folder `train` with `question` and
+ * `final_answer`, and `test` with `problem` and `solution`; or made-up problems.
+ *
+ * @see tinker-cookbook `DeepMathDataset`
+ */
+export const deepMath = evaluatedOnMath500(MathSets.deepMath)
+
+/**
+ * POLARIS's problems without those of MATH-500, and MATH-500 for evaluation, of the hub; of a folder `train` with `problem` and `answer`,
+ * and `test` with `problem` and `solution`; or made-up problems.
+ *
+ * @see tinker-cookbook `PolarisDataset`
+ */
+export const polaris = evaluatedOnMath500(MathSets.polaris)

@@ -41,7 +41,7 @@ describe("MathSource.load", () => {
       const { message } = yield* Effect.flip(load({ "train.jsonl": [solved("What is 1 + 1?", "2")] }))
       assert.include(message, "has no file test.jsonl, test.parquet or test.csv")
       const none = yield* Effect.flip(load({ "test.jsonl": [{ problem: "Why?", solution: "Because." }] }))
-      assert.include(none.message, "has no problem with a boxed answer in its split \"test\"")
+      assert.include(none.message, "has no problem with an answer in its split \"test\"")
     }))
 
   it.effect("names the alternatives where the hub cannot be reached", () =>
@@ -57,6 +57,39 @@ describe("MathSource.load", () => {
         error.message,
         "datasets/MATH: cannot be reached. Without the hub, give a folder as data, or \"sample\" for made-up problems"
       )
+    }))
+})
+
+describe("MathSource.deepMath and MathSource.polaris", () => {
+  const test = [solved("What is 2 + 2?", "4")]
+  const held = { question: "What is 2 + 2?", answer: "4" }
+
+  it.effect("train on a folder's problems without those that they are evaluated on", () =>
+    Effect.gen(function*() {
+      const deepMath = yield* folderOf({
+        "train.jsonl": [
+          { question: "What is 1 + 1?", final_answer: "2" },
+          { question: "what is 2 + 2?", final_answer: "4" }
+        ],
+        "test.jsonl": test
+      })
+      const expected = { train: [{ question: "What is 1 + 1?", answer: "2" }], test: [held] }
+      assert.deepStrictEqual(yield* MathSource.deepMath(deepMath), expected)
+      const polaris = yield* folderOf({
+        "train.jsonl": [{ problem: "What is 1 + 1?", answer: "2" }, { problem: "What is 3 + 3?", answer: "" }],
+        "test.jsonl": test
+      })
+      assert.deepStrictEqual(yield* MathSource.polaris(polaris), expected)
+    }).pipe(Effect.provide([NodeServices.layer, noHub])))
+
+  it.effect("name the alternatives where the hub cannot be reached", () =>
+    Effect.gen(function*() {
+      const reason = new HubError.Offline({ detail: "cannot be reached" })
+      const offline = Effect.fail(new HubError.HubError({ resource: "datasets/polaris", reason }))
+      const hub = Layer.mock(Hub.Hub, { commit: () => offline, file: () => offline })
+      const { build } = yield* Recipes.polaris.configure({})
+      const error = yield* Effect.flip(build(yield* TestModel.model)).pipe(Effect.provide([NodeServices.layer, hub]))
+      assert.instanceOf(error, BoxedProblems.NotDownloaded)
     }))
 })
 
