@@ -406,9 +406,6 @@ export const interpolation = (versionsT: ArrayLike<number>, current: number): Fl
       ? 0
       : Math.min(Math.max((current - 1 - version) / (current - version), 0), 1))
 
-/** A datum that `truncated` and `masked` read. */
-export type Proximal = Example<{ readonly proximalLogprobs: "token" }>
-
 /** The extra inputs of `withObservations`: 1 on tokens to imitate, and the token counts of the whole batch. */
 export type ObservationExtras = {
   readonly observationMask: "token"
