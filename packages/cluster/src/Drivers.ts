@@ -1,6 +1,9 @@
 /**
  * The processes that send groups: each says again and again that it lives, so that workers do not go on with the groups of one that was
- * killed.
+ * killed. `PostgresCluster` and `LocalCluster` have it.
+ *
+ * @example
+ * const isLost = Drivers.Drivers.use(({ lost }) => Effect.as(lost("a driver"), true))
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

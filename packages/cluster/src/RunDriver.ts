@@ -83,6 +83,9 @@ const driven = <E>(run: string, drive: Effect.Effect<void, E, Services>) =>
  * Makes a runner drive runs: `drive` gets the program with which a run was begun, and goes on from what the run's store has.
  *
  * @example
+ * import * as NodeServices from "@effect/platform-node/NodeServices"
+ *
+ * const engine = Layer.provide(Engine.layer, NodeServices.layer)
  * const worker = RunDriver.worker(() => Stream.runDrain(Rl.run({ model, dataset })).pipe(Effect.provide(engine)))
  */
 export const worker = <E>(
@@ -114,9 +117,11 @@ export interface Options {
  * which saves what is under way; a process that is lost leaves it going on.
  *
  * @example
- * const trained = RunDriver.drive("sums", { recipe: "arithmetic" }).pipe(
- *   Effect.provide(PostgresCluster.client({ database, secret }))
- * )
+ * const cluster = PostgresCluster.client({
+ *   database: Redacted.make("postgres://trainer@db.example/training"),
+ *   secret: Redacted.make("of the cluster")
+ * })
+ * const trained = RunDriver.drive("sums", { recipe: "arithmetic" }).pipe(Effect.provide(cluster))
  */
 export const drive = Effect.fn("RunDriver.drive")(function*(
   run: string,

@@ -11,6 +11,9 @@ import * as RunTables from "./RunTables.ts"
 /**
  * Writes of the process that took a run over last. Each write is one statement, which a process that is stopped in its middle cannot leave
  * open: it either holds the epoch for as long as it takes, or does nothing.
+ *
+ * @example
+ * const isMine = RunFence.RunFence.use(({ isCurrent }) => isCurrent).pipe(Effect.provide(RunFence.RunFence.layer("sums")))
  */
 export class RunFence extends Context.Service<RunFence, {
   readonly run: string

@@ -1,6 +1,9 @@
 /**
  * The lines in which a run's records are stored, in a file or a database: one record each, in the order of their sequence numbers, each with
  * a sum (see `Checksum`).
+ *
+ * @example
+ * const sum = RecordLines.payloadSum(`{"trajectories":[]}`)
  */
 import { RunRecord, RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
