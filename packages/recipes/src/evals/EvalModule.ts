@@ -112,7 +112,8 @@ const packages: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   }
 }
 
-const place = Symbol.for("@effect-rl/recipes/evals/EvalModule")
+/** Its own for each copy of this module in a process. */
+const place = Symbol.for(`@effect-rl/recipes ${import.meta.url}`)
 
 /** A module whose exports are those of a package above. */
 const sourceOf = (name: string) => {
