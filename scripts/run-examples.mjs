@@ -21,7 +21,7 @@ const isOnlyCompiled = (text) => /runMain|"@effect\/vitest"|"vitest"|^declare fu
 
 /** Failures for want of what is not in the repository: services, keys, servers, files, folders of models, finished runs, Python environments. */
 const isOutside = (failure) =>
-  /Service not found|no credential|does not answer|cannot reach|printed nothing|does not exist|NotFound: FileSystem|not a run directory|has no file|holds no run|no such cassette|no checkpoint "tinker:|SandboxError: \w+: probe|no chat template|there is no Python|Cannot find module '[^']*effect-rl-examples-/
+  /Service not found|no credential|does not answer|cannot reach|printed nothing|does not exist|NotFound: FileSystem|not a run directory|has no file|holds no run|no such cassette|no checkpoint "tinker:|SandboxError: \w+: probe|no chat template|there is no Python|Cannot find module '[^']*effect-rl-examples-|Cannot find module '[^']*\.eval\.ts'/
     .test(failure)
 
 /** Values that a guide declares are those of given.ts with the same name; undefined where one is not there. */
