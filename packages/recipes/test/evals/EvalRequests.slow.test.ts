@@ -1,3 +1,4 @@
+/** In a process of its own, since it replaces `fetch`. */
 import * as EvalRequests from "@effect-rl/recipes/evals/EvalRequests"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
