@@ -27,7 +27,9 @@ const withFlags = (flags: ReadonlyArray<string>, ...starter: ReadonlyArray<strin
   Effect.callback<string>((resume) => {
     const args = ["--conditions=@effect-rl/source", "--input-type=module", ...flags, "--eval", program]
     const [command = process.execPath, ...rest] = [...starter, process.execPath, ...args]
-    const child = spawn(command, rest, { cwd: import.meta.dirname, stdio: ["ignore", "pipe", "pipe"] })
+    // A cache of compiled code takes virtual memory, which a test limits.
+    const env = { ...process.env, NODE_DISABLE_COMPILE_CACHE: "1" }
+    const child = spawn(command, rest, { cwd: import.meta.dirname, env, stdio: ["ignore", "pipe", "pipe"] })
     let text = ""
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (more) => (text += more))
     child.once("close", () => resume(Effect.succeed(text)))
