@@ -1,16 +1,16 @@
-/** The port to what samples and trains: its requests, its answers and the rules that every backend keeps. Advanced. */
+/** The port to the backends that sample and train: its requests, its answers and the rules that every backend keeps. Advanced. */
 
 /** What a model reads: text tokens and images in order. */
 export * as ModelInput from "./model/ModelInput.ts"
-/** One training example: what the model reads and what the loss reads at each of its positions. */
+/** One training example: the model's input, and the loss inputs for each position. */
 export * as Datum from "./model/Datum.ts"
-/** The parameters of an optimizer step, and the settings that they come from. */
+/** The parameters of an optimizer step, and the settings from which they are derived. */
 export * as AdamParams from "./model/AdamParams.ts"
 /** Requests to a sampler and its answers. */
 export * as Sampling from "./model/Sampling.ts"
-/** The JSON Schemas to which a sampler can hold what it samples, exactly. */
+/** The subset of JSON Schema that a sampler can enforce exactly on a response. */
 export * as Grammar from "./model/Grammar.ts"
-/** What a backend can do for one model. */
+/** What a backend supports for one model. */
 export * as Capabilities from "./backend/Capabilities.ts"
 /** Samples from fixed weights. */
 export * as SamplingClient from "./backend/SamplingClient.ts"
@@ -18,23 +18,23 @@ export * as SamplingClient from "./backend/SamplingClient.ts"
 export * as TrainingClient from "./backend/TrainingClient.ts"
 /** A request that the backend has accepted and is working on. */
 export * as Pending from "./backend/Pending.ts"
-/** The calls of one training client, run one after another in the order of submission, as `Pending` promises. */
+/** The calls of one training client as `Pending` promises, run one at a time in submission order. */
 export * as RequestQueue from "./backend/RequestQueue.ts"
-/** Rules that a request must keep on every backend: each names the field, its value and what is expected. */
+/** Rules that requests must satisfy on every backend; a violation names the field, its value and what was expected. */
 export * as RequestRules from "./backend/RequestRules.ts"
-/** A response that is sampled in pieces, so that it can be read before it is complete. */
+/** A response that arrives in pieces while it is sampled. */
 export * as SampleStream from "./backend/SampleStream.ts"
-/** What the seeds of a backend promise, found out by sampling. */
+/** Finds out by sampling how far a backend's seeds make samples reproducible. */
 export * as SeedProbe from "./backend/SeedProbe.ts"
-/** The value and the slopes of each named loss, for a backend that computes them itself. */
+/** The value of each named loss and its derivatives, for a backend that computes losses itself. */
 export * as LossValue from "./backend/LossValue.ts"
-/** A loss computed by the caller, as a weighted cross entropy whose gradient is the same. */
+/** A loss computed by the caller, turned into a weighted cross entropy with the same gradient. */
 export * as CustomLoss from "./backend/CustomLoss.ts"
-/** Trains with a loss graph: by the backend itself where it can, otherwise in two passes with the gradient computed here. */
+/** Trains with a loss graph: in the backend if it supports graphs, otherwise in two passes with the gradient computed locally. */
 export * as LossGraphPass from "./backend/LossGraphPass.ts"
-/** How a run counts requests to models beside the weights being trained: reference policies, teachers and judges. */
+/** How a run counts its requests to models other than the one being trained: reference policies, teachers and judges. */
 export * as Metering from "./backend/Metering.ts"
-/** The weights being trained, as training programs and evaluators see them. */
+/** The weights being trained, as seen by training programs and evaluators. */
 export * as Weights from "./backend/Weights.ts"
 /** Tokens used: prefilled for prompts, sampled, and trained on. */
 export * as Usage from "./records/Usage.ts"

@@ -1,6 +1,6 @@
 /** What the guides use: environments, datasets, runs and their records. Stable. */
 
-/** Model, tokenizer and renderer that belong together. */
+/** A model with its tokenizer and its renderer. */
 export * as ChatModel from "./catalog/ChatModel.ts"
 /** Messages of conversations, and their parts. */
 export * as Message from "./chat/Message.ts"
@@ -8,81 +8,84 @@ export * as Message from "./chat/Message.ts"
 export * as Env from "./env/Env.ts"
 /** One question, one answer, graded. */
 export * as ProblemEnv from "./env/ProblemEnv.ts"
-/** Environments whose rewards are compared with each other. */
+/** A group of environments whose rewards are compared with each other. */
 export * as EnvGroupBuilder from "./env/EnvGroupBuilder.ts"
 /** Several attempts at one problem. */
 export * as ProblemGroupBuilder from "./env/ProblemGroupBuilder.ts"
-/** An environment that speaks in messages. */
+/** An environment that exchanges messages instead of tokens. */
 export * as MessageEnv from "./env/message/MessageEnv.ts"
 /** Tools that a policy can call. */
 export * as FunctionTool from "./env/message/FunctionTool.ts"
 /** A task that is solved by calling tools. */
 export * as ToolEnv from "./env/message/ToolEnv.ts"
-/** One policy on all sides of a game. */
+/** Self-play: one policy plays all sides of a game. */
 export * as SelfPlay from "./env/game/SelfPlay.ts"
 /** Several answers to one prompt, each graded by a judge on rubrics. */
 export * as RubricGradedGroupBuilder from "./env/judge/RubricGradedGroupBuilder.ts"
-/** Several answers to one prompt, each compared with others. */
+/** Several answers to one prompt, compared in pairs by a judge. */
 export * as PairwisePreferenceGroupBuilder from "./env/judge/PairwisePreferenceGroupBuilder.ts"
-/** Graders decide the reward of an episode or of a group. */
+/** Graders: functions that decide the reward of an episode or of a group. */
 export * as Grader from "./env/Grader.ts"
-/** Metrics that carry how they are aggregated. */
+/** Environment metrics that state how they are aggregated. */
 export * as EnvMetric from "./records/EnvMetric.ts"
-/** Judgements of environments and graders: a value, and optionally whether the task was solved, the answer, an explanation and parts. */
+/** Judgements by environments and graders: a value, and optionally success, the answer, an explanation and partial values. */
 export * as Score from "./records/Score.ts"
 /** Batches of groups to roll out. */
 export * as RLDataset from "./data/RLDataset.ts"
-/** Chooses the next tokens. */
+/** The policy of an episode: chooses the next tokens. */
 export * as Policy from "./policy/Policy.ts"
 /** Chooses the next message: a judge, a simulated user, an opponent. */
 export * as MessagePolicy from "./policy/MessagePolicy.ts"
-/** From environments and a policy to trajectories: one episode, one group, many groups. */
+/** Plays environments with a policy and returns trajectories: for one episode, one group or many groups. */
 export * as Rollout from "./rollout/Rollout.ts"
-/** Failure policies of rollouts: retries, and the consequences of failures that retries cannot repair. */
+/** Failure policies of rollouts: when to retry, and what happens to a member or a group whose retries are exhausted. */
 export * as FailurePolicy from "./rollout/FailurePolicy.ts"
-/** Limits of an episode. */
+/** Limits on an episode's turns, tokens, tool calls and time. */
 export * as Limits from "./env/Limits.ts"
 /** Reinforcement learning from groups of attempts. */
 export * as Rl from "./rl/Rl.ts"
-/** Algorithms of the literature by name: each sets credit, loss, clip, KL penalty and filters of groups as its paper does. */
+/** Published algorithms by name; each sets credit, loss, clipping, KL penalty and group filters as in its paper. */
 export * as Algorithm from "./rl/Algorithm.ts"
-/** How sampling and training take turns. */
+/** How sampling and training alternate or overlap. */
 export * as Pace from "./rl/Pace.ts"
-/** Credit: what an update trains on, made of the groups that were rolled out. */
+/** Credit: turns rolled out groups into what an update trains on. */
 export * as Credit from "./learn/Credit.ts"
 /** Advantage estimators: how much better each member did than its group. */
 export * as Advantage from "./learn/Advantage.ts"
 /** The losses a backend computes, each a sum over tokens of L(lp) with ratio = exp(lp − q), q the sampler's log-probability. */
 export * as Loss from "./model/Loss.ts"
-/** Policy losses of the literature as expressions, each a few lines with its formula and its source. */
+/** Policy losses from the literature as expressions, each a few lines with its formula and its source. */
 export * as PolicyLoss from "./losses/PolicyLoss.ts"
 /** Learning rates over the iterations of a run. */
 export * as LearningRate from "./learn/LearningRate.ts"
-/** A learning rate to start from. */
+/** Recommended learning rates to start from, by model. */
 export * as Hyperparameters from "./catalog/Hyperparameters.ts"
 /** Supervised training: cross entropy on examples to imitate. */
 export * as Supervised from "./supervised/Supervised.ts"
 /** Batches of examples to imitate. */
 export * as SupervisedDataset from "./supervised/SupervisedDataset.ts"
-/** Direct preference optimisation: training on preferences without a reward model. */
+/** Direct preference optimization: training on preferences without a reward model. */
 export * as Dpo from "./preference/Dpo.ts"
 /** Batches of preferences: pairs of a chosen and a rejected conversation. */
 export * as Preferences from "./preference/Preferences.ts"
-/** Evaluators: measurements of weights on problems they were not trained on. */
+/** Evaluators: measure weights on held-out problems. */
 export * as Evaluator from "./evaluate/Evaluator.ts"
-/** Comparison of two runs, or of two sets of seeds, on held-out problems: paired by problem, so that the difficulty of the problems does not blur the difference. */
+/**
+ * Compares two runs, or two sets of seeds, on held-out problems. Results are paired by problem, so differences in problem difficulty
+ * cancel.
+ */
 export * as Compare from "./report/Compare.ts"
-/** Signs of a run's health: what each number means in plain words, and where it usually lies when training goes well. */
+/** Health metrics of a run: what each number means, and its usual range when training goes well. */
 export * as Health from "./rl/metrics/Health.ts"
-/** Records of a run: one typed, append-only history from which resuming, reports, viewers and exports read. */
+/** Records of a run: the typed, append-only history that resuming, reports, viewers and exports read. */
 export * as RunRecord from "./records/RunRecord.ts"
-/** The store of a run's records, and their readers. */
+/** The store to which a run appends its records, and the readers of such a store. */
 export * as RunStore from "./records/RunStore.ts"
 /** The port to backends, which sample and train. */
 export * as Tinker from "./backend/Tinker.ts"
-/** The one error of every backend. */
+/** The error type of every backend. */
 export * as TinkerError from "./backend/TinkerError.ts"
-/** Settings: fields of a Schema that carry their default, unit, help text, check and whether they belong to the run's identity. */
+/** Settings: Schema fields with a default, unit, help text and check; each also states whether it is part of the run's identity. */
 export * as Setting from "./settings/Setting.ts"
-/** An option that cannot be used, refused before the first request. */
+/** An invalid option, reported before the first request. */
 export * as InvalidOption from "./settings/InvalidOption.ts"

@@ -8,7 +8,7 @@ const source = fileURLToPath(new URL("../src", import.meta.url))
 
 const effect = fileURLToPath(new URL("../../../node_modules/effect/src", import.meta.url))
 
-/** Whether a module of effect is under semantic versioning, as the docstrings of its exports say. */
+/** Whether a module of effect follows semantic versioning, according to the docstrings of its exports. */
 const isStable = (module: string) => readFileSync(`${effect}/${module}.ts`, "utf8").includes("@stability stable")
 
 const imports = readdirSync(source, { recursive: true, encoding: "utf8" })
@@ -20,7 +20,7 @@ const imports = readdirSync(source, { recursive: true, encoding: "utf8" })
   )
 
 describe("the core", () => {
-  it("imports its own files and stable modules of effect, nothing else", () => {
+  it("imports only its own files and stable modules of effect", () => {
     const isAllowed = (target: string) => {
       const module = /^effect\/(\w+(?:\/\w+)?)$/.exec(target)?.[1]
       return target.startsWith(".") || (module !== undefined && isStable(module))

@@ -1,4 +1,4 @@
-/** The lines of recorded files in `test/fixtures`, of which those that end in `.gz` are compressed. */
+/** Reads the lines of recorded files in `test/fixtures`. Files that end in `.gz` are compressed. */
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -17,7 +17,7 @@ const Account = Schema.Struct({
   outcome: Schema.String
 })
 
-/** What `scripts/conformance/VECTORS.md` says of recorded rows: their file and test, and that they are compared or why not. */
+/** The table of recorded rows in `scripts/conformance/VECTORS.md`: their file and test, and whether they are compared or why not. */
 export const accounts = readFileSync(join(import.meta.dirname, "../../../scripts/conformance/VECTORS.md"), "utf8")
   .split("\n")
   .filter((line) => line.startsWith("| ") && !line.startsWith("| vectors") && !line.startsWith("| ---"))
@@ -26,13 +26,13 @@ export const accounts = readFileSync(join(import.meta.dirname, "../../../scripts
     return Schema.decodeUnknownSync(Account)({ vectors, rows, test, outcome })
   })
 
-/** How many rows of a file are compared, and how many are left out for each reason. */
+/** How many rows of a file are compared, and how many are left out for each reason, according to the table. */
 export const accountOf = (vectors: string): Readonly<Record<string, number>> =>
   Object.fromEntries(
     accounts.filter((account) => account.vectors === vectors).map(({ outcome, rows }) => [outcome, rows])
   )
 
-/** How many rows are compared, and how many are left out for each reason. */
+/** How many rows are actually compared, and how many are left out for each reason. */
 export const counted = <A>(
   rows: ReadonlyArray<A>,
   reasonOf: (row: A) => string | undefined

@@ -1,4 +1,4 @@
-/** Every recorded file is accounted for, row by row, in `scripts/conformance/VECTORS.md`. */
+/** Checks that `scripts/conformance/VECTORS.md` accounts for every row of every recorded file. */
 import { assert, describe, it } from "@effect/vitest"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -7,7 +7,7 @@ import * as RecordedLines from "./RecordedLines.ts"
 
 const packages = join(import.meta.dirname, "../..")
 
-/** Verdicts are judged on runs of this project. */
+/** Whether a file was recorded from another project. Files in `verdicts` come from runs of this project. */
 const isRecorded = (file: string) => /\.jsonl(\.gz)?$/.test(file) && !file.startsWith("verdicts/")
 
 const filesIn = (folder: string): ReadonlyArray<string> =>
@@ -18,14 +18,14 @@ const linesOf = (file: string) => {
   return (file.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("utf8").trimEnd().split("\n").length
 }
 
-/** The files that an account is about. */
+/** The files that a table row refers to. */
 const filesOf = (vectors: string): ReadonlyArray<string> => {
   const [name = "", ...folder] = vectors.split("/").toReversed()
   const place = folder.toReversed().join("/")
   return name.split(" and ").map((file) => `${place}/${file}`)
 }
 
-/** Accounts of parts of rows have a colon. */
+/** Table rows about whole files. Rows about a part have a colon. */
 const whole = RecordedLines.accounts.filter(({ vectors }) => !vectors.includes(":"))
 
 describe("scripts/conformance/VECTORS.md", () => {
@@ -37,7 +37,7 @@ describe("scripts/conformance/VECTORS.md", () => {
     assert.sameMembers([...new Set(whole.flatMap(({ vectors }) => filesOf(vectors)))], recorded)
   })
 
-  it.each([...new Set(whole.map(({ vectors }) => vectors))])("accounts for every row of %s", (vectors) => {
+  it.each([...new Set(whole.map(({ vectors }) => vectors))])("accounts for every row in %s", (vectors) => {
     const accounted = whole.filter((account) => account.vectors === vectors).reduce((sum, { rows }) => sum + rows, 0)
     const lines = filesOf(vectors).map((file) => {
       const [name = "", ...path] = file.split("/")

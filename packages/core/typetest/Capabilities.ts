@@ -1,4 +1,4 @@
-/** Options that need a missing capability of an environment do not compile; the errors of its tools and grader are joined. */
+/** Options that need a missing capability of an environment do not compile. The error types of its tools and grader are combined. */
 import {
   type ChatModel,
   FunctionTool,
@@ -83,7 +83,7 @@ holds<
 >()
 holds<Same<Effect.Error<typeof task>, InvalidOption.InvalidOption | Renderer.RendererError>>()
 
-/** Inline, with nothing said of its errors. */
+/** Inline use with inferred errors. */
 export const rolledOut = Rollout.group({
   key: "task",
   size: 4,

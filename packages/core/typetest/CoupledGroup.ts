@@ -1,4 +1,4 @@
-/** Self-play: two members share a game that opens with the group and closes after its rewards. */
+/** Self-play: two members share a game that opens with the group and closes after the group's rewards. */
 import {
   type Env,
   type EnvGroupBuilder,

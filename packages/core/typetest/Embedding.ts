@@ -1,4 +1,4 @@
-/** A run is a value: bound it, stop it at a goal, recover from it, put it into a larger program. */
+/** A run is a value: it can be bounded, stopped at a goal, recovered from, and embedded in a larger program. */
 import { RunRecord } from "@effect-rl/core"
 import { Effect, type Option, Stream } from "effect"
 import { holds, type Same } from "./Same.ts"
@@ -13,7 +13,7 @@ export const nightly = gsm8k("effect-rl/tiny-128").pipe(
 
 holds<Same<Effect.Success<typeof nightly>, Option.Option<RunRecord.RunRecord> | void>>()
 
-/** Every record has a tag of its own, so a report can say what it does with each. */
+/** Every record has a distinct tag, so a report can handle each kind. */
 export const line: (record: RunRecord.RunRecord) => string = RunRecord.matchOrElse({
   Updated: ({ iteration, reward }) => `${iteration}: ${reward?.mean}`,
   Finished: ({ reason }) => `finished: ${reason}`

@@ -1,4 +1,4 @@
-/** A policy must name a consequence for each kind of failure, including failures of hooks. */
+/** A failure policy must name a consequence for each kind of failure, including hook failures. */
 import {
   type EnvGroupBuilder,
   Evaluator,
@@ -15,7 +15,7 @@ import { holds, type Same } from "./Same.ts"
 
 type Otherwise = FailurePolicy.FailurePolicy["otherwise"]
 
-/** Kinds that may be left out. */
+/** The kinds that may be omitted. */
 type Optional = {
   [Kind in GroupResult.FailureTag]: Omit<Otherwise, Kind> extends Otherwise ? Kind : never
 }[GroupResult.FailureTag]
@@ -41,7 +41,7 @@ declare const policy: Policy.Policy<TinkerError.TinkerError>
 declare const hooks: Hooks.Hooks<DiskFull, Disk | Scope.Scope>
 declare const options: Rl.Options<SandboxLost, Sandboxes>
 
-/** Sees the errors of environments, hooks and policy alike. */
+/** A failure policy that handles the errors of environments, hooks and the policy. */
 declare const onFailure: FailurePolicy.FailurePolicy<SandboxLost | DiskFull, TinkerError.TinkerError>
 
 type Failures =

@@ -1,4 +1,4 @@
-/** Tasks of several kinds in one dataset: their errors and requirements add up by themselves. */
+/** Several kinds of tasks in one dataset; their errors and requirements are combined automatically. */
 import {
   type ChatModel,
   type Env,

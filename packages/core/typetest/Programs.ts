@@ -1,4 +1,4 @@
-/** Training programs: what a cursor, an update and an iteration must be. */
+/** Training programs: the types of a cursor, an update and an iteration. */
 import { Loss } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
 import { Pass, Program, Run, type RunOptions } from "@effect-rl/core/program"
@@ -19,7 +19,7 @@ const counting: Program.Program<number, Overheated> = {
   iterations: () => Stream.fail(new Overheated())
 }
 
-/** The run fails with the errors of its program. */
+/** The run fails with its program's errors. */
 export const heated = Run.stream(counting, options).pipe(Stream.catchTag("Overheated", () => Stream.empty))
 
 export const withoutJson: Program.Program<Date> = {

@@ -1,4 +1,4 @@
-/** A resource per attempt: each is released before the next attempt, and a failure policy names every kind of failure. */
+/** A resource per attempt, released before the next attempt, and a failure policy that names every kind of failure. */
 import {
   type Env,
   type EnvGroupBuilder,

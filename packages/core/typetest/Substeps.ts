@@ -1,4 +1,4 @@
-/** PPO with several optimizer steps per batch, as a run and by hand. */
+/** PPO with several optimizer steps per batch, as a run and as a hand-written loop. */
 import { Advantage, type ChatModel, Credit, Loss, Rl, type RLDataset } from "@effect-rl/core"
 import type { Datum, TrainingClient } from "@effect-rl/core/backend"
 import { type GroupResult, Signal, TrainingData } from "@effect-rl/core/program"
@@ -19,7 +19,7 @@ export const run = Rl.run({
   }
 })
 
-/** All passes and steps are submitted before the first is awaited. */
+/** Submits all passes and steps before it awaits the first. */
 export const byHand = Effect.fnUntraced(function*(
   client: TrainingClient.TrainingClient,
   batches: ReadonlyArray<Array.NonEmptyReadonlyArray<Datum.Datum<"PolicyTokens">>>

@@ -1,4 +1,4 @@
-/** A task, a dataset, a run, and the Layer that decides where it happens. */
+/** A task, a dataset, a run, and the Layer that selects the backend. */
 import {
   ChatModel,
   Loss,
@@ -101,7 +101,7 @@ const attempts = Effect.fnUntraced(
   }
 )
 
-/** The loop on the clients alone. */
+/** The same loop, written directly on the clients. */
 export const byHand = Effect.gen(function*() {
   const tinker = yield* Tinker.Tinker
   const model = yield* ChatModel.resolve("meta-llama/Llama-3.1-8B", { renderer: "llama3" })

@@ -1,4 +1,4 @@
-/** Policy and judge are models of two families, each with its own renderer and sampler. */
+/** The policy and the judge are models of different families, each with its own renderer and sampler. */
 import { ChatModel, Message, ProblemEnv, ProblemGroupBuilder, Tinker, type TinkerError } from "@effect-rl/core"
 import type { Renderer, Tokenizer } from "@effect-rl/core/renderers"
 import { Effect, type Scope } from "effect"

@@ -6,19 +6,19 @@ import type * as Sampling from "../model/Sampling.ts"
 export type LossReduction = "token-sum" | "sequence-mean" | "unknown"
 
 /**
- * What the seed of a request to sample promises, from the least to the most:
+ * What a backend promises about the seed of a sampling request, from the weakest promise to the strongest:
  *
- * - `none`: the same request may give other samples
- * - `duplicates`: all samples of a request are the same, so that members of a group must be one request each
- * - `request`: the same request gives the same samples, which are not those of requests for one
- * - `sample`: sample `i` of a request is that of a request for one with seed + `i`
+ * - `none`: repeating a request may give different samples
+ * - `duplicates`: all samples of one request are identical, so a group needs one request per member
+ * - `request`: repeating a request gives the same samples; they differ from those of single-sample requests
+ * - `sample`: sample `i` of a request equals the sample of a single-sample request with seed + `i`
  */
 export const seeds = ["none", "duplicates", "request", "sample"] as const
-/** A promise of seeds. */
+/** What a backend promises about seeds; see `seeds`. */
 export type Seeds = typeof seeds[number]
 
 /**
- * Whether the promise `given` includes the promise `least`.
+ * Whether the seed promise `given` is at least as strong as `least`.
  *
  * @example
  * const isRepeatable = ({ seeds }: Capabilities.Capabilities) => Capabilities.promise(seeds, "request")
@@ -27,19 +27,22 @@ export const promise = (given: Seeds, least: Seeds): boolean => seeds.indexOf(gi
 
 /** The limits and features of a backend for one model. */
 export interface Capabilities {
-  /** Longest prompt and continuation together, in tokens. */
+  /** Maximum length of the prompt and the continuation together, in tokens. */
   readonly contextLength: number
   readonly lossReduction: LossReduction
   readonly seeds: Seeds
   readonly promptLogprobs: boolean
-  /** Largest `topkPromptLogprobs`, and `topkSampleLogprobs` where `sampling` has it; 0 where there are none. */
+  /**
+   * Largest `topkPromptLogprobs` that a request may ask for, and largest `topkSampleLogprobs` if `sampling` lists it; 0 if the backend has
+   * neither.
+   */
   readonly topkPromptLogprobs: number
-  /** Fields of a request to sample that the backend has beyond those of every backend; none unless given. */
+  /** Optional request fields that the backend supports in addition to those of every backend. Default: none. */
   readonly sampling?: ReadonlyArray<Sampling.Extra>
-  /** Losses by name beyond those that every backend has; none unless given. */
+  /** Names of the losses that the backend supports in addition to those of every backend. Default: none. */
   readonly losses?: ReadonlyArray<Loss.Name>
-  /** LoRA ranks from–to. */
+  /** The smallest and the largest supported LoRA rank. */
   readonly loraRank: readonly [min: number, max: number]
-  /** Identity of the tokenizer the model was trained with, where the backend knows it; see `Tokenizer.fingerprint`. */
+  /** Identity of the tokenizer the model was trained with, if the backend knows it; see `Tokenizer.fingerprint`. */
   readonly tokenizerFingerprint?: string
 }

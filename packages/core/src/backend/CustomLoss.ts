@@ -1,4 +1,4 @@
-/** A loss computed by the caller, as a weighted cross entropy whose gradient is the same. */
+/** A loss computed by the caller, turned into a weighted cross entropy that has the same gradient. */
 import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Datum from "../model/Datum.ts"
@@ -7,7 +7,7 @@ import type { CustomLoss, ForwardBackwardOutput } from "./TrainingClient.ts"
 
 type Data = Array.NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>
 
-/** The second of the two passes, and its output completed with the loss and metrics of the caller's function. */
+/** The data of the second pass, and a function that adds the caller's loss and metrics to the output of that pass. */
 export interface SecondPass {
   readonly data: Data
   readonly report: (output: ForwardBackwardOutput) => ForwardBackwardOutput
@@ -31,9 +31,9 @@ const weighted = (datum: Datum.Datum<"WeightedTokens">, gradientT: Float32Array)
   Datum.weightedTokens(datum.modelInput, { ...datum.inputs, weights: gradientT.map((slope) => -slope) })
 
 /**
- * Calls the loss function with the log-probabilities of a forward pass and turns its gradient into the data of a cross
- * entropy. A backend runs this between its two passes, at the place of the call in the order of submission. Fails with the
- * error of the function, and as `Rejected` where the gradients do not match the data.
+ * Calls the loss function with the log-probabilities of a forward pass and turns its gradient into cross-entropy data. A backend runs this
+ * between the two passes, in submission order. Fails with the loss function's own error, or as `Rejected` if the gradients do not match the
+ * data.
  *
  * @example
  * const surrogate = CustomLoss.secondPass(weightedData, (_data, logprobs) =>

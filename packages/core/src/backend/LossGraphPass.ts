@@ -1,4 +1,4 @@
-/** Trains with a loss graph: by the backend itself where it can, otherwise in two passes with the gradient computed here. */
+/** Trains with a loss graph: on the backend if it computes graphs, otherwise in two passes with the gradient computed in this process. */
 import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -9,12 +9,12 @@ import type { Pending } from "./Pending.ts"
 import { Rejected, TinkerError, Unsupported } from "./TinkerError.ts"
 import type { CustomLoss, ForwardBackwardOutput, GraphDatum, TrainingClient } from "./TrainingClient.ts"
 
-/** The data of a pass with a loss graph. */
+/** The data of a training pass with a loss graph. */
 export type Data = Array.NonEmptyReadonlyArray<GraphDatum>
 
 type Submitted = Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
 
-/** The data of a policy loss as its graph reads them. */
+/** Converts the data of a policy loss to the inputs that its graph reads. */
 export const fromExamples = <X extends LossExpression.Extras>(
   data: Array.NonEmptyReadonlyArray<LossExpression.Example<X>>,
   expression: LossExpression.LossExpression<X>
@@ -28,7 +28,7 @@ export const fromExamples = <X extends LossExpression.Extras>(
   }))
 }
 
-/** The targets alone, as a pass forward reads them. */
+/** The targets with zero weights, as input of a forward pass. */
 export const weighted = (data: Data): Array.NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">> =>
   Array.map(
     data,
@@ -38,11 +38,11 @@ export const weighted = (data: Data): Array.NonEmptyReadonlyArray<Datum.Datum<"W
 
 const rejected = (reason: Rejected | Unsupported) => new TinkerError({ operation: "forwardBackwardCustom", reason })
 
-/** What a graph says of a datum, or why not with the place of the datum in the data. */
+/** Turns a loss graph's error into `Rejected` and names the index of the datum. */
 const at = <A>(index: number, asked: Result.Result<A, LossGraph.LossGraphError>): Result.Result<A, Rejected> =>
   Result.mapError(asked, ({ message }) => new Rejected({ detail: `data[${index}]: ${message}` }))
 
-/** The loss of a graph as one that is computed between two passes. */
+/** The loss of a graph as a custom loss, which is computed between two passes. */
 export const customLoss = (compiled: LossGraph.Compiled, data: Data): CustomLoss<TinkerError> =>
   Effect.fnUntraced(function*(_, logprobs) {
     const evaluations = yield* Effect.forEach(data, ({ inputs }, index) => {
@@ -57,7 +57,7 @@ export const customLoss = (compiled: LossGraph.Compiled, data: Data): CustomLoss
     }
   })
 
-/** The refusal of a loss that has no gradient. */
+/** The error for a loss that has no gradient. */
 export const withoutGradient = ({ name }: LossGraph.LossGraph) =>
   new Rejected({ detail: `the loss ${name} does not depend on logprobs: it has no gradient` })
 
@@ -68,8 +68,8 @@ const unsupported = ({ name }: LossGraph.LossGraph, { detail, node }: LossGraph.
   })
 
 /**
- * Checks a graph, and that each datum has its inputs in their ranks and shapes, before anything is sent. Fails as `Unsupported` where the
- * graph has operations that loss expressions do not have.
+ * Checks a graph before anything is sent: each datum must have all its inputs, with the right ranks and shapes. Fails as `Unsupported` if
+ * the graph has operations that loss expressions do not have.
  */
 export const check = Effect.fnUntraced(function*(
   data: Data,
@@ -97,7 +97,7 @@ export const twoPass = Effect.fnUntraced(function*(
 })
 
 /**
- * Computes the loss in one pass where the backend computes graphs, otherwise in two.
+ * Computes the loss in one pass if the backend computes graphs, otherwise in two.
  *
  * @example
  * const output = LossGraphPass.submit(training, graphData, lossGraph).pipe(Effect.flatMap((pending) => pending.await))

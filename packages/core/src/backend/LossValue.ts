@@ -1,8 +1,8 @@
 /**
- * The value of a loss and its slopes at the log-probabilities of the targets, for a backend that computes them itself: per token L and
- * c = ∂L/∂lp, summed over tokens. The gradient of the weights needs nothing but c.
+ * The values of the losses and their derivatives by the targets' log-probabilities, for a backend that computes them itself: L and c =
+ * ∂L/∂lp per token, summed over tokens. The gradient of the weights depends only on c.
  *
- * ratio = exp(lp − q), q the log-probability the token was sampled with, A its advantage, w its weight.
+ * ratio = exp(lp − q), where q is the log-probability with which the token was sampled, A its advantage, and w its weight.
  *
  * | loss                | L                              | c                                        |
  * |---------------------|--------------------------------|------------------------------------------|
@@ -13,7 +13,7 @@
  * | dro                 | −(lp·A − β/2·(lp − q)²)        | −(A − β·(lp − q))                        |
  * | gspo                | −min(s·A, clip(s)·A)           | −s·A where that is the minimum, or 0     |
  *
- * s = exp(mean(lp − q)) over the tokens of the sequence that count, with an exponent of at most 10.
+ * s = exp(mean(lp − q)) over the sequence's counted tokens, with an exponent of at most 10.
  *
  * @example
  * const { gradient, loss } = LossValue.evaluate(
@@ -26,10 +26,10 @@
 import type * as Datum from "../model/Datum.ts"
 import type * as Loss from "../model/Loss.ts"
 
-/** Losses that are functions of log-probabilities, sampler's log-probabilities and advantages. */
+/** Losses that are functions of the new log-probabilities, the sampler's log-probabilities and the advantages. */
 export type PolicyLoss = Exclude<Loss.Name, "cross_entropy" | "stable_reinforce">
 
-/** Numbers under the names the wire gives them; the defaults are those of `Loss`. */
+/** Loss parameters under their wire names. Defaults are those of `Loss`. */
 export interface Config {
   readonly clip_low_threshold?: number
   readonly clip_high_threshold?: number
@@ -39,14 +39,14 @@ export interface Config {
 /** The input of cross entropy, per target. */
 export type Weighted = Pick<Datum.Inputs["WeightedTokens"], "weights">
 
-/** The inputs of the policy losses, per token. A token with mask 0 contributes nothing; without a mask all tokens count. */
+/** The inputs of a policy loss, per token. A token with mask 0 contributes nothing; without a mask, all tokens count. */
 export interface Sampled extends Pick<Datum.Inputs["PolicyTokens"], "logprobs" | "advantages"> {
   readonly mask?: Float32Array
 }
 
 /** The loss of one datum, and ∂loss/∂logprob of each target `[T]` or `[T, K]`. */
 export interface LossValue {
-  /** Summed in float64 in index order. */
+  /** The sum over tokens, added up in float64 in index order. */
   readonly loss: number
   readonly gradient: Float64Array
 }
@@ -90,7 +90,7 @@ const dro = (beta: number): TokenLoss => (logprob, sampled, advantage) => {
   }
 }
 
-/** The geometric mean of the ratios of the tokens that count. */
+/** The geometric mean of the ratios of the counted tokens, with the exponent limited to 10. */
 const geometricRatio = (logprobs: Float32Array, { logprobs: sampled, mask }: Sampled): number => {
   let [sum, count] = [0, 0]
   for (let t = 0; t < logprobs.length; t++) {
@@ -123,7 +123,7 @@ const tokenLoss = (
   }
 }
 
-/** Cross entropy of `logprobs [T]` or, against several weighted candidates per position, `[T, K]`. */
+/** Cross entropy for `logprobs` of shape `[T]`, or `[T, K]` if each position has several weighted candidates. */
 export const crossEntropy = (logprobs: Float32Array, { weights }: Weighted): LossValue => {
   const gradient = new Float64Array(logprobs.length)
   let loss = 0
@@ -136,10 +136,10 @@ export const crossEntropy = (logprobs: Float32Array, { weights }: Weighted): Los
   return { loss, gradient }
 }
 
-/** Whether a token may have a loss and a gradient: without an advantage only `dro` has one. */
+/** Whether a token contributes to the loss: if its advantage is 0, only `dro` uses it. */
 export const counts = (name: string, advantage: number): boolean => name === "dro" || advantage !== 0
 
-/** A policy loss of `logprobs [T]`. */
+/** A policy loss and its gradient for `logprobs` of shape `[T]`. */
 export const policy = (
   name: PolicyLoss,
   config: Config,
@@ -160,7 +160,7 @@ export const policy = (
   return { loss, gradient }
 }
 
-/** The value of `loss` for a datum with these inputs; throws where the loss has no formula or reads other inputs. */
+/** The value of `loss` and its gradient for one datum. Throws if the loss has no closed formula or reads other inputs than these. */
 export const evaluate = (
   { config, name }: Loss.Loss<Datum.Kind>,
   inputs: Datum.Inputs[Datum.Kind],

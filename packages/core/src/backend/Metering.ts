@@ -1,5 +1,5 @@
 /**
- * How a run counts requests to models beside the weights being trained: reference policies, teachers and judges.
+ * Counts a run's requests to models other than the one being trained: reference policies, teachers and judges.
  *
  * @example
  * const { metering, used } = Metering.counter()
@@ -14,41 +14,43 @@ import * as Exit from "effect/Exit"
 import type * as Sampling from "../model/Sampling.ts"
 import type { SamplingClient } from "./SamplingClient.ts"
 
-/** Tokens and verdicts that were requested from one model. */
+/** The tokens and judge verdicts that one model was asked for. */
 export interface Tokens {
   readonly prefilled: number
   readonly sampled: number
   readonly trained: number
-  /** Prefilled tokens that came from a cache; 0 unless given. */
+  /** Prefilled tokens that came from a cache. Default: 0. */
   readonly cached?: number | undefined
-  /** Verdicts that were asked for; 0 unless given. */
+  /** Requested verdicts. Default: 0. */
   readonly judgeCalls?: number | undefined
 }
 
 /** How requests are counted and limited. */
 export interface Metering {
   /**
-   * A client whose requests are counted, at the prices of the model that it is named after unless `model` is given. A request that passes
-   * two metered clients is counted once.
+   * Wraps a client so that its requests are counted, at the prices of `model`, or by default of the model in the client's path. A request
+   * that passes two metered clients is counted once.
    */
   readonly meter: (client: SamplingClient, model?: string) => SamplingClient
   /**
-   * Counts tokens of requests that no metered client made, once they are known: they may exceed a limit, which then ends the run. Pass
-   * undefined where the model does not tell how many there were; the run's dollars are then unknown.
+   * Counts the tokens of requests that no metered client made. They are counted after the fact, so they may exceed a limit; the run then
+   * ends. Pass undefined if the model does not report its tokens; the cost of the run in dollars is then unknown.
    */
   readonly count: (model: string, tokens: Tokens | undefined) => Effect.Effect<void>
-  /** False while a run is only planned: requests that no metered client makes must then fail instead of being sent. */
+  /** False while a run is only planned. Requests outside metered clients must then fail instead of being sent. */
   readonly asks: boolean
-  /** Counts a verdict of a judge, whose tokens are counted where they are sampled. A plan, which asks no judge, takes `neutral`. */
+  /**
+   * Counts one verdict of a judge; its tokens are counted where they are sampled. A plan sends nothing to the judge and returns `neutral`.
+   */
   readonly judge: <A, E, R>(verdict: Effect.Effect<A, E, R>, neutral: A) => Effect.Effect<A, E, R>
 }
 
-/** The metering of all requests to models beside the weights being trained; a run provides that of its budget. */
+/** The metering in effect for all models other than the one being trained. A run provides the metering of its budget. */
 export const Metering = Context.Reference<Metering>("@effect-rl/core/backend/Metering", {
   defaultValue: () => ({ meter: (client) => client, count: () => Effect.void, asks: true, judge: (verdict) => verdict })
 })
 
-/** Tokens of a request: what was sampled where the answer is known, or else the most that it may sample. */
+/** Tokens of a request: the number sampled if the answer is known, otherwise the most that the request may sample. */
 export const asked = (request: Sampling.SampleRequest, answer?: Sampling.SampleResponse): Tokens => ({
   prefilled: request.prompt.length,
   sampled: answer === undefined
@@ -68,7 +70,7 @@ const add = (left: Tokens, right: Tokens): Tokens => ({
   judgeCalls: (left.judgeCalls ?? 0) + (right.judgeCalls ?? 0)
 })
 
-/** A model and the tokens that it used; undefined where the model does not tell them. */
+/** A model and the tokens that it used; undefined if the model does not report them. */
 export type Used = readonly [model: string, tokens: Tokens | undefined]
 
 /** A metering that only counts, and the counts so far. */
@@ -77,7 +79,9 @@ export interface Counter {
   readonly used: () => ReadonlyArray<Used>
 }
 
-/** Counts by model and limits nothing: for groups that are rolled out elsewhere, whose tokens a run then adds with `count`. */
+/**
+ * Counts by model and enforces no limits. For groups that are rolled out in another process: the run then adds their tokens with `count`.
+ */
 export const counter = (): Counter => {
   const known = new Map<string, Tokens>()
   const unknown = new Set<string>()

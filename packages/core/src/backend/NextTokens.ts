@@ -1,4 +1,6 @@
-/** Log-probabilities of targets by a client that only samples: targets that are the next tokens form a prompt. */
+/**
+ * Log-probabilities of targets from a client that only samples. The targets must be the next tokens, so input and targets form one prompt.
+ */
 import * as Effect from "effect/Effect"
 import type * as Datum from "../model/Datum.ts"
 import * as ModelInput from "../model/ModelInput.ts"
@@ -7,16 +9,16 @@ import { Rejected, TinkerError } from "./TinkerError.ts"
 
 type WeightedTokens = Datum.Datum<"WeightedTokens">
 
-/** Requests at once. */
+/** Number of concurrent requests. */
 const concurrency = 64
 
-/** The token at each position; −1 where an image lies. */
+/** The token at each position; −1 for the positions of an image. */
 const tokensOf = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<number> =>
   chunks.flatMap((chunk) =>
     chunk._tag === "Image" ? Array<number>(chunk.expectedTokens).fill(-1) : Array.from(chunk.tokens)
   )
 
-/** A weighted target that is not the token after its position cannot be part of a prompt. */
+/** Fails at the first weighted target that is not the token after its position, because a prompt cannot contain it. */
 const checkTargets = (data: ReadonlyArray<WeightedTokens>) => {
   for (const [d, { inputs: { targetTokens, weights }, modelInput }] of data.entries()) {
     const tokensT = tokensOf(modelInput)
@@ -30,7 +32,7 @@ const checkTargets = (data: ReadonlyArray<WeightedTokens>) => {
   return Effect.void
 }
 
-/** The model's input, followed by the last of its targets. */
+/** The model input followed by its last target. */
 const whole = ({ inputs: { targetTokens }, modelInput }: WeightedTokens) =>
   ModelInput.append(modelInput, targetTokens.subarray(-1))
 

@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect"
 import type { TinkerError } from "./TinkerError.ts"
 
 /**
- * Submitting is not awaiting: submission order is execution order, `await` is memoised, and interrupting it does not cancel
- * the request. A failure that is never awaited fails the client. A request that calls a function of the caller, such as a
- * custom loss, may fail with the error of that function as well.
+ * A handle to a submitted request. Requests execute in submission order. `await` is memoised, and interrupting it does not cancel the
+ * request. A failure that is never awaited closes the client. A request that calls a function of the caller, such as a custom loss, may
+ * also fail with that function's error.
  *
  * @example
  * Effect.gen(function*() {
@@ -21,7 +21,7 @@ export interface Pending<out A, out E = TinkerError> {
   readonly await: Effect.Effect<A, E>
 }
 
-/** The pending result changed by a function. */
+/** Applies a function to the result of a pending request. */
 export const map = <A, B, E = TinkerError>(self: Pending<A, E>, f: (value: A) => B): Pending<B, E> => ({
   await: Effect.map(self.await, f)
 })

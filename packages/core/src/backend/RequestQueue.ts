@@ -1,4 +1,4 @@
-/** The calls of one training client, run one after another in the order of submission, as `Pending` promises. */
+/** Runs the calls of one training client one after another in submission order, and returns each as a `Pending`. */
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -12,17 +12,17 @@ import { Closed, TinkerError } from "./TinkerError.ts"
 /** A queue of calls that run one after another. */
 export interface RequestQueue {
   /**
-   * Accepts a call, which may already fail as `Closed`; `operation` names it in errors. Where a decisive call fails, calls
-   * that were submitted before its failure are not run and fail as `Closed`.
+   * Accepts a call; `operation` names it in errors. Fails as `Closed` if the queue is closed. If a decisive call fails, the calls submitted
+   * before its failure do not run and fail as `Closed`.
    */
   readonly submit: <A, E>(
     operation: string,
     call: Effect.Effect<A, E>,
     options?: { readonly isDecisive?: boolean }
   ) => Effect.Effect<Pending<A, E | TinkerError>, TinkerError>
-  /** Refuses later calls; returns when earlier ones are done. */
+  /** Refuses later calls, and returns when the earlier ones are done. */
   readonly close: (detail: string) => Effect.Effect<void>
-  /** The number of calls accepted and not yet answered. */
+  /** The number of accepted calls that have not been answered yet. */
   readonly size: () => number
 }
 
@@ -48,7 +48,7 @@ const failureDetail = (cause: Cause.Cause<unknown>) =>
   })
 
 /**
- * Runs calls until the scope closes, which waits for the running one.
+ * Creates a queue that runs calls until the scope closes. Closing the scope waits for the running call.
  *
  * @example
  * Effect.gen(function*() {
@@ -61,7 +61,7 @@ export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(
   const calls = yield* Queue.unbounded<Entry>()
   const unanswered = new Set<Entry>()
   let closedBecause: string | undefined
-  /** The first failure that was not awaited yet; a later call closes the client because of it. */
+  /** The first failure that nobody has awaited yet. The next call closes the client because of it. */
   let unseen: Failure | undefined
   let failedBecause: string | undefined
   /** The latest failure of a decisive call. */
@@ -74,7 +74,7 @@ export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(
     return failedBecause
   }
 
-  /** The failure of a decisive call since another call was submitted, when `known` was the latest such failure. */
+  /** The decisive failure, if any, that happened after `known` was the latest one. */
   const failureSince = (known: Failure | undefined) =>
     decisive === undefined || decisive === known
       ? undefined

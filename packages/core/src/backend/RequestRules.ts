@@ -1,5 +1,5 @@
 /**
- * Rules that a request must keep on every backend: each names the field, its value and what is expected.
+ * Rules for requests to every backend. Each violation names the field, its value and what is expected.
  *
  * @example
  * RequestRules.sample({ prompt, params: { maxTokens: 64 } }, { capabilities, vocabulary: 32_000 })
@@ -15,13 +15,13 @@ import type { Capabilities } from "./Capabilities.ts"
 import { ContextTooLong, type Reason, Rejected, Unsupported } from "./TinkerError.ts"
 import type { GraphDatum } from "./TrainingClient.ts"
 
-/** The limits of a model; token ids are below `vocabulary`. */
+/** The limits of a model. Token ids must be below `vocabulary`. */
 export interface Limits {
   readonly capabilities: Capabilities
   readonly vocabulary: number
 }
 
-/** Empty where the rule holds, otherwise one line per violation. */
+/** Empty if the rule holds, otherwise one line per violation. */
 type Found = ReadonlyArray<string>
 
 type Checked = Effect.Effect<void, Reason>
@@ -95,7 +95,7 @@ const extraInput = (field: string, value: unknown, mask: Float32Array): Found =>
     ]
     : one(field, value, Number.isFinite(value), "a finite number")
 
-/** The inputs of policy losses and what a loss reads beyond them, for any model. */
+/** Checks the inputs of policy losses, including those that only some losses read, independently of the model. */
 export const policyData = (
   data: ReadonlyArray<Datum.Datum<"PolicyTokens"> & { readonly extras?: object }>
 ): Checked =>
@@ -108,7 +108,7 @@ export const policyData = (
     ]))
   )
 
-/** The kind of a datum, recognised by its inputs so that untyped data work as well. */
+/** The kind of a datum, inferred from its inputs so that untyped data work as well. */
 const kindOf = (inputs: Datum.Inputs[Datum.Kind]): Datum.Kind =>
   "advantages" in inputs ? "PolicyTokens" : "candidates" in inputs ? "WeightedCandidates" : "WeightedTokens"
 
@@ -144,10 +144,10 @@ const configKeys: Record<Loss.Name, ReadonlyArray<string>> = {
   stable_reinforce: ["kl_coeff"]
 }
 
-/** The losses that every backend has. */
+/** The losses that every backend supports. */
 const everywhere: ReadonlyArray<Loss.Name> = ["cross_entropy", "importance_sampling", "ppo", "cispo", "dro", "gspo"]
 
-/** A loss that the model has by name. */
+/** Checks that the model supports the named loss. */
 export const lossName = ({ name }: Loss.Loss<Datum.Kind>, { losses = [] }: Capabilities): Checked =>
   everywhere.includes(name) || losses.includes(name)
     ? Effect.void
@@ -158,7 +158,7 @@ export const lossName = ({ name }: Loss.Loss<Datum.Kind>, { losses = [] }: Capab
       })
     )
 
-/** Runs that cover `expected` positions of `field`. */
+/** Checks that the runs are valid and cover `expected` positions of `field` in total. */
 const covered = (field: string, spans: ReadonlyArray<Datum.Span>, expected: number): Found => [
   ...spans.flatMap(({ length, offset, sequenceId }, index) => [
     ...one(`${field}[${index}].sequenceId`, "empty", sequenceId !== "", "text"),
@@ -212,8 +212,8 @@ const allFit = (data: ReadonlyArray<Pick<GraphDatum, "modelInput">>, capabilitie
   Effect.forEach(data, ({ modelInput }) => fits(modelInput.length, 0, capabilities), { discard: true })
 
 /**
- * Data that fit the context, the vocabulary and each other, have no NaN where a loss reads, and have advantages only where the mask is
- * set.
+ * Checks that the data fit the context and the vocabulary, have matching lengths, have no NaN where a loss reads, and have advantages only
+ * where the mask is set.
  */
 export const pass = (
   data: ReadonlyArray<Datum.Datum<Datum.Kind>>,
@@ -234,7 +234,9 @@ export const pass = (
     ))
   )
 
-/** Data of a loss graph that fit the context and the vocabulary; `LossGraphPass.check` is for what their graph reads of them. */
+/**
+ * Checks that the data of a loss graph fit the context and the vocabulary. `LossGraphPass.check` checks the inputs that the graph reads.
+ */
 export const graphPass = (data: ReadonlyArray<GraphDatum>, { capabilities, vocabulary }: Limits): Checked =>
   Effect.andThen(
     allFit(data, capabilities),
@@ -249,7 +251,7 @@ export const graphPass = (data: ReadonlyArray<GraphDatum>, { capabilities, vocab
     )
   )
 
-/** The parameters with the service's defaults: nothing negative, betas below 1, eps above 0. */
+/** Fills in the service's defaults and checks the parameters: none may be negative, betas must be below 1 and eps above 0. */
 export const adam = (params: AdamParams): Effect.Effect<Required<AdamParams>, Reason> => {
   const all = { ...defaults, ...params }
   const { beta1, beta2, eps, gradClipNorm, learningRate, weightDecay } = all
@@ -285,7 +287,7 @@ const samplingParams = (params: Sampling.SamplingParams, vocabulary: number): Fo
 
 const isAsked = (value: Sampling.SampleRequest[Sampling.Extra]) => value !== undefined && value !== 0 && value !== false
 
-/** The first field that this model does not have. */
+/** The first field of the request that this model does not support. */
 const missingExtra = (request: Sampling.SampleRequest, { sampling = [] }: Capabilities) => {
   const {
     grammar,
@@ -337,7 +339,7 @@ const promptTargets = (
     )
   ]
 
-/** The last tokens of a prompt can be chosen only where the prompt is scored at all. */
+/** `promptLogprobsLastN` is valid only if the request asks for prompt log-probabilities. */
 const lastN = ({ prompt, promptLogprobs, promptLogprobsLastN: last }: Sampling.SampleRequest): Found =>
   last === undefined ? [] : [
     ...one("promptLogprobs", promptLogprobs, promptLogprobs === true, "true where promptLogprobsLastN is given"),
@@ -347,7 +349,7 @@ const lastN = ({ prompt, promptLogprobs, promptLogprobsLastN: last }: Sampling.S
 const topk = (field: string, count = 0): Found =>
   one(field, count, count === 0 || isCount(count), "a whole number of at least 0")
 
-/** A schema that is held exactly, and a stop after it. */
+/** Checks that the schema can be enforced exactly, and that the request has a stop after it. */
 const grammar = ({ grammar, params: { stop } }: Sampling.SampleRequest): Found => {
   if (grammar === undefined) return []
   const { calls, jsonSchema } = grammar
@@ -358,7 +360,7 @@ const grammar = ({ grammar, params: { stop } }: Sampling.SampleRequest): Found =
   ]
 }
 
-/** A prompt and parameters the model can answer, within its context and capabilities. */
+/** Checks that the model can answer the prompt with these parameters, within its context and capabilities. */
 export const sample = (request: Sampling.SampleRequest, { capabilities, vocabulary }: Limits): Checked => {
   const { numSamples = 1, params, prompt } = request
   return reject([
@@ -376,14 +378,14 @@ export const sample = (request: Sampling.SampleRequest, { capabilities, vocabula
   )
 }
 
-/** A prompt whose log-probabilities the model can give. */
+/** Checks that the model can compute the log-probabilities of a prompt. */
 export const prompt = (value: ModelInput.ModelInput, { capabilities, vocabulary }: Limits): Checked =>
   reject(input("prompt", value, vocabulary)).pipe(
     Effect.andThen(supported({ prompt: value, params: { maxTokens: 1 }, promptLogprobs: true }, capabilities)),
     Effect.andThen(fits(value.length, 0, capabilities))
   )
 
-/** A rank within the model's range. */
+/** Checks that the rank is within the model's range. */
 export const loraRank = (rank: number, { loraRank: [min, max] }: Capabilities): Checked =>
   Number.isInteger(rank) && rank >= min && rank <= max
     ? Effect.void

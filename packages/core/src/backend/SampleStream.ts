@@ -1,11 +1,11 @@
-/** A response that is sampled in pieces, so that it can be read before it is complete. */
+/** Samples a response in pieces, so it can be read before it is complete. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 
-/** Tokens of a piece unless another number is given. */
+/** Default number of tokens per piece. */
 const usualPiece = 16
 
 const nothing: Sampling.SampledTokens = {
@@ -14,7 +14,7 @@ const nothing: Sampling.SampledTokens = {
   stopReason: "length"
 }
 
-/** A sampler with a stop of text or a grammar gets all at once: either may begin in an earlier piece. */
+/** Asks for everything at once if the request has a text stop or a grammar, because either may span several pieces. */
 const pieceOf = (request: Sampling.SampleRequest, most: number): Sampling.SampleRequest => {
   const { grammar, params } = request
   const isWhole = typeof params.stop?.[0] === "string" || grammar !== undefined
@@ -25,7 +25,7 @@ const pieceOf = (request: Sampling.SampleRequest, most: number): Sampling.Sample
   }
 }
 
-/** The request for what comes after a piece; none where the response has ended. */
+/** The request for the tokens after a piece, or none if the response has ended. */
 const after = (
   request: Sampling.SampleRequest,
   { stopReason, tokens }: Sampling.SampledTokens
@@ -41,9 +41,10 @@ const after = (
 }
 
 /**
- * One response to the request, in pieces of at most `pieceTokens` tokens. Each piece is a request of its own, whose prompt has the pieces
- * before it and whose seed is the next: a backend that keeps its computation of a prompt samples no token twice, and one that charges for
- * prompts charges for each piece. The division into pieces is part of what a seed means.
+ * One response to the request, in pieces of at most `pieceTokens` tokens (default 16). Each piece is a separate request: its prompt
+ * includes the earlier pieces and its seed is one higher. A backend with a prompt cache samples no token twice; a backend that charges for
+ * prompt tokens charges for the prompt of every piece. The same seed gives another response if the piece length changes. A request with a
+ * text stop or a grammar gives a single piece.
  *
  * @example
  * const events = ResponseStream.events(

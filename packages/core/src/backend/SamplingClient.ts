@@ -6,6 +6,8 @@ import type { Capabilities } from "./Capabilities.ts"
 import type { TinkerError } from "./TinkerError.ts"
 
 /**
+ * A client that samples from fixed weights and scores prompts.
+ *
  * @see tinker `SamplingClient`
  *
  * @example
@@ -16,11 +18,11 @@ import type { TinkerError } from "./TinkerError.ts"
 export interface SamplingClient {
   /** The weights this client samples from: a base model's name or a checkpoint path. */
   readonly modelPath: string
-  /** What the backend can do for the model of these weights; absent where the client does not know. */
+  /** What the backend can do with the model of these weights; absent if the client does not know. */
   readonly capabilities?: Capabilities
-  /** Memory of these weights beside the base model, where the backend knows it. */
+  /** Bytes of memory that these weights need in addition to the base model, if the backend knows. */
   readonly memoryBytes?: number
   readonly sample: (request: Sampling.SampleRequest) => Effect.Effect<Sampling.SampleResponse, TinkerError>
-  /** One value per prompt token, NaN at the first. */
+  /** The log-probability of each prompt token; NaN at the first. */
   readonly computeLogprobs: (prompt: ModelInput.ModelInput) => Effect.Effect<Float32Array, TinkerError>
 }

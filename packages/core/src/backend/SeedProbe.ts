@@ -1,4 +1,4 @@
-/** What the seeds of a backend promise, found out by sampling. */
+/** Finds out by sampling what a backend promises about seeds. */
 import * as Effect from "effect/Effect"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
@@ -8,7 +8,7 @@ import type { TinkerError } from "./TinkerError.ts"
 
 const samples = 3
 
-/** Long enough that two samples are hardly ever equal by chance. */
+/** Long enough that two samples are rarely equal by chance. */
 const maxTokens = 16
 
 const text = ({ tokens }: Sampling.SampledTokens) => tokens.join(" ")
@@ -17,8 +17,8 @@ const equal = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
   left.every((one, index) => one === right[index])
 
 /**
- * Samples nine sequences of at most 16 tokens after `prompt`. A prompt that the model always answers alike tells nothing about seeds; the
- * result is then `duplicates`.
+ * Samples nine sequences of at most 16 tokens after `prompt` and compares them. Choose a prompt with varied answers: if the model always
+ * answers alike, the result is `duplicates`.
  *
  * @example
  * SeedProbe.probe(client, prompt).pipe(Effect.tap((seeds) => Console.log(`seeds: ${seeds}`)))

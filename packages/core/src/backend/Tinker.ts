@@ -1,4 +1,4 @@
-/** The port to backends, which sample and train. */
+/** The service interface of the backends, which sample and train. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -7,7 +7,10 @@ import type { SamplingClient } from "./SamplingClient.ts"
 import type { TinkerError } from "./TinkerError.ts"
 import type { Checkpoint, TrainingClient, UserMetadata } from "./TrainingClient.ts"
 
-/** `loraRank` 32, everything trained; equal seeds give equal initial adapters where the backend has seeds. */
+/**
+ * Options of a LoRA adapter. Defaults: `loraRank` 32, all parts trained. With equal seeds, backends that support seeds initialise equal
+ * adapters.
+ */
 export interface LoraOptions {
   readonly baseModel: string
   readonly loraRank?: number
@@ -19,11 +22,11 @@ export interface LoraOptions {
   readonly userMetadata?: UserMetadata
 }
 
-/** The digest of a checkpoint, as it was saved: a backend that knows digests refuses a checkpoint that has another one. */
+/** The digest of a checkpoint when it was saved. A backend that verifies digests refuses a checkpoint with another digest. */
 export interface StateOptions extends Pick<LoraOptions, "userMetadata">, Pick<Checkpoint, "digest"> {}
 
 /**
- * The backend: hosted, embedded or scripted, decided by one Layer.
+ * The backend of a program: hosted, embedded or scripted. One Layer decides which.
  *
  * @example
  * Effect.gen(function*() {
@@ -35,13 +38,13 @@ export interface StateOptions extends Pick<LoraOptions, "userMetadata">, Pick<Ch
  * @see tinker `ServiceClient`
  */
 export class Tinker extends Context.Service<Tinker, {
-  /** Succeeds while the backend can answer; fails as `Unavailable` once it cannot, such as after a crash of its own. */
+  /** Succeeds while the backend can answer; fails as `Unavailable` once it cannot, for example after it crashed. */
   readonly health: Effect.Effect<void, TinkerError>
-  /** Names of the models to train and sample from. */
+  /** Names of the models that can be trained and sampled from. */
   readonly models: Effect.Effect<ReadonlyArray<string>, TinkerError>
   readonly capabilities: (model: string) => Effect.Effect<Capabilities, TinkerError>
   readonly createLoraTrainingClient: (options: LoraOptions) => Effect.Effect<TrainingClient, TinkerError, Scope.Scope>
-  /** A training client that continues from `saveState`, with its optimizer. */
+  /** A training client that continues from a checkpoint of `saveState`, including the optimizer state. */
   readonly createTrainingClientFromState: (
     path: string,
     options?: StateOptions

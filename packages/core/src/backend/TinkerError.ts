@@ -1,7 +1,7 @@
-/** The one error of every backend. */
+/** The error type shared by all backends. */
 import * as Schema from "effect/Schema"
 
-/** Too many requests; worth trying again after the given time. */
+/** Too many requests. The call may be retried after the given time. */
 export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
   retryAfterMillis: Schema.Int
 }) {
@@ -10,17 +10,17 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
   }
 }
 
-/** The request itself is wrong: sending it again cannot help. */
+/** The request is invalid, so sending it again cannot succeed. */
 export class Rejected extends Schema.TaggedError<Rejected>()("Rejected", { detail: Schema.String }) {
   override get message() {
     return this.detail
   }
 }
 
-/** The backend cannot answer now. */
+/** The backend cannot answer at the moment. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
   detail: Schema.String,
-  /** The resource that it has run out of, which callers free by closing clients. */
+  /** The resource that the backend has run out of. Closing clients frees it. */
   lacks: Schema.optionalKey(Schema.Literal("memory"))
 }) {
   override get message() {
@@ -28,7 +28,7 @@ export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable"
   }
 }
 
-/** The backend does not have what was asked for. */
+/** The backend does not support the requested feature. */
 export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported", {
   capability: Schema.String,
   detail: Schema.String
@@ -38,7 +38,7 @@ export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported"
   }
 }
 
-/** No such model, checkpoint or run. */
+/** The model, checkpoint or run does not exist. */
 export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {
   kind: Schema.Literals(["model", "checkpoint"]),
   name: Schema.String,
@@ -50,7 +50,7 @@ export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {
   }
 }
 
-/** The prompt and the tokens to sample (0 in a pass) do not fit into the model's context. */
+/** The prompt and the tokens to sample (0 in a training pass) do not fit into the model's context. */
 export class ContextTooLong extends Schema.TaggedError<ContextTooLong>()("ContextTooLong", {
   promptTokens: Schema.Int,
   maxTokens: Schema.Int,
@@ -65,7 +65,7 @@ export class ContextTooLong extends Schema.TaggedError<ContextTooLong>()("Contex
   }
 }
 
-/** The client was unloaded, its scope closed, or an earlier request that nobody awaited failed. */
+/** The client was unloaded, its scope closed, or an earlier request failed and was never awaited. */
 export class Closed extends Schema.TaggedError<Closed>()("Closed", { detail: Schema.String }) {
   override get message() {
     return this.detail
@@ -75,7 +75,7 @@ export class Closed extends Schema.TaggedError<Closed>()("Closed", { detail: Sch
 /** One field that differs between a request and the recorded one. */
 const Difference = Schema.Struct({ field: Schema.String, asked: Schema.String, recorded: Schema.String })
 
-/** A recording stands in for a backend, and it does not contain this request. `nearest` is the most similar request that it contains. */
+/** The backend is a recording, and it does not contain this request. `nearest` is the most similar recorded request. */
 export class Unrecorded extends Schema.TaggedError<Unrecorded>()("Unrecorded", {
   recording: Schema.String,
   nearest: Schema.optionalKey(Schema.String),
@@ -90,7 +90,7 @@ export class Unrecorded extends Schema.TaggedError<Unrecorded>()("Unrecorded", {
   }
 }
 
-/** Every reason for which a call to a backend can fail. */
+/** Every reason for which a backend call can fail. */
 export const Reason = Schema.Union([
   RateLimited,
   Rejected,
@@ -104,7 +104,7 @@ export const Reason = Schema.Union([
 export type Reason = typeof Reason.Type
 
 /**
- * The error of a call to a backend: the operation and the reason.
+ * The error of a backend call: the operation and the reason.
  *
  * @example
  * const patient = client.sample({ prompt, params: { maxTokens: 8 } }).pipe(
@@ -114,7 +114,7 @@ export type Reason = typeof Reason.Type
 export class TinkerError extends Schema.TaggedError<TinkerError>()("TinkerError", {
   operation: Schema.String,
   reason: Reason,
-  /** The backend's own error, where it gives one. */
+  /** The backend's own error, if it reports one. */
   cause: Schema.optionalKey(Schema.Defect())
 }) {
   override get message() {

@@ -13,24 +13,24 @@ import type { SamplingClient } from "./SamplingClient.ts"
 import type { TinkerError } from "./TinkerError.ts"
 
 /**
- * `logprobs[i]` is `[T]` of datum `i`, or `[T, K]` row-major of its candidates, under the weights at submission; `metrics` has
- * `loss:sum`.
+ * The output of a pass. `logprobs[i]` has shape `[T]` for datum `i`, or `[T, K]` (row-major) if it has candidates, computed with the
+ * weights at submission. `metrics` contains `loss:sum`.
  */
 export interface ForwardBackwardOutput {
   readonly logprobs: ReadonlyArray<Float32Array>
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** Options of what a pass reports besides the gradient. */
+/** Options that control what a pass reports besides the gradient. */
 export interface PassOptions {
   /**
-   * Where log-probabilities are computed: at every position unless given. `"counted"` asks for those that the loss reads, where the
-   * weight or the mask is not 0, and leaves it to the backend whether it computes the others, which may be NaN.
+   * Positions whose log-probabilities are computed. Default: "all". With "counted", the backend must compute only those that the loss
+   * reads, where the weight or the mask is not 0; the others may be NaN.
    */
   readonly logprobs?: "all" | "counted"
 }
 
-/** Metrics of an optimizer step, such as `grad_norm` before clipping and `update_norm`; absent where the backend has none. */
+/** Metrics of an optimizer step, such as `grad_norm` before clipping and `update_norm`; absent if the backend reports none. */
 export interface OptimStepOutput {
   readonly metrics: Readonly<Record<string, number>>
 }
@@ -46,50 +46,53 @@ export interface ModelInfo {
   readonly modelId: string
   readonly baseModel: string
   readonly loraRank: number
-  /** Memory of its weights, its optimizer and its gradients, where the backend knows it. */
+  /** Bytes of memory for its weights, optimizer state and gradients, if the backend knows. */
   readonly memoryBytes?: number
 }
 
-/** A loss computed here: its value, ∂loss/∂logprob `[T]` per datum, and metrics to report. */
+/** The result of a custom loss: its value, ∂loss/∂logprob with shape `[T]` per datum, and metrics to report. */
 export interface CustomLossOutput {
   readonly loss: number
   readonly gradients: ReadonlyArray<Float32Array>
   readonly metrics?: Readonly<Record<string, number>>
 }
 
-/** A loss of the caller, given the data and their log-probabilities `[T]`. */
+/** A custom loss function. It receives the data and their log-probabilities, `[T]` per datum. */
 export type CustomLoss<E = never, R = never> = (
   data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
   logprobs: ReadonlyArray<Float32Array>
 ) => Effect.Effect<CustomLossOutput, E, R>
 
-/** What a loss graph reads of one datum: the targets of `logprobs` `[T]`, and its other inputs by their names. */
+/** The inputs that a loss graph reads from one datum: the targets of `logprobs`, shape `[T]`, and the other inputs by name. */
 export interface GraphDatum {
   readonly modelInput: ModelInput.ModelInput
   readonly targetTokens: Int32Array
   readonly inputs: Readonly<Record<string, LossGraph.Values>>
-  /** 1 at the positions whose log-probability the loss depends on, 0 where it may be NaN; unless given it depends on all. */
+  /** 1 at positions whose log-probability the loss depends on; 0 at positions where it may be NaN. Default: 1 everywhere. */
   readonly counted?: Uint8Array
 }
 
-/** Texts by name that say who or what made something, as the listings of a service return them. */
+/** Named texts that say who or what made an artifact. A service's listings return them. */
 export type UserMetadata = Readonly<Record<string, string>>
 
-/** How a checkpoint is kept and found again. */
+/** Retention and metadata of a saved checkpoint. */
 export interface SaveOptions {
-  /** Retention of the checkpoint on backends that expire them; forever unless given. */
+  /** Retention of the checkpoint, on backends that expire checkpoints. Default: forever. */
   readonly ttl?: Duration.Input
   /** Metadata of the checkpoint, for backends that list checkpoints. */
   readonly userMetadata?: UserMetadata
 }
 
-/** Besides its retention, who can read the files: age recipients, native keys or SSH public keys; anyone unless given. */
+/**
+ * Options for external weights: the retention, and who can read the files, as age recipients, native keys or SSH public keys. Default:
+ * anyone.
+ */
 export interface ExternalSaveOptions extends Pick<SaveOptions, "ttl"> {
   readonly ageEncryptionRecipients?: ReadonlyArray<string>
 }
 
 /**
- * Calls are queued in submission order and return as soon as they are accepted; see `Pending`.
+ * A client that trains one model. Calls are queued in submission order and return as soon as they are accepted; see `Pending`.
  *
  * @example
  * Effect.gen(function*() {
@@ -102,58 +105,58 @@ export interface ExternalSaveOptions extends Pick<SaveOptions, "ttl"> {
  */
 export interface TrainingClient {
   readonly info: ModelInfo
-  /** Adds the gradient of the loss summed over all tokens of `data` to what `optimStep` will use. */
+  /** Adds the gradient of the loss, summed over all tokens of `data`, to the gradient that the next `optimStep` applies. */
   readonly forwardBackward: <K extends Datum.Kind>(
     data: NonEmptyReadonlyArray<Datum.Datum<NoInfer<K>>>,
     loss: Loss.Loss<K>,
     options?: PassOptions
   ) => Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
-  /** The same outputs without gradients. */
+  /** Computes the same outputs as `forwardBackward`, without gradients. */
   readonly forward: <K extends Datum.Kind>(
     data: NonEmptyReadonlyArray<Datum.Datum<NoInfer<K>>>,
     loss: Loss.Loss<K>
   ) => Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
   /**
-   * A loss that the caller computes: a forward pass, the caller's function, then its gradient as a weighted backward pass.
-   * Both passes have their place in the order of submission at once: later calls run after both, and do not run where the
-   * loss fails. So the function must not await a later call of this client.
+   * Computes a custom loss: a forward pass, the caller's function, then its gradient as a weighted backward pass. Both passes take their
+   * place in the submission order at once. Later calls run after both, and do not run if the loss fails, so the function must not await a
+   * later call of this client.
    */
   readonly forwardBackwardCustom: <E, R>(
     data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
     loss: CustomLoss<E, R>
   ) => Effect.Effect<Pending<ForwardBackwardOutput, TinkerError | E>, TinkerError, R>
-  /** The loss of a graph, computed by the backend in one pass; absent where the backend computes no graphs. */
+  /** Computes the loss of a graph in one pass on the backend; absent if the backend computes no graphs. */
   readonly forwardBackwardGraph?: (
     data: NonEmptyReadonlyArray<GraphDatum>,
     graph: LossGraph.LossGraph
   ) => Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
   readonly optimStep: (adam: AdamParams) => Effect.Effect<Pending<OptimStepOutput>, TinkerError>
-  /** Weights and optimizer, from which training can continue. */
+  /** Saves weights and optimizer state, from which training can continue. */
   readonly saveState: (name: string, options?: SaveOptions) => Effect.Effect<Pending<Checkpoint>, TinkerError>
-  /** Weights alone, to sample from later. */
+  /** Saves the weights alone, for later sampling. */
   readonly saveWeightsForSampler: (
     name: string,
     options?: SaveOptions
   ) => Effect.Effect<Pending<Checkpoint>, TinkerError>
-  /** Weights in a format that other programs load, to download file by file; absent where the backend has none. */
+  /** Saves the weights in a format that other programs load, for download file by file; absent if the backend has no such format. */
   readonly saveWeightsExternal?: (
     name: string,
     options?: ExternalSaveOptions
   ) => Effect.Effect<Pending<Checkpoint>, TinkerError>
-  /** Weights as they are after every call submitted so far, kept until the scope closes. */
+  /** A sampling client for the weights after every call submitted so far. The weights are kept until the scope closes. */
   readonly saveWeightsAndGetSamplingClient: Effect.Effect<SamplingClient, TinkerError, Scope.Scope>
   /**
-   * The same weights, which later ones replace for all clients that this has returned: a sample may come from several, and does not
-   * say which. Absent where the backend has no such weights.
+   * Like `saveWeightsAndGetSamplingClient`, but the next call replaces the weights of every client returned before. The tokens of one
+   * sample may come from several versions of the weights, and the sample does not say which. Absent if the backend does not support this.
    *
    * @see tinker `save_weights_and_get_sampling_client(kind="inflight")`
    */
   readonly saveInflightWeightsAndGetSamplingClient?: Effect.Effect<SamplingClient, TinkerError, Scope.Scope>
-  /** Weights alone, or with the optimizer's state; drops gradients not yet used. */
+  /** Loads the weights alone, or with the optimizer state. Gradients not yet applied are dropped. */
   readonly loadState: (
     path: string,
     options?: { readonly optimizer?: boolean }
   ) => Effect.Effect<Pending<void>, TinkerError>
-  /** Frees the model before its scope closes; later calls fail as `Closed`. */
+  /** Frees the model before its scope closes. Later calls fail as `Closed`. */
   readonly unload: Effect.Effect<void, TinkerError>
 }

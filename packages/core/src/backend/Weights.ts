@@ -7,20 +7,20 @@ import type { SamplingClient } from "./SamplingClient.ts"
 import { TinkerError, Unsupported } from "./TinkerError.ts"
 import type { TrainingClient } from "./TrainingClient.ts"
 
-/** A sampler of some weights and the number of optimizer steps that led to them. */
+/** A sampler and the number of optimizer steps behind its weights. */
 export interface Sampler {
   readonly client: SamplingClient
   readonly step: number
 }
 
-/** Weights to sample from and to run forward passes with. */
+/** Access to weights for sampling and forward passes. */
 export interface Weights {
   /**
-   * A sampler of the weights after every optimizer step submitted so far. Callers between two updates share one snapshot,
-   * which is freed when newer weights exist and the last scope that uses it has closed.
+   * A sampler of the weights after every optimizer step submitted so far. Callers between two updates share one snapshot. The snapshot is
+   * freed when newer weights exist and the last scope that uses it has closed.
    */
   readonly sampler: Effect.Effect<Sampler, TinkerError, Scope.Scope>
-  /** Forward passes under the same weights. */
+  /** Forward passes with the same weights. */
   readonly training: Pick<TrainingClient, "forward" | "info">
 }
 
@@ -53,7 +53,7 @@ const absentFor = (operation: string) =>
     })
   })
 
-/** Stands where there are no weights, as where recorded rollouts are credited anew: every use fails as `Unsupported`. */
+/** A placeholder for programs without weights, for example when recorded rollouts are credited again. Every use fails as `Unsupported`. */
 export const absent: Weights = {
   sampler: Effect.fail(absentFor("saveWeightsAndGetSamplingClient")),
   training: {
@@ -63,8 +63,8 @@ export const absent: Weights = {
 }
 
 /**
- * The fixed weights of a sampling client, such as a base model's. Forward passes of cross entropy are log-probabilities of prompts, so
- * that held-out examples and preferences can be evaluated; other passes are refused as `Unsupported`.
+ * The fixed weights of a sampling client, such as a base model's. Forward passes of cross entropy are computed as prompt log-probabilities,
+ * so held-out examples and preferences can be evaluated. Other passes fail as `Unsupported`.
  *
  * @example
  * const evaluated = evaluator.evaluate(Weights.fromSamplingClient(client))

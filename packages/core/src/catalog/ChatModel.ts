@@ -1,4 +1,4 @@
-/** Model, tokenizer and renderer that belong together. */
+/** A model together with its tokenizer and renderer. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Capabilities } from "../backend/Capabilities.ts"
@@ -11,7 +11,7 @@ import * as Renderers from "../renderers/Renderers.ts"
 import * as ModelRegistry from "./ModelRegistry.ts"
 import * as TemplateFamily from "./TemplateFamily.ts"
 
-/** No chat model can be made for a model. */
+/** A chat model cannot be built for the named model. */
 export class ChatModelError extends Schema.TaggedError<ChatModelError>()("ChatModelError", {
   model: Schema.String,
   detail: Schema.String
@@ -21,10 +21,7 @@ export class ChatModelError extends Schema.TaggedError<ChatModelError>()("ChatMo
   }
 }
 
-/**
- * A model with its tokenizer and renderer. It is a value, so that policy, judge and teacher can differ, and is checked against the
- * backend once.
- */
+/** A model with its tokenizer and renderer, checked against the backend once. Policy, judge and teacher may each have a different one. */
 export interface ChatModel {
   readonly name: string
   readonly tokenizer: Tokenizer
@@ -32,17 +29,17 @@ export interface ChatModel {
   readonly capabilities: Capabilities
 }
 
-/** The registry's choice for the model unless given. */
+/** Overrides of the registry's choices for the model. */
 export interface Options {
-  /** A name, a renderer of your own, or a function that makes one for the model's tokenizer. */
+  /** A renderer name, a renderer, or a function that makes a renderer for the model's tokenizer. */
   readonly renderer?: string | Renderer.Renderer | Renderers.Make
-  /** A model name or folder to load the tokenizer from, or a tokenizer of your own. */
+  /** A tokenizer, or a model name or folder to load it from. */
   readonly tokenizer?: string | Tokenizer
 }
 
 /**
- * The renderer that is given, that is known for the model, or that the tokenizer's chat template is recognised as; otherwise the template
- * itself.
+ * Chooses the renderer: the given one, else the registry's, else the one recognised by the tokenizer's chat template, else a renderer that
+ * runs the template itself.
  */
 const chooseName = (
   name: string,
@@ -81,8 +78,8 @@ const checkFingerprint = (
 }
 
 /**
- * Asks the backend for the model, then loads its tokenizer and renderer. Fails when the backend does not have the model, the tokenizer is
- * not the model's own, or no renderer is known for it.
+ * Checks that the backend has the model, then loads its tokenizer and renderer. Fails if the backend does not have the model, the tokenizer
+ * is not the one the model was trained with, or no renderer is known for it.
  *
  * @example
  * Effect.gen(function*() {

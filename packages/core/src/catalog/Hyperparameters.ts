@@ -1,11 +1,11 @@
-/** A learning rate to start from. */
+/** A starting value for the learning rate. */
 import * as Effect from "effect/Effect"
 import * as ModelRegistry from "./ModelRegistry.ts"
 
 const fullRate = 5e-5
 const loraOverFull = 10
 
-/** How fast the rate falls with width, for the two families on which it was measured. */
+/** How fast the learning rate falls with the hidden size, for the two model families on which it was measured. */
 const exponent = (name: string): number | undefined => {
   const lower = name.toLowerCase()
   if (lower.includes("llama")) return 0.781
@@ -18,17 +18,18 @@ const loraRate = (model: ModelRegistry.Model): number | undefined => {
   return power === undefined ? undefined : fullRate * loraOverFull * (2000 / model.hiddenSize) ** power
 }
 
-/** How the weights are trained, on which the rate depends. */
+/** How the weights are trained. The learning rate depends on it. */
 export interface Options {
   /** Default true. */
   readonly isLora?: boolean
-  /** Default "adamw", the only one with published rates. */
+  /** Default: "adamw", the only optimizer with published rates. */
   readonly optimizer?: "adamw" | "dimuon"
 }
 
 /**
- * `5e-5 · 10 · (2000 / hidden size)^e` for LoRA of any rank, a tenth of it for full fine-tuning; e is 0.781 for Llama and 0.0775 for
- * Qwen. Fails for a model or an optimizer without a calibrated rate. A model that the registry does not know is given as a row of one's own.
+ * The recommended learning rate: `5e-5 · 10 · (2000 / hidden size)^e` for LoRA of any rank, and a tenth of it for full fine-tuning; e is
+ * 0.781 for Llama and 0.0775 for Qwen. Fails for a model or an optimizer without a calibrated rate. For a model that is not in the
+ * registry, pass its registry row instead of its name.
  *
  * @example
  * const learningRate = Hyperparameters.getLr("Qwen/Qwen3-8B", { isLora: true })

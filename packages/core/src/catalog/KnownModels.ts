@@ -1,4 +1,4 @@
-/** The table behind the model registry: attributes as tinker-cookbook 0.6.1 publishes them. */
+/** The table of the model registry, with the attributes that tinker-cookbook 0.6.1 publishes. */
 import type { LoraParametersPerRank, Model } from "./ModelRegistry.ts"
 import * as PublishedPrices from "./PublishedPrices.ts"
 
@@ -14,7 +14,7 @@ type Row = readonly [
   more?: Pick<Model, "seesImages" | "hearsAudio" | "contextLength">
 ]
 
-/** All Llama 3 models share one tokenizer; this copy can be downloaded without accepting a licence. */
+/** All Llama 3 models share one tokenizer. This copy can be downloaded without accepting a licence. */
 const tokenizerOf = (name: string) =>
   name.startsWith("meta-llama/Llama-3") ? "thinkingmachineslabinc/meta-llama-3-instruct-tokenizer" : name
 
@@ -238,7 +238,7 @@ const embedded = (name: string, hiddenSize: number): Model => ({
   loraLearningRate: 1e-3
 })
 
-/** The models of the hosted service and the presets of the embedded engine. */
+/** The hosted service's models and the embedded engine's presets. */
 export const models: ReadonlyArray<Model> = [
   ...metaLlama,
   ...qwen,

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as ModelRegistry from "./ModelRegistry.ts"
 
-/** Rank 32 and everything trained unless given; the names are those of `LoraOptions`. */
+/** Rank and trained parts of an adapter, named as in `LoraOptions`. Default: rank 32, all parts trained. */
 export interface Options {
   readonly loraRank?: number
   readonly trainMlp?: boolean
@@ -11,8 +11,8 @@ export interface Options {
 }
 
 /**
- * Rank times the parameters that one unit of rank adds to the trained parts. Fails for a model without counts, a rank that is not a
- * positive integer, and where nothing is trained.
+ * The number of trained parameters: the rank times the parameters per unit of rank, summed over the trained parts. Fails for a model
+ * without counts, for a rank that is not a positive integer, and if nothing is trained.
  *
  * @example
  * const parameters = LoraParameters.getLoraParamCount("Qwen/Qwen3-8B", { loraRank: 32, trainUnembed: false })

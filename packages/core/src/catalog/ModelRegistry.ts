@@ -10,39 +10,39 @@ import * as Suggestion from "../settings/Suggestion.ts"
 import { models } from "./KnownModels.ts"
 import * as PublishedPrices from "./PublishedPrices.ts"
 
-/** Trainable parameters that each unit of LoRA rank adds; experts of one layer share a factor. */
+/** Trainable parameters per unit of LoRA rank. The experts of one layer share a factor. */
 export interface LoraParametersPerRank {
   readonly mlp: number
   readonly attn: number
   readonly unembed: number
 }
 
-/** @see tinker-cookbook `ModelAttributes` */
+/** A row of the registry: one model and its attributes. @see tinker-cookbook `ModelAttributes` */
 export interface Model {
   readonly name: string
   readonly organization: string
   readonly version: string
-  /** As published: `8B`, or `30B-A3B` for a mixture of experts with 3B active parameters. */
+  /** The published size: `8B`, or `30B-A3B` for a mixture of experts with 3B active parameters. */
   readonly size: string
-  /** Whether it is tuned to follow instructions, as opposed to a base model. */
+  /** Whether the model is tuned to follow instructions; false for a base model. */
   readonly isChat: boolean
   readonly seesImages?: boolean
   readonly hearsAudio?: boolean
   readonly hiddenSize: number
-  /** Context in tokens for which upstream's evaluations of the hosted model leave room; variants of a name may have more. */
+  /** Context length in tokens that upstream's evaluations assume for the hosted model. A variant of the name may have a longer one. */
   readonly contextLength?: number
   /** Recommended renderers, the preferred one first. */
   readonly renderers: readonly [string, ...ReadonlyArray<string>]
-  /** The repository to load the tokenizer from. */
+  /** The repository from which the tokenizer is loaded. */
   readonly tokenizer: string
   readonly loraParametersPerRank?: LoraParametersPerRank
-  /** Absent where the hosted service's price is not known here, or it does not have the model. */
+  /** Absent if the hosted service does not have the model, or its price is not known here. */
   readonly price?: PublishedPrices.Price
-  /** A LoRA learning rate found by trying, where the general formula does not hold. */
+  /** An empirical LoRA learning rate, for a model that the general formula does not fit. */
   readonly loraLearningRate?: number
 }
 
-/** A model is not known, or an attribute of it is not. */
+/** The model, or one of its attributes, is not known. */
 export class ModelRegistryError extends Schema.TaggedError<ModelRegistryError>()("ModelRegistryError", {
   model: Schema.String,
   detail: Schema.String
@@ -57,7 +57,7 @@ const byName: ReadonlyMap<string, Model> = new Map(models.map((model) => [model.
 /** The name without a variant such as `:peft:131072`. */
 export const baseName = (name: string): string => name.replace(/:.*$/, "")
 
-/** Context of a variant with another one than the model's own, such as `:peft:131072`. */
+/** The context length in the name of a variant such as `:peft:131072`; NaN if it has none. */
 const contextOf = (name: string) => Number(/:peft:(\d+)/.exec(name)?.[1] ?? NaN)
 
 const variant = (name: string, model: Model): Model => {
@@ -72,15 +72,15 @@ const variant = (name: string, model: Model): Model => {
 }
 
 /**
- * The model of a name; `undefined` for an unknown one. A variant such as `:peft:131072` has the attributes of its model, but the context that it
- * names and a price of its own.
+ * The model with this name, or `undefined`. A variant such as `:peft:131072` has the attributes of its model, except for the context length
+ * in its name and its own price.
  */
 export const find = (name: string): Model | undefined => {
   const model = byName.get(baseName(name))
   return model === undefined || model.name === name ? model : variant(name, model)
 }
 
-/** The failure for a name that is not among `known`, with the nearest of them. */
+/** The error for a name that is not among `known`. It suggests the nearest known names. */
 export const unknown = (name: string, known: ReadonlyArray<Model>): ModelRegistryError =>
   new ModelRegistryError({
     model: name,
@@ -88,8 +88,8 @@ export const unknown = (name: string, known: ReadonlyArray<Model>): ModelRegistr
   })
 
 /**
- * The model of a name, or the row itself: a model that the registry does not know is a value. Fails for an unknown name, with the nearest of
- * `known`.
+ * The model with this name. A row is returned as it is, so callers can pass models that the registry does not know. Fails for an unknown
+ * name and suggests the nearest names in `known`.
  */
 export const get = (
   model: string | Model,

@@ -1,34 +1,34 @@
 /**
- * Prices of the hosted service, as its page of models was quoted in autumn 2026. Prices change, and some are discounted for a time: the
- * service publishes the current ones at `published`.
+ * Prices of the hosted service, as quoted from its model page in autumn 2026. Prices change, and some are temporarily discounted. The
+ * service publishes the current prices at `published`.
  *
  * @example
  * const perMillionSampled = PublishedPrices.byModel.get("Qwen/Qwen3-8B")?.sample
  */
 
-/** US dollars for a million tokens. `train` is absent where no quotation of it was found. */
+/** US dollars per million tokens. `train` is absent if no quoted training price was found. */
 export interface Price {
-  /** Prompt tokens that are computed. */
+  /** Prompt tokens that the service computes. */
   readonly prefill: number
-  /** Prompt tokens that the service has in its cache. */
+  /** Prompt tokens that the service reads from its cache. */
   readonly cachedPrefill: number
   readonly sample: number
   /** Tokens of a training pass, with or without gradients. */
   readonly train?: number
-  /** Half of the regular price, for a time that the service does not name. */
+  /** The price is half of the regular one. The service does not say until when. */
   readonly isDiscounted?: true
-  /** The stored file that quotes the page. */
+  /** The stored file that quotes the model page. */
   readonly quotedBy: string
 }
 
-/** Prices of all models of the hosted service, as it publishes them. */
+/** The address at which the service publishes the prices of all its models. */
 export const published = "https://tinker-docs.thinkingmachines.ai/tinker/models.json"
 
 /** Rows of `models.json` at its SHA-256, read on 2026-09-29. */
 const rows = "github.com/makiba11/predicting-em: model_screening/pricing.json"
-/** Text of the page of models, read on 2026-10-07. */
+/** Text of the model page, read on 2026-10-07. */
 const page = "github.com/api-evangelist/thinking-machines: plans/thinking-machines-plans-pricing.yml"
-/** A table of the page of models, September 2026; prices to train are not in it. */
+/** A table from the model page, September 2026, without training prices. */
 const table = "github.com/Muvon/octolib: src/llm/providers/tinker.rs"
 
 const price = (
@@ -40,8 +40,8 @@ const price = (
 const discounted = { isDiscounted: true } as const
 
 /**
- * By the model's name. Variants such as `:peft:262144` have prices of their own. Left out are a model whose quotations disagree, such as
- * Qwen3.5-4B, and variants of discounted models, of which no quotation says whether they are discounted too.
+ * Prices by model name. Variants such as `:peft:262144` have their own prices. Two kinds of models are left out: those whose quotations
+ * disagree, such as Qwen3.5-4B, and variants of discounted models, because no quotation says whether the discount applies to them.
  */
 export const byModel: ReadonlyMap<string, Price> = new Map([
   ["thinkingmachines/Inkling", price(page, [1.87, 0.374, 4.68, 5.61], discounted)],

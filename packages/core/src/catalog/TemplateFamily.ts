@@ -1,4 +1,4 @@
-/** Recognises renderers by the chat template of a model. */
+/** Recognises the renderer that matches a model's chat template. */
 import * as SmolLm2 from "../renderers/SmolLm2.ts"
 
 interface Family {
@@ -8,7 +8,7 @@ interface Family {
 
 const turn = "<|im_start|>"
 
-/** Whether a template adds a system message of its own, for which it needs a renderer of its own. */
+/** Whether a template adds a default system message. Such a template needs its own renderer. */
 const hasOwnSystemMessage = (template: string) => /You are\b/.test(template)
 
 const families: ReadonlyArray<Family> = [
@@ -24,6 +24,6 @@ const families: ReadonlyArray<Family> = [
   }
 ]
 
-/** The name of the renderer that writes what the template writes; undefined for a family that is not known. */
+/** The name of the renderer that writes the same text as the template; undefined if the template's family is not known. */
 export const rendererOf = (template: string): string | undefined =>
   families.find(({ isWrittenBy }) => isWrittenBy(template))?.renderer

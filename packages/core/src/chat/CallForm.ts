@@ -1,5 +1,5 @@
 /**
- * How a family of models calls tools with JSON, and the grammar of such calls.
+ * How a model family writes tool calls as JSON, and the grammar of such calls.
  *
  * @example
  * const form = { open: "<call>", close: "</call>", argumentsKey: "arguments", marks: ["<call>", "</call>"] } as const
@@ -12,24 +12,24 @@ import type * as Schema from "effect/Schema"
 import * as Grammar from "../model/Grammar.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
-/** A call is one object of a name and arguments, in this order, between two texts. */
+/** The form of a call: one JSON object with a name and arguments, in this order, between an opening and a closing text. */
 export interface CallForm extends Pick<Grammar.Calls, "open" | "close" | "between" | "marks"> {
-  /** The property with the arguments. */
+  /** The property that contains the arguments. */
   readonly argumentsKey: "arguments" | "parameters"
 }
 
-/** A tool that may be called, and whether its arguments must have its schema. */
+/** A tool that may be called, and whether its arguments must match its schema. */
 export interface Callable {
   readonly spec: Pick<ToolSpec, "name" | "parameters">
   readonly isStrict: boolean
 }
 
-/** What is asked of the calls of a response. */
+/** Constraints on the tool calls of a response. */
 export interface Asked {
   readonly tools: ReadonlyArray<Callable>
-  /** Whether the response must consist of calls; otherwise it may begin with text, or have no call. */
+  /** Whether the response must consist of calls. Otherwise it may begin with text, or have no call. */
   readonly isForced: boolean
-  /** Whether it may have one call at most. */
+  /** Whether the response may have at most one call. */
   readonly isOne: boolean
 }
 
@@ -43,7 +43,7 @@ const definitionName = (tool: number, key: string, name: string) => `tool_${tool
 
 const rootName = (tool: number) => `tool_${tool}`
 
-/** Where `$ref` leads once the definitions of tool `tool` stand beside those of others. */
+/** Rewrites a `$ref` for the merged definitions, in which those of tool `tool` stand beside those of the other tools. */
 const moved = (reference: string, tool: number) => {
   const [, key, name] = /^#\/(\$defs|definitions)\/([\w-]+)$/.exec(reference) ?? []
   if (key !== undefined && name !== undefined) return `#/$defs/${definitionName(tool, key, name)}`
@@ -64,7 +64,7 @@ const withReferences = (schema: Schema.Json, tool: number): Schema.Json => {
   }
 }
 
-/** The schema of a tool's arguments, which are an object, and the definitions beside it. */
+/** The schema of a tool's arguments object, and the tool's definitions. */
 const argumentsOf = ({ isStrict, spec: { name, parameters } }: Callable, tool: number) => {
   const canonical = Grammar.canonical(parameters)
   if (Result.isFailure(canonical) || !isObject(canonical.success)) {
@@ -94,8 +94,8 @@ const argumentsOf = ({ isStrict, spec: { name, parameters } }: Callable, tool: n
 }
 
 /**
- * The grammar of responses that call these tools and no others. Arguments have the tool's schema where it is held; those of a tool that is not
- * strict are any object where it is not. Fails with the reason why no grammar holds a strict tool.
+ * The grammar of responses that call only these tools. The arguments of a strict tool must match its schema; if the schema of another tool
+ * cannot be expressed, its arguments may be any object. Fails with the reason if a strict tool cannot be expressed in a grammar.
  */
 export const grammar = (
   { argumentsKey, between, ...form }: CallForm,

@@ -1,5 +1,5 @@
 /**
- * Grammars that hold whole responses of a chat model, or the reason why none does.
+ * Grammars that constrain whole responses of a chat model, or the reason why none can.
  *
  * @example
  * const schema = { type: "object", properties: { answer: { type: "integer" } }, required: ["answer"] }
@@ -15,7 +15,7 @@ import * as Message from "./Message.ts"
 import type { Renderer } from "./Renderer.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
 
-/** The parts of a chat model that decide which grammars it can be held to. */
+/** The parts of a chat model that decide which grammars can constrain it. */
 export interface Model {
   readonly name: string
   readonly tokenizer: Tokenizer
@@ -25,14 +25,14 @@ export interface Model {
 
 type Messages = ReadonlyArray<Message.Message>
 
-/** The stop of a response, as tokens. */
+/** The tokens of the renderer's stop. */
 export const closing = ({ renderer: { stop }, tokenizer }: Pick<Model, "renderer" | "tokenizer">): Int32Array => {
   const [first] = stop
   if (first === undefined) return new Int32Array(0)
   return typeof first === "string" ? tokenizer.encode(first) : Int32Array.of(first)
 }
 
-/** What the renderer reads of a response to these messages that is this text and its stop; nothing where it cannot. */
+/** What the renderer parses from a response that consists of this text and the stop; nothing if it cannot parse it. */
 const reading = ({ renderer, tokenizer }: Model, messages: Messages, text: string) => {
   const reader = renderer.stream(messages)
   const first = reader.push([...tokenizer.encode(text), ...closing({ renderer, tokenizer })])
@@ -42,7 +42,7 @@ const reading = ({ renderer, tokenizer }: Model, messages: Messages, text: strin
   )
 }
 
-/** Whether the renderer reads JSON that a response begins with as its text. */
+/** Whether the renderer parses JSON at the beginning of a response as text. */
 const readsText = (model: Model, messages: Messages) =>
   Effect.map(
     reading(model, messages, "{}"),
@@ -51,14 +51,14 @@ const readsText = (model: Model, messages: Messages) =>
     )
   )
 
-/** Whether the renderer reads a call that a response begins with as a call. */
+/** Whether the renderer parses a call at the beginning of a response as a call. */
 const readsCalls = (model: Model, messages: Messages, { argumentsKey, close, open }: CallForm.CallForm) =>
   Effect.map(
     reading(model, messages, `${open}{"name": "call", "${argumentsKey}": {}}${close}`),
     Option.exists(({ message: { toolCalls = [] } }) => toolCalls.length === 1)
   )
 
-/** Why no response of the model to these messages is held to any grammar. */
+/** Why the model's responses to these messages cannot be constrained by any grammar; undefined if they can. */
 const obstacle = ({ capabilities: { sampling = [] }, name }: Model, messages: Messages): string | undefined => {
   if (!sampling.includes("grammar")) return `the backend has no grammars for ${name}`
   return messages.at(-1)?.role === "assistant"
@@ -69,7 +69,7 @@ const obstacle = ({ capabilities: { sampling = [] }, name }: Model, messages: Me
 const reasons = ({ renderer: { name } }: Model) =>
   `the renderer ${name} reads what a reply begins with as reasoning: ask for none`
 
-/** The grammar of responses that are one value of the schema. Fails with the reason why there is none. */
+/** The grammar of responses that are one value of the schema. Fails with the reason if there is none. */
 export const value = Effect.fnUntraced(function*(
   model: Model,
   messages: Messages,
@@ -84,7 +84,7 @@ export const value = Effect.fnUntraced(function*(
     : Result.fail(`its schema has a part that is not held: ${problem}`)
 })
 
-/** The grammar of responses whose calls are as they are asked. Fails with the reason why there is none. */
+/** The grammar of responses whose tool calls satisfy the constraints. Fails with the reason if there is none. */
 export const calls = Effect.fnUntraced(function*(
   model: Model,
   messages: Messages,

@@ -1,5 +1,5 @@
 /**
- * Messages of conversations, and their parts.
+ * Messages of a conversation, and the parts of their content.
  *
  * @example
  * const conversation = [Message.system("Answer with one number."), Message.user("2 + 2?"), Message.assistant("4")]
@@ -10,13 +10,13 @@ export interface TextPart {
   readonly text: string
 }
 
-/** Reasoning that is part of a message. */
+/** Reasoning that is part of a message's content. */
 export interface ThinkingPart {
   readonly type: "thinking"
   readonly thinking: string
 }
 
-/** An encoded picture. `expectedTokens`, where given, is the number of positions it takes in a prompt. */
+/** An encoded image. `expectedTokens`, if given, is the number of positions it takes in a prompt. */
 export interface ImagePart {
   readonly type: "image"
   readonly data: Uint8Array
@@ -27,19 +27,19 @@ export interface ImagePart {
 /** A part of a message's content. */
 export type ContentPart = TextPart | ThinkingPart | ImagePart
 
-/** `arguments` is JSON text, as the model wrote it. */
+/** A tool call. `arguments` is JSON text, as the model wrote it. */
 export interface ToolCall {
   readonly id?: string
   readonly function: { readonly name: string; readonly arguments: string }
 }
 
-/** The text of a tool call that cannot be read, and why. */
+/** The text of a tool call that cannot be parsed, and the reason. */
 export interface UnparsedToolCall {
   readonly rawText: string
   readonly error: string
 }
 
-/** A string and one text part mean the same. @see tinker-cookbook `Message` */
+/** A message of a conversation. A string as content means the same as one text part. @see tinker-cookbook `Message` */
 export interface Message {
   readonly role: string
   readonly content: string | ReadonlyArray<ContentPart>
@@ -47,18 +47,18 @@ export interface Message {
   readonly unparsedToolCalls?: ReadonlyArray<UnparsedToolCall>
   readonly toolCallId?: string
   readonly name?: string
-  /** Whether to train on the message, in supervised examples that train on chosen messages. */
+  /** Whether to train on the message, in supervised examples that choose the messages to train on. */
   readonly trainable?: boolean
 }
 
-/** A message of the user. */
+/** A user message with text content. */
 export const user = (content: string): Message => ({ role: "user", content })
-/** A message of the assistant. */
+/** An assistant message with text content. */
 export const assistant = (content: string): Message => ({ role: "assistant", content })
-/** A system message. */
+/** A system message with text content. */
 export const system = (content: string): Message => ({ role: "system", content })
 
-/** All text parts joined; thinking is left out. */
+/** The text parts joined, without thinking. */
 export const text = (message: Pick<Message, "content">): string =>
   typeof message.content === "string"
     ? message.content
@@ -68,13 +68,13 @@ export const text = (message: Pick<Message, "content">): string =>
 export const parts = (message: Message): ReadonlyArray<ContentPart> =>
   typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content
 
-/** All thinking parts joined. */
+/** The thinking parts joined. */
 export const thinking = (message: Pick<Message, "content">): string =>
   typeof message.content === "string"
     ? ""
     : message.content.map((part) => part.type === "thinking" ? part.thinking : "").join("")
 
-/** The same message with its thinking parts removed; thinking written inside a string stays. */
+/** The message without its thinking parts. Thinking that is written inside a string is kept. */
 export const withoutThinking = (message: Message): Message =>
   typeof message.content === "string"
     ? message
@@ -86,13 +86,13 @@ export const hasThinking = (message: Message): boolean =>
     ? message.content.includes("<think>")
     : message.content.some((part) => part.type === "thinking")
 
-/** Position of the last user message, −1 where there is none. */
+/** Index of the last user message, or −1 if there is none. */
 export const lastUserIndex = (messages: ReadonlyArray<Message>): number =>
   messages.findLastIndex((message) => message.role === "user")
 
 /**
- * The conversation in which each answer of a tool has the name of the call that it answers: of the last call before it with its id or, where
- * one message has several calls with that id, of the first that has no answer yet. A name that is given stays.
+ * Adds the tool's name to each tool answer that has none. The name comes from the latest earlier call with the answer's id; if one message
+ * has several calls with that id, from the first of them without an answer.
  */
 export const withToolNames = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const open = new Map<string, ReadonlyArray<string>>()

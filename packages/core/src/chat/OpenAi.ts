@@ -1,5 +1,5 @@
 /**
- * Conversations, tools and responses in the form of OpenAI's chat completions, and back.
+ * Converts conversations, tools and responses to and from OpenAI's chat completion format.
  *
  * @example
  * const messages = OpenAi.toMessages([{ role: "user", content: "What is 2 + 2?" }])
@@ -14,7 +14,7 @@ import type { Parsed } from "./Renderer.ts"
 import type { Delta } from "./ResponseStream.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
-/** A call of a function; its arguments are JSON text. */
+/** A function call. Its arguments are JSON text. */
 export const ToolCall = Schema.Struct({
   id: Schema.optionalKey(Schema.NullOr(Schema.String)),
   type: Schema.optionalKey(Schema.Literal("function")),
@@ -29,7 +29,7 @@ export const Part = Schema.Union([
 ])
 export type Part = typeof Part.Type
 
-/** One message. Reasoning is `reasoning_content`, as the services with open models have it. */
+/** One message. Reasoning is in `reasoning_content`, as services with open models name it. */
 export const ChatMessage = Schema.Struct({
   role: Schema.String,
   content: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Part)]))),
@@ -51,7 +51,7 @@ export const Tool = Schema.Struct({
 })
 export type Tool = typeof Tool.Type
 
-/** A message holds something that renderers cannot read. */
+/** A message contains something that renderers cannot read. */
 export class OpenAiError extends Schema.TaggedError<OpenAiError>()("OpenAiError", {
   field: Schema.String,
   detail: Schema.String
@@ -63,7 +63,7 @@ export class OpenAiError extends Schema.TaggedError<OpenAiError>()("OpenAiError"
 
 const dataUri = /^data:image\/(png|jpeg);base64,/
 
-/** Images come as data; nothing is fetched from an address. */
+/** Decodes an image from a data URL. Images are never fetched from an address. */
 const toImage = (url: string, field: string): Effect.Effect<Message.ImagePart, OpenAiError> => {
   const [prefix = "", format] = dataUri.exec(url) ?? []
   const data = Base64.decode(url.slice(prefix.length))
@@ -109,8 +109,8 @@ const toMessage = Effect.fnUntraced(function*(message: ChatMessage, index: numbe
 })
 
 /**
- * A conversation for a renderer. Content that is null or absent is empty text; an answer of a tool without a name gets that
- * of the call it answers. Fails for an image that is not given as data.
+ * Converts a conversation for a renderer. Null or absent content becomes empty text; a tool answer without a name gets the name of the call
+ * it answers. Fails for an image that is not given as a data URL.
  *
  * @see tinker-cookbook `openai_messages_to_tinker`
  */
@@ -120,20 +120,20 @@ export const toMessages = Effect.fnUntraced(function*(
   return Message.withToolNames(yield* Effect.forEach(messages, toMessage))
 })
 
-/** @see tinker-cookbook `openai_tools_to_tinker` */
+/** Converts a tool from OpenAI's format. @see tinker-cookbook `openai_tools_to_tinker` */
 export const toToolSpec = ({ function: { description, name, parameters } }: Tool): ToolSpec => ({
   name,
   description: description ?? "",
   parameters: parameters ?? {}
 })
 
-/** @see tinker-cookbook `tool_specs_to_openai_tools` */
+/** Converts a tool to OpenAI's format. @see tinker-cookbook `tool_specs_to_openai_tools` */
 export const fromToolSpec = ({ description, name, parameters }: ToolSpec): Tool => ({
   type: "function",
   function: { name, description, parameters }
 })
 
-/** A call without an id gets one from its position. */
+/** A call without an id gets an id from its index. */
 const fromCall = (call: Message.ToolCall, index: number) => ({
   id: call.id ?? `call_${index}`,
   type: "function" as const,
@@ -145,7 +145,7 @@ const fromImage = ({ data, format }: Message.ImagePart): Part => ({
   image_url: { url: `data:image/${format};base64,${Base64.encode(data)}` }
 })
 
-/** One text, or the texts and images in their order. */
+/** One string, or the texts and images in order. */
 const fromContent = (message: Message.Message): string | ReadonlyArray<Part> => {
   const parts = Message.parts(message)
   if (!parts.some((part) => part.type === "image")) return Message.text(message)
@@ -155,7 +155,7 @@ const fromContent = (message: Message.Message): string | ReadonlyArray<Part> => 
   })
 }
 
-/** All text is joined, and separately all reasoning. @see tinker-cookbook `to_openai_message` */
+/** The message in OpenAI's format, with its text joined and its reasoning joined separately. @see tinker-cookbook `to_openai_message` */
 export const fromMessage = (message: Message.Message): ChatMessage => {
   const reasoning = Message.thinking(message)
   const { name, role, toolCallId, toolCalls = [] } = message
@@ -169,7 +169,7 @@ export const fromMessage = (message: Message.Message): ChatMessage => {
   }
 }
 
-/** Gives every call of a conversation an id, and every answer of a tool the id of the call that it answers, where they have none. */
+/** Adds missing ids: to each call from its position, and to each tool answer from the call that it answers. */
 const identified = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> => {
   let calls = 0
   let open: Array<string> = []
@@ -187,21 +187,21 @@ const identified = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Mes
 }
 
 /**
- * A conversation. Calls without an id get one from their position in the conversation, and answers of tools without one answer the calls
- * before them in their order.
+ * Converts a conversation to OpenAI's format. Calls without an id get one from their position in the conversation. Tool answers without an
+ * id are matched in order with the calls before them.
  *
  * @see tinker-cookbook `tinker_messages_to_openai`
  */
 export const fromMessages = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<ChatMessage> =>
   identified(messages).map(fromMessage)
 
-/** Why a response ended: at its stop, with calls to answer, or at the limit of its length. */
+/** Why a response ended: at its stop, with tool calls to answer, or at the length limit. */
 export const finishReason = ({ message, termination }: Parsed): "stop" | "tool_calls" | "length" => {
   if (termination === "malformed") return "length"
   return message.toolCalls !== undefined && message.toolCalls.length > 0 ? "tool_calls" : "stop"
 }
 
-/** The `delta` of a chunk. */
+/** The `delta` of a chunk in a streamed response. */
 export interface ChunkDelta {
   readonly content?: string
   readonly reasoning_content?: string
@@ -209,8 +209,8 @@ export interface ChunkDelta {
 }
 
 /**
- * A delta of a streamed response as the `delta` of a chunk; `index` counts the calls before it. A call that cannot be read becomes the
- * text as which it was written.
+ * A delta of a streamed response as the `delta` of a chunk; `index` is the number of calls before it. A call that cannot be parsed becomes
+ * its own raw text.
  */
 export const fromDelta = (delta: Delta, index: number): ChunkDelta => {
   switch (delta._tag) {

@@ -1,4 +1,4 @@
-/** Renderers: from messages to the tokens that a model was trained on, and back. */
+/** Renderers convert messages to the tokens that a model was trained on, and tokens back to messages. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as ModelInput from "../model/ModelInput.ts"
@@ -8,7 +8,7 @@ import * as Message from "./Message.ts"
 import type { ResponseStream } from "./ResponseStream.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
-/** A conversation cannot be written, or a response cannot be read. */
+/** A conversation cannot be rendered, or a response cannot be parsed. */
 export class RendererError extends Schema.TaggedError<RendererError>()("RendererError", {
   renderer: Schema.String,
   detail: Schema.String
@@ -19,13 +19,13 @@ export class RendererError extends Schema.TaggedError<RendererError>()("Renderer
 }
 
 /**
- * How a response ended: at the renderer's own stop, at the model's end of text, or at neither.
+ * How a response ended: at the renderer's stop, at the model's end-of-text token, or at neither ("malformed").
  *
  * @see tinker-cookbook `ParseTermination`
  */
 export type Termination = "stop_sequence" | "eos" | "malformed"
 
-/** The message of a response, and how the response ended. */
+/** The parsed message of a response, and how the response ended. */
 export interface Parsed {
   readonly message: Message.Message
   readonly termination: Termination
@@ -41,21 +41,23 @@ export type TrainOnWhat =
   | "all_user_and_system_messages"
   | "customized"
 
-/** `weights[t]` belongs to position `t` of the input, before any shift. */
+/** A rendered conversation with training weights. `weights[t]` belongs to position `t` of the input, before any shift. */
 export interface SupervisedExample {
   readonly input: ModelInput.ModelInput
   readonly weights: Float32Array
 }
 
-/** Options of a prompt. */
+/** Options of a generation prompt. */
 export interface GenerationOptions {
-  /** The role that speaks next; "assistant" unless given. */
+  /** The role that speaks next. Default: "assistant". */
   readonly role?: string
-  /** The beginning of the response, already decided. */
+  /** Text with which the response must begin. */
   readonly prefill?: string
 }
 
 /**
+ * Renders messages as tokens, and parses sampled tokens as messages.
+ *
  * @see tinker-cookbook `Renderer`
  *
  * @example
@@ -76,7 +78,7 @@ export interface Renderer {
   ) => Effect.Effect<ModelInput.ModelInput, RendererError>
   readonly parse: (tokens: Int32Array) => Effect.Effect<Parsed, RendererError>
   /**
-   * Reads a response to these messages while it is sampled.
+   * A parser that reads a response to these messages while it is sampled.
    *
    * @see tinker-cookbook `parse_response_streaming`
    */
@@ -86,8 +88,8 @@ export interface Renderer {
     trainOnWhat: TrainOnWhat
   ) => Effect.Effect<SupervisedExample, RendererError>
   /**
-   * The examples that train each chosen assistant message after the prompt it is sampled from: one for a renderer with the extension
-   * property, otherwise several. Fails for a mode that cannot be split this way.
+   * The examples that train each chosen assistant message after the prompt from which it would be sampled: one example if the renderer has
+   * the extension property, otherwise several. Fails for a `TrainOnWhat` mode that cannot be split this way.
    *
    * @see tinker-cookbook `build_supervised_examples`
    */
@@ -95,18 +97,18 @@ export interface Renderer {
     messages: ReadonlyArray<Message.Message>,
     trainOnWhat: TrainOnWhat
   ) => Effect.Effect<ReadonlyArray<SupervisedExample>, RendererError>
-  /** The messages before a conversation that tell the model about its tools; absent where a family has no tools. */
+  /** The messages at the beginning of a conversation that describe the tools to the model; absent if the model family has no tools. */
   readonly toolsPrefix?: (
     tools: ReadonlyArray<ToolSpec>,
     systemPrompt: string
   ) => Effect.Effect<ReadonlyArray<Message.Message>, RendererError>
-  /** How responses call tools, where calls are JSON that a grammar can hold; absent for families that write them otherwise. */
+  /** How responses write tool calls, if the calls are JSON that a grammar can constrain; absent otherwise. */
   readonly calls?: CallForm
 }
 
 /**
- * The conversation after the messages that tell the model about its tools, which take up its system message. Fails where the renderer's
- * family has no tools.
+ * Puts the messages that describe the tools before the conversation; they include its system message. Fails if the renderer's model family
+ * has no tools.
  */
 export const withTools = Effect.fnUntraced(function*(
   { name, toolsPrefix }: Pick<Renderer, "name" | "toolsPrefix">,
@@ -126,16 +128,20 @@ export const withTools = Effect.fnUntraced(function*(
   return [...prefix, ...(hasSystem ? others : conversation)]
 })
 
-/** Why a response cannot be acted on as it stands. */
+/** Why a response cannot be acted on. */
 export interface Failure {
-  /** The response did not end properly ("structural"), or it ended properly but contains tool calls that cannot be read ("content"). */
+  /** "structural": the response did not end properly. "content": it ended properly but contains tool calls that cannot be parsed. */
   readonly kind: "structural" | "content"
   readonly detail: string
 }
 
 const longestDetail = 16384
 
-/** `undefined` for a well-ended response whose tool calls were all read. @see tinker-cookbook `classify_parse_failure` */
+/**
+ * The failure of a parsed response; `undefined` if it ended properly and all tool calls were parsed.
+ *
+ * @see tinker-cookbook `classify_parse_failure`
+ */
 export const failure = ({ message, termination }: Parsed): Failure | undefined => {
   if (termination === "malformed") return { kind: "structural", detail: `the response ended as ${termination}` }
   const unparsed = message.unparsedToolCalls ?? []

@@ -1,69 +1,69 @@
-/** Deltas of a message, read from a response while it is sampled. */
+/** Parses a response into message deltas while it is sampled. */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Message, ToolCall, UnparsedToolCall } from "./Message.ts"
 import type { Parsed, Renderer, RendererError } from "./Renderer.ts"
 
-/** More text of the answer. `part` counts the parts of the message that have been begun. */
+/** More answer text. `part` is the number of message parts begun so far. */
 export interface TextDelta {
   readonly _tag: "Text"
   readonly part: number
   readonly text: string
 }
 
-/** More reasoning. */
+/** More reasoning text. */
 export interface ThinkingDelta {
   readonly _tag: "Thinking"
   readonly part: number
   readonly thinking: string
 }
 
-/** A whole call, as soon as it is complete and its place among the calls is known. */
+/** A complete call. It is emitted once its position among the calls is known. */
 export interface ToolCallDelta {
   readonly _tag: "ToolCall"
   readonly toolCall: ToolCall
 }
 
-/** A call that cannot be read. */
+/** A call that cannot be parsed. */
 export interface UnparsedToolCallDelta {
   readonly _tag: "UnparsedToolCall"
   readonly unparsedToolCall: UnparsedToolCall
 }
 
-/** @see tinker-cookbook `MessageDelta` */
+/** A piece of a message: text, reasoning or a tool call. @see tinker-cookbook `MessageDelta` */
 export type Delta = TextDelta | ThinkingDelta | ToolCallDelta | UnparsedToolCallDelta
 
-/** The end of a response: its last deltas, and the message as `Renderer.parse` reads it from all tokens. */
+/** The end of a response: its last deltas, and the message that `Renderer.parse` reads from all tokens. */
 export interface Ended {
   readonly deltas: ReadonlyArray<Delta>
   readonly parsed: Parsed
 }
 
-/** One response that is being read. */
+/** The incremental parser of one response. */
 export interface ResponseStream {
-  /** The deltas that these tokens complete. */
+  /** Returns the deltas that these tokens complete. */
   readonly push: (tokens: ArrayLike<number>) => ReadonlyArray<Delta>
-  /** Called once, after the last token. */
+  /** Must be run once, after the last token. */
   readonly end: Effect.Effect<Ended, RendererError>
 }
 
-/** The last event of a response. */
+/** The last event of a response, with its parsed message. */
 export interface Done {
   readonly _tag: "Done"
   readonly parsed: Parsed
 }
 
-/** An event of a response that is read while it is sampled. */
+/** An event of a response that is parsed while it is sampled. */
 export type Event = Delta | Done
 
 /**
- * The events of a response whose tokens come as a stream.
+ * The events of a response whose tokens arrive as a stream.
  *
- * The division of the tokens into pieces affects only the division of text into deltas. `Done` has the message of `Renderer.parse`. The
- * deltas add up to that message, parts without text aside, where the response ended at its stop and closed the thinking block that it or
- * its prompt opened before it called a tool. A response that was cut, or left the block open, is raw text in `Done`, while its deltas
- * distinguish reasoning from answer. Where text comes before the end of a block that the prompt had closed already, as in `a</think>b` of
- * a renderer that disables thinking, `Done` has `a` as reasoning, which the deltas had passed on as text before the end arrived.
+ * The division of the tokens into pieces only affects how text is divided into deltas. `Done` has the message that `Renderer.parse`
+ * returns. The deltas add up to that message, without empty parts, if the response ended at its stop, and closed its thinking block before
+ * any tool call. If the response was cut or left the block open, `Done` has raw text, while the deltas separate reasoning from the answer.
+ * If text precedes the end of a block that the prompt had already closed, as in `a</think>b` with a renderer that disables thinking, `Done`
+ * has `a` as reasoning, while the deltas passed it on as text.
  *
  * @example
  * const deltas = ResponseStream.events(renderer, messages, Stream.make([12, 55], [3]))

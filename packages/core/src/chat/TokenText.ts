@@ -1,18 +1,19 @@
-/** Text of tokens as they arrive: a character is held back until all of its bytes are there. */
+/** Decodes tokens as they arrive. A character is held back until all of its bytes are there. */
 import type { Tokenizer } from "./Tokenizer.ts"
 
 const isCut = (text: string) => text.endsWith("\ufffd")
 
-/** The text of more and more tokens. Joined, the pieces are the text of all tokens together. */
+/** An incremental decoder. Its pieces, joined, equal the text of all tokens decoded together. */
 export interface TokenText {
-  /** The text that these tokens complete. */
+  /** Returns the text that these tokens complete. */
   readonly push: (tokens: ArrayLike<number>) => string
-  /** The rest, with U+FFFD for a character that was never completed. */
+  /** Returns the remaining text, with U+FFFD for an incomplete character. */
   readonly end: () => string
 }
 
 /**
- * Decodes tokens in the context of those before them, because some vocabularies decode the first token of a text differently.
+ * A decoder that decodes tokens in the context of those before them, because some vocabularies decode the first token of a text
+ * differently.
  *
  * @example
  * const text = TokenText.make(tokenizer)

@@ -1,30 +1,30 @@
-/** Text to token ids and back. */
+/** Converts text to token ids and back. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { JinjaTemplate } from "./JinjaTemplate.ts"
 
-/** Options of encoding. */
+/** Options of `Tokenizer.encode`. */
 export interface EncodeOptions {
-  /** Treat special tokens in the text as plain text, so that a user's text cannot become a control token. */
+  /** Encode special tokens in the text as plain text, so a user's text cannot become a control token. */
   readonly splitSpecialTokens?: boolean
 }
 
-/** A tokenizer, which never adds special tokens of its own and never cleans up spaces. */
+/** A tokenizer. It never adds special tokens and never cleans up spaces. */
 export interface Tokenizer {
   readonly encode: (text: string, options?: EncodeOptions) => Int32Array
   readonly decode: (tokens: ArrayLike<number>) => string
-  /** The id of a special token such as `<|im_end|>`. */
+  /** The id of a special token such as `<|im_end|>`; undefined if the vocabulary does not have it. */
   readonly specialToken: (text: string) => number | undefined
   readonly bosToken: string | undefined
   readonly eosTokenId: number | undefined
-  /** The chat template of the model, where the tokenizer has one. */
+  /** The model's chat template, if the tokenizer has one. */
   readonly chatTemplate?: JinjaTemplate
-  /** A hash of the definition: equal for tokenizers that encode alike. */
+  /** A hash of the definition, equal for tokenizers that encode alike. */
   readonly fingerprint: string
 }
 
-/** A tokenizer cannot be loaded. */
+/** The tokenizer cannot be loaded. */
 export class TokenizerError extends Schema.TaggedError<TokenizerError>()("TokenizerError", {
   tokenizer: Schema.String,
   detail: Schema.String
@@ -35,7 +35,7 @@ export class TokenizerError extends Schema.TaggedError<TokenizerError>()("Tokeni
 }
 
 /**
- * Loads a tokenizer by model name or folder.
+ * The service that loads a tokenizer by model name or folder.
  *
  * @example
  * const letters: Tokenizer.Tokenizer = {

@@ -1,8 +1,10 @@
-/** The description of a tool for a model. */
+/** The description of a tool that a model may call. */
 import type * as Schema from "effect/Schema"
 
 /**
- * `parameters` is a JSON schema; its keys are written in the order given. @see tinker-cookbook `ToolSpec`
+ * A tool that is described to a model. `parameters` is a JSON schema, whose keys are written in the given order.
+ *
+ * @see tinker-cookbook `ToolSpec`
  *
  * @example
  * const clock: ToolSpec.ToolSpec = {

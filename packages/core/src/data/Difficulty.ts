@@ -1,4 +1,4 @@
-/** Batches of groups that are chosen by the results of earlier rollouts. */
+/** Chooses groups by the results of earlier rollouts. */
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
@@ -9,26 +9,25 @@ import * as History from "./History.ts"
 import * as RLDataset from "./RLDataset.ts"
 
 /**
- * The weight with which a group is chosen, relative to others: a number from 0 on. `seen` is undefined for a group that was never rolled
- * out.
+ * The sampling weight of a group relative to the others; it must be ≥ 0. `seen` is undefined for a group that has not been rolled out yet.
  */
 export interface Weight {
-  /** Part of the dataset's fingerprint. */
+  /** The name of the weight in the dataset's fingerprint. */
   readonly name: string
   readonly of: (seen: History.Seen | undefined) => number
 }
 
-/** When a member has succeeded, and the least weight. */
+/** The success threshold and the minimum weight of `learnability`. */
 export interface LearnabilityOptions {
-  /** Members with at least this reward have succeeded. */
+  /** Members with at least this reward count as successful. */
   readonly success: number
-  /** The weight of groups that all members solve, or none; default 0.05, so that they are tried again from time to time. */
+  /** Minimum weight, so groups that all members or none solve are still tried from time to time. Default: 0.05. */
   readonly least?: number
 }
 
 /**
- * 4·p·(1 − p) for the share p of members that succeeded last time, but not below `least`; 1 for a group not yet seen. A group that half
- * of its members solve is the most informative.
+ * The weight max(4·p·(1 − p), `least`), where p is the share of members that succeeded last time; 1 for a group not yet seen. It is highest
+ * if half of the members succeed, because such a group is the most informative.
  */
 export const learnability = ({ least = 0.05, success }: LearnabilityOptions): Weight => ({
   name: `learnability ${success} ${least}`,
@@ -40,17 +39,17 @@ export const learnability = ({ least = 0.05, success }: LearnabilityOptions): We
   }
 })
 
-/** The weight of groups, and the size of batches. */
+/** The group weight, and the size and number of batches. */
 export interface Options {
   readonly weight: Weight
   readonly groupsPerBatch: number
-  /** The number of batches; that of the dataset unless given. */
+  /** The number of batches. Default: that of the dataset. */
   readonly batches?: number
 }
 
 type Groups<E, R> = ReadonlyArray<EnvGroupBuilder<E, R>>
 
-/** All groups of a dataset, the first of each key; the groups of the most recent seed are cached. */
+/** All groups of a dataset, without repeated keys. The groups of the most recent seed are cached. */
 const pool = <E, R>(dataset: RLDataset.RLDataset<E, R>) => {
   let last: { readonly seed: number; readonly groups: Groups<E, R> } | undefined
   return Effect.fnUntraced(function*(seed: number): Effect.fn.Return<Groups<E, R>, E, R> {
@@ -72,14 +71,14 @@ interface Ranked<E, R> {
   readonly rank: number
 }
 
-/** Orders groups by exponential draws at the rates of their weights; groups of weight 0 come last. */
+/** Orders groups by exponential draws with their weights as rates. Groups with weight 0 come last. */
 const byRank = (left: Ranked<unknown, unknown>, right: Ranked<unknown, unknown>) =>
   Number(left.weight === 0) - Number(right.weight === 0) || left.rank - right.rank
 
 /**
- * Chooses each batch anew from all groups of a dataset, by weight and without replacement. All knowledge about earlier groups is in
- * `history`, so that a resumed run chooses what an uninterrupted one would have chosen. The first batch fails with `InvalidOption` where
- * `groupsPerBatch` or `batches` is not a whole number from 1 on; so does any batch where a weight is not a number from 0 on.
+ * Chooses each batch from all groups of a dataset, by weight and without replacement within the batch. The choice depends on earlier
+ * results only through `history`, so a resumed run chooses the same groups as an uninterrupted one. The first batch fails with
+ * `InvalidOption` if `groupsPerBatch` or `batches` is not an integer ≥ 1; any batch fails with it if a weight is not a number ≥ 0.
  *
  * @example
  * const adaptive = Difficulty.sample(dataset, { weight: Difficulty.learnability({ success: 1 }), groupsPerBatch: 16 })

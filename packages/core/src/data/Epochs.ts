@@ -1,14 +1,14 @@
-/** Rows in batches, epoch by epoch: the order of training data. */
+/** Divides rows into batches, epoch by epoch. */
 import * as Effect from "effect/Effect"
 import * as Seed from "../records/Seed.ts"
 
 export interface Options {
   readonly batchSize: number
-  /** The number of passes over the rows; default 1. */
+  /** The number of passes over the rows. Default: 1. */
   readonly epochs?: number
-  /** Leave out the rows at the end of an epoch that do not fill a batch; default false. */
+  /** Drop the rows at the end of an epoch that do not fill a batch. Default: false. */
   readonly dropRemainder?: boolean
-  /** Whether each epoch has an order of its own, derived from the run's seed; default false. */
+  /** Shuffle each epoch in a different order, derived from the run's seed. Default: false. */
   readonly shuffle?: boolean
 }
 
@@ -18,26 +18,28 @@ export interface Placed<out A> {
   readonly at: number
 }
 
-/** The batch at the end of the first epoch, where its rows are fewer than those of the others. */
+/** The last batch of the first epoch, if it has fewer rows than the other batches. */
 export interface ShortBatch {
-  /** Index of the batch. */
+  /** Index of the short batch. */
   readonly batch: number
   readonly rows: number
   readonly batchSize: number
 }
 
 export interface Epochs<out A> {
-  /** Batches of all epochs. */
+  /** The number of batches in all epochs. */
   readonly length: number
-  /** The rows and their order, as part of a dataset's fingerprint. */
+  /** A hash of the rows and their order, for a dataset's fingerprint. */
   readonly fingerprint: string
-  /** Undefined where every batch is full. */
+  /** Undefined if every batch is full. */
   readonly shortBatch: ShortBatch | undefined
-  /** A pure function of its arguments; dies where there is no batch of that index. No batch mixes two epochs. */
+  /**
+   * The rows of a batch, as a pure function of the arguments. Dies if `index` is out of range. A batch never contains rows of two epochs.
+   */
   readonly batch: (index: number, seed: number) => Effect.Effect<ReadonlyArray<Placed<A>>>
 }
 
-/** Dies where there is no batch of that index. */
+/** Dies if the dataset has no batch with that index. */
 export const checkIndex = (dataset: string, index: number, length: number): Effect.Effect<void> =>
   Number.isInteger(index) && index >= 0 && index < length
     ? Effect.void
@@ -47,7 +49,7 @@ export const checkIndex = (dataset: string, index: number, length: number): Effe
 export const hashOf = (values: ReadonlyArray<unknown>): string =>
   values.reduce((hash: number, value) => Seed.derive(hash, JSON.stringify(value)), 0).toString(16).padStart(8, "0")
 
-/** `dataset` names the kind of dataset: its errors begin with the name, and its shuffles derive from it. */
+/** Batches of the rows. `dataset` names the kind of dataset: its errors begin with the name, and its shuffles depend on it. */
 export const make = <A>(
   dataset: string,
   rows: ReadonlyArray<A>,

@@ -1,22 +1,22 @@
 /**
- * The results of earlier groups, for datasets that choose the next ones by them.
+ * Results of earlier groups, for datasets that choose later groups by them.
  *
  * @example
  * const history = History.fromOutcomes([{ key: "sum 17", iteration: 0, rewards: [1, 0, 0, 1] }])
  * const visits = history.get("sum 17")?.visits
  */
 
-/** The latest result of a group, and how often it was rolled out. */
+/** The latest result of a group, and the number of its rollouts. */
 export interface Seen {
-  /** The iteration in which it was rolled out. */
+  /** The iteration of the latest rollout. */
   readonly iteration: number
-  /** How often it was rolled out. */
+  /** The number of times the group was rolled out. */
   readonly visits: number
-  /** Rewards of the members that finished; empty where the group was skipped. */
+  /** Rewards of the members that finished; empty if the group was skipped. */
   readonly rewards: ReadonlyArray<number>
 }
 
-/** Results by the key of a group, from the iterations before the one whose batch is chosen. */
+/** Results by group key, from the iterations before the batch that is being chosen. */
 export type History = ReadonlyMap<string, Seen>
 
 /** The result of one group in one iteration. */
@@ -24,10 +24,10 @@ export interface Outcome extends Pick<Seen, "iteration" | "rewards"> {
   readonly key: string
 }
 
-/** The history of a run that has not begun. */
+/** The history at the start of a run. */
 export const empty: History = new Map()
 
-/** The history with the outcomes of one more iteration. */
+/** Adds the outcomes of one more iteration to the history. */
 export const extend = (self: History, outcomes: ReadonlyArray<Outcome>): History => {
   const extended = new Map(self)
   for (const { iteration, key, rewards } of outcomes) {
@@ -37,8 +37,8 @@ export const extend = (self: History, outcomes: ReadonlyArray<Outcome>): History
 }
 
 /**
- * The history from a run's recorded outcomes, in their order. Where the run went back to an earlier checkpoint, outcomes of the
- * iterations after it no longer count; of a group that is recorded twice in one iteration, the later outcome counts.
+ * The history from a run's recorded outcomes, in their order. If the run went back to an earlier checkpoint, earlier outcomes of the
+ * iterations after it are dropped. If a group was recorded twice in one iteration, the later outcome counts.
  */
 export const fromOutcomes = (outcomes: ReadonlyArray<Outcome>): History => {
   const iterations: Array<Map<string, Outcome>> = []
@@ -50,6 +50,6 @@ export const fromOutcomes = (outcomes: ReadonlyArray<Outcome>): History => {
   return iterations.reduce((history, written) => extend(history, [...written.values()]), empty)
 }
 
-/** The part whose keys begin with `prefix`, under the rest of their keys. */
+/** The entries whose keys begin with `prefix`, with the prefix removed from the keys. */
 export const below = (self: History, prefix: string): History =>
   new Map([...self].flatMap(([key, seen]) => key.startsWith(prefix) ? [[key.slice(prefix.length), seen]] : []))

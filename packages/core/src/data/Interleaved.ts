@@ -1,4 +1,4 @@
-/** Several datasets as one, each with its share of the groups. */
+/** Combines several datasets into one, each with a given share of the groups. */
 import * as Effect from "effect/Effect"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import { InvalidOption } from "../settings/InvalidOption.ts"
@@ -7,41 +7,41 @@ import * as History from "./History.ts"
 import * as Order from "./InterleavedOrder.ts"
 import * as RLDataset from "./RLDataset.ts"
 
-/** A dataset and its share. */
+/** A dataset and its share of the groups. */
 export interface Source<out E = never, out R = never> {
-  /** The prefix of the keys of its groups, followed by a slash. */
+  /** Prefix of the source's group keys, followed by a slash. */
   readonly name: string
   readonly dataset: RLDataset.RLDataset<E, R>
-  /** Share of the groups, relative to the other sources' weights. */
+  /** Relative share of the groups. */
   readonly weight: number
 }
 
 type Error<S> = [S] extends [Source<infer E, infer _R>] ? E : never
 type Requirements<S> = [S] extends [Source<infer _E, infer R>] ? R : never
 
-/** The size and the order of the interleaved batches. */
+/** The size, the number and the order of the interleaved batches. */
 export interface Options {
   readonly groupsPerBatch: number
-  /** Unless given, as many as fit before the first source is used up. */
+  /** The number of batches. Default: as many as fit before the first source is used up. */
   readonly batches?: number
 }
 
 const fail = (field: string, found: unknown, expected: string) =>
   Effect.fail(new InvalidOption({ field, found: String(found), expected }))
 
-/** A source whose number of groups is known. */
+/** A source with its number of groups. */
 interface Measured<E, R> extends Source<E, R>, Order.Pool {
   readonly groupsPerBatch: number
 }
 
 type Groups<E, R> = ReadonlyArray<EnvGroupBuilder<E, R>>
 
-/** Orders are kept in memory, a number for each group of a source and for each slot. */
+/** Orders are kept in memory: one number for each group of a source and for each slot. */
 const mostGroups = 2 ** 24
 
 const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1
 
-/** The first and the last batch tell the number of groups: all batches but the last are as long as the first. */
+/** Computes the number of groups from the first and the last batch: all batches but the last have the same size. */
 const measure = Effect.fnUntraced(function*<E, R>(source: Source<E, R>) {
   const { dataset, name, weight } = source
   if (!(Number.isFinite(weight) && weight > 0)) {
@@ -70,7 +70,7 @@ const naturalLength = (pools: ReadonlyArray<Order.Pool>, groupsPerBatch: number)
   return Math.max(1, Math.min(...batches))
 }
 
-/** Makes keys unique within a batch, in which a small source may begin again. */
+/** Makes the keys unique within a batch, because a small source may repeat in it. */
 const named = <E, R>(groups: Groups<E, R>): Groups<E, R> => {
   const counts = new Map<string, number>()
   return groups.map((group) => {
@@ -80,7 +80,7 @@ const named = <E, R>(groups: Groups<E, R>): Groups<E, R> => {
   })
 }
 
-/** Reads the sources for one batch of the interleaved dataset; each of their batches is requested once. */
+/** Reads the sources for one interleaved batch, and requests each source batch only once. */
 const reader = <E, R>(seed: number, history: History.History) => {
   const read = new Map<string, Groups<E, R>>()
   const batchOf = Effect.fnUntraced(function*(
@@ -144,9 +144,9 @@ const interleave = <E, R>(
 }
 
 /**
- * Each group is drawn from a source by weight, and from each source in an order that goes through all its groups before the next order
- * begins. Sources are asked for their first and last batch; only the last batch of a source may be shorter than the others, and a group
- * that is missing is an error.
+ * Draws each group from a source chosen by weight. Each source is shuffled, and all its groups are used before any repeats. The first and
+ * the last batch of each source are read to count its groups; only the last batch may be shorter than the others. A missing group is an
+ * error.
  *
  * @example
  * const mixed = Interleaved.make(

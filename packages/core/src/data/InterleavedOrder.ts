@@ -1,24 +1,24 @@
-/** The order in which groups of several sources are interleaved. */
+/** The order in which the groups of several sources are interleaved. */
 import * as Seed from "../records/Seed.ts"
 
-/** The properties of a source that the order depends on. */
+/** The properties of a source on which the order depends. */
 export interface Pool {
   readonly name: string
   readonly weight: number
   readonly groups: number
 }
 
-/** The source of each slot `S`, by its position, and the index of the group within that source. */
+/** For each slot `S`: the index of the source, and the index of the group within that source. */
 export interface Schedule {
   readonly sourceS: Uint32Array
   readonly groupS: Uint32Array
 }
 
-/** The random choices of a seed. */
+/** The random choices that follow from a seed. */
 interface Choices {
-  /** Position of the next source. */
+  /** Index of the next source. */
   readonly source: () => number
-  /** A new order of a source's groups; `cycle` counts them from 0. */
+  /** A random order of a source's groups. `cycle` counts the source's passes from 0. */
   readonly order: (source: number, cycle: number) => Uint32Array
 }
 
@@ -54,7 +54,7 @@ const schedule = (pools: ReadonlyArray<Pool>, slots: number, seed: number): Sche
   return { sourceS, groupS }
 }
 
-/** The schedule of a seed. The schedule of the most recent seed is cached. */
+/** Schedules by seed. The schedule of the most recent seed is cached. */
 export const remembered = (pools: ReadonlyArray<Pool>, slots: number) => {
   let last: { readonly seed: number; readonly schedule: Schedule } | undefined
   return (seed: number): Schedule => {

@@ -1,4 +1,4 @@
-/** Questions with answers as a dataset: the groups behind `RLDataset.problems`. */
+/** Groups that answer questions with known answers, used by `RLDataset.problems`. */
 import * as Effect from "effect/Effect"
 import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
@@ -8,26 +8,26 @@ import * as EnvGroupBuilder from "../env/EnvGroupBuilder.ts"
 import * as Grader from "../env/Grader.ts"
 import * as ProblemEnv from "../env/ProblemEnv.ts"
 
-/** A graded reward. The name belongs to the dataset's fingerprint. */
+/** A graded reward. Its name is part of the dataset's fingerprint. */
 export interface Reward<out E = never, out R = never> {
   readonly name: string
   readonly of: (text: string) => number | Effect.Effect<number, E, R>
 }
 
-/** A question, its answer and how responses are graded. */
+/** A question, its answer, and how responses are graded. */
 export interface Problem<out E = never, out R = never> {
   readonly question: string
   readonly answer: string
-  /** Whether a response is correct; unless given, whether it equals the answer, apart from white space around it. */
+  /** Whether a response is correct. Default: it equals the answer, ignoring surrounding white space. */
   readonly check?: (text: string) => boolean | Effect.Effect<boolean, E, R>
-  /** The reward of a response, in place of `check`. */
+  /** The reward of a response. Replaces `check`. */
   readonly reward?: Reward<E, R>
 }
 
 /** The model and the groups that attempt the problems. */
 export interface Options {
   readonly model: Pick<ChatModel, "renderer">
-  /** Attempts at each problem, whose rewards are compared with each other. */
+  /** The number of attempts at each problem. Their rewards are compared with each other. */
   readonly groupSize: number
   /** Messages before each question, such as worked examples. */
   readonly prefix?: ReadonlyArray<Message.Message>
@@ -67,14 +67,14 @@ const checked = <E, R>({ model, prefix = [] }: Options, { answer, check, questio
     checkAnswer: check ?? ((text) => text.trim() === answer.trim())
   })
 
-/** The properties of a group beyond its key, size and tags. */
+/** The properties of a group other than key, size and tags. */
 const formOf = ({ check, reward }: Problem<unknown, unknown>, { prefix = [] }: Options) => {
   const graded = reward?.name ?? (check === undefined ? "exact match" : "own check")
   return prefix.length === 0 ? graded : `${graded} after ${prefix.length} messages`
 }
 
 /**
- * Several attempts at one problem.
+ * A group with `groupSize` attempts at one problem.
  *
  * @example
  * const group = Problems.group("2+2", { question: "What is 2 + 2?", answer: "4" }, { model, groupSize: 8 })

@@ -1,4 +1,4 @@
-/** Batches of groups to roll out. */
+/** Batches of groups for rollouts. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
@@ -12,21 +12,22 @@ import type { History } from "./History.ts"
 import * as Problems from "./Problems.ts"
 
 /**
- * A dataset of `length` batches; `batch(i, seed, history)` is a pure function of its arguments, because resuming calls it again. The
- * fingerprint identifies the data, their order and the make-up of their groups, but not the number of batches, and is compared on resume.
+ * A dataset of `length` batches. `batch(i, seed, history)` must be a pure function of its arguments, because a resumed run calls it again.
+ * The fingerprint identifies the data, their order and the composition of the groups, but not the number of batches; a resumed run compares
+ * it.
  *
  * @see tinker-cookbook `RLDataset`
  */
 export interface RLDataset<out E = never, out R = never> {
   readonly length: number
   readonly fingerprint: string
-  /** A batch that has fewer groups than the others because the rows of an epoch do not fill it. */
+  /** A batch that is smaller than the others because the rows of an epoch do not fill it. */
   readonly shortBatch?: Epochs.ShortBatch | undefined
-  /** A hash of the source text of the functions that make and grade its groups. A resumed run warns where it has changed. */
+  /** A hash of the source text of the functions that make and grade the groups. A resumed run warns if it has changed. */
   readonly code?: string
-  /** Whether its batches depend on the results of earlier ones; otherwise no history is kept. */
+  /** Whether batches depend on the results of earlier ones. If not, no history is kept. */
   readonly readsHistory?: boolean
-  /** `history` covers the iterations before `index`; empty unless given. */
+  /** The groups of a batch. `history` covers the iterations before `index`. Default: empty. */
   readonly batch: (
     index: number,
     seed: number,
@@ -34,21 +35,21 @@ export interface RLDataset<out E = never, out R = never> {
   ) => Effect.Effect<ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<E, R>>, E, R>
 }
 
-/** The groups of rows, and the order of the rows. */
+/** How rows become groups, the batch size, and the order of the rows. */
 export interface FromArrayOptions<A, B> extends Omit<Epochs.Options, "batchSize"> {
-  /** Groups in a batch, one per row; the last batch of an epoch may have fewer. */
+  /** Groups per batch, one group per row. The last batch of an epoch may have fewer. */
   readonly groupsPerBatch: number
-  /** `index` is the row's index in the array, whatever the order. */
+  /** Makes the group of a row. `index` is the row's index in the array, whatever the order of the batches. */
   readonly group: (row: A, index: number) => B
 }
 
-/** Dies where there is no batch of that index. */
+/** Dies if there is no batch with that index. */
 export const checkIndex = (index: number, length: number): Effect.Effect<void> =>
   Epochs.checkIndex("RLDataset", index, length)
 
 const distinct = <A>(values: ReadonlyArray<A>) => [...new Set(values)]
 
-/** A description of the groups: their sizes, tags and keys. */
+/** Describes the groups by their sizes, tags and keys. */
 const inWords = (groups: ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<unknown, unknown>>) => {
   const tags = distinct(groups.flatMap(({ tags }) => tags)).join(", ")
   const forms = distinct(groups.flatMap(({ form }) => form ?? [])).join(", ")
@@ -59,10 +60,10 @@ const inWords = (groups: ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<unknown, 
 }
 
 /**
- * Goes through rows of JSON values in batches, epoch by epoch. No batch mixes two epochs, so that keys stay unique within one. Builders
- * of different kinds may be mixed; their errors and requirements are joined. The fingerprint is made of the rows, their order, and the
- * keys, sizes and tags of the groups of the first rows. The first batch fails with `InvalidOption` where `groupsPerBatch` or `epochs` is
- * not a whole number from 1 on; a batch outside of `length` dies.
+ * Batches of groups made from rows of JSON values, epoch by epoch. A batch never contains rows of two epochs, so keys stay unique within
+ * it. Builders of different kinds may be mixed; the dataset has the union of their errors and requirements. The fingerprint covers the
+ * rows, their order, and the keys, sizes and tags of the first rows' groups. The first batch fails with `InvalidOption` if `groupsPerBatch`
+ * or `epochs` is not an integer ≥ 1. A batch index out of range dies.
  *
  * @example
  * RLDataset.fromArray(rows, {
@@ -100,14 +101,14 @@ export function fromArray<A, E, R>(
   }
 }
 
-/** The problems of rows, their groups, and the order of the rows. */
+/** How rows become problems, their groups, and the order of the rows. */
 export interface ProblemsOptions<A, E, R> extends Problems.Options, Omit<FromArrayOptions<A, never>, "group"> {
   readonly problem: (row: A, index: number) => Problems.Problem<E, R>
 }
 
 /**
- * Questions with answers, each attempted `groupSize` times. Keys are the rows' indices. A response is correct where it equals the answer,
- * unless the problem has a `check` or a `reward`.
+ * Questions with answers, each attempted `groupSize` times. The row indices are the keys. A response is correct if it equals the answer
+ * apart from surrounding white space, unless the problem has a `check` or a `reward`.
  *
  * @example
  * RLDataset.problems(rows, {
@@ -126,7 +127,7 @@ export const problems = <A, E = never, R = never>(
     group: (row, index) => Problems.group(String(index), problem(row, index), options)
   })
 
-/** The name of a change to a dataset, for its fingerprint. */
+/** The name of a change to a dataset, which becomes part of its fingerprint. */
 export interface Named {
   readonly name: string
 }
@@ -155,7 +156,7 @@ export const map: {
   })
 )
 
-/** Keeps only the groups that `keep` accepts; batches may become shorter, and even empty. */
+/** Keeps only the groups that `keep` accepts. Batches may become shorter or empty. */
 export const filter: {
   <E, R>(
     keep: (group: EnvGroupBuilder.EnvGroupBuilder<E, R>) => boolean,
@@ -179,7 +180,7 @@ export const filter: {
   })
 )
 
-/** The dataset with services that its batches and groups need. */
+/** Provides the services that the batches and groups of a dataset need. */
 export const provideContext = <E, R, S>(
   self: RLDataset<E, R>,
   services: Context.Context<S>

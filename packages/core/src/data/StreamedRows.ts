@@ -1,6 +1,6 @@
 /**
- * Rows of a stream in batches, epoch by epoch. They are read forward, a batch at a time: at any other place, as where a run is resumed, the
- * epoch is read again from its beginning up to the row that is asked for. One reader is open at a time, in the scope that made it.
+ * Divides the rows of a stream into batches, epoch by epoch. Rows are read forward, one batch at a time. For a batch out of order, for
+ * example when a run is resumed, the epoch is read again from its beginning. At most one reader is open, in the scope of `make`.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -15,26 +15,28 @@ import { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Epochs from "./Epochs.ts"
 
 export interface Options {
-  /** Names the rows and their version: streams with the same name are taken for the same rows in the same order. */
+  /** Names the rows and their version. Streams with the same name must have the same rows in the same order. */
   readonly name: string
-  /** The rows of an epoch; later ones are not read. */
+  /** The number of rows in an epoch; later rows are not read. */
   readonly rows: number
   readonly batchSize: number
-  /** The number of passes over the rows; default 1. */
+  /** The number of passes over the rows. Default: 1. */
   readonly epochs?: number
-  /** Shuffles each run of so many rows, in an order that the run's seed and the epoch decide; unless given rows keep their order. */
+  /**
+   * Shuffle within consecutive blocks of this many rows, in an order that depends on the run's seed and the epoch. Default: no shuffling.
+   */
   readonly shuffleWithin?: number
 }
 
 export interface StreamedRows<out A, out E, out R> {
-  /** Full batches of all epochs; rows of an epoch that do not fill a batch are left out. */
+  /** The number of full batches in all epochs. Rows of an epoch that do not fill a batch are dropped. */
   readonly length: number
   readonly fingerprint: string
-  /** Dies where there is no batch of that index; fails where the stream has fewer rows than were promised. */
+  /** The rows of a batch. Dies if `index` is out of range; fails if the stream has fewer rows than `rows`. */
   readonly batch: (index: number, seed: number) => Effect.Effect<ReadonlyArray<Epochs.Placed<A>>, E | InvalidOption, R>
 }
 
-/** A reader that is open, and the batch that it reads next. */
+/** An open reader, and the batch that it reads next. */
 interface Open<A, E> {
   readonly index: number
   readonly seed: number
@@ -45,7 +47,7 @@ interface Open<A, E> {
 const shuffled = <A>(rows: ReadonlyArray<A>, seed: number): ReadonlyArray<A> =>
   Array.from(Seed.permutation(rows.length, seed)).flatMap((at) => rows.slice(at, at + 1))
 
-/** A reader of the stream until the surrounding scope closes. Fails with the first invalid option. */
+/** Creates a reader of the stream that lives until the surrounding scope closes. Fails with the first invalid option. */
 export const make = Effect.fnUntraced(function*<A, E, R>(
   stream: Stream.Stream<A, E, R>,
   { batchSize, epochs = 1, name, rows, shuffleWithin }: Options
@@ -61,7 +63,7 @@ export const make = Effect.fnUntraced(function*<A, E, R>(
   const batchesPerEpoch = Math.floor(rows / batchSize)
   const length = batchesPerEpoch * epochs
 
-  /** The rows of an epoch in its order. */
+  /** The rows of an epoch in shuffled order, if they are shuffled. */
   const ordered = (epoch: number, seed: number) => {
     const placed = stream.pipe(
       Stream.take(rows),
@@ -91,7 +93,7 @@ export const make = Effect.fnUntraced(function*<A, E, R>(
     return { index, seed, pull, scope }
   })
 
-  /** The reader that is there where it comes to this batch next, in the same epoch. */
+  /** Reuses the open reader if it reads this batch next, within the same epoch; otherwise opens another one. */
   const reader = (index: number, seed: number) =>
     Effect.flatMap(
       Ref.get(current),

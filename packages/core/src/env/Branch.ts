@@ -1,5 +1,5 @@
 /**
- * The place in an episode where a prompt goes on, where that is not the end of the turn before it.
+ * Where a prompt continues its episode, if not at the end of the previous turn.
  *
  * @example
  * const summarised: Branch.Branch = Branch.anew("compaction")
@@ -8,14 +8,14 @@
 import * as Schema from "effect/Schema"
 
 /**
- * Why a prompt does not go on where the turn before it ended.
+ * Why a prompt does not continue at the end of the previous turn.
  *
- * - `renderer`: the renderer writes earlier turns differently, as those of thinking models do, which leave out earlier thoughts.
- * - `response`: the sampled response has no end from which to go on.
+ * - `renderer`: the renderer writes earlier turns differently. Renderers of thinking models leave out earlier thoughts.
+ * - `response`: the sampled response has no end from which to continue.
  * - `edit`: earlier messages were changed or removed.
  * - `compaction`: earlier messages were replaced with fewer or shorter ones, such as a summary.
- * - `subagent`: another conversation, with instructions or a task of its own.
- * - `parallel`: the conversation goes on from an earlier turn than the last one, or in several ways at the same time.
+ * - `subagent`: another conversation, with its own instructions or task.
+ * - `parallel`: the conversation continues from a turn before the last one, or in several ways at the same time.
  * - `retry`: the same prompt is answered again.
  */
 export const Reason = Schema.Literals([
@@ -29,16 +29,16 @@ export const Reason = Schema.Literals([
 ])
 export type Reason = typeof Reason.Type
 
-/** A prompt that begins with everything read and sampled up to turn `after`; −1 where it begins with no turn of its episode. */
+/** The start of a prompt: everything read and sampled up to and including turn `after`. */
 export interface Branch {
-  /** Index of the turn, from 0; −1 where the prompt is rendered anew. */
+  /** Index of the turn, from 0; −1 if the prompt is rendered from the beginning and continues no turn. */
   readonly after: number
   readonly reason: Reason
 }
 
-/** A prompt that is rendered anew. */
+/** A branch for a prompt that is rendered from the beginning. */
 export const anew = (reason: Reason): Branch => ({ after: -1, reason })
 
-/** Index of the turn that turn `turn` continues: the one before it unless it branches; −1 where it continues none. */
+/** Index of the turn that turn `turn` continues: by default the previous one. −1 if it continues none. */
 export const previous = (turn: number, branch: Branch | undefined): number =>
   branch === undefined ? turn - 1 : branch.after

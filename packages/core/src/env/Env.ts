@@ -1,4 +1,4 @@
-/** One episode: an environment that is used once. */
+/** Environments. Each one plays a single episode. */
 import * as Effect from "effect/Effect"
 import type * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
@@ -13,61 +13,64 @@ import type { EnvGroupBuilder } from "./EnvGroupBuilder.ts"
 import type { Limits } from "./Limits.ts"
 import type { StopReason } from "./StopReason.ts"
 
-/** Tokens an environment can judge. Only `SampledTokens` can be trained on. */
+/** Tokens that an environment judges. Only `SampledTokens` can be trained on. */
 export interface Action {
   readonly tokens: Int32Array
-  /** The log-probability of each token under the weights that sampled it. */
+  /** The log-probability of each token under the weights from which it was sampled. */
   readonly logprobs?: Float32Array
-  /** Why the sampler stopped; "stop" unless given. */
+  /** Why the sampler stopped. Default: "stop". */
   readonly stopReason?: Sampling.SampleStopReason
-  /** Tool calls the episode may still make, where they are limited. */
+  /** Tool calls that the episode may still make, if they are limited. */
   readonly toolCallsLeft?: number
 }
 
-/** What the policy sees next, and where it must stop. */
+/** The policy's next prompt, and where its response must stop. */
 export interface Prompt {
   readonly _tag: "Prompt"
   readonly input: ModelInput.ModelInput
   readonly stop: Sampling.Stop
-  /** A tighter limit of the tokens that this turn may sample. */
+  /** Maximum number of tokens for this turn, if it is lower than the sampling limit. */
   readonly maxTokens?: number
-  /** The grammar to which this turn is held. Such a turn is not trained on. */
+  /** A grammar that constrains this turn. The turn is then not trained on. */
   readonly grammar?: Grammar
-  /** The conversation that it renders, for records and readers. */
+  /** The conversation that the prompt renders, for records and transcripts. */
   readonly messages?: ReadonlyArray<Message.Message>
-  /** Given where it does not begin with the last prompt and its response: training then goes on with another sequence, or starts one. */
+  /**
+   * Set if the prompt does not begin with the previous prompt and its response. Training then continues another sequence or starts a new
+   * one.
+   */
   readonly branch?: Branch
 }
 
-/** The first prompt would exceed the budget, so that the episode ends with this reward and without an action. */
+/** The first prompt exceeds the token budget. The episode ends with this reward and without an action. */
 export interface Overflow {
   readonly _tag: "Overflow"
   readonly reward: number
   readonly logs?: Readonly<Record<string, string | number>>
-  /** Default "max_tokens"; "completed" where the other members finished before this member's first turn. */
+  /** Default: "max_tokens". "completed" if the other members finished before this member's first turn. */
   readonly stopReason?: StopReason
 }
 
-/** The question of an episode that has a single one, and the expected answer. */
+/** The question of a single-question episode, and the expected answer. */
 export interface Task {
   readonly question?: string
   readonly reference?: string
 }
 
-/** What a step reports besides its reward: its score, aggregated metrics, and texts for display alone. */
+/** What a step reports besides its reward: a score, metrics to aggregate, and texts for display. */
 export interface Reported {
   readonly reward: number
-  /** The judgement behind the reward; a reward alone is the value of its score. */
+  /** The judgement behind the reward. Default: a score whose value is the reward. */
   readonly score?: Score
   readonly metrics?: EnvMetric.Metrics
   readonly logs?: Readonly<Record<string, string | number>>
-  /** The response as it was read, for an environment that reads more than text, such as calls of tools. */
+  /** The parsed response, from an environment that parses more than text, such as tool calls. */
   readonly said?: Message.Message
-  /** The state of the environment in which the action was taken, for credit that compares turns in equal states. */
+  /** The environment's state in which the action was taken, for credit assignment that compares turns in equal states. */
   readonly state?: Json
-  /** False keeps this turn's tokens out of training; true unless given. */
+  /** Whether this turn's tokens may be trained on. Default: true. */
   readonly trainable?: boolean
-  /** Tool calls made in this step; none unless given. */
+  /** Tool calls made in this step. Default: none. */
   readonly toolCalls?: number
 }
 
@@ -83,12 +86,12 @@ export interface Done extends Reported {
   readonly stopReason?: StopReason
 }
 
-/** @see tinker-cookbook `StepResult` */
+/** The result of a step: the episode continues or ends. @see tinker-cookbook `StepResult` */
 export type Step = Continue | Done
 
 /**
- * A task for a policy: observe, act, be rewarded, until done. The optional members are further capabilities; a rollout that needs one
- * that its environment lacks fails before the first turn.
+ * A task for a policy: observe, act and get rewards until done. The optional members are capabilities; a rollout that needs a missing one
+ * fails before the first turn.
  *
  * @example
  * const env: Env.Env = {
@@ -101,19 +104,21 @@ export type Step = Continue | Done
 export interface Env<out E = never, out R = never> {
   readonly initialObservation: Effect.Effect<Prompt | Overflow, E, R>
   readonly step: (action: Action) => Effect.Effect<Step, E, R>
-  /** Adds the messages, if any, to the conversation and shows it again; also called after `Done` where a hook lets the episode go on. */
+  /**
+   * Adds the messages, if any, to the conversation and returns the next prompt. Also called after `Done` if a hook continues the episode.
+   */
   readonly inject?: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<Prompt, E, R>
-  /** Whether it reports its tool calls and makes no more than `toolCallsLeft`. */
+  /** Whether the environment reports its tool calls and makes no more than `toolCallsLeft`. */
   readonly countsToolCalls?: boolean
-  /** The question and the expected answer, for readers of transcripts. */
+  /** The question and the expected answer, for transcripts. */
   readonly task?: Task
-  /** Limits of its own; the tighter of these and the caller's apply. */
+  /** The environment's own limits. The tighter of these and the caller's limits apply. */
   readonly limits?: Limits
-  /** Called once the episode is over, however it ends: no step follows that another member could wait for. */
+  /** Called when the episode is over, however it ends. No step follows, so other members must not wait for one. */
   readonly leave?: Effect.Effect<void>
 }
 
-/** A prompt that goes on after the turn before it, with the conversation that it renders. */
+/** A prompt that continues the previous turn, with the conversation that it renders. */
 export const prompt = (
   input: ModelInput.ModelInput,
   stop: Sampling.Stop,
@@ -121,7 +126,7 @@ export const prompt = (
 ): Prompt => ({ _tag: "Prompt", input, stop, ...(messages !== undefined && { messages }) })
 
 /**
- * An environment with one prompt and one response, which it parses and judges; a step after that is a defect.
+ * An environment with one prompt and one response, which it parses and judges. A second step is a defect.
  *
  * @example
  * const env = Env.singleTurn(model.renderer, messages, ({ message }) =>
@@ -147,8 +152,8 @@ export const singleTurn = <E, R>(
   }
 }
 
-/** The errors of a builder; of a union of builders, all of theirs. */
+/** The error type of a builder, or the union of the error types of several builders. */
 export type Error<T> = [T] extends [EnvGroupBuilder<infer E, infer _R>] ? E : never
 
-/** The requirements of a builder; of a union of builders, all of theirs. */
+/** The requirements of a builder, or the union of the requirements of several builders. */
 export type Requirements<T> = [T] extends [EnvGroupBuilder<infer _E, infer R>] ? R : never

@@ -1,4 +1,4 @@
-/** Environments whose rewards are compared with each other. */
+/** Builds groups of environments whose rewards are compared with each other. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
@@ -11,33 +11,36 @@ import type { InvalidOption } from "../settings/InvalidOption.ts"
 import type * as Env from "./Env.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
-/** A member's reward from the whole group, added to what its steps gave. */
+/** A member's reward from the comparison of the whole group. It is added to the rewards of the member's steps. */
 export interface GroupReward {
   readonly reward: number
-  /** The judgement behind the reward; a reward alone is the value of its score. */
+  /** The judgement behind the reward. Default: a score whose value is the reward. */
   readonly score?: Score
   readonly metrics?: EnvMetric.Metrics
 }
 
-/** An open group: members are acquired one by one, each in a scope of its own that closes after the group's rewards. */
+/** An open group. Its members are acquired one by one, each in its own scope, which closes after the group's rewards. */
 export interface EnvGroup<out E = never, out R = never> {
-  /** `attempt` has the seed of everything random in the environment, and its key is the prefix of the keys of its requests to models. */
+  /**
+   * Makes a member's environment. `attempt.seed` is the seed of everything random in it; `attempt.key` is the prefix of the keys of its
+   * model requests.
+   */
   readonly makeEnv: (member: number, attempt: Attempt) => Effect.Effect<Env.Env<E, R>, E, R | Scope.Scope>
-  /** One reward per trajectory, in order; without it the members earn what their own steps give. */
+  /** One reward per trajectory, in the same order. If absent, members only earn the rewards of their steps. */
   readonly groupRewards?: (
     trajectories: ReadonlyArray<Trajectory>,
     attempt: Attempt
   ) => Effect.Effect<ReadonlyArray<GroupReward>, E, R>
 }
 
-/** The name of a `RolloutTask` and its payload as JSON, from which another process builds the group. */
+/** The name of a `RolloutTask` and its payload as JSON, from which another process can build the group. */
 export interface TaskDescription {
   readonly name: string
   readonly payload: Schema.Json
 }
 
 /**
- * Opens a group of environments. `key` is unique within a batch and the same in every run, because seeds derive from it.
+ * Opens a group of environments. `key` must be unique within a batch and the same in every run, because seeds are derived from it.
  *
  * @see tinker-cookbook `EnvGroupBuilder`
  */
@@ -46,29 +49,29 @@ export interface EnvGroupBuilder<out E = never, out R = never> {
   readonly size: number
   readonly tags: ReadonlyArray<string>
   /**
-   * Distinguishes groups beyond key, size and tags, such as by the form of the prompts or the reward's name; part of the dataset's
+   * A text that distinguishes groups beyond key, size and tags, such as the prompt format or the reward's name. It is part of the dataset's
    * fingerprint.
    */
   readonly form?: string
-  /** The source text of the functions that make and grade its members, as far as it is known. */
+  /** The source text of the functions that make and grade the members, as far as it is known. */
   readonly code?: string
-  /** Members share an episode (self-play): they run at the same time or not at all, and are retried together. */
+  /** Members share one episode (self-play): they run at the same time or not at all, and are retried together. */
   readonly coupled?: boolean
   /**
-   * The task and payload it was made of, where a `RolloutTask` made it. A copy of the builder with anything but another key must
-   * leave it out: another process builds the group from the payload alone.
+   * The task and payload from which a `RolloutTask` made the builder. A copy that changes anything but `key` must leave this out, because
+   * another process builds the group from the payload alone.
    */
   readonly task?: Result.Result<TaskDescription, InvalidOption>
   readonly open: Effect.Effect<EnvGroup<E, R>, E, R | Scope.Scope>
 }
 
-/** A group whose members are independent. */
+/** Options of a group whose members are independent. */
 export interface Options<E, R, AE, AR> {
   readonly key: string
   readonly size: number
   /** Default none. */
   readonly tags?: ReadonlyArray<string>
-  /** May acquire resources: its scope closes after the group's rewards. */
+  /** Makes a member's environment. It may acquire resources: its scope closes after the group's rewards. */
   readonly makeEnv: (member: number, attempt: Attempt) => Effect.Effect<Env.Env<E, R>, AE, AR>
 }
 
@@ -112,7 +115,7 @@ const groupWith = <E, R, S>(
   })
 })
 
-/** The group with services that its environments and their grading need. */
+/** Provides the services that the group's environments and grading need. */
 export const provideContext = <E, R, S>(
   builder: EnvGroupBuilder<E, R>,
   services: Context.Context<S>

@@ -1,6 +1,6 @@
 /**
- * Graders decide the reward of an episode or of a group. A grader has a time limit. One that throws or hangs fails its member or its group as
- * `Ungraded`, and the failure policy decides; by default the run continues without them.
+ * Runs the graders that decide the reward of an episode or of a group. Every grader has a time limit. If a grader throws or exceeds the
+ * limit, its member or group fails as `Ungraded` and the failure policy applies; by default the run continues without it.
  *
  * @example
  * const grade = Grader.run(Effect.succeed({ reward: 1 }))
@@ -19,7 +19,7 @@ export class GraderTimedOut extends Schema.TaggedError<GraderTimedOut>()("Grader
   }
 }
 
-/** A grader threw an exception, or died. */
+/** A grader threw an exception or died. */
 export class GraderThrew extends Schema.TaggedError<GraderThrew>()("GraderThrew", {
   detail: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
@@ -29,24 +29,24 @@ export class GraderThrew extends Schema.TaggedError<GraderThrew>()("GraderThrew"
   }
 }
 
-/** The reasons why there is no grade, beside the grader's own error. A rollout turns them into `Ungraded` failures. */
+/** Reasons for a missing grade other than the grader's own error. A rollout turns them into `Ungraded` failures. */
 export type Ungraded = GraderTimedOut | GraderThrew
 
-/** Whether a defect is a grader's own: an exception, or a time limit that it exceeded. */
+/** Whether a defect means that a grader threw or exceeded its time limit. */
 export const isUngraded = (defect: unknown): defect is Ungraded =>
   defect instanceof GraderTimedOut || defect instanceof GraderThrew
 
-/** The limit in force: a rollout provides its own `graderTimeout`. Default 10 minutes. */
+/** The grader time limit in effect. A rollout provides its `graderTimeout`. Default: 10 minutes. */
 export const GraderTimeout = Context.Reference<Duration.Input>("@effect-rl/core/env/Grader/GraderTimeout", {
   defaultValue: () => Duration.minutes(10)
 })
 
-/** Names what is graded, for the log. A rollout provides the group and the member. */
+/** Names the graded member or group in log messages. A rollout provides it. */
 export const Graded = Context.Reference<string>("@effect-rl/core/env/Grader/Graded", {
   defaultValue: () => "an episode"
 })
 
-/** Time after which a grader that is still waited for is logged. */
+/** A grader that is still running after this time is logged. */
 const patience = Duration.seconds(30)
 
 const logWhenSlow = Effect.flatMap(
@@ -60,7 +60,7 @@ const timedOut = (duration: Duration.Input) =>
 
 const threw = (cause: unknown) => new GraderThrew({ detail: String(cause), cause })
 
-/** Runs a grader within the limit in force. One that throws or takes longer dies with the reason. */
+/** Runs a grader within the time limit. Dies with `GraderThrew` or `GraderTimedOut` if it throws or takes longer. */
 export const run = <A, E, R>(grading: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.gen(function*() {
     const duration = yield* GraderTimeout
@@ -74,7 +74,7 @@ export const run = <A, E, R>(grading: Effect.Effect<A, E, R>): Effect.Effect<A, 
 
 const isEffect = <A, E, R>(given: A | Effect.Effect<A, E, R>): given is Effect.Effect<A, E, R> => Effect.isEffect(given)
 
-/** The verdict of a function that answers at once or with an effect. */
+/** Calls a check that returns its verdict directly or as an effect. */
 export const verdict = <A extends boolean | number, E, R>(
   grade: () => A | Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>

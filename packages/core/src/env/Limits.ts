@@ -1,4 +1,4 @@
-/** Limits of an episode; without a value, nothing is limited. */
+/** Limits of an episode. A limit that is not set does not apply. */
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as Setting from "../settings/Setting.ts"
@@ -44,6 +44,8 @@ export const LimitSettings = Schema.Struct({
 })
 
 /**
+ * The limits of an episode.
+ *
  * @see tinker-cookbook `RolloutLimits`
  *
  * @example
@@ -54,10 +56,10 @@ export interface Limits extends Schema.Codec.Encoded<typeof LimitSettings> {}
 /** No limits. */
 export const unlimited: Limits = {}
 
-/** Checks of all limits; a prefix begins their names, such as `limits.`. */
+/** Checks all limits; `prefix`, such as `limits.`, precedes their names in errors. */
 export const checks = Setting.checks(LimitSettings)
 
-/** The smaller of two limits, where undefined limits nothing. */
+/** The smaller of two limits; undefined means no limit. */
 export const smaller = (left: number | undefined, right: number | undefined) =>
   left === undefined || right === undefined ? left ?? right : Math.min(left, right)
 
@@ -66,7 +68,7 @@ const shorter = (left: Duration.Input | undefined, right: Duration.Input | undef
     ? left ?? right
     : Duration.min(Duration.fromInputUnsafe(left), Duration.fromInputUnsafe(right))
 
-/** The limits that are not undefined: one that is not set must be absent. */
+/** The limits without those that are undefined, because an unset limit must be absent. */
 function set(limits: { readonly [K in keyof Limits]-?: Limits[K] | undefined }): Limits
 function set(limits: object) {
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined))
@@ -85,7 +87,7 @@ export const tighter = (left: Limits, right: Limits): Limits =>
     stepTimeout: shorter(left.stepTimeout, right.stepTimeout)
   })
 
-/** The token budget that leaves no room for another turn, for which a single token is too little. */
+/** The token budget, if any, that has no room for another turn of even one token. */
 export const exhausted = (self: Limits, observationTokens: number, sampledTokens: number) => {
   if ((self.maxTrajectoryTokens ?? Infinity) - observationTokens <= 1) return "max_tokens"
   return (self.maxSampledTokens ?? Infinity) - sampledTokens <= 1 ? "max_sampled_tokens" : undefined
@@ -93,7 +95,7 @@ export const exhausted = (self: Limits, observationTokens: number, sampledTokens
 
 const unlessSpent = (left: number) => left > 1 ? left : Infinity
 
-/** Tokens that the next turn may sample; an exhausted budget that a hook passed over does not cap it. */
+/** The maximum number of tokens of the next turn. A budget that is exhausted, but that a hook chose to ignore, does not limit it. */
 export const turnTokens = (self: Limits, observationTokens: number, sampledTokens: number): number | undefined => {
   const least = Math.min(
     self.maxTurnTokens ?? Infinity,

@@ -1,5 +1,5 @@
 /**
- * One question, one answer, graded.
+ * An environment with one question and a graded answer.
  *
  * @example
  * const env = ProblemEnv.make({
@@ -26,19 +26,20 @@ export interface Options<E = never, R = never> {
   readonly question: string
   readonly referenceAnswer: string
   readonly checkAnswer: Check<E, R>
-  /** Unless given, every response counts as well formed. */
+  /** Whether a response is well formed. Default: every response is. */
   readonly checkFormat?: (text: string) => boolean
   /** Messages before the question, such as worked examples. */
   readonly prefix?: ReadonlyArray<Message.Message>
-  /** Default 0.1. */
+  /** Weight of the format in the reward. Default: 0.1. */
   readonly formatCoef?: number
-  /** Whether only the renderer's own stop counts as a proper end, and not the model's end of text; default true. */
+  /** Whether a response must end at the renderer's own stop instead of the model's end-of-text token. Default: true. */
   readonly requireStopSequence?: boolean
 }
 
 /**
- * Reward = correct + formatCoef·(format − 1), where format needs a well-ended response that passes `checkFormat`: 1, 0.9, 0 and −0.1. A
- * response that is cut at its token limit is graded as well; its stop reason tells. Its score is 1 or 0, and says whether it is correct.
+ * One question. The reward is correct + formatCoef·(format − 1). `format` is 1 if the response ended properly and passes `checkFormat`,
+ * otherwise 0, so with the default coefficient the rewards are 1, 0.9, 0 and −0.1. A response that was cut at its token limit is graded as
+ * well; its stop reason shows that it was cut. The score is 1 for a correct response, otherwise 0.
  *
  * @see tinker-cookbook `ProblemEnv`
  */
@@ -47,7 +48,7 @@ export interface ProblemEnv<out E = never, out R = never> extends Env.Env<E | Re
   readonly referenceAnswer: string
 }
 
-/** The environment of one question. */
+/** Creates the environment of one question. */
 export const make = <E = never, R = never>(options: Options<E, R>): ProblemEnv<E, R> => {
   const { renderer } = options.model
   const messages = [...(options.prefix ?? []), Message.user(options.question)]

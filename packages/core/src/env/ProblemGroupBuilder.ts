@@ -5,7 +5,7 @@ import type { Attempt } from "../records/Key.ts"
 import * as EnvGroupBuilder from "./EnvGroupBuilder.ts"
 import type { ProblemEnv } from "./ProblemEnv.ts"
 
-/** The environment of a problem, and the group that attempts it. */
+/** The key and size of a group, and the environment of its problem. */
 export interface Options<E, R> {
   readonly key: string
   readonly size: number
@@ -17,7 +17,7 @@ export interface Options<E, R> {
 }
 
 /**
- * A group of attempts at one problem, each in an environment of its own.
+ * A group of attempts at one problem, each in its own environment.
  *
  * @see tinker-cookbook `ProblemGroupBuilder`
  *

@@ -1,4 +1,4 @@
-/** One prompt and one answer without a reward of its own: the group compares the answers. */
+/** An environment with one prompt and one answer and no reward of its own. The group compares the answers. */
 import * as Effect from "effect/Effect"
 import type { ChatModel } from "../catalog/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
@@ -9,6 +9,8 @@ import type { Trajectory } from "./Trajectory.ts"
 type Model = Pick<ChatModel, "renderer">
 
 /**
+ * The environment of one prompt: it ends after one response, with reward 0.
+ *
  * @see tinker-cookbook `PreferenceEnv`
  *
  * @example
@@ -26,7 +28,7 @@ export const make = (
       stopReason: stopReason === "length" ? "max_tokens" : "completed"
     }))
 
-/** The policy's last message, and how it ended; an empty, malformed message where there is none. */
+/** The policy's last message and how it ended; an empty, malformed message if the episode has none. */
 export const answer = (
   { renderer }: Model,
   { transitions }: Trajectory

@@ -6,7 +6,7 @@
  */
 import * as Schema from "effect/Schema"
 
-/** @see tinker-cookbook `StopReason` */
+/** The built-in reasons why an episode ends. @see tinker-cookbook `StopReason` */
 export const StopReason = Schema.Literals([
   "completed",
   "tool_stopped",
@@ -21,5 +21,5 @@ export const StopReason = Schema.Literals([
 ])
 export type StopReason = typeof StopReason.Type
 
-/** A stop reason, or what a hook calls it. */
+/** A built-in stop reason, or a hook's own name for one. */
 export type Name = StopReason | (string & Record<never, never>)

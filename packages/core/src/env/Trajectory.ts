@@ -1,5 +1,5 @@
 /**
- * A record of one episode.
+ * The record of one episode.
  *
  * @example
  * const first = [Message.user("What is 2 + 3?")]
@@ -18,53 +18,57 @@ import type { Branch } from "./Branch.ts"
 import type * as Env from "./Env.ts"
 import type * as StopReason from "./StopReason.ts"
 
-/** The times of a turn, in milliseconds of the clock of the process that played it. */
+/** The times of a turn, in milliseconds, by the clock of the process that played it. */
 export interface TurnTimes {
-  /** When its prompt went to the policy, since 1970. */
+  /** When the prompt went to the policy, in milliseconds since 1970. */
   readonly began: number
-  /** Time until the policy had answered, including the time that the request waited. */
+  /** Time until the policy answered, including the time that the request waited. */
   readonly sampling: number
-  /** Time from the policy's answer to the environment's. */
+  /** Time from the policy's answer to the environment's answer. */
   readonly environment: number
 }
 
-/** The messages before a turn's response, as what they add to the turn before: the responses themselves are in the sampled tokens. */
+/**
+ * The messages of a turn's prompt, stored as the difference to the previous turn. Responses are left out, because the sampled tokens
+ * contain them.
+ */
 export interface AddedMessages {
   /**
-   * How many messages of the last turn's conversation, which ends with its response, come before `messages`; all of them unless given, and
-   * none before the first turn.
+   * How many messages of the previous turn's conversation, including its response, precede `messages`. Default: all of them; before the
+   * first turn there are none.
    */
   readonly kept?: number
   /** The messages as the environment gave them. */
   readonly messages: ReadonlyArray<Message.Message>
 }
 
-/** @see tinker-cookbook `Transition` */
+/** One turn of an episode: its observation, action and reward. @see tinker-cookbook `Transition` */
 export interface Transition {
   readonly observation: ModelInput.ModelInput
   readonly action: Sampling.SampledTokens
   readonly reward: number
-  /** The judgement behind the reward; absent where the environment gave a reward alone. */
+  /** The judgement behind the reward; absent if the environment gave only a reward. */
   readonly score?: Score
-  /** Whether this turn's tokens may be trained on; false where a grammar masked them. */
+  /** Whether this turn's tokens may be trained on; false if a grammar constrained them. */
   readonly trainable: boolean
-  /** What the environment reported, with the rate `correct` of a score that says whether the task was solved. */
+  /** The metrics that the environment reported, and `correct` if the score says whether the task was solved. */
   readonly metrics: EnvMetric.Metrics
   readonly logs: Readonly<Record<string, string | number>>
-  /** The response as the environment read it; absent where it reported no reading. */
+  /** The response as the environment parsed it; absent if the environment reported none. */
   readonly said?: Message.Message
-  /** The state of the environment in which the action was taken; absent where the environment reports none. */
+  /** The environment's state in which the action was taken; absent if the environment reports none. */
   readonly state?: Json
-  /** The messages that the environment showed before it; absent for environments that show tokens alone. */
+  /** The messages that the environment showed before the action; absent for environments that show only tokens. */
   readonly shown?: AddedMessages
-  /** The turn that it continues, where the environment says that this is not the one before. */
+  /** The turn that this one continues, if the environment says that it is not the previous one. */
   readonly branch?: Branch
-  /** Absent where the turn took less than a millisecond. */
+  /** Absent if the turn took less than a millisecond. */
   readonly times?: TurnTimes
 }
 
 /**
- * `transitions` in order; none when the episode ended before its first action. `stepReward` is their sum, or the overflow's reward.
+ * An episode. `transitions` are in order, and empty if the episode ended before its first action. `stepReward` is the sum of their rewards,
+ * or the reward of the overflow.
  *
  * @example
  * const isShort = (trajectory: Trajectory.Trajectory) =>
@@ -75,17 +79,17 @@ export interface Transition {
 export interface Trajectory {
   readonly transitions: ReadonlyArray<Transition>
   readonly stepReward: number
-  /** `None` where the environment gave no reason; a hook may have given a name of its own. */
+  /** `None` if the environment gave no reason. A hook may use its own name. */
   readonly stopReason: Option.Option<StopReason.Name>
-  /** Turns that were cut at their token limit and after which the episode went on. */
+  /** Number of turns that were cut at their token limit and after which the episode continued. */
   readonly truncations: number
   /** The environment's question and expected answer, if it reports them. */
   readonly task?: Env.Task
-  /** What the environment logged about a first prompt that exceeded the budget. */
+  /** What the environment logged about a first prompt that exceeded the token budget. */
   readonly logs?: Readonly<Record<string, string | number>>
 }
 
-/** The texts of a turn to show to a person, by name: the task before the first turn, the judged answer, and logs. */
+/** Named texts of a turn for display: the task before the first turn, the judged answer, and logs. */
 export const texts = (
   { task, transitions }: Pick<Trajectory, "task" | "transitions">,
   index: number
@@ -100,7 +104,7 @@ export const texts = (
   }
 }
 
-/** Whether one of its turns solved the task; undefined where no score says. */
+/** Whether one of the turns solved the task; undefined if no score says so. */
 export const isCorrect = ({ transitions }: Trajectory): boolean | undefined => {
   const verdicts = transitions.flatMap(({ score }) => score?.success ?? [])
   return verdicts.length === 0 ? undefined : verdicts.includes(true)
@@ -113,7 +117,7 @@ export const isTruncated = (self: Trajectory) => self.transitions.at(-1)?.action
 export const actionTokens = (self: Trajectory) =>
   self.transitions.reduce((count, transition) => count + transition.action.tokens.length, 0)
 
-/** The number of tokens of all prompts, as each turn reads them. */
+/** The number of tokens in all prompts, including tokens that several turns read. */
 export const observationTokens = (self: Trajectory) =>
   self.transitions.reduce((count, transition) => count + transition.observation.length, 0)
 
@@ -130,7 +134,7 @@ const isSame = (left: Message.Message, right: Message.Message) =>
       left.unparsedToolCalls === right.unparsedToolCalls && left.toolCallId === right.toolCallId &&
       left.name === right.name && left.trainable === right.trainable) || Equal.equals(left, right)))
 
-/** How many messages two conversations have in common, at their beginning. */
+/** How many messages two conversations share at their beginning. */
 export const sharedLength = (left: Conversation, right: Conversation): number => {
   const length = Math.min(left.length, right.length)
   for (let index = 0; index < length; index++) {
@@ -140,7 +144,7 @@ export const sharedLength = (left: Conversation, right: Conversation): number =>
   return length
 }
 
-/** What a conversation adds to the one before and the response to it; undefined before the first turn. */
+/** The messages that a conversation adds to the previous turn's conversation and response. `before` is undefined for the first turn. */
 export const addedMessages = (before: Conversation | undefined, conversation: Conversation): AddedMessages => {
   if (before === undefined) return { messages: conversation }
   const kept = sharedLength(before, conversation)
@@ -150,7 +154,7 @@ export const addedMessages = (before: Conversation | undefined, conversation: Co
     : { kept, messages: conversation.slice(kept) }
 }
 
-/** The conversation before a turn's response: `before` is that of the last turn, with its response at the end. */
+/** The conversation of a turn's prompt. `before` is the previous turn's conversation, with its response at the end. */
 export const conversation = (before: Conversation, { kept = before.length, messages }: AddedMessages): Conversation => [
   ...before.slice(0, kept),
   ...messages

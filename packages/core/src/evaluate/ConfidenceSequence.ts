@@ -1,25 +1,28 @@
-/** Intervals for a mean that hold at every number of observations at once, so that it is valid to look at any time and stop. */
+/**
+ * Confidence intervals for a mean that hold simultaneously for every number of observations, so it is valid to look at the results at any
+ * time and stop.
+ */
 
 export interface Interval {
   readonly low: number
   readonly high: number
 }
 
-/** The range of the observations and the error probability. */
+/** The range of the observations, and the probability of an error. */
 export interface Options {
-  /** All observations lie between these. */
+  /** The lower bound of the observations. */
   readonly least: number
   readonly most: number
-  /** The probability that any of the intervals misses the mean; default 0.05. */
+  /** The probability that any of the intervals misses the mean. Default: 0.05. */
   readonly alpha?: number
 }
 
-/** ψ of the empirical Bernstein bound. */
+/** The function ψ of the empirical Bernstein bound. */
 const psi = (lambda: number) => (-Math.log1p(-lambda) - lambda) / 4
 
 /**
- * After each observation an interval for the mean, each inside the one before: with probability 1 − alpha all of them contain the mean.
- * Observations must come in an order that does not depend on them.
+ * A confidence interval for the mean after each observation, each inside the previous one. With probability 1 − alpha, all of them contain
+ * the mean. The order of the observations must not depend on their values.
  *
  * @example
  * const intervals = ConfidenceSequence.empiricalBernstein([1, 0, 1, 1], { least: 0, most: 1, alpha: 0.05 })
@@ -32,7 +35,7 @@ export const empiricalBernstein = (
 ): ReadonlyArray<Interval> => {
   const log = Math.log(2 / alpha)
   let [weights, weighted, spread] = [0, 0, 0]
-  // Means of the values so far, with one imagined value in the middle.
+  // Running mean and variance, regularised with one imaginary observation in the middle of the range.
   let [mean, squares] = [0.5, 0.25]
   let interval: Interval = { low: 0, high: 1 }
   return values.map((value, index) => {

@@ -1,22 +1,23 @@
 /**
- * The difference between two methods, each of which was trained with several seeds and scored on the same problems.
+ * The difference between two methods, each trained with several seeds and scored on the same problems.
  *
- * The score of seed s of one side at problem p is μ + a(s) + b(p) + e(s, p): every seed meets every problem, so that the effects of seeds
- * and of problems are crossed. With S seeds on the left, T on the right and n problems, the difference of the means has the variance
+ * The score of seed s of one side on problem p is modelled as μ + a(s) + b(p) + e(s, p). Every seed is scored on every problem, so the
+ * effects of seeds and problems are crossed. With S seeds on the left, T on the right and n problems, the difference of the means has the
+ * variance
  *
  *   σ²(b′ − b)/n + [σ²(a)/S + σ²(e)/(S·n)] + [σ²(a′)/T + σ²(e′)/(T·n)]
  *
- * - The variance of the seeds' means, over S, estimates the first bracket, noise of the problems included, with S − 1 degrees of freedom;
- *   likewise the second with T − 1.
- * - The variance over problems of the sides' difference, over n, estimates σ²(b′ − b)/n and that same noise once more. The noise,
- *   MS(e)/(S·n) and MS(e′)/(T·n) from the sides' two-way tables, is subtracted, so that it counts once; what remains is at least 0 and has
+ * - The variance of the left seed means, divided by S, estimates the first bracket (including the problem noise) with S − 1 degrees of
+ *   freedom; the right seed means estimate the second bracket with T − 1.
+ * - The variance over problems of the difference between the sides, divided by n, estimates σ²(b′ − b)/n plus the same noise. That noise,
+ *   MS(e)/(S·n) and MS(e′)/(T·n) from the two-way tables of the sides, is subtracted, so it counts once. The rest is at least 0 and has
  *   n − 1 degrees of freedom.
  *
- * The interval is Student's. Variances V with ν degrees of freedom each are added with Welch's (ΣV)²/Σ(V²/(ν + 2)) − 2 degrees for the
- * seeds of both sides, at least the smaller ν and at most Σν, and with Satterthwaite's (ΣV)²/Σ(V²/ν) for seeds and problems.
+ * The interval is Student's. Variances V with ν degrees of freedom each are added with Welch's (ΣV)²/Σ(V²/(ν + 2)) − 2 degrees of freedom
+ * for the seeds of both sides (at least the smaller ν and at most Σν), and with Satterthwaite's (ΣV)²/Σ(V²/ν) for seeds and problems.
  *
- * Seeds are not paired across sides: that two methods begin with the same number makes them share little, and pairs of seeds would
- * halve the degrees of freedom. `benchmark/compare` measures coverage and width beside other estimators.
+ * Seeds are not paired across sides: two methods that start from the same seed number share little, and pairing would halve the degrees of
+ * freedom. `benchmark/compare` compares the coverage and width with those of other estimators.
  *
  * @see Satterthwaite 1946, "An approximate distribution of estimates of variance components"
  * @see Welch 1947, "The generalization of Student's problem when several different population variances are involved"
@@ -25,25 +26,25 @@
 import * as Statistics from "../records/Statistics.ts"
 import * as StudentT from "./StudentT.ts"
 
-/** Scores by seed and problem, `[seed][problem]`; all seeds of both sides have the same problems in the same order. */
+/** Scores by seed and problem, `[seed][problem]`. All seeds of both sides must have the same problems in the same order. */
 export type Table = ReadonlyArray<ReadonlyArray<number>>
 
-/** right − left with its 95 % interval. */
+/** The difference right − left with its 95 % interval. */
 export interface Difference {
   readonly difference: number
-  /** The ends of the interval; infinite with fewer than two problems. */
+  /** Lower end of the interval; infinite with fewer than two problems. */
   readonly low: number
   readonly high: number
-  /** Student's degrees of freedom. */
+  /** Degrees of freedom of Student's t distribution. */
   readonly freedom: number
   /**
-   * Whether the interval also holds for other seeds of both methods: both sides have several. Otherwise it is about these runs alone, on
-   * other problems of the same kind.
+   * Whether the interval also covers other seeds of both methods, which requires several seeds on both sides. If false, the interval
+   * applies only to these runs, on other problems of the same kind.
    */
   readonly coversSeeds: boolean
 }
 
-/** A variance of the difference, with its degrees of freedom. */
+/** A variance component of the difference, with its degrees of freedom. */
 interface Component {
   readonly variance: number
   readonly freedom: number
@@ -54,7 +55,7 @@ interface Side {
   readonly problems: ReadonlyArray<number>
   /** The variance of the side's mean over seeds; 0 with one seed. */
   readonly seeds: Component
-  /** The part of it that is noise of the problems: the interaction of seeds and problems. */
+  /** The part of that variance that is noise of the problems: the interaction of seeds and problems. */
   readonly noise: number
 }
 
@@ -95,7 +96,10 @@ const satterthwaite = (components: ReadonlyArray<Component>): Component => {
   return { variance, freedom: variance ** 2 / weighted(0) }
 }
 
-/** Seeds whose means are all equal say nothing about their spread: the interval is then that of the problems. */
+/**
+ * The total variance from seeds and problems. If the seed means do not vary on either side, they say nothing about the spread of seeds,
+ * and only the problems count.
+ */
 const total = (left: Side, right: Side, problems: Component): Component => {
   if (left.seeds.variance + right.seeds.variance === 0) return problems
   const rest = { ...problems, variance: Math.max(0, problems.variance - left.noise - right.noise) }
@@ -103,7 +107,7 @@ const total = (left: Side, right: Side, problems: Component): Component => {
 }
 
 /**
- * The difference of the means of two sides.
+ * The difference between the means of two sides, with its 95 % interval.
  *
  * @example
  * CrossedEffects.difference([[1, 0, 1], [1, 0, 0]], [[1, 1, 1], [1, 0, 1]]) // { difference: 0.33, low: …, high: …, coversSeeds: true }

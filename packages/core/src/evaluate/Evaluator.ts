@@ -1,4 +1,4 @@
-/** Evaluators: measurements of weights on problems they were not trained on. */
+/** Evaluators measure weights on problems that they were not trained on. */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -18,44 +18,46 @@ import type { RolloutError } from "../rollout/RolloutError.ts"
 import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Proportion from "./Proportion.ts"
 
-/** The result of an evaluator. */
+/** The metrics, score and episodes that an evaluator returns. */
 export interface Evaluation {
   readonly name: string
-  /** Named `<evaluator>/…`. */
+  /** Metrics, named `<evaluator>/…`. */
   readonly metrics: Readonly<Record<string, number>>
-  /** The share of correct answers; absent where answers are not graded as correct or not. */
+  /** The share of correct answers; absent if answers are not graded as correct or incorrect. */
   readonly score?: RunRecord.Share
-  /** Absent where there are no rewards. */
+  /** The mean reward; absent if there are no rewards. */
   readonly reward?: RunRecord.Reward
-  /** The episodes themselves; empty where there are none. */
+  /** The episodes; empty if the evaluator has none. */
   readonly groups: ReadonlyArray<GroupResult.GroupResult>
 }
 
-/** @see tinker-cookbook `SamplingClientEvaluator` */
+/** Measures weights and returns metrics. @see tinker-cookbook `SamplingClientEvaluator` */
 export interface Evaluator<out E = never, out R = never> {
   readonly name: string
   readonly evaluate: (weights: Weights) => Effect.Effect<Evaluation, E, R>
-  /** The groups of a test set; absent where an evaluator rolls out no fixed groups. */
+  /** The groups of a test set; absent if the evaluator has no fixed groups. */
   readonly groups?: ReadonlyArray<EnvGroupBuilder<E, R | Scope.Scope>>
 }
 
 type RolloutOptions = "concurrency" | "limits" | "termination" | "memberTimeout" | "graderTimeout" | "releaseTimeout"
 
-/** The groups of a test set, and how they are rolled out. */
+/** The groups of a test set, and how they are rolled out and scored. */
 export interface TestSetOptions<E, R, HE = never, HR = never> extends Pick<Rollout.StreamOptions, RolloutOptions> {
   readonly name: string
   readonly groups: ReadonlyArray<EnvGroupBuilder<E, R>>
   readonly maxTokens: number
-  /** Default 1; 0 takes the most likely token. */
+  /** Sampling temperature; 0 takes the most likely token. Default: 1. */
   readonly temperature?: number
-  /** The same in every evaluation, so that samplers are compared with the same random draws; default 0. */
+  /** Seed of every evaluation, so samplers are compared with the same random draws. Default: 0. */
   readonly seed?: number
-  /** Default: a member that fails is left out and counted, a backend that fails ends the evaluation. */
+  /**
+   * What to do if a member or the backend fails. Default: a failed member is left out and counted; a failed backend ends the evaluation.
+   */
   readonly onFailure?: FailurePolicy.FailurePolicy<NoInfer<E | HE>, TinkerError>
   readonly hooks?: Hooks<HE, HR>
 }
 
-/** The failure of one problem does not concern the others. */
+/** A failure on one problem does not affect the others. */
 const dropMembers = FailurePolicy.fromDescription({
   maxRetries: 0,
   otherwise: {
@@ -70,15 +72,15 @@ const dropMembers = FailurePolicy.fromDescription({
   }
 })
 
-/** Whether each finished member was correct; undefined for one without such a score. */
+/** For each finished member, whether it was correct; undefined if its score does not say. */
 const correctOf = (group: GroupResult.Group) =>
   GroupResult.survivors(group).map(([, trajectory]) => Trajectory.isCorrect(trajectory))
 
 const share = (verdicts: ReadonlyArray<boolean>) => verdicts.filter(Boolean).length / verdicts.length
 
 /**
- * Share of correct episodes, and of groups with at least one. Where some episodes have a score that says whether they are correct, one without counts
- * as incorrect.
+ * The share of correct episodes, and of groups with at least one correct episode. If any episode is graded as correct or incorrect, an
+ * episode without such a score counts as incorrect.
  */
 const correctNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   const reportedG = groups.map(correctOf).filter((reports) => reports.length > 0)
@@ -97,7 +99,7 @@ const correctNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   }
 }
 
-/** The mean reward, with its standard error over problems; undefined where no episode has one. */
+/** The mean reward with its standard error over problems; undefined if no episode has a reward. */
 const rewardOf = (groups: ReadonlyArray<GroupResult.Group>): RunRecord.Reward | undefined => {
   const rewardsG = groups.map((group) => Array.from(group.rewardsG).filter(Number.isFinite)).filter(({ length }) =>
     length > 0
@@ -107,7 +109,7 @@ const rewardOf = (groups: ReadonlyArray<GroupResult.Group>): RunRecord.Reward | 
   return { mean: Statistics.mean(rewardsG.flat()), ...(standardError === undefined ? {} : { standardError }) }
 }
 
-/** The correct episodes, with the interval's ends; undefined where no environment grades its episodes as correct or not. */
+/** The number of correct episodes and the ends of the interval; undefined if no environment grades episodes as correct or incorrect. */
 const scoreOf = (
   numbers: { readonly correct?: number; readonly correct_low?: number; readonly correct_high?: number }
 ) =>
@@ -116,8 +118,8 @@ const scoreOf = (
     : { score: { value: numbers.correct, low: numbers.correct_low ?? NaN, high: numbers.correct_high ?? NaN } }
 
 /**
- * Correct episodes with a 95 % interval, mean reward with its standard error, and the members and groups that were left out; metrics that are not defined are
- * absent.
+ * Correct episodes with a 95 % interval, mean reward with its standard error, and the numbers of members and groups that were left out.
+ * Undefined metrics are left out.
  */
 const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>): Evaluation => {
   const groups = results.filter((result) => !GroupResult.isSkipped(result))
@@ -143,7 +145,7 @@ const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>
 }
 
 /**
- * Rolls out fixed groups with fixed seeds.
+ * An evaluator that rolls out fixed groups with fixed seeds.
  *
  * @example
  * const evaluator = Evaluator.testSet({ name: "held_out", groups: [builder], maxTokens: 64, temperature: 0 })

@@ -2,8 +2,7 @@
 import * as Proportion from "./Proportion.ts"
 
 /**
- * The unbiased estimate from n attempts of which c succeeded: 1 − C(n − c, k) / C(n, k). Undefined where there are fewer than k
- * attempts.
+ * The unbiased estimate from n attempts of which c succeeded: 1 − C(n − c, k) / C(n, k). Undefined if there are fewer than k attempts.
  *
  * @see Chen et al. 2021, "Evaluating Large Language Models Trained on Code" (arXiv:2107.03374)
  */
@@ -15,7 +14,7 @@ export const of = (successes: number, attempts: number, k: number): number | und
 }
 
 /**
- * The mean of pass@k over problems, with its 95 % interval over problems; problems with fewer than k attempts are left out.
+ * The mean of pass@k over problems, with its 95 % interval. Problems with fewer than k attempts are left out.
  *
  * @example
  * PassAtK.estimate([[true, false, false, false], [false, false, false, false]], 2).value // 0.25

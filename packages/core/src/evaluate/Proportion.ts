@@ -22,14 +22,16 @@ const interval = (value: number, trials: number): Proportion => {
   return { value, low: Math.min(value, Math.max(0, low)), high: Math.max(value, Math.min(1, high)) }
 }
 
-/** Wilson's interval for `successes` of `trials`: it stays inside [0, 1] and keeps a width at 0 and 1. */
+/**
+ * Wilson's interval for `successes` out of `trials`. It stays inside [0, 1], and its width is positive even for 0 or `trials` successes.
+ */
 export const wilson = (successes: number, trials: number): Proportion =>
   trials === 0 ? { value: NaN, low: 0, high: 1 } : interval(successes / trials, trials)
 
 /**
- * The mean of shares, one for each of several clusters. Wilson's interval for the effective number of trials, p·(1 − p) / SE², where SE
- * is the standard error of the shares: at most `trials`, and the number of clusters where all shares are 0 or all are 1, because the
- * similarity of a cluster's trials is then unknown.
+ * The mean of the clusters' shares, with Wilson's interval. The interval uses the effective number of trials, p·(1 − p) / SE², where SE is
+ * the standard error of the shares, but at most `trials`. If all shares are 0 or all are 1, the similarity of trials within a cluster is
+ * unknown, and the number of clusters is used instead.
  *
  * @see Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of positive counts"
  */
@@ -41,7 +43,7 @@ export const ofShares = (shares: ReadonlyArray<number>, trials: number): Proport
   return interval(value, Math.min(trials, (value * (1 - value)) / variance))
 }
 
-/** The mean share of successes over clusters, such as several attempts at each problem; see `ofShares`. */
+/** The mean share of successes over clusters, where a cluster is, for example, several attempts at one problem; see `ofShares`. */
 export const clustered = (clusters: ReadonlyArray<ReadonlyArray<boolean>>): Proportion =>
   ofShares(
     clusters.map((verdicts) => verdicts.filter(Boolean).length / verdicts.length),

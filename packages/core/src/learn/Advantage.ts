@@ -1,4 +1,4 @@
-/** Advantage estimators: how much better each member did than its group. */
+/** Advantage estimators: how much better each member did than the rest of its group. */
 import * as Trajectory from "../env/Trajectory.ts"
 import * as ModelInput from "../model/ModelInput.ts"
 import type * as EnvMetric from "../records/EnvMetric.ts"
@@ -16,30 +16,30 @@ import type { InformativeGroup } from "./Signal.ts"
  */
 export interface Estimator {
   readonly name: string
-  /** What distinguishes it from others of its name; part of the run's identity. */
+  /** Configuration that distinguishes it from other estimators with the same name; part of the run's identity. */
   readonly config: JsonObject
-  /** One finite advantage per member `[G]`; 0 for members that were dropped. Rounded to float32 once, where a datum is made. */
+  /** One finite advantage per member, shape `[G]`; 0 for members that were dropped. Rounded to float32 when a datum is made. */
   readonly of: (group: InformativeGroup) => Float64Array | Float32Array
-  /** Absent where all action tokens of a member have the member's own advantage. */
+  /** Advantages of single tokens; absent if all action tokens of a member have the member's advantage. */
   readonly ofTokens?: (group: InformativeGroup) => TokenAdvantage
   /**
-   * `tokens` where tokens have advantages of their own, so that groups of equal rewards are estimated as well; the source of the credit
-   * unless given.
+   * `tokens` if tokens have their own advantages, in which case groups with equal rewards are estimated as well. Default: the source of the
+   * credit.
    */
   readonly source?: Signal.Source
-  /** Its options, which a run checks before it starts. */
+  /** Checks of its options, which a run performs before it starts. */
   readonly checks?: ReadonlyArray<Check.Check>
-  /** The smallest group that an option allows, and the name of that option. A run checks its groups in the first iteration. */
+  /** The smallest group size that an option allows, and the option's name. A run checks its groups in the first iteration. */
   readonly leastMembers?: { readonly option: string; readonly members: number }
-  /** Names of the metrics that it compares in place of the reward; none unless given. */
+  /** Names of the metrics that it compares instead of the reward. Default: none. */
   readonly components?: ReadonlyArray<string>
 }
 
-/** The advantage of an action token, by its member, turn and position in the turn. */
+/** The advantage of an action token, given its member, turn and position in the turn. */
 export type TokenAdvantage = (member: number, turn: number, position: number) => number
 
 /**
- * A custom estimator. `rewardsG` is NaN where a member was dropped.
+ * A custom estimator. `rewardsG` is NaN for members that were dropped.
  *
  * @example
  * const sign = Advantage.make("sign", ({ group }) => Float32Array.from(group.rewardsG, (reward) => Math.sign(reward) || 0))
@@ -71,9 +71,9 @@ const byToken = (
 })
 
 /**
- * A custom estimator whose advantages differ between the tokens of a member, such as rewards of single turns or a bonus for entropy. It
- * estimates groups of equal rewards as well; those whose advantages are all 0 are not trained on. A member's own advantage, for records,
- * is the mean over its action tokens.
+ * A custom estimator whose advantages differ between the tokens of a member, for example rewards of single turns or an entropy bonus. It
+ * also estimates groups with equal rewards; groups whose advantages are all 0 are not trained on. In records, a member's advantage is the
+ * mean over its action tokens.
  *
  * @example
  * const exploring = Advantage.perToken("entropy_bonus", (informative) => {
@@ -90,15 +90,15 @@ export const perToken = (
 ): Estimator => ({ ...byToken(name, ofTokens, config), source: "tokens" })
 
 /**
- * The reward itself: Aᵢ = rᵢ (REINFORCE, Williams 1992). Within one group every member is pushed up where all rewards are
- * positive, so this is for credit that compares across groups, such as `Credit.batchRelative`.
+ * The reward itself: Aᵢ = rᵢ (REINFORCE, Williams 1992). Within one group, positive rewards push every member up, so use this for credit
+ * that compares across groups, such as `Credit.batchRelative`.
  */
 export const reward: Estimator = make(
   "reward",
   ({ group }) => group.rewardsG.map((reward) => Number.isNaN(reward) ? 0 : reward)
 )
 
-/** The members' advantages, by a rule over the rewards of those that finished. */
+/** Applies a rule to the rewards of the members that finished. */
 const fromFinished = (
   { group }: InformativeGroup,
   rule: (finished: Float64Array) => (reward: number) => number
@@ -108,8 +108,8 @@ const fromFinished = (
 }
 
 /**
- * Aᵢ = rᵢ − mean(r): the advantage of Dr. GRPO (arXiv:2503.20783). Not divided by the standard deviation, so that groups that are
- * nearly all right or all wrong do not weigh more.
+ * Aᵢ = rᵢ − mean(r): the advantage of Dr. GRPO (arXiv:2503.20783). It is not divided by the standard deviation, so groups that are nearly
+ * all right or all wrong do not get more weight.
  */
 export const centered: Estimator = make("centered", (informative) =>
   fromFinished(informative, (finished) => {
@@ -118,8 +118,8 @@ export const centered: Estimator = make("centered", (informative) =>
   }))
 
 /**
- * Aᵢ = rᵢ − mean of the others' rewards = G/(G−1)·(rᵢ − mean(r)). Unbiased, as a member's baseline does not depend on the
- * member (RLOO, arXiv:2402.14740).
+ * Aᵢ = rᵢ − mean of the others' rewards = G/(G−1)·(rᵢ − mean(r)): the advantage of RLOO (arXiv:2402.14740). It is unbiased, because a
+ * member's baseline does not depend on the member.
  */
 export const leaveOneOut: Estimator = make("leave_one_out", (informative) =>
   fromFinished(informative, (finished) => {
@@ -128,7 +128,9 @@ export const leaveOneOut: Estimator = make("leave_one_out", (informative) =>
     return (reward) => (reward - mean) * scale
   }))
 
-/** Added to a standard deviation before dividing by it, and the least share of the largest reward that a mean is divided by. */
+/**
+ * Added to standard deviations before dividing by them. Also the minimum ratio of a mean to the largest reward for dividing by that mean.
+ */
 const epsilon = 1e-6
 
 /** The standard deviation with divisor n − 1 ("sample") or n ("population"); 0 for a single value. */
@@ -141,8 +143,8 @@ const standardDeviation = (values: Float64Array, deviation: Deviation) => {
 export type Deviation = "sample" | "population"
 
 /**
- * Aᵢ = (rᵢ − mean(r)) / (std(r) + 10⁻⁶): the advantage of GRPO (arXiv:2402.03300). The sample deviation (divisor G−1) is what
- * TRL, verl and SkyRL divide by; the population deviation has divisor G.
+ * Aᵢ = (rᵢ − mean(r)) / (std(r) + 10⁻⁶): the advantage of GRPO (arXiv:2402.03300). TRL, verl and SkyRL divide by the sample deviation
+ * (divisor G−1), which is the default; the population deviation has the divisor G.
  */
 export const normalized = (deviation: Deviation = "sample"): Estimator =>
   make("normalized", (informative) =>
@@ -153,9 +155,9 @@ export const normalized = (deviation: Deviation = "sample"): Estimator =>
     }), { deviation, epsilon })
 
 /**
- * Aᵢ = (rᵢ − mean(r)) / mean(r), and 0 where the mean is not positive, or next to 0 beside the largest reward, as rewards of either
- * sign may leave it. With rewards of 0 and 1, expands the log-likelihood of success instead of its probability, so that problems
- * that are rarely solved weigh more (MaxRL, arXiv:2602.02710).
+ * Aᵢ = (rᵢ − mean(r)) / mean(r): the advantage of MaxRL (arXiv:2602.02710). It is 0 if the mean is not positive, or nearly 0 compared to
+ * the largest reward, which can happen with rewards of both signs. With rewards of 0 and 1 it maximises the log-likelihood of success
+ * instead of its probability, so rarely solved problems get more weight.
  */
 export const maxRl: Estimator = make("max_rl", (informative) =>
   fromFinished(informative, (finished) => {
@@ -165,8 +167,8 @@ export const maxRl: Estimator = make("max_rl", (informative) =>
   }))
 
 /**
- * Aᵢ = rᵢ − Σ lⱼrⱼ / Σ lⱼ with lⱼ the action tokens of member j: the baseline of least variance where the squared norm of a
- * member's gradient grows with its length (OPO, arXiv:2505.23585).
+ * Aᵢ = rᵢ − Σ lⱼrⱼ / Σ lⱼ, where lⱼ is the number of action tokens of member j (OPO, arXiv:2505.23585). This baseline has the least
+ * variance if the squared norm of a member's gradient grows with its length.
  */
 export const lengthWeighted: Estimator = make("length_weighted", (informative) => {
   const finished = GroupResult.survivors(informative.group).map(([member, trajectory]) => ({
@@ -181,7 +183,7 @@ export const lengthWeighted: Estimator = make("length_weighted", (informative) =
   })
 })
 
-/** The chance that the largest of k − 1 of m ascending values is the j-th, for each j `[m]`. */
+/** For each j, the probability that the j-th of m ascending values is the largest of k − 1 of them drawn at random; shape `[m]`. */
 const chancesOfLargest = (m: number, k: number): Float64Array => {
   const chances = new Float64Array(m)
   let chance = (k - 1) / m
@@ -193,11 +195,11 @@ const chancesOfLargest = (m: number, k: number): Float64Array => {
 }
 
 /**
- * Aᵢ = the mean, over all k − 1 of the other members, of max(0, rᵢ − the largest of their rewards): what member i adds to the best of k
- * attempts. Its gradient is that of pass@k (leave-one-out minus one of PKPO, arXiv:2505.15201). With k the group's size, the default,
+ * Aᵢ = the mean, over all subsets of k − 1 other members, of max(0, rᵢ − the largest reward in the subset): what member i adds to the best
+ * of k attempts. Its gradient is that of pass@k (leave-one-out minus one of PKPO, arXiv:2505.15201). By default k is the group's size: then
  * only the best member has an advantage, its lead over the second best (arXiv:2503.19595), and a group with several best members is not
- * trained on. A run refuses a k that is not a whole number from 2 on (with k = 1 the gradient is that of `reward`), or that is more than the
- * members of a group; where members were dropped, k is at most those that finished.
+ * trained on. A run refuses a k that is not an integer ≥ 2 (with k = 1 the gradient is that of `reward`) or that exceeds the group's size.
+ * If members were dropped, k is at most the number of finished members.
  */
 export const passAtK = (k = Infinity): Estimator => ({
   ...make("pass_at_k", (informative) =>
@@ -219,8 +221,8 @@ export const passAtK = (k = Infinity): Estimator => ({
 })
 
 /**
- * Aᵢ = rᵢ − the mean reward of the members in i's part of the group; 0 for a member that is alone in it. For groups of several kinds of
- * members, such as proposers, which are compared across problems, and solvers, which are compared within one.
+ * Aᵢ = rᵢ − the mean reward of the members in i's part of the group; 0 for a member that is alone in its part. For groups with several
+ * kinds of members, such as proposers, which are compared across problems, and solvers, which are compared within one problem.
  *
  * @see prime-rl `HierarchicalGRPOAlgorithm`
  */
@@ -239,7 +241,7 @@ export const hierarchical = (
 const isSamePrompt = (left: ModelInput.ModelInput, right: ModelInput.ModelInput) =>
   left.length === right.length && ModelInput.after(left, right) !== undefined
 
-/** The members that read the same prompt at a turn as another one, by prompt. */
+/** The groups of at least two members that have the same prompt at a turn. */
 const readingAlike = (group: GroupResult.Group, turn: number): ReadonlyArray<ReadonlyArray<number>> => {
   const readers: Array<{ readonly prompt: ModelInput.ModelInput; readonly members: Array<number> }> = []
   for (const [member, { transitions }] of GroupResult.survivors(group)) {
@@ -252,7 +254,7 @@ const readingAlike = (group: GroupResult.Group, turn: number): ReadonlyArray<Rea
   return readers.map(({ members }) => members).filter(({ length }) => length > 1)
 }
 
-/** Each member's baseline at each turn `[G][turns]`. */
+/** Each member's baseline at each turn, shape `[G][turns]`. */
 const prefixBaselines = (group: GroupResult.Group): ReadonlyArray<ReadonlyArray<number>> => {
   const finished = group.rewardsG.filter((reward) => !Number.isNaN(reward))
   const baselines = group.members.map((): Array<number> => [Statistics.mean(finished)])
@@ -268,17 +270,17 @@ const prefixBaselines = (group: GroupResult.Group): ReadonlyArray<ReadonlyArray<
 }
 
 /**
- * Per turn: A = rᵢ − the mean reward of the members whose turns before it were the same, in what was read and written; where no other
- * member shares them, the mean at the last turn that was shared. For rollouts that branch, such as from a tree search: each turn is
- * compared with its alternatives alone. GiGPO's step level (arXiv:2505.10978) groups equal states of the environment at any turns, and adds
- * the normalised, discounted returns from there on to the episode's advantage.
+ * Per turn: A = rᵢ − the mean reward of the members that read and wrote the same in all earlier turns. If no other member did, the mean at
+ * the last shared turn is used. For rollouts that branch, such as those of a tree search, because each turn is compared only with its
+ * alternatives. GiGPO's step level (arXiv:2505.10978) differs: it groups equal environment states at any turn, and adds the normalised,
+ * discounted returns from there on to the episode's advantage.
  */
 export const sharedPrefix: Estimator = byToken("shared_prefix", ({ group }) => {
   const baselinesGT = prefixBaselines(group)
   return (member, turn) => (group.rewardsG[member] ?? 0) - (baselinesGT[member]?.[turn] ?? 0)
 }, {})
 
-/** What a member's turns and its group's rewards reported under a name, added up. */
+/** The sum of what a member's turns and its group reward reported under a metric name. */
 const reported = (group: GroupResult.Group, member: number, trajectory: Trajectory.Trajectory, name: string) => {
   const reports: ReadonlyArray<EnvMetric.Metrics> = [
     ...trajectory.transitions.map(({ metrics }) => metrics),
@@ -292,9 +294,9 @@ const reported = (group: GroupResult.Group, member: number, trajectory: Trajecto
 }
 
 /**
- * Aᵢ = Σ w·(cᵢ − mean(c)) / (std(c) + 10⁻⁶) over components c of the reward, sample deviations, so that no component is lost in the
- * variance of another. A component is a metric that the environment reports, 0 where it does not; a run whose first iteration has no
- * attempt that reports it is refused. With `Credit.batchRelative` it is GDPO (arXiv:2601.05242).
+ * Aᵢ = Σ w·(cᵢ − mean(c)) / (std(c) + 10⁻⁶) over the reward's components c, with sample deviations, so the variance of one component does
+ * not drown another. A component is a metric of the environment, and 0 if the environment does not report it. A run fails if no attempt in
+ * its first iteration reports the metric. With `Credit.batchRelative` this is GDPO (arXiv:2601.05242).
  *
  * @example
  * const gdpo = Credit.batchRelative(Advantage.decoupled({ correct: 1, format: 0.5 }))
@@ -316,7 +318,7 @@ export const decoupled = (weights: Readonly<Record<string, number>>): Estimator 
   components: Object.keys(weights)
 })
 
-/** The rewards of a member's turns; what its group gave it in the end belongs to its last turn. */
+/** The rewards of a member's turns. The group reward is added to the last turn. */
 const turnRewards = (group: GroupResult.Group, member: number, { stepReward, transitions }: Trajectory.Trajectory) => {
   const rewards = Float64Array.from(transitions, ({ reward }) => reward)
   const last = rewards.length - 1
@@ -324,14 +326,14 @@ const turnRewards = (group: GroupResult.Group, member: number, { stepReward, tra
   return rewards
 }
 
-/** Each position's value and those after it, each multiplied by γ for every turn between them. */
+/** Discounted returns: each position's value plus the later values, multiplied by γ for every turn between them. */
 const returns = (valuesT: Float64Array, gamma: number): Float64Array => {
   const sums = Float64Array.from(valuesT)
   for (let turn = sums.length - 2; turn >= 0; turn--) sums[turn] = (sums[turn] ?? 0) + gamma * (sums[turn + 1] ?? 0)
   return sums
 }
 
-/** Advantages of turns: every token has that of its turn. */
+/** An estimator of turn advantages: every token has the advantage of its turn. */
 const byTurn = (
   name: string,
   ofTurns: (rewards: ReadonlyMap<number, Float64Array>) => (rewardsT: Float64Array) => Float64Array,
@@ -346,7 +348,10 @@ const byTurn = (
     return (member, turn) => advantages.get(member)?.[turn] ?? 0
   }, config)
 
-/** Means over the members that took a turn, by its index; a turn that one member alone took is compared as the last that others took too. */
+/**
+ * For each turn index, the mean over the members that took the turn. If only one member took it, the mean of the last turn that several
+ * members took is used.
+ */
 const meansByTurn = (all: ReadonlyArray<Float64Array>): ReadonlyArray<number> => {
   const turns = Math.max(0, ...all.map(({ length }) => length))
   const means: Array<number> = []
@@ -358,9 +363,9 @@ const meansByTurn = (all: ReadonlyArray<Float64Array>): ReadonlyArray<number> =>
 }
 
 /**
- * Per turn: A = Σₖ γᵏ·r[t+k] − the mean of these returns over the members that took the turn, so that a turn is credited with what came
- * after it alone. The rewards are those of the environment's steps, and the group's reward with the last one. γ is 1 unless given; with
- * episodes of one turn it is `centered`.
+ * Per turn: A = Σₖ γᵏ·r[t+k] − the mean of these returns over the members that took the turn, so a turn is credited only with what came
+ * after it. The rewards are those of the environment's steps; the group reward is added to the last one. Default γ: 1. With single-turn
+ * episodes it equals `centered`.
  *
  * @example
  * const credit = Credit.groupRelative(Advantage.turnReturns({ gamma: 0.95 }))
@@ -374,9 +379,9 @@ export const turnReturns = ({ gamma = 1 }: { readonly gamma?: number } = {}): Es
 })
 
 /**
- * Per turn: A = Σ of (r − mean(r)) / (std(r) + 10⁻⁶) over this turn's reward and those after it, mean and sample deviation over all turns of
- * all members: GRPO with process supervision (arXiv:2402.03300, §4.1.3). The rewards are those of the environment's steps, such as of a
- * judge that reads each of them, and the group's reward with the last one.
+ * Per turn: A = Σ of (r − mean(r)) / (std(r) + 10⁻⁶) over this and later turns, with mean and sample deviation over all turns of all
+ * members: GRPO with process supervision (arXiv:2402.03300, §4.1.3). The rewards are those of the environment's steps, for example from a
+ * judge that reads each step; the group reward is added to the last one.
  *
  * @example
  * const credit = Credit.groupRelative(Advantage.processRewards)

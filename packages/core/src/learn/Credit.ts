@@ -1,5 +1,5 @@
 /**
- * Credit: what an update trains on, made of the groups that were rolled out.
+ * Credit: converts rolled-out groups to the data that an update trains on.
  *
  * @example
  * Rl.run({ model, dataset, update: { credit: Credit.groupRelative(Advantage.leaveOneOut) } })

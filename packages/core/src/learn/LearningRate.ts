@@ -1,12 +1,12 @@
 /**
- * Learning rates over the iterations of a run.
+ * Learning rate schedules over the iterations of a run.
  *
  * @example
  * Rl.run({ model, dataset, update: { learningRate: LearningRate.cosine({ peak: 2e-4, warmup: 10 }) } })
  */
 import type { Json, JsonObject } from "../records/Json.ts"
 
-/** The index of an iteration, and the number of iterations of the run (`Infinity` where there is no end). */
+/** The index of an iteration, and the number of iterations of the run (`Infinity` if the run has no end). */
 export interface Progress {
   readonly iteration: number
   readonly iterations: number
@@ -19,14 +19,14 @@ export interface LearningRate {
   readonly at: (progress: Progress) => number
 }
 
-/** The peak of a schedule and its warm-up. */
+/** The peak rate and the warm-up. */
 export interface Options {
   readonly peak: number
-  /** Iterations over which the rate rises linearly to its peak; default 0. */
+  /** Number of iterations over which the rate rises linearly to its peak. Default: 0. */
   readonly warmup?: number
 }
 
-/** A custom schedule, as a function of progress. */
+/** A custom schedule: the rate as a function of progress. */
 export const make = (name: string, at: LearningRate["at"], config: JsonObject = {}): LearningRate => ({
   name,
   config,
@@ -36,7 +36,10 @@ export const make = (name: string, at: LearningRate["at"], config: JsonObject = 
 /** The same rate in every iteration. */
 export const constant = (rate: number): LearningRate => make("constant", () => rate, { rate })
 
-/** The share of the iterations after the warm-up that is done: 0 at the peak, below 1 at the last iteration. */
+/**
+ * A schedule that decays after the warm-up. `shape` gets the completed share of the remaining iterations: 0 at the peak, below 1 in the
+ * last iteration.
+ */
 const decayed = (name: string, { peak, warmup = 0 }: Options, shape: (share: number) => number) =>
   make(name, ({ iteration, iterations }) => {
     if (iteration < warmup) return (peak * (iteration + 1)) / (warmup + 1)
@@ -44,19 +47,19 @@ const decayed = (name: string, { peak, warmup = 0 }: Options, shape: (share: num
   }, { peak, warmup })
 
 /**
- * peak · (1 − t/T): reaches 0 one iteration after the last.
+ * Linear decay, peak · (1 − t/T). It would reach 0 one iteration after the last.
  *
  * @see tinker-cookbook `compute_schedule_lr_multiplier`
  */
 export const linear = (options: Options): LearningRate => decayed("linear", options, (share) => 1 - share)
 
-/** peak · ½(1 + cos(π·t/T)). */
+/** Cosine decay, peak · ½(1 + cos(π·t/T)). */
 export const cosine = (options: Options): LearningRate =>
   decayed("cosine", options, (share) => (1 + Math.cos(Math.PI * share)) / 2)
 
-/** A number is a constant rate. */
+/** Converts a number to a constant rate. */
 export const from = (rate: number | LearningRate): LearningRate => typeof rate === "number" ? constant(rate) : rate
 
-/** The part of a run's identity: the rate alone where it is constant. */
+/** What a run's identity contains: only the rate, if it is constant. */
 export const identity = ({ config, name }: LearningRate): Json =>
   name === "constant" ? config["rate"] ?? null : { name, ...config }

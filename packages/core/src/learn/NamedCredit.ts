@@ -1,7 +1,7 @@
 /**
- * The rules of credit that a name chooses, on the command line, in configuration files and on the page: one table, whose entries say
- * which options a rule has and how it is made. A rule that is added here is a setting of every recipe, and recorded runs can be credited
- * by it anew.
+ * The table of credit rules that can be chosen by name on the command line, in configuration files and on the page. Each entry says which
+ * options a rule has and how it is made. A rule added here becomes a setting of every recipe, and recorded runs can be credited again with
+ * it.
  *
  * @example
  * const credit = NamedCredit.make("pass_at_k", { passK: 4 })
@@ -12,10 +12,10 @@ import * as Setting from "../settings/Setting.ts"
 import * as Advantage from "./Advantage.ts"
 import * as Credit from "./Credit.ts"
 
-/** A rule of the table. It fails where its options do not fit the environment that the groups come from. */
+/** A rule of the table. It fails if its options do not fit the environment of the groups. */
 export type NamedCredit = Credit.Credit<InvalidOption.InvalidOption>
 
-/** The options of all rules. */
+/** The options of all rules, as settings. */
 export const options = {
   /** Standard deviation by which the credit normalized divides (sample unless given). */
   deviation: Setting.choice({
@@ -59,7 +59,7 @@ const entry = <const N extends ReadonlyArray<OptionName>>(
 
 const relative = (estimator: Advantage.Estimator) => entry([], () => Credit.groupRelative(estimator))
 
-/** The weights of metrics in a text such as `correct=1,format=0.1`; undefined for a text that is no list of them. */
+/** Parses metric weights such as `correct=1,format=0.1`; undefined if the text is not such a list. */
 export const partsOf = (text: string): Readonly<Record<string, number>> | undefined => {
   const parts = text.split(",").map((part) => part.split("=").map((side) => side.trim()))
   const isPart = ([name, weight, ...rest]: ReadonlyArray<string>) =>
@@ -93,19 +93,19 @@ const rules = {
 /** The name of a rule in the table. */
 export type Name = keyof typeof rules
 
-/** All names, in the order of the help. */
+/** All names, in the order in which the help lists them. */
 export const names: ReadonlyArray<Name> = Struct.keys(rules)
 
-/** The options that the rule has. */
+/** The options of the named rule. */
 export const optionsOf = (name: Name): ReadonlyArray<OptionName> => rules[name].options
 
-/** A name of a rule that needs none of its options. */
+/** The name of a rule that has no required options. */
 export type Complete = Exclude<Name, "gdpo">
 
-/** Whether the name is that of a rule that needs none of its options. */
+/** Whether the name is that of a rule without required options. */
 export const isComplete = (name: string): name is Complete => Object.hasOwn(rules, name) && name !== "gdpo"
 
-/** The rule with those of its options that were given; others do not count. */
+/** Makes the named rule with its given options. Options of other rules are ignored. */
 export const make = (name: Name, given: Given = {}): NamedCredit => {
   const { make, options }: Entry = rules[name]
   return make(Struct.pick(given, options))
@@ -114,5 +114,5 @@ export const make = (name: Name, given: Given = {}): NamedCredit => {
 const isSame = (left: NamedCredit, right: NamedCredit) =>
   left.name === right.name && JSON.stringify(left.config) === JSON.stringify(right.config)
 
-/** The name of the rule that, without options of its own, is this credit; undefined where there is none. */
+/** The name of the rule that equals this credit without any options; undefined if there is none. */
 export const nameOf = (credit: NamedCredit): Name | undefined => names.find((name) => isSame(make(name), credit))

@@ -1,9 +1,9 @@
-/** The signal of groups: whether their rewards say which tokens were better. */
+/** Whether the rewards of a group say which tokens were better. */
 import * as GroupResult from "../rollout/GroupResult.ts"
 
-/** A group whose rewards say which tokens were better; only this module makes one. */
+/** A group whose rewards say which tokens were better. Only this module can create one. */
 class InformativeGroup {
-  /** Makes the type nominal: a group that merely looks like one is not. */
+  /** Makes the type nominal: an object with the same fields is not an informative group. */
   protected readonly brand = "InformativeGroup"
   readonly _tag = "Informative"
   readonly group: GroupResult.Finished
@@ -15,11 +15,11 @@ class InformativeGroup {
 
 export type { InformativeGroup }
 
-/** A group with nothing to compare: all rewards are equal, or fewer than two members of a group are left. */
+/** A group with nothing to compare: all rewards are equal, or fewer than two members remain. */
 export interface ConstantGroup {
   readonly _tag: "Constant"
   readonly group: GroupResult.Finished
-  /** Why there is nothing to compare, in words. */
+  /** Explanation of why there is nothing to compare. */
   readonly reason: string
 }
 
@@ -30,12 +30,12 @@ const rewardsOf = (group: GroupResult.Group) => GroupResult.survivors(group).map
 
 const differ = (rewards: ReadonlyArray<number | undefined>) => rewards.some((reward) => reward !== rewards[0])
 
-/** Whether the members' rewards differ, by exact equality of the survivors' float64 rewards. */
+/** Whether the rewards of the remaining members differ, compared exactly as float64. */
 export const isInformative = (group: GroupResult.Group): boolean => differ(rewardsOf(group))
 
 /**
- * Where a group's signal comes from: `members` compares the members of each group, `batch` compares all members of all groups, and
- * `tokens` is for credit that judges each token by itself, for which every group that has members is informative.
+ * What is compared: `members` compares the members of each group, and `batch` all members of all groups. `tokens` is for credit that judges
+ * each token separately; every group that has members is then informative.
  */
 export type Source = "members" | "batch" | "tokens"
 
@@ -50,7 +50,7 @@ const rule = (
 }
 
 /**
- * The signal of each group, in their order.
+ * The signal of each group, in order.
  *
  * @example
  * const [signal] = Signal.each([group])
@@ -70,7 +70,7 @@ export const each = (
 }
 
 /**
- * The informative groups, in their order.
+ * The informative groups, in order.
  *
  * @example
  * const data = Signal.informative([group]).flatMap((group) => TrainingData.assemble(group, Advantage.centered).data)

@@ -1,5 +1,5 @@
 /**
- * A training datum as JSON, every bit of its arrays kept: what a credit remembers to train on it once more.
+ * A training datum as JSON with bit-exact arrays. A credit stores data in this form to train on them again.
  *
  * @example
  * const remember = (data: ReadonlyArray<TrainingData.TrainingDatum>) =>
@@ -23,7 +23,7 @@ const Span = Schema.Struct({
   length: Schema.Int
 })
 
-/** A `TrainingData.TrainingDatum`. */
+/** The JSON schema of a `TrainingData.TrainingDatum`. */
 export const StoredDatum = Schema.Struct({
   kind: Schema.Literal("PolicyTokens"),
   modelInput: Schema.Struct({ chunks: Schema.Array(Schema.Union([Text, Image])), length: Schema.Int }),

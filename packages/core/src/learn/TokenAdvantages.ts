@@ -1,8 +1,8 @@
-/** Advantages per token: changed where tokens are trained on, and 0 elsewhere. */
+/** Changes the advantages of trained tokens. Tokens that are not trained on keep advantage 0. */
 import * as Statistics from "../records/Statistics.ts"
 import type { TrainingDatum } from "./TrainingData.ts"
 
-/** The datum with each trained token's advantage changed by a function of the advantage and the position. */
+/** Applies a function of advantage and position to each trained token's advantage. */
 export const map = (datum: TrainingDatum, change: (advantage: number, position: number) => number): TrainingDatum => {
   const { advantages, mask } = datum.inputs
   return {
@@ -11,7 +11,7 @@ export const map = (datum: TrainingDatum, change: (advantage: number, position: 
   }
 }
 
-/** The function that gives the trained tokens' advantages mean 0 and variance 1 (divisor n − 1, 10⁻⁸ added). */
+/** A function that normalises advantages to mean 0 and variance 1 over the trained tokens (divisor n − 1, 10⁻⁸ added to the variance). */
 export const whitening = (trained: ReadonlyArray<number>): (advantage: number) => number => {
   const mean = Statistics.mean(trained)
   const squares = Statistics.squaredDeviations(trained)
@@ -19,7 +19,7 @@ export const whitening = (trained: ReadonlyArray<number>): (advantage: number) =
   return (advantage) => (advantage - mean) * scale
 }
 
-/** Σ over the trained tokens at which the values are known, and how many there are. */
+/** The sum of the known values over the trained tokens, and their number. */
 export const total = (data: ReadonlyArray<TrainingDatum>, valuesOf: (datum: TrainingDatum) => Float32Array) => {
   let sum = 0
   let count = 0
@@ -35,7 +35,7 @@ export const total = (data: ReadonlyArray<TrainingDatum>, valuesOf: (datum: Trai
   return { sum, count }
 }
 
-/** Each position's value plus those of all later positions, discounted by their distance: Σⱼ γʲ·v[t+j]. */
+/** Discounted sums: each position's value plus all later values, Σⱼ γʲ·v[t+j]. */
 const discounted = (values: Float64Array, discount: number): Float64Array => {
   const result = Float64Array.from(values)
   for (let t = result.length - 2; t >= 0; t--) result[t] = (result[t] ?? 0) + discount * (result[t + 1] ?? 0)
@@ -43,8 +43,8 @@ const discounted = (values: Float64Array, discount: number): Float64Array => {
 }
 
 /**
- * The datum with a value per trained token added to its advantages, after discounting. Values at other positions and unknown
- * values (NaN) count as 0; positions that are not trained keep advantage 0.
+ * Discounts a value per trained token and adds it to the token's advantage. Unknown values (NaN) and values at other positions count as 0;
+ * positions that are not trained on keep advantage 0.
  */
 export const add = (datum: TrainingDatum, valuesT: Float64Array, discount: number): TrainingDatum => {
   const { mask } = datum.inputs

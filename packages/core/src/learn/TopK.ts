@@ -1,5 +1,6 @@
 /**
- * The teacher's most likely tokens as targets: at each trained position its K likeliest tokens, with their probabilities among themselves.
+ * Soft targets for distillation: at each trained position the teacher's K likeliest tokens, with their probabilities renormalised over
+ * these K tokens.
  *
  * @example
  * const soft = TopK.read({ teacher: client, k: 20 }, weightedData.map((datum) => TopK.asTarget(datum)))
@@ -15,36 +16,38 @@ import type * as Sampling from "../model/Sampling.ts"
 import type { JsonObject } from "../records/Json.ts"
 import * as Statistics from "../records/Statistics.ts"
 
-/** A teacher, and how many of its tokens are targets. */
+/** A teacher, and how many of its tokens become targets. */
 export interface Teacher {
   readonly teacher: SamplingClient
-  /** How many of the teacher's likeliest tokens are targets at each position; 20 unless given. */
+  /** How many of the teacher's likeliest tokens become targets at each position. Default: 20. */
   readonly k?: number
-  /** Trained positions at the beginning of a datum that are left out; none unless given. tinker-cookbook's self-distillation leaves out 3. */
+  /**
+   * Number of trained positions to leave out at the beginning of each datum. Default: 0. tinker-cookbook's self-distillation leaves out 3.
+   */
   readonly skipFirst?: number
 }
 
-/** `k` unless given. */
+/** Default of `k`. */
 export const defaultK = 20
 
-/** The teacher as part of a run's identity. */
+/** The teacher's part of a run's identity. */
 export const identity = ({ k = defaultK, skipFirst = 0, teacher }: Teacher): JsonObject => ({
   teacher: teacher.modelPath,
   k,
   skip_first: skipFirst
 })
 
-/** A datum to be softened: what the teacher reads in place of its sequence, and at which of its positions the targets are trained. */
+/** A datum that gets soft targets: the sequence that the teacher reads instead of the datum's own, and the positions that are trained. */
 export interface Target {
   readonly modelInput: ModelInput.ModelInput
-  /** Ends with the datum's own targets, behind the same or another prompt. */
+  /** Must end with the datum's own targets, after the same or another prompt. */
   readonly sequence: ModelInput.ModelInput
-  /** Not 0 at positions whose targets are trained `[T]`. */
+  /** Nonzero at positions whose targets are trained, shape `[T]`. */
   readonly trained: Float32Array
   readonly origin?: Datum.Origin
 }
 
-/** A datum whose teacher reads the same sequence; its own weights only say which positions are trained. */
+/** A target whose teacher reads the datum's own sequence. The datum's weights only mark the trained positions. */
 export const asTarget = (
   { inputs, modelInput, origin }: Datum.Datum<"PolicyTokens"> | Datum.Datum<"WeightedTokens">
 ): Target => ({
@@ -54,21 +57,24 @@ export const asTarget = (
   ...(origin === undefined ? {} : { origin })
 })
 
-/** Softened data, and the teacher's mean entropy at their positions, in nats; absent without a position. */
+/** Data with soft targets, and the teacher's mean entropy at the trained positions in nats; absent if there are no such positions. */
 export interface Soft {
   readonly data: ReadonlyArray<Datum.Datum<"WeightedCandidates">>
   readonly positions: number
   readonly teacherEntropy?: number
 }
 
-/** Log-probabilities of candidates among themselves. */
+/** Renormalises log-probabilities over the candidates. */
 const renormalised = (logprobs: ReadonlyArray<number>): ReadonlyArray<number> => {
   const most = Math.max(...logprobs)
   const total = most + Math.log(Statistics.sum(logprobs.map((logprob) => Math.exp(logprob - most))))
   return logprobs.map((logprob) => logprob - total)
 }
 
-/** `topk` has the teacher's tokens at each position of the sequence; a position whose tokens it does not have is not trained. */
+/**
+ * Makes the candidates the targets. `topk` has the teacher's tokens at each position of the sequence; a position without them is not
+ * trained.
+ */
 const soften = (
   { modelInput, origin, sequence, trained }: Target,
   topk: ReadonlyArray<ReadonlyArray<Sampling.TokenLogprob>>,
@@ -103,14 +109,14 @@ const soften = (
   return { datum, positions, entropy }
 }
 
-/** Requests for log-probabilities at the same time; an `AdaptiveLimiter` may allow fewer. */
+/** Number of concurrent log-probability requests. An `AdaptiveLimiter` may allow fewer. */
 const concurrency = 64
 
-/** Longer sequences are read up to the teacher's context; the rest has no targets. */
+/** The part of a sequence that fits into the teacher's context. Positions after it get no targets. */
 const readable = ({ capabilities }: SamplingClient, sequence: ModelInput.ModelInput) =>
   capabilities === undefined ? sequence : ModelInput.take(sequence, capabilities.contextLength - 1)
 
-/** Fails as `Unsupported` where the teacher is known to tell fewer of its likeliest tokens. */
+/** Fails as `Unsupported` if the teacher is known to return fewer than k likeliest tokens. */
 export const check = ({ k = defaultK, teacher }: Teacher): Effect.Effect<void, TinkerError> => {
   const most = teacher.capabilities?.topkPromptLogprobs ?? Infinity
   if (k <= most) return Effect.void
@@ -120,7 +126,7 @@ export const check = ({ k = defaultK, teacher }: Teacher): Effect.Effect<void, T
 }
 
 /**
- * Asks the teacher for its likeliest tokens, and makes them the targets. The teacher must have the student's tokenizer.
+ * Requests the teacher's likeliest tokens and makes them the targets. The teacher must have the student's tokenizer.
  *
  * @see tinker-cookbook `build_topk_distillation_datums`, `build_reverse_kl_datums`, `_collect_topk_for_datum`
  */
@@ -152,19 +158,19 @@ export const read = Effect.fn("TopK.read")(function*(
   }
 })
 
-/** The reverse KL divergence of some data, and its derivatives by the log-probabilities of their candidates. */
+/** The reverse KL divergence of a batch, and its derivatives with respect to the log-probabilities of the candidates. */
 export interface ReverseKl {
   readonly loss: number
   readonly positions: number
-  /** Σ −p·log p over the candidates and positions, p the student's probabilities among the candidates. */
+  /** Σ −p·log p over candidates and positions, where p is the student's probability, renormalised over the candidates. */
   readonly entropy: number
-  /** `[T, K]` per datum. */
+  /** ∂loss/∂logprob, shape `[T, K]` per datum. */
   readonly gradients: ReadonlyArray<Float32Array>
 }
 
 /**
- * Σₜ Σₖ p·(log p − log q) with p the student's and q the teacher's probabilities, each among the teacher's K candidates. A candidate without
- * a weight is none.
+ * Σₜ Σₖ p·(log p − log q), where p is the student's and q the teacher's probability, each renormalised over the teacher's K candidates.
+ * Candidates with weight 0 are ignored.
  *
  * @see tinker-cookbook `reverse_kl_custom_loss`
  */

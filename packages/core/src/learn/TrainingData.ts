@@ -1,4 +1,4 @@
-/** Training data: datums made of the trajectories of groups. */
+/** Builds training data from the trajectories of groups. */
 import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Branch from "../env/Branch.ts"
@@ -9,37 +9,37 @@ import * as GroupResult from "../rollout/GroupResult.ts"
 import type { Estimator, TokenAdvantage } from "./Advantage.ts"
 import type { InformativeGroup } from "./Signal.ts"
 
-/** A datum for policy losses, with the place that it comes from. */
+/** A datum for policy losses, and the group, member and turns from which it was made. */
 export interface TrainingDatum extends Datum.Datum<"PolicyTokens"> {
   readonly origin: Datum.Origin
 }
 
-/** A turn with the advantage of each token of its action. */
+/** A turn and the advantage of each token of its action. */
 export interface Step {
   readonly transition: Trajectory.Transition
-  /** Rounded to float32 once, where the datum is made. */
+  /** Rounded to float32 when the datum is made. */
   readonly advantages: Float64Array
 }
 
-/** A group's advantages `[G]` and datums, in the order of members and turns. */
+/** A group's advantages, shape `[G]`, and its datums in the order of members and turns. */
 export interface Assembled {
   readonly group: GroupResult.Finished
   readonly advantagesG: Float32Array
   readonly data: ReadonlyArray<TrainingDatum>
 }
 
-/** Whether it is not the first datum of its member: it began where a prompt did not go on after a turn that could be continued. */
+/** Whether the datum is not the first of its member: it started at a prompt that did not continue an earlier turn. */
 export const isBranch = ({ origin }: TrainingDatum) => origin.segment > 0
 
-/** Positions laid out flat: token ids, and 0 where an image lies. */
+/** The positions of a sequence as token ids, with 0 for the positions of an image. */
 interface Layout {
   readonly tokens: Int32Array
   readonly images: ReadonlyArray<{ readonly at: number; readonly image: ModelInput.Image }>
 }
 
-/** What the model had read after a turn: its observation, then from `start` on its action. */
+/** Everything that the model had read after a turn: its observation, then its action from position `start`. */
 interface Turn extends Layout, Step {
-  /** Its index in the episode. */
+  /** Index of the turn in the episode. */
   readonly index: number
   readonly start: number
 }
@@ -80,7 +80,7 @@ const layoutTurn = ({ advantages, transition }: Step, index: number): Turn => {
   }
 }
 
-/** Whether the later turn's observation begins with everything the earlier one read and wrote. */
+/** Whether the later turn's observation begins with everything that the earlier turn read and wrote. */
 const continues = (earlier: Turn, later: Turn) => {
   const length = earlier.tokens.length
   if (length > later.start) return false
@@ -93,8 +93,8 @@ const continues = (earlier: Turn, later: Turn) => {
 }
 
 /**
- * Runs of turns that each continue the one before, in the order of their first turns. Of several turns that continue the same one, the
- * first joins its run, so that no sampled token is trained on twice.
+ * Sequences of turns that each continue the one before, in the order of their first turns. If several turns continue the same turn, only
+ * the first joins its sequence, so no sampled token is trained on twice.
  */
 const pieces = (turns: ReadonlyArray<Turn>): ReadonlyArray<ReadonlyArray<Turn>> => {
   const runs: Array<Array<Turn>> = []
@@ -108,7 +108,7 @@ const pieces = (turns: ReadonlyArray<Turn>): ReadonlyArray<ReadonlyArray<Turn>> 
   return runs
 }
 
-/** The first `length` positions, adjacent text as one chunk. */
+/** The first `length` positions, with adjacent text tokens in one chunk. */
 const toModelInput = ({ images, tokens }: Layout, length: number): ModelInput.ModelInput => {
   const chunks: Array<ModelInput.Chunk> = []
   let at = 0
@@ -120,7 +120,7 @@ const toModelInput = ({ images, tokens }: Layout, length: number): ModelInput.Mo
   return ModelInput.fromChunks([...chunks, { _tag: "EncodedText", tokens: tokens.subarray(at, length) }])
 }
 
-/** A target must be a token: a sequence that ends in an image is cut after the last action. */
+/** The length of the trained part. A target must be a token, so a sequence that ends in an image is cut after the last action. */
 const trainableLength = (turns: ReadonlyArray<Turn>, last: Turn) => {
   const image = last.images.at(-1)
   if (image === undefined || image.at + image.image.expectedTokens < last.tokens.length) return last.tokens.length
@@ -128,7 +128,7 @@ const trainableLength = (turns: ReadonlyArray<Turn>, last: Turn) => {
   return acted?.tokens.length ?? 0
 }
 
-/** The origin of each position, request by request: the new part of its prompt, then the sampled tokens. */
+/** The provenance of each position, turn by turn: the new part of the prompt, then the sampled tokens. */
 const spans = (turns: ReadonlyArray<Turn>): ReadonlyArray<Datum.Span> | undefined => {
   const found: Array<Datum.Span> = []
   let end = 0
@@ -141,7 +141,7 @@ const spans = (turns: ReadonlyArray<Turn>): ReadonlyArray<Datum.Span> | undefine
   return found
 }
 
-/** Positions `from` to `to` of runs. */
+/** The part of the runs between positions `from` and `to`. */
 const cut = (runs: ReadonlyArray<Datum.Span>, from: number, to: number): ReadonlyArray<Datum.Span> => {
   let at = 0
   return runs.flatMap((run) => {
@@ -153,7 +153,7 @@ const cut = (runs: ReadonlyArray<Datum.Span>, from: number, to: number): Readonl
   })
 }
 
-/** The provenance, for backends that name what they sample. */
+/** The provenance of the datum, for backends that identify their samples. */
 const provenanceOf = (turns: ReadonlyArray<Turn>, length: number): Pick<Datum.Datum<"PolicyTokens">, "provenance"> => {
   const runs = spans(turns)
   return runs === undefined
@@ -161,7 +161,7 @@ const provenanceOf = (turns: ReadonlyArray<Turn>, length: number): Pick<Datum.Da
     : { provenance: { modelInput: cut(runs, 0, length - 1), targets: cut(runs, 1, length) } }
 }
 
-/** The weights of each target, for turns that say which sampled them. */
+/** For each target, the optimizer step of the weights that sampled it; only if the turns record it. */
 const samplerStepsOf = (
   turns: ReadonlyArray<Turn>,
   length: number
@@ -174,7 +174,9 @@ const samplerStepsOf = (
   return { samplerSteps: samplerSteps.subarray(1) }
 }
 
-/** The last turn's positions include all earlier ones. Targets are shifted by one: position `t` predicts token `t + 1`. */
+/**
+ * Makes a datum from turns whose last one includes all earlier positions. Targets are shifted by one: position `t` predicts token `t + 1`.
+ */
 const toDatum = (turns: ReadonlyArray<Turn>): Datum.Datum<"PolicyTokens"> | undefined => {
   const last = turns.at(-1)
   const length = last === undefined ? 0 : trainableLength(turns, last)
@@ -210,7 +212,7 @@ const toData = (
       : [{ ...datum, origin: { ...origin, turns: turns.map(({ index }) => index), segment } }]
   })
 
-/** An estimator is a caller's function, so its result is checked. */
+/** Checks an estimator's result, because the estimator is a caller's function. */
 const checked = (advantage: number | undefined, { key, members }: GroupResult.Group, member: number, given: number) => {
   if (advantage !== undefined && Number.isFinite(advantage) && given === members.length) return advantage
   throw new RangeError(
@@ -219,7 +221,7 @@ const checked = (advantage: number | undefined, { key, members }: GroupResult.Gr
   )
 }
 
-/** A member's turns with the advantages of their tokens: the member's own unless the estimator tells them apart. */
+/** A member's turns with their token advantages: the member's advantage, unless the estimator distinguishes tokens. */
 const stepsOf = (
   group: GroupResult.Group,
   member: number,
@@ -249,7 +251,7 @@ const judge = (informative: InformativeGroup, estimator: Estimator) => {
   return { group, advantagesG, steps }
 }
 
-/** The advantages of all tokens that a group's datums train on; a token before which nothing was read is no target. */
+/** The advantages of all tokens that a group's datums train on. The first token of an empty prompt is not a target. */
 export const trained = (informative: InformativeGroup, estimator: Estimator): ReadonlyArray<number> =>
   judge(informative, estimator).steps.flatMap(([, steps]) =>
     steps.flatMap(({ advantages, transition: { observation, trainable } }) =>
@@ -258,12 +260,11 @@ export const trained = (informative: InformativeGroup, estimator: Estimator): Re
   )
 
 /**
- * The datums of a group, in the order of members and turns. A turn whose observation begins with
- * everything that the turn which it continues read and wrote shares a datum with it; one that rewrites history, or continues a turn that
- * another turn continues already, starts another. Advantage and mask are those of the member on action tokens and 0 elsewhere; turns
- * that are not trainable keep their log-probabilities but are 0 in both. A sequence in which nothing is left to predict gives no datum,
- * so the result may be empty. `scale` changes advantages before they are rounded. Dies where an estimator's result is not one finite
- * number per member.
+ * The datums of a group, in the order of members and turns. A turn shares a datum with the turn that it continues, if its observation
+ * begins with everything that turn read and wrote. A turn that rewrites history, or continues a turn that another turn already continues,
+ * starts a new datum. Action tokens have the member's advantage and mask 1; all other positions have 0. Turns that are not trainable have
+ * advantage and mask 0, but keep their log-probabilities. A sequence without anything to predict gives no datum, so the result may be
+ * empty. `scale` changes advantages before they are rounded. Dies if the estimator's result is not one finite number per member.
  *
  * @example
  * const data = Signal.informative([group]).flatMap((group) => TrainingData.assemble(group, Advantage.centered).data)

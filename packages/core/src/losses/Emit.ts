@@ -1,4 +1,4 @@
-/** The graph of torch operations that computes a loss expression. */
+/** Converts a loss expression to a graph of torch operations. */
 import type * as LossGraph from "./LossGraph.ts"
 import type { Any, Operator } from "./LossTerm.ts"
 
@@ -68,7 +68,7 @@ const emitter = (): Emitter => {
 
 const input = (name: string): Argument => ({ ref: name })
 
-/** Per token whether the mask, or the weight, is not 0. */
+/** For each token, whether the mask or the weight is not 0. */
 const isCounted = (emit: Emitter, weights: Argument) => emit.apply(operator("ne"), [weights, 0])
 
 const total = (emit: Emitter, counted: Argument, values: Argument) =>
@@ -84,7 +84,7 @@ const reduction = (emit: Emitter, of: Argument, weights: Argument | undefined, i
     : emit.apply(operator("truediv"), [sum, count])
 }
 
-/** A number that a condition over the sequence is computed from. */
+/** The first numeric node from which a condition is computed. */
 const numberIn = (emit: Emitter, { node }: Any): Argument | undefined => {
   for (const operand of node._tag === "Apply" ? node.operands : []) {
     const found = operand.type === "number" ? argument(emit, operand) : numberIn(emit, operand)
@@ -93,7 +93,7 @@ const numberIn = (emit: Emitter, { node }: Any): Argument | undefined => {
   return undefined
 }
 
-/** torch takes two numbers for float32, so that one of them is given the precision of the log-probabilities. */
+/** `torch.where` treats two numbers as float32, so one of them gets the dtype of the log-probabilities. */
 const where = (
   emit: Emitter,
   { node, shape }: Any,
@@ -106,7 +106,7 @@ const where = (
   return emit.apply(torch("where"), [condition, areNumbers ? emit.apply(torch("full_like"), [like, yes]) : yes, no])
 }
 
-/** `torch.exp` and its like take only tensors, so that constants are computed here. */
+/** Evaluates functions of constants here, because `torch.exp` and similar functions take only tensors. */
 const evaluators: Readonly<Partial<Record<Operator, (x: number, y: number) => number>>> = {
   neg: (x) => -x,
   exp: Math.exp,
@@ -133,7 +133,7 @@ const evaluators: Readonly<Partial<Record<Operator, (x: number, y: number) => nu
   not: (x) => 1 - x
 }
 
-/** `clamp` for the smaller or larger of a tensor and a number, which `torch.minimum` does not take. */
+/** `clamp` for the minimum or maximum of a tensor and a number, because `torch.minimum` takes only tensors. */
 const withBound = (emit: Emitter, operator: Operator, args: ReadonlyArray<Argument>): Argument | undefined => {
   if (operator !== "minimum" && operator !== "maximum") return undefined
   const bound = args.find((argument) => typeof argument === "number")
@@ -202,7 +202,7 @@ const fresh = (emit: Emitter, term: Any): Argument => {
 const namesIn = (values: ReadonlyArray<Argument>): ReadonlyArray<string> =>
   values.flatMap((value) => isRef(value) ? [value.ref] : [])
 
-/** A loss per token is summed over the action tokens. Inputs that are not read are left out, except `logprobs`. */
+/** The graph of a loss. A per-token loss is summed over the action tokens. Inputs that are not read are left out, except `logprobs`. */
 export const emit = (name: string, term: Any, declared: ReadonlyArray<LossGraph.Input>): LossGraph.LossGraph => {
   const emitting = emitter()
   const value = argument(emitting, term)

@@ -1,7 +1,7 @@
-/** A loss expression as LaTeX. */
+/** Formats a loss expression as LaTeX. */
 import type { Any, Operator } from "./LossTerm.ts"
 
-/** A piece of LaTeX and how tightly it binds: a sum, a product, or something that needs no parentheses. */
+/** A piece of LaTeX and its precedence: a sum, a product, or an atom that needs no parentheses. */
 interface Piece {
   readonly text: string
   readonly strength: 0 | 1 | 2 | 3
@@ -60,7 +60,7 @@ const clamped = (of: Piece, low: Piece | undefined, high: Piece | undefined): Pi
   return low === undefined ? call("\\min", of, high) : call("\\operatorname{clip}", of, low, high)
 }
 
-/** Terms with a symbol of their own are defined once, in the order in which they are needed. */
+/** The LaTeX of a loss. Named terms are defined once, in the order in which they are first used. */
 export const formula = (loss: Any): string => {
   const definitions = new Map<string, string>()
   const show = (term: Any): Piece => {

@@ -1,9 +1,8 @@
 /**
- * A loss as one typed expression over the log-probabilities of one datum. From it come its value and gradient in this process, the
- * graph that Tinker servers and the engine compute in one pass, its formula, and its law by finite differences.
+ * A loss as one typed expression over the log-probabilities of one datum. The expression provides the loss value and gradient in this
+ * process, the graph that Tinker servers and the engine compute in one pass, the formula, and a finite-difference test.
  *
- * Its scope is one datum: an expression sees no other. A loss across datums, such as a preference between two, is a
- * `TrainingClient.CustomLoss`.
+ * An expression reads only one datum. For a loss across datums, such as a preference between two, use `TrainingClient.CustomLoss`.
  *
  * @example
  * ```ts
@@ -27,37 +26,42 @@ import * as Formula from "./Formula.ts"
 import * as LossGraph from "./LossGraph.ts"
 import type { Any, Shape, Term } from "./LossTerm.ts"
 
-/** Inputs beyond those every policy loss has, by name: a number per token, or one per sequence. */
+/** The names of additional inputs, each with one number per token or one per sequence. */
 export type Extras = Readonly<Record<string, Shape>>
 
-/** The inputs of a body: ℓ of the current policy, q of the sampler, A, the mask, and the extras. */
+/**
+ * The terms that a body can use: log-probabilities ℓ of the current policy and q of the sampler, the advantage A, the mask, and the extras.
+ */
 export type Inputs<X extends Extras> = Readonly<
   & Record<"logprobs" | "samplerLogprobs" | "advantages" | "mask", Term<"token", "number">>
   & { [K in keyof X]: Term<X[K], "number"> }
 >
 
-/** The values of the extras for one datum. */
+/** The extras' values for one datum. */
 export type ExtraValues<X extends Extras> = { readonly [K in keyof X]: X[K] extends "token" ? Float32Array : number }
 
-/** A datum with what a loss reads beyond the datum itself. */
+/** A datum with the values of the extras. */
 export type Example<X extends Extras> =
   & Datum.Datum<"PolicyTokens">
   & (keyof X extends never ? unknown : { readonly extras: ExtraValues<X> })
 
-/** A policy loss of one datum, as an expression with its graph and its formula. */
+/** A policy loss of one datum as an expression, with its graph and its formula. */
 export interface LossExpression<in out X extends Extras = {}> {
-  /** The loss of a datum depends on that datum alone. */
+  /** The loss of a datum depends only on that datum. */
   readonly scope: "datum"
   readonly name: string
   readonly parameters: Readonly<Record<string, number>>
   readonly extras: X
-  /** The loss of a backend that computes the same, if there is one. */
+  /** The backend's built-in loss that computes the same, if there is one. */
   readonly equivalent: Loss.Loss<"PolicyTokens"> | undefined
   readonly body: Term<Shape, "number">
   readonly graph: LossGraph.LossGraph
 }
 
-/** `parameters` are numbers that the body gets as terms; `symbols` are their LaTeX and that of extras, their names unless given. */
+/**
+ * `parameters` are numbers that the body gets as terms. `symbols` are the LaTeX symbols of parameters and extras; the default is their
+ * names.
+ */
 export interface Options<P extends Readonly<Record<string, number>>, X extends Extras> {
   readonly parameters?: P
   readonly extras?: X
@@ -72,7 +76,7 @@ const standard = {
   mask: "m_t"
 } as const
 
-/** The wire's names are in lower case. */
+/** Converts a name to the wire's snake case. */
 const wireName = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 const symbolOf = (symbols: Readonly<Record<string, string | undefined>>, name: string) =>
@@ -115,7 +119,7 @@ function parameterTerms(
   return Record.map(parameters, (value, name) => parameterTerm(value, symbolOf(symbols, name)))
 }
 
-/** Options that are left out are empty. */
+/** Fills in empty parameters and extras. */
 function withDefaults<P extends Readonly<Record<string, number>>, X extends Extras>(options: Options<P, X>): [P, X]
 function withDefaults(options: Options<Readonly<Record<string, number>>, Extras>) {
   return [options.parameters ?? {}, options.extras ?? {}]
@@ -130,7 +134,7 @@ function extraOf({ extras }: Extended, name: string) {
   return extras?.[name]
 }
 
-/** All inputs as the graph declares them. */
+/** All inputs, in the form in which the graph declares them. */
 const declared = (extras: Extras): ReadonlyArray<LossGraph.Input> => [
   ...Object.keys(standard).map((name): LossGraph.Input => ({ name: wireName(name), rank: 1 })),
   ...Object.entries(extras).map(([name, shape]): LossGraph.Input => ({
@@ -140,8 +144,8 @@ const declared = (extras: Extras): ReadonlyArray<LossGraph.Input> => [
 ]
 
 /**
- * A loss from a body, which gives a number per token, summed over the action tokens, or one per sequence. Positions whose mask is 0
- * contribute nothing, and may lack log-probabilities.
+ * Creates a loss from a body, which returns one number per token, summed over the action tokens, or one per sequence. Positions whose mask
+ * is 0 contribute nothing and may have no log-probability.
  */
 export const make = <const P extends Readonly<Record<string, number>> = {}, const X extends Extras = {}>(
   name: string,
@@ -159,7 +163,7 @@ export const make = <const P extends Readonly<Record<string, number>> = {}, cons
   return { scope: "datum", name, parameters, extras, equivalent, body: term, graph }
 }
 
-/** Whether the loss of each token is its own: no term is a sum or a mean over tokens, and nothing is read beside the datum. */
+/** Whether the loss of each token depends on no other token: no term is a sum or a mean over tokens, and there are no extras. */
 export const isPerToken = <X extends Extras>({ body, extras }: LossExpression<X>): boolean => {
   const isPerToken = ({ node }: Any): boolean => {
     switch (node._tag) {
@@ -179,7 +183,7 @@ export const isPerToken = <X extends Extras>({ body, extras }: LossExpression<X>
   return Object.keys(extras).length === 0 && isPerToken(body)
 }
 
-/** LaTeX: the loss of one datum, then the definitions of the symbols it uses. */
+/** The LaTeX formula: the loss of one datum, then the definitions of its symbols. */
 export const formula = <X extends Extras>({ body }: LossExpression<X>): string => Formula.formula(body)
 
 const vector = (data: Float32Array, isMissing: (at: number) => boolean): LossGraph.Values => ({
@@ -187,7 +191,7 @@ const vector = (data: Float32Array, isMissing: (at: number) => boolean): LossGra
   shape: [data.length]
 })
 
-/** The values that the graph reads of an example besides `logprobs`, by the names that it declares. */
+/** Functions that read the graph's inputs from an example, by their declared names, without `logprobs`. */
 const readers = <X extends Extras>({ extras, graph }: LossExpression<X>) => {
   type Read = (example: Example<X>) => Float32Array | number | undefined
   const all: ReadonlyArray<readonly [name: string, read: Read]> = [
@@ -200,10 +204,7 @@ const readers = <X extends Extras>({ extras, graph }: LossExpression<X>) => {
   return all.map(([name, read]) => [wireName(name), read] as const).filter(([name]) => declared.has(name))
 }
 
-/**
- * The inputs of the graph for each datum that it is given, except `logprobs`; a log-probability that is missing outside of the mask
- * becomes 0.
- */
+/** The graph's inputs for each datum, except `logprobs`. A missing log-probability outside the mask becomes 0. */
 export const values = <X extends Extras>(
   expression: LossExpression<X>
 ): (example: Example<X>) => Readonly<Record<string, LossGraph.Values>> => {
@@ -221,7 +222,7 @@ export const values = <X extends Extras>(
   }
 }
 
-/** What the sums and means of a term go over: the mask, or the weights that they are given. */
+/** What each sum and mean in a term ranges over: the mask, or the given weights. */
 const reductions = (term: Any): ReadonlyArray<Any | "mask"> => {
   const { node } = term
   switch (node._tag) {
@@ -239,7 +240,7 @@ const reductions = (term: Any): ReadonlyArray<Any | "mask"> => {
   }
 }
 
-/** The names of the inputs that count tokens, empty for weights that are computed. */
+/** The names of the inputs over which sums and means range; empty if some weights are computed. */
 const countingInputs = (body: Any): ReadonlySet<string> =>
   new Set(
     [...reductions(body), ...(body.shape === "token" ? ["mask" as const] : [])].map((over) =>
@@ -248,8 +249,8 @@ const countingInputs = (body: Any): ReadonlySet<string> =>
   )
 
 /**
- * 1 at the positions whose log-probabilities the loss of a datum depends on: where a sum or a mean counts them, by the mask or by an input
- * as its weights. All positions, where weights are computed.
+ * 1 at the positions whose log-probabilities the loss depends on: those that a sum or a mean counts, through the mask or an input used as
+ * weights. If weights are computed, all positions are 1.
  */
 export const counted = <X extends Extras>(expression: LossExpression<X>): (example: Example<X>) => Uint8Array => {
   const [names, valuesOf] = [countingInputs(expression.body), values(expression)]
@@ -264,7 +265,7 @@ export const counted = <X extends Extras>(expression: LossExpression<X>): (examp
   }
 }
 
-/** Value and gradient for the log-probabilities `[T]` of one datum. */
+/** The loss and its gradient for the log-probabilities of one datum, shape `[T]`. */
 export const evaluate = <X extends Extras>(
   expression: LossExpression<X>,
   example: Example<X>,

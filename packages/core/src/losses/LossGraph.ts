@@ -1,7 +1,7 @@
 /**
- * A loss of one datum as data: a graph of torch operations, as the Tinker SDK (0.38) records it from a Python function with
- * `create_custom_loss`. The graphs of loss expressions are computed here with their gradient (reverse mode, in float64), so that every
- * backend with `forwardBackwardCustom` can train with them; those of other clients are computed by the server that receives them.
+ * The loss of one datum as data: a graph of torch operations, as the Tinker SDK (0.38) records it from a Python function with
+ * `create_custom_loss`. The graphs of loss expressions and their gradients are evaluated in this process (reverse mode, float64), so every
+ * backend with `forwardBackwardCustom` can train with them. The server evaluates graphs that it receives from other clients.
  *
  * @see tinker `CustomLossGraph`
  */
@@ -9,7 +9,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as LossProgram from "./LossProgram.ts"
 
-/** Why a graph is refused, and at which node; `graph` stands for the graph as a whole. */
+/** Why a graph is rejected, and at which node; the name `graph` means the whole graph. */
 export class LossGraphError extends Schema.TaggedError<LossGraphError>()("LossGraphError", {
   node: Schema.String,
   detail: Schema.String
@@ -19,7 +19,7 @@ export class LossGraphError extends Schema.TaggedError<LossGraphError>()("LossGr
   }
 }
 
-/** An operation, an input or the output, with its arguments as JSON: `{"ref": node}`, `{"tuple": […]}`, `{"float": "inf"}`. */
+/** An operation, an input or the output. Its arguments are JSON: `{"ref": node}`, `{"tuple": […]}`, `{"float": "inf"}`. */
 export const Node = Schema.Struct({
   op: Schema.Literals(["placeholder", "call_function", "call_method", "call_module", "get_attr", "output"]),
   name: Schema.String,
@@ -29,31 +29,31 @@ export const Node = Schema.Struct({
 })
 export type Node = typeof Node.Type
 
-/** Nodes in the order of execution. */
+/** The nodes of a graph in execution order. */
 export const Graph = Schema.Struct({ format: Schema.Literal(1), nodes: Schema.Array(Node) })
 export type Graph = typeof Graph.Type
 
-/** An input and its dimensions: 0 for a number, 1 for `[T]`, 2 for `[T, K]`. The first is always `logprobs`. */
+/** An input and its number of dimensions: 0 for a number, 1 for `[T]`, 2 for `[T, K]`. The first input is always `logprobs`. */
 export const Input = Schema.Struct({ name: Schema.String, rank: Schema.Literals([0, 1, 2]) })
 export type Input = typeof Input.Type
 
-/** A graph with its name and its declared inputs. */
+/** A graph, its name and its declared inputs. */
 export const LossGraph = Schema.Struct({ name: Schema.String, inputs: Schema.Array(Input), graph: Graph })
 export type LossGraph = typeof LossGraph.Type
 
-/** A graph that can be computed. */
+/** A graph that is ready to be evaluated. */
 export type Compiled = LossProgram.Compiled
 
-/** One input of a datum, row-major. */
+/** The values of one input for one datum, row-major. */
 export type Values = LossProgram.Values
 
-/** Value, gradient and metrics of one datum. */
+/** The value, gradient and metrics for one datum. */
 export type Evaluation = LossProgram.Evaluation
 
 const named = ({ detail, node }: LossProgram.Incomputable) => new LossGraphError({ node, detail })
 
 /**
- * Prepares a graph, or names the first of its operations that loss expressions do not have.
+ * Compiles a graph. Fails with the first operation that loss expressions do not have.
  *
  * @example
  * Result.map(LossGraph.compile(lossGraph), (compiled) =>
@@ -62,23 +62,23 @@ const named = ({ detail, node }: LossProgram.Incomputable) => new LossGraphError
 export const compile = (graph: LossGraph): Result.Result<Compiled, LossGraphError> =>
   Result.mapError(LossProgram.compile(graph), named)
 
-/** Value, gradient and metrics for the inputs of one datum, which may be more than the graph reads. */
+/** The value, gradient and metrics for the inputs of one datum. Inputs that the graph does not read are ignored. */
 export const evaluate = (
   compiled: Compiled,
   inputs: Readonly<Record<string, Values>>
 ): Result.Result<Evaluation, LossGraphError> => Result.mapError(LossProgram.evaluate(compiled, inputs), named)
 
-/** Fails where a datum of `tokens` tokens lacks an input that the graph reads, or has one of another shape. */
+/** Fails if an input that the graph reads is missing or has the wrong shape for a datum of `tokens` tokens. */
 export const check = (
   compiled: Compiled,
   inputs: Readonly<Record<string, Values>>,
   tokens: number
 ): Result.Result<void, LossGraphError> => Result.mapError(LossProgram.check(compiled, inputs, tokens), named)
 
-/** Whether a loss depends on the log-probabilities, other than through a stopped gradient. */
+/** Whether the loss has a gradient: it depends on the log-probabilities other than through `stopGradient`. */
 export const hasGradient = ({ loss }: Compiled): boolean => loss.isTracked
 
-/** Metrics of all datums: those named `:mean` are averaged over datums, all others added up. */
+/** Combines the metrics of all datums. Metrics whose name ends in `:mean` are averaged over the datums, all others summed. */
 export const combineMetrics = (
   evaluations: ReadonlyArray<Pick<Evaluation, "metrics">>
 ): Readonly<Record<string, number>> => {

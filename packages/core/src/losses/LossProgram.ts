@@ -1,5 +1,6 @@
 /**
- * Computes the graphs of loss expressions, with the gradient. Apart from `LossGraph`, so that compute threads load nothing else.
+ * Evaluates the graphs of loss expressions and their gradients. It is separate from `LossGraph` so that compute threads load only this
+ * code.
  *
  * @example
  * const loss = Result.map(LossProgram.compile(lossGraph), (compiled) =>
@@ -13,13 +14,13 @@ import { Incomputable } from "./program/TokenProgram.ts"
 
 export type { Incomputable }
 
-/** Functions of each element alone, with their slopes, by their names in torch, and the two sides of `clamp`. */
+/** Elementwise functions and their derivatives, by their torch names, and the two sides of `clamp`. */
 export { type Binary, bounds, functions, type Unary } from "./program/Pointwise.ts"
 
-/** A graph that can be computed. */
+/** A graph that is ready to be evaluated. */
 export type Compiled = TokenProgram.TokenProgram
 
-/** One input of a datum, row-major. */
+/** The values of one input for one datum, row-major. */
 export type Values = TokenProgram.Values
 
 /** The inputs of one datum by name. */
@@ -31,17 +32,17 @@ export type Evaluation = Execution.Evaluation
 const incomputable = (cause: unknown) =>
   cause instanceof Incomputable ? cause : new Incomputable("graph", `cannot be read: ${String(cause)}`)
 
-/** The graph as a program, or the first of its operations that loss expressions do not have. */
+/** Compiles a graph to a program. Fails with the first operation that loss expressions do not have. */
 export const compile = (graph: LossGraph): Result.Result<Compiled, Incomputable> =>
   Result.try({ try: () => TokenProgram.make(graph), catch: incomputable })
 
-/** Most numbers in the values of one datum. */
+/** Maximum number of values that may be computed for one datum. */
 const mostCost = 2 ** 25
 
 /** How many numbers the program computes for a datum of `tokens` tokens. */
 export const costOf: (compiled: Compiled, tokens: number) => number = Execution.costOf
 
-/** Fails where a datum of `tokens` tokens lacks an input, or has one of another shape. */
+/** Fails if an input is missing or has the wrong shape for a datum of `tokens` tokens. */
 export const check = (compiled: Compiled, inputs: Inputs, tokens: number): Result.Result<void, Incomputable> => {
   const misfit = Execution.misfit(compiled, inputs, tokens)
   if (misfit !== undefined) return Result.fail(new Incomputable(...misfit))
@@ -66,18 +67,18 @@ const evaluated = (compiled: Compiled, data: ReadonlyArray<Inputs>) =>
     () => Execution.evaluate(compiled, data)
   )
 
-/** Value, gradient and metrics of each datum, all at once. Inputs that the graph does not read are ignored. */
+/** The value, gradient and metrics of each datum, computed together. Inputs that the graph does not read are ignored. */
 export const evaluateAll = (
   compiled: Compiled,
   data: ReadonlyArray<Inputs>
 ): Result.Result<ReadonlyArray<Evaluation>, Incomputable> =>
   Result.map(evaluated(compiled, data), (evaluationOf) => data.map((_, datum) => evaluationOf(datum)))
 
-/** Value, gradient and metrics for the inputs of one datum. */
+/** The value, gradient and metrics for the inputs of one datum. */
 export const evaluate = (compiled: Compiled, inputs: Inputs): Result.Result<Evaluation, Incomputable> =>
   Result.map(evaluated(compiled, [inputs]), (evaluationOf) => evaluationOf(0))
 
-/** Why an evaluation cannot be trained with, in words. */
+/** Why an evaluation cannot be used for training; undefined if it can. */
 export const problem = ({ gradient, hasGradient }: Evaluation): string | undefined => {
   if (!hasGradient) return "the loss does not depend on logprobs: it has no gradient"
   for (let at = 0; at < gradient.length; at++) {

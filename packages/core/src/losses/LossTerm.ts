@@ -1,8 +1,8 @@
 /**
- * Terms of a loss expression: numbers and conditions per token, or one per sequence. The type of a term says what it may be combined
- * with: a condition used as a number, or a sum over a term that already is one value per sequence, does not compile.
+ * Terms of a loss expression: numbers or conditions, per token or per sequence. A term's type restricts its use: code that uses a condition
+ * as a number, or sums a term that already has one value per sequence, does not compile.
  *
- * Reductions go over the action tokens, those whose mask is not 0, unless they are given weights of their own.
+ * Reductions range over the action tokens, whose mask is not 0, unless they are given weights.
  *
  * @example
  * const { clamp, minimum, mul, neg, sum } = LossTerm
@@ -16,7 +16,7 @@ export type Shape = "token" | "sequence"
 /** Whether a term's values are numbers or conditions. */
 export type Type = "number" | "boolean"
 
-/** The operators of one number. */
+/** The operators with one numeric operand. */
 export type Unary =
   | "neg"
   | "exp"
@@ -28,16 +28,16 @@ export type Unary =
   | "abs"
   | "sign"
   | "stopGradient"
-/** The operators of two numbers. */
+/** The operators with two numeric operands. */
 export type Binary = "add" | "sub" | "mul" | "div" | "minimum" | "maximum"
-/** The comparisons of two numbers. */
+/** The comparisons between two numbers. */
 export type Comparison = "gt" | "ge" | "lt" | "le"
-/** The operators of conditions. */
+/** The operators on conditions. */
 export type Logic = "and" | "or" | "not"
 /** All operators of terms. */
 export type Operator = Unary | Binary | Comparison | Logic | "where"
 
-/** How a term is computed. Terms that are used twice are computed once. */
+/** How a term is computed. A term that is used several times is computed once. */
 export type Node =
   | { readonly _tag: "Input"; readonly name: string; readonly symbol: string }
   | { readonly _tag: "Parameter"; readonly symbol: string; readonly value: number }
@@ -47,7 +47,7 @@ export type Node =
   | { readonly _tag: "Sum" | "Mean"; readonly of: Any; readonly weights: Any | undefined }
   | { readonly _tag: "Named"; readonly symbol: string; readonly of: Any }
 
-/** A value per token `[T]`, or one per sequence. */
+/** A value per token, shape `[T]`, or one value per sequence. */
 export interface Term<out S extends Shape, out T extends Type> {
   readonly shape: S
   readonly type: T
@@ -57,7 +57,7 @@ export interface Term<out S extends Shape, out T extends Type> {
 /** A term of any shape and type. */
 export type Any = Term<Shape, Type>
 
-/** A number per token or per sequence; numbers of JavaScript are constants. */
+/** A number per token or per sequence. JavaScript numbers are constants. */
 export type Value = Term<Shape, "number"> | number
 
 /** A condition per token or per sequence. */
@@ -65,10 +65,10 @@ export type Condition = Term<Shape, "boolean">
 
 type ShapeOf<A> = A extends Term<infer S, Type> ? S : "sequence"
 
-/** Per token where any operand is per token. */
+/** "token" if any operand is per token, otherwise "sequence". */
 export type Wider<A> = "token" extends ShapeOf<A> ? "token" : "sequence"
 
-/** Whether a value is a term, not a constant. */
+/** Whether a value is a term and not a constant. */
 export const isTerm = (value: Value | Condition): value is Any => typeof value === "object"
 
 const shapeOf = (value: Value | Condition): Shape => isTerm(value) ? value.shape : "sequence"
@@ -98,7 +98,7 @@ const compare =
   (operator: Comparison) => <A extends Value, B extends Value>(left: A, right: B): Term<Wider<A | B>, "boolean"> =>
     apply<A | B, "boolean">(operator, "boolean", [left, right])
 
-/** The same operation on two operands or on more, from left to right. */
+/** Applies a binary operation to two or more operands, from left to right. */
 const chain =
   (operator: "add" | "mul" | "minimum" | "maximum") =>
   <A extends Value, B extends Value, C extends ReadonlyArray<Value>>(
@@ -121,9 +121,9 @@ const chain =
 export const add = chain("add")
 /** The product of two or more operands. */
 export const mul = chain("mul")
-/** The smallest of two or more operands; equal ones share the gradient, and a number that equals one takes it. */
+/** The smallest of two or more operands. Equal terms share the gradient; if a term equals a constant, it gets no gradient. */
 export const minimum = chain("minimum")
-/** The largest of two or more operands; equal ones share the gradient, and a number that equals one takes it. */
+/** The largest of two or more operands. Equal terms share the gradient; if a term equals a constant, it gets no gradient. */
 export const maximum = chain("maximum")
 
 /** left − right. */
@@ -142,7 +142,7 @@ export const exp = unary("exp")
 export const log = unary("log")
 /** 1 / (1 + e⁻ˣ). */
 export const sigmoid = unary("sigmoid")
-/** log σ(x), which does not overflow. */
+/** log σ(x), computed without overflow. */
 export const logSigmoid = unary("logSigmoid")
 /** x². */
 export const square = unary("square")
@@ -152,7 +152,7 @@ export const sqrt = unary("sqrt")
 export const abs = unary("abs")
 /** −1, 0 or 1. */
 export const sign = unary("sign")
-/** The same value, as a constant to the gradient. */
+/** The same value without a gradient. */
 export const stopGradient = unary("stopGradient")
 
 /** left > right. */
@@ -176,7 +176,7 @@ export const or = <A extends Condition, B extends Condition>(left: A, right: B):
 export const not = <A extends Condition>(condition: A): Term<Wider<A>, "boolean"> =>
   apply("not", "boolean", [condition])
 
-/** One of two values, with no gradient through the other. */
+/** Chooses one of two values by a condition. The other value gets no gradient. */
 export const where = <C extends Condition, A extends Value, B extends Value>(
   condition: C,
   yes: A,
@@ -184,8 +184,8 @@ export const where = <C extends Condition, A extends Value, B extends Value>(
 ): Term<Wider<A | B | C>, "number"> => apply<A | B | C, "number">("where", "number", [condition, yes, no])
 
 /**
- * Within bounds, with the gradient of torch 2.15: none for a value on or beyond a bound that is a number, and half of it for a value
- * that equals a bound that is a term.
+ * Limits a value to bounds, with the gradient of torch 2.15: 0 if the value is on or beyond a constant bound, and half if it equals a bound
+ * that is a term.
  */
 export const clamp = <A extends Value, B extends Value = never, C extends Value = never>(
   value: A,
@@ -212,13 +212,13 @@ const reduce = (_tag: "Sum" | "Mean") => (of: PerToken, weights?: PerToken): Ter
   node: { _tag, of, weights }
 })
 
-/** Over the action tokens, or weighted over all tokens. */
+/** The sum over the action tokens, or the weighted sum over all tokens. */
 export const sum = reduce("Sum")
 
-/** `sum` divided by the number of action tokens, or by the sum of the weights; 0 where there are none. */
+/** `sum` divided by the number of action tokens or by the sum of the weights; 0 if that is 0. */
 export const mean = reduce("Mean")
 
-/** The same value under a symbol of LaTeX: the formula defines it once and uses it by name. */
+/** Gives a term a LaTeX symbol. The formula defines the symbol once and then uses it. */
 export const named = <S extends Shape, T extends Type>(symbol: string, of: Term<S, T>): Term<S, T> => ({
   shape: of.shape,
   type: of.type,

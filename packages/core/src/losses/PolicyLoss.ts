@@ -1,10 +1,11 @@
 /**
- * Policy losses of the literature as expressions, each a few lines with its formula and its source: first those that are computed token
- * by token, then those that take the tokens of a sequence together, then those with a third policy, then those mixed with cross entropy.
+ * Policy losses from the literature as expressions, each with its formula and source. They are ordered: losses computed per token, losses
+ * that combine the tokens of a sequence, losses with a third policy, and losses mixed with cross entropy.
  *
- * ℓ is the current and q the sampler's log-probability of a token, A its advantage, d = ℓ − q, ρ = eᵈ, and T the number of action tokens,
- * over which sums go. π is the proximal policy, that before the first update of the iteration, to which PPO's clip refers: the difference
- * between sampler and proximal policy becomes a weight. `Objective.proximal` and `Objective.decoupled` train with such losses.
+ * Notation: ℓ is the current log-probability of a token, q the sampler's, A its advantage, d = ℓ − q, ρ = eᵈ, and T the number of action
+ * tokens, over which sums range. π is the proximal policy, the one before the iteration's first update, to which PPO's clip refers; the
+ * ratio of the proximal policy to the sampler becomes a weight. `Objective.proximal` and `Objective.decoupled` train with losses that use
+ * π.
  *
  * @example
  * Rl.run({ model, dataset, sampling: { maxTokens: 64 }, update: { learningRate: 1e-4, loss: PolicyLoss.dppo() } })
@@ -43,7 +44,7 @@ import {
 type PerToken = Term<"token", "number">
 type PerSequence = Term<"sequence", "number">
 
-/** d = ℓ − q: how much likelier a token is now than it was for the sampler. */
+/** d = ℓ − q: the change of a token's log-probability since it was sampled. */
 const logRatio = (logprobs: PerToken, samplerLogprobs: PerToken): PerToken =>
   named("d_t", sub(logprobs, samplerLogprobs))
 
@@ -51,7 +52,7 @@ const logRatio = (logprobs: PerToken, samplerLogprobs: PerToken): PerToken =>
 const ratio = (logprobs: PerToken, samplerLogprobs: PerToken): PerToken =>
   named("\\rho_t", exp(logRatio(logprobs, samplerLogprobs)))
 
-/** −min(r·A, clip(r)·A): the clipped objective of PPO for any ratio. */
+/** −min(r·A, clip(r)·A): PPO's clipped objective for any ratio r. */
 const clippedObjective = (
   ratio: PerToken,
   advantages: PerToken,
@@ -67,8 +68,8 @@ export const importanceSampling = make(
 )
 
 /**
- * −min(ρA, clip(ρ, low, high)A), bounds on the ratio itself. A higher `clipHigh` is clip-higher; with `dualClip` c the loss of a token
- * with A < 0 is at most c·|A|.
+ * −min(ρA, clip(ρ, low, high)A), with the bounds on the ratio itself. A higher `clipHigh` gives clip-higher; with `dualClip` c, the loss of
+ * a token with A < 0 is at most c·|A|.
  *
  * PPO (arXiv:1707.06347), DAPO's clip-higher (arXiv:2503.14476), dual clip (arXiv:1912.09729).
  */
@@ -127,8 +128,8 @@ export const dro = ({ beta = 0.05 }: { readonly beta?: number } = {}) =>
   )
 
 /**
- * −k·ρ·A + τd², with k = 0 where the probability has moved by more than δ in the direction of the advantage: e^ℓ − e^q above `deltaHigh`
- * where A > 0, below −`deltaLow` where A < 0; otherwise k = 1. The penalty τd² stays on such tokens.
+ * −k·ρ·A + τd². k is 0 if the probability has already moved by more than δ in the direction of the advantage (e^ℓ − e^q above `deltaHigh`
+ * for A > 0, below −`deltaLow` for A < 0), otherwise 1. The penalty τd² applies to all tokens.
  *
  * DPPO with total variation and a squared log-ratio KL, the default of prime-rl.
  */
@@ -159,7 +160,7 @@ export const dppo = (
 
 /**
  * −sg(ρ·1[low < ρ < high])·A·ℓ: tokens whose ratio is out of bounds are not trained on. IcePop (Ring-1T, arXiv:2510.18855); SkyRL's
- * `rollout_is` has bounds 1 ± ε.
+ * `rollout_is` has the bounds 1 ± ε.
  */
 export const icePop = (
   { clipHigh = 5, clipLow = 0.5 }: { readonly clipLow?: number; readonly clipHigh?: number } = {}
@@ -174,7 +175,9 @@ export const icePop = (
     }
   )
 
-/** −(4/τ)·σ(τ(ρ − 1))·A, τ = `tauPositive` where A > 0, otherwise `tauNegative`. SAPO (arXiv:2511.20347): a soft gate instead of a clip. */
+/**
+ * −(4/τ)·σ(τ(ρ − 1))·A, with τ = `tauPositive` for A > 0, otherwise `tauNegative`. SAPO (arXiv:2511.20347): a soft gate instead of a clip.
+ */
 export const sapo = (
   { tauNegative = 1.05, tauPositive = 1 }: { readonly tauPositive?: number; readonly tauNegative?: number } = {}
 ) =>
@@ -189,7 +192,7 @@ export const sapo = (
   )
 
 /**
- * −sg(w)·A·ℓ, w = 1 where A > 0 and clip(ρ, 0, 1) elsewhere: `topr` with the ratio of each token in place of its sequence's.
+ * −sg(w)·A·ℓ, with w = 1 for A > 0 and clip(ρ, 0, 1) otherwise: `topr` with the ratio of each token instead of the sequence's.
  *
  * @see ROLL `topr`
  */
@@ -199,8 +202,8 @@ export const toprToken = make("topr_token", {}, ({ advantages, logprobs, sampler
 })
 
 /**
- * −min(sA, clip(s, low, high)A), s = sg(e^mean(d))·e^(ℓ − sg ℓ), with the exponent at most 10: every token has the ratio of its
- * sequence, and a gradient of its own. GSPO's token variant (arXiv:2507.18071).
+ * −min(sA, clip(s, low, high)A), with s = sg(e^mean(d))·e^(ℓ − sg ℓ) and the exponent at most 10: every token has the ratio of its
+ * sequence, but its own gradient. GSPO's token variant (arXiv:2507.18071).
  */
 export const gspo = (
   { clipHigh = 1.0004, clipLow = 0.9997 }: { readonly clipLow?: number; readonly clipHigh?: number } = {}
@@ -221,7 +224,7 @@ export const gspo = (
   )
 
 /**
- * PPO without the sequences that have A < 0 and have drifted: those with mean(q − ℓ) > δ. Off-policy sequence masking (DeepSeek-V3.2,
+ * PPO that leaves out sequences with A < 0 and mean(q − ℓ) > δ, which have drifted too far. Off-policy sequence masking (DeepSeek-V3.2,
  * arXiv:2512.02556).
  */
 export const opsm = (
@@ -250,8 +253,8 @@ export const opsm = (
   )
 
 /**
- * −sg(φ)·A·ℓ, φ = exp(λ + k·log w − λw), w the ratio of the whole sequence with its log within [log 10⁻⁸, 20], and (k, λ) by the sign
- * of A. VESPO (arXiv:2602.10693).
+ * −sg(φ)·A·ℓ, with φ = exp(λ + k·log w − λw), where w is the ratio of the whole sequence with its logarithm limited to [log 10⁻⁸, 20], and
+ * (k, λ) depend on the sign of A. VESPO (arXiv:2602.10693).
  */
 export const vespo = (
   { kNegative = 3, kPositive = 2, lambdaNegative = 2, lambdaPositive = 3 }: {
@@ -279,8 +282,8 @@ export const vespo = (
   )
 
 /**
- * −Ā·exp(mean(sgn(A)·min(sgn(A)d, sgn(A)·clip(d, −ε, ε)))), Ā the mean advantage: one value per sequence, whatever its length. GMPO
- * (arXiv:2507.20673).
+ * −Ā·exp(mean(sgn(A)·min(sgn(A)d, sgn(A)·clip(d, −ε, ε)))), where Ā is the mean advantage: one value per sequence, independent of its
+ * length. GMPO (arXiv:2507.20673).
  */
 export const gmpo = ({ epsilon = 0.4 }: { readonly epsilon?: number } = {}) =>
   make(
@@ -295,8 +298,8 @@ export const gmpo = ({ epsilon = 0.4 }: { readonly epsilon?: number } = {}) =>
   )
 
 /**
- * −sg(w)·A·ℓ, w = 1 where A > 0 and clip(e^Σd, 0, 1) elsewhere, the ratio of the whole sequence. TOPR (arXiv:2503.14286): good answers
- * are learnt from as they are, bad ones only as far as the policy still gives them.
+ * −sg(w)·A·ℓ, with w = 1 for A > 0 and otherwise clip(e^Σd, 0, 1), the ratio of the whole sequence. TOPR (arXiv:2503.14286): good answers
+ * are trained on with full weight, bad ones only in proportion to how likely the policy still makes them.
  */
 export const topr = make("topr", {}, ({ advantages, logprobs, samplerLogprobs }) => {
   const tapered = named("w", exp(clamp(sum(logRatio(logprobs, samplerLogprobs)), { high: 0 })))
@@ -309,7 +312,7 @@ export interface Clip {
   readonly clipHigh?: number
 }
 
-/** Whether the weight is a token's, or that of its whole sequence. */
+/** Whether the weight is computed per token or for the whole sequence. */
 export type Level = "token" | "sequence"
 
 const clipSymbols = { clipLow: "\\rho_-", clipHigh: "\\rho_+", proximalLogprobs: "\\pi_t" }
@@ -320,7 +323,7 @@ const weightOf = (level: Level, proximal: PerToken, sampler: PerToken) => {
 }
 
 /**
- * min(w, cap)·PPO(ℓ, π), w = e^(π − q), of a token or of the whole sequence. Truncated importance sampling (TIS), for a sampler that
+ * min(w, cap)·PPO(ℓ, π), with w = e^(π − q) per token or for the whole sequence. Truncated importance sampling (TIS), for a sampler that
  * differs from the trainer in numerics or age.
  */
 export const truncated = (
@@ -344,7 +347,7 @@ export const truncated = (
   )
 
 /**
- * w·1[low ≤ w ≤ high]·PPO(ℓ, π), w = e^(π − q), of a token or of the whole sequence. Masked importance sampling (MIS): tokens on which
+ * w·1[low ≤ w ≤ high]·PPO(ℓ, π), with w = e^(π − q) per token or for the whole sequence. Masked importance sampling (MIS): tokens for which
  * sampler and proximal policy differ too much are not trained on.
  */
 export const masked = (
@@ -373,9 +376,9 @@ export const masked = (
   )
 
 /**
- * e^(π − q)·PPO(ℓ, π) with π = sg(q + α(ℓ − q)): the proximal policy is taken to lie between sampler and current policy, in
- * proportion to their ages, so that it costs no forward pass. `interpolation` gives α. Decoupled PPO (AReaL, arXiv:2505.24298) with
- * the log-linear approximation.
+ * e^(π − q)·PPO(ℓ, π), with π = sg(q + α(ℓ − q)). The proximal policy is interpolated between sampler and current policy in proportion to
+ * their ages, so it needs no forward pass; `interpolation` computes α. Decoupled PPO (AReaL, arXiv:2505.24298) with the log-linear
+ * approximation.
  */
 export const decoupled = ({ clipHigh = 1.2, clipLow = 0.8 }: Clip = {}) =>
   make(
@@ -397,8 +400,8 @@ export const decoupled = ({ clipHigh = 1.2, clipLow = 0.8 }: Clip = {}) =>
   )
 
 /**
- * α per token for `decoupled`: (v − 1 − b) / (v − b) of the current version v and the version b that sampled the token, within 0 and 1; 0
- * for tokens of the current version, and for b < 0, which marks tokens that no version sampled.
+ * α per token for `decoupled`: (v − 1 − b) / (v − b), limited to [0, 1], where v is the current version and b the version that sampled the
+ * token. 0 for tokens of the current version, and for b < 0, which marks tokens that were not sampled.
  */
 export const interpolation = (versionsT: ArrayLike<number>, current: number): Float32Array =>
   Float32Array.from(versionsT, (version) =>
@@ -406,7 +409,7 @@ export const interpolation = (versionsT: ArrayLike<number>, current: number): Fl
       ? 0
       : Math.min(Math.max((current - 1 - version) / (current - version), 0), 1))
 
-/** The extra inputs of `withObservations`: 1 on tokens to imitate, and the token counts of the whole batch. */
+/** The extra inputs of `withObservations`: a mask of the tokens to imitate, and the token counts of the whole batch. */
 export type ObservationExtras = {
   readonly observationMask: "token"
   readonly actionTokens: "sequence"
@@ -416,12 +419,12 @@ export type ObservationExtras = {
 export interface ObservationOptions {
   readonly clipLow?: number
   readonly clipHigh?: number
-  /** Weight of the cross entropy. */
+  /** Weight of the cross entropy term. */
   readonly weight?: number
 }
 
 /**
- * RL on the action tokens and cross entropy on what tools and environments answered: Σ PPO / actionTokens − weight·Σ ℓ /
+ * RL on the action tokens plus cross entropy on the answers of tools and environments: Σ PPO / actionTokens − weight·Σ ℓ /
  * observationTokens. ECHO as in prime-rl: the policy also learns to predict the answers of its tools.
  */
 export const withObservations = (
@@ -452,7 +455,10 @@ export const withObservations = (
 const total = (valuesD: ReadonlyArray<Float32Array>) =>
   valuesD.reduce((sum, valuesT) => valuesT.reduce((count, value) => count + value, sum), 0)
 
-/** The data of a whole batch with their masks of observations `[T]` and the counts of both kinds of tokens, at least 1. */
+/**
+ * Pairs each datum of a batch with its observation mask, shape `[T]`, and with the batch's counts of action and observation tokens, which
+ * are at least 1.
+ */
 export const countTokens = (
   data: Array.NonEmptyReadonlyArray<readonly [datum: Datum.Datum<"PolicyTokens">, observationMask: Float32Array]>
 ): Array.NonEmptyReadonlyArray<Example<ObservationExtras>> => {

@@ -1,9 +1,9 @@
-/** The parameters of an optimizer step, and the settings of a run that they come from. */
+/** The parameters of an optimizer step, and the run settings from which they are made. */
 import * as Schema from "effect/Schema"
 import * as Setting from "../settings/Setting.ts"
 
 /**
- * One optimizer step. Unset fields are the service's: learningRate 1e-4, beta1 0.9, beta2 0.95, eps 1e-12, weightDecay 0
+ * Parameters of one optimizer step. The service's defaults are: learningRate 1e-4, beta1 0.9, beta2 0.95, eps 1e-12, weightDecay 0
  * (decoupled), gradClipNorm 0 (off).
  *
  * @example
@@ -20,11 +20,12 @@ export interface AdamParams {
   readonly gradClipNorm?: number
 }
 
-/** The service's defaults of the fields besides the learning rate. */
+/** The service's defaults, without the learning rate. */
 export const defaults = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 }
 
 /**
- * β₁ 0.9, β₂ 0.95 and ε 1e-8, neither weight decay nor clipping: the defaults of tinker-cookbook's loops.
+ * Adam settings of a run. The defaults are those of tinker-cookbook's loops: β₁ 0.9, β₂ 0.95, ε 1e-8, no weight decay and no gradient
+ * clipping.
  *
  * @example
  * Rl.run({ model, dataset, update: { adam: { beta2: 0.99, gradClipNorm: 1 } } })
@@ -50,7 +51,7 @@ export const AdamSettings = Schema.Struct({
 })
 export interface AdamSettings extends Schema.Codec.Encoded<typeof AdamSettings> {}
 
-/** The settings with a learning rate, as the backend takes them. */
+/** Combines the settings with a learning rate, for a backend. */
 export const fromSettings = (settings: typeof AdamSettings.Type, learningRate: number): AdamParams => {
   const { beta1, beta2, eps, gradClipNorm, weightDecay } = settings
   return {

@@ -1,5 +1,5 @@
 /**
- * One training example: what the model reads and what the loss reads at each of its positions.
+ * One training example: the model input, and what the loss reads at each position.
  *
  * @example
  * Datum.policyTokens(ModelInput.fromTokens([1, 2, 3]), {
@@ -11,7 +11,7 @@
  */
 import type * as ModelInput from "./ModelInput.ts"
 
-/** Per-position inputs `[T]`, `T` the length of the model input. Missing log-probabilities are NaN. */
+/** Inputs per position, shape `[T]`, where `T` is the length of the model input. Missing log-probabilities are NaN. */
 export interface Inputs {
   /** The inputs of the policy-gradient losses. `mask` is 1 on action tokens; it is never sent to a service. */
   PolicyTokens: {
@@ -33,11 +33,11 @@ export interface Inputs {
   }
 }
 
-/** The kinds of inputs, by which datums and losses are matched. */
+/** The kinds of inputs. A loss accepts only data of its kind. */
 export type Kind = keyof Inputs
 
 /**
- * A datum of one input kind does not compile with a loss of another.
+ * A training example with inputs of kind `K`. A loss of another kind does not accept it at compile time.
  *
  * @see tinker `Datum`
  */
@@ -45,37 +45,37 @@ export interface Datum<K extends Kind> {
   readonly kind: K
   readonly modelInput: ModelInput.ModelInput
   readonly inputs: Inputs[K]
-  /** The turns of which it was made; absent on data that were not rolled out. */
+  /** The turns from which it was made; absent for data that were not rolled out. */
   readonly origin?: Origin
   /**
-   * Optimizer steps behind the weights that sampled each target `[T]`, and −1 where the policy did not write it; absent where all are those of
-   * the origin.
+   * For each target, the optimizer step of the weights that sampled it, shape `[T]`; −1 for tokens that the policy did not write. Absent if
+   * all targets have the step in `origin`.
    */
   readonly samplerSteps?: Int32Array
-  /** Where its tokens were sampled, for backends that train on what they recorded at that time. */
+  /** Where its tokens were sampled, for backends that train on data recorded during sampling. */
   readonly provenance?: Provenance
 }
 
-/** The turns of a member that a datum was made of. What is measured of a datum belongs to them. */
+/** The member and turns from which a datum was made. Measurements of the datum are recorded for them. */
 export interface Origin {
-  /** The dataset's batch to which the group belongs. */
+  /** Index of the dataset's batch that contains the group. */
   readonly iteration: number
   /** The group's key, unique within its batch. */
   readonly group: string
   readonly member: number
-  /** Indices of the turns that it holds, in order; not all in a row where turns of several branches alternate. */
+  /** Indices of the turns in the datum, in order. They have gaps if the turns of several branches alternate. */
   readonly turns: ReadonlyArray<number>
-  /** Counts the datums of a member from 0: another one begins where a prompt does not go on after a turn that could be continued. */
+  /** Index of the datum among those of its member, from 0. A new datum begins if a prompt does not continue an earlier turn. */
   readonly segment: number
-  /** Optimizer steps behind the weights that sampled it, or with which its group began where others sampled some of its turns. */
+  /** The optimizer step of the weights that sampled it. If several weights sampled its turns, the step at the beginning of the group. */
   readonly samplerStep: number
 }
 
-/** The origin as text, which differs for different datums of an iteration. */
+/** The origin as text, unique among the datums of an iteration. */
 export const idOf = ({ group, iteration, member, segment }: Origin): string =>
   `${iteration}/${group}/m${member}/s${segment}`
 
-/** A run of tokens: positions of a sequence that a backend sampled, or of the prompt that it was sampled from. */
+/** A run of tokens at consecutive positions of a sequence that a backend sampled, or of its prompt. */
 export interface Span {
   readonly of: "prompt" | "sampled"
   readonly sequenceId: string
@@ -83,19 +83,19 @@ export interface Span {
   readonly length: number
 }
 
-/** Runs in order that cover every position of the model input, and every target. */
+/** Runs that cover, in order, every position of the model input and every target. */
 export interface Provenance {
   readonly modelInput: ReadonlyArray<Span>
   readonly targets: ReadonlyArray<Span>
 }
 
-/** A datum for policy losses. */
+/** Creates a datum for policy losses. */
 export const policyTokens = (
   modelInput: ModelInput.ModelInput,
   inputs: Inputs["PolicyTokens"]
 ): Datum<"PolicyTokens"> => ({ kind: "PolicyTokens", modelInput, inputs })
 
-/** A datum for cross entropy, with one target and one weight per position. */
+/** Creates a datum for cross entropy, with one target and one weight per position. */
 export const weightedTokens = (
   modelInput: ModelInput.ModelInput,
   inputs: Inputs["WeightedTokens"]

@@ -1,9 +1,9 @@
 /**
- * The JSON Schemas to which a sampler can hold what it samples, exactly.
+ * The JSON Schemas that a sampler can enforce exactly.
  *
- * A backend masks, at each position, the tokens after which no value of the schema could follow. Keywords that no such mask holds, such as
- * `multipleOf` or `pattern`, are refused by their names. A value is written on one line, with `, ` and `: ` between its parts, its properties in
- * the order of the schema; an object has no properties besides those that are declared, unless none is.
+ * At each position, a backend masks the tokens that cannot lead to a value of the schema. Keywords that a mask cannot enforce, such as
+ * `multipleOf` or `pattern`, are refused by name. A value is written on one line with the separators `, ` and `: `, and its properties in
+ * the order of the schema. An object may only have declared properties, unless its schema declares none.
  *
  * @example
  * const grammar: Grammar.Grammar = { jsonSchema: { type: "object", properties: { answer: { type: "integer" } } } }
@@ -13,22 +13,22 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 
-/** What a sampled text must be: one JSON value, or calls that are JSON values, then the stop. */
+/** What a sampled text must be, before its stop: one JSON value, or tool calls that are JSON values. */
 export interface Grammar {
   readonly jsonSchema: Schema.Json
-  /** The text around values that are calls of tools; the text is one value alone unless given. */
+  /** The text around the values of tool calls. By default, the text is a single value. */
   readonly calls?: Calls
 }
 
-/** The form of calls in a text: each is a value of the schema between two texts. */
+/** The form of tool calls in a text: each is a value of the schema between an opening and a closing text. */
 export interface Calls {
   readonly open: string
   readonly close: string
-  /** The text between a call and the next; there is one call at most where it is absent. */
+  /** The text between two calls. If it is absent, at most one call is allowed. */
   readonly between?: string
-  /** Whether other text may come before the first call, or in place of all calls. */
+  /** Whether other text may precede the first call or replace all calls. */
   readonly hasText: boolean
-  /** Texts by which readers find calls: neither other text nor a string of a call contains one. Each may be a token of its own. */
+  /** Texts by which parsers find calls. Neither the other text nor a string in a call may contain one. Each may be a single token. */
   readonly marks: ReadonlyArray<string>
 }
 
@@ -37,7 +37,7 @@ export const jsonObject: Grammar = { jsonSchema: { type: "object" } }
 
 type Object = Readonly<Record<string, Schema.Json>>
 
-/** Keywords that assert nothing about a value. */
+/** Keywords that do not constrain a value. */
 const annotations: ReadonlyArray<string> = [
   "$schema",
   "$id",
@@ -56,31 +56,31 @@ const definitionKeys = ["$defs", "definitions"] as const
 
 const types: ReadonlyArray<string> = ["object", "array", "string", "integer", "number", "boolean", "null"]
 
-/** Keywords that apply to values of a type. */
+/** The keywords that apply to each type of value. */
 const keywordsOf: Readonly<Record<string, ReadonlyArray<string>>> = {
   object: ["properties", "required", "additionalProperties"],
   array: ["items", "minItems", "maxItems"],
   integer: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]
 }
 
-/** Longer bounds make a grammar too large. */
+/** Larger counts make a grammar too large. */
 const mostCount = 4096
 
-/** A larger schema takes seconds to compile, in which nothing else is sampled. */
+/** A larger schema takes seconds to compile, during which nothing else is sampled. */
 const mostCharacters = 32_768
 
 /** Deeper schemas make a grammar too large. */
 const mostLevels = 64
 
-/** How deep the JSON of a schema may be nested: a schema below another is three levels further down. */
+/** Maximum nesting of a schema's JSON. A schema inside another is three levels deeper. */
 const mostNested = 4 * mostLevels
 
-/** Schemas, numbers of ranges and items that are counted, in a schema as it is compiled: more take a compute thread seconds. */
+/** Maximum number of schemas, ranges and counted items in a canonical schema. A compute thread would need seconds for more. */
 const mostParts = mostCharacters / 2
 
 const inAll = `at most ${mostParts} schemas, numbers of ranges and counted items in all`
 
-/** What is left of both bounds. All schemas below one take their parts from the same number. */
+/** What remains of both limits. All nested schemas share the number of parts. */
 interface Budget {
   readonly levels: number
   readonly parts: { left: number }
@@ -88,7 +88,7 @@ interface Budget {
 
 const below = ({ levels, parts }: Budget): Budget => ({ levels: levels - 1, parts })
 
-/** Takes parts; whether there were as many. */
+/** Takes parts from the budget; false if there were not enough. */
 const take = ({ parts }: Budget, count: number) => {
   parts.left -= count
   return parts.left >= 0
@@ -118,7 +118,7 @@ const unheld = (path: string, value: unknown, expected: string) =>
 const notHeld = (path: string, value: unknown) =>
   Result.fail(new Unheld(`${path} is ${shown(value)}, which no grammar holds: expected it left out`))
 
-/** The keywords of a schema that say something about its values; a `$ref` is looked up among `known`. */
+/** The keywords of a schema that constrain its values. A `$ref` is resolved in `known`. */
 const asserting = (schema: Object) =>
   Object.entries(schema).filter(([key]) => !annotations.includes(key) && !definitionKeys.some((name) => name === key))
 
@@ -134,13 +134,13 @@ const isNestedWithin = (value: Schema.Json, levels: number): boolean =>
   typeof value !== "object" || value === null ||
   (levels > 0 && Object.values(value).every((part) => isNestedWithin(part, levels - 1)))
 
-/** Whether all numbers in a value can be written: `1e999` is read as one that cannot. */
+/** Whether all numbers in a value can be written. `1e999`, for example, is read as infinity and cannot. */
 const isWritable = (value: Schema.Json): boolean =>
   typeof value === "number"
     ? Number.isFinite(value)
     : typeof value !== "object" || value === null || Object.values(value).every(isWritable)
 
-/** One of the values, those of other types than the schema's left out. */
+/** A choice of the listed values that have the schema's type. */
 const values = (path: string, all: Schema.Json | undefined, { type }: Object): Held => {
   if (!Array.isArray(all)) return unheld(path, all, "a list of values")
   if (!all.every(isWritable)) return unheld(path, all, `numbers from ${-Number.MAX_VALUE} to ${Number.MAX_VALUE}`)
@@ -162,7 +162,7 @@ const exclusive = (value: Schema.Json | undefined, step: number) => typeof value
 
 const [least, most] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
 
-/** Wide ranges that are held exactly: of signs, and of the whole numbers that JSON's readers keep. */
+/** Wide ranges that can be enforced exactly: those of a sign, and that of the safe integers. */
 const wideRanges: ReadonlyArray<readonly [from: number, to: number]> = [
   [0, Infinity],
   [1, Infinity],
@@ -174,10 +174,10 @@ const wideRanges: ReadonlyArray<readonly [from: number, to: number]> = [
   [least, 0]
 ]
 
-/** A range of more numbers makes a grammar too large. */
+/** A range with more numbers makes a grammar too large. */
 const mostNumbers = 1024
 
-/** Few numbers are listed. */
+/** Lists the integers of a small range, and keeps a wide range. */
 const integer = (path: string, schema: Object, budget: Budget): Held => {
   const keys = keywordsOf["integer"] ?? []
   for (const key of keys) {
@@ -232,7 +232,7 @@ const each = (path: string, schemas: Object, budget: Budget): Result.Result<Obje
   return Result.succeed(Object.fromEntries(all))
 }
 
-/** Beside declared properties others could repeat their names, so that there are none. */
+/** No other properties are allowed beside declared ones, because they could repeat a declared name. */
 const object = (path: string, schema: Object, budget: Budget): Held => {
   const { additionalProperties: others, properties = {}, required = [] } = schema
   if (!isObject(properties)) return unheld(at(path, "properties"), properties, "an object of schemas")
@@ -279,7 +279,7 @@ const anyOf = (path: string, schemas: ReadonlyArray<Schema.Json>, budget: Budget
   return all.length === 0 ? unheld(path, schemas, "at least one schema") : Result.succeed({ anyOf: all })
 }
 
-/** One keyword that takes the place of all others. */
+/** A keyword that replaces all others. */
 const alone = (path: string, key: string, value: Schema.Json, budget: Budget): Held | undefined => {
   switch (key) {
     case "$ref":
@@ -351,7 +351,7 @@ const definitionsOf = (schema: Schema.Json): ReadonlyArray<readonly [string, Obj
     })
     : []
 
-/** The names that a schema refers to for the same value. */
+/** The names of definitions to which a schema refers for the same value. */
 const aliases = (schema: Schema.Json | undefined): ReadonlyArray<string> => {
   if (!isObject(schema)) return []
   const { $ref, anyOf } = schema
@@ -361,7 +361,7 @@ const aliases = (schema: Schema.Json | undefined): ReadonlyArray<string> => {
   ]
 }
 
-/** The first `$ref` that leads nowhere, or back to itself for the same value. */
+/** The first `$ref` that does not resolve, or refers to itself for the same value. */
 const wrongReference = (root: Object): Unheld | undefined => {
   const known = new Map<string, Schema.Json>([["#", root]])
   for (const [key, schemas] of definitionsOf(root)) {
@@ -383,8 +383,8 @@ const wrongReference = (root: Object): Unheld | undefined => {
 }
 
 /**
- * The schema as a backend compiles it: without annotations, with what it leaves open closed. Its values have the given schema. Fails with the
- * first keyword that is not held.
+ * The schema as a backend compiles it: without annotations, and with open schemas closed. Its values also match the given schema. Fails
+ * with the first keyword that cannot be enforced.
  */
 export const canonical = (schema: Schema.Json): Result.Result<Schema.Json, string> => {
   if (!isNestedWithin(schema, mostNested)) {
@@ -411,13 +411,13 @@ export const canonical = (schema: Schema.Json): Result.Result<Schema.Json, strin
   return Result.mapError(found, ({ detail }) => detail)
 }
 
-/** Why no grammar holds the schema: the field, its value and what is expected; undefined where one does. */
+/** Why a grammar cannot enforce the schema: the field, its value and what is expected; undefined if it can. */
 export const problem = (schema: Schema.Json): string | undefined => {
   const found = canonical(schema)
   return Result.isFailure(found) ? found.failure : undefined
 }
 
-/** The texts of a schema that its values repeat: names of properties, and values that are listed. */
+/** The texts that appear in every value of a schema: property names and listed values. */
 const repeated = (schema: Schema.Json): ReadonlyArray<string> => {
   if (Array.isArray(schema)) return schema.flatMap((one: Schema.Json) => repeated(one))
   if (!isObject(schema)) return []
@@ -428,7 +428,7 @@ const repeated = (schema: Schema.Json): ReadonlyArray<string> => {
   })
 }
 
-/** Why calls in this form cannot have the schema, as `problem` says it. */
+/** Why calls of this form cannot have the schema, in the format of `problem`; undefined if they can. */
 export const callsProblem = (schema: Schema.Json, { hasText, marks }: Calls): string | undefined => {
   const found = canonical(schema)
   if (Result.isFailure(found)) return found.failure

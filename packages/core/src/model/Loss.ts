@@ -1,12 +1,13 @@
 /**
- * The losses a backend computes, each a sum over tokens of L(lp) with ratio = exp(lp − q), q the sampler's log-probability.
+ * The losses that a backend computes. Each is a sum over tokens of L(lp), with ratio = exp(lp − q), where q is the sampler's
+ * log-probability.
  *
  * @example
  * training.forwardBackward(data, Loss.ppo({ clipHigh: 1.28 }))
  */
 import type * as Datum from "./Datum.ts"
 
-/** The names of losses on the wire. */
+/** The wire names of the losses. */
 export type Name =
   | "cross_entropy"
   | "importance_sampling"
@@ -16,24 +17,24 @@ export type Name =
   | "gspo"
   | "stable_reinforce"
 
-/** A loss, the datum kinds it reads and its resolved configuration under the wire's names. */
+/** A loss with its datum kind `K` and its configuration under wire names. */
 export interface Loss<out K extends Datum.Kind> {
   readonly kind: K
   readonly name: Name
   readonly config: Readonly<Record<string, number>>
 }
 
-/** L = −w·lp. */
+/** Cross entropy against one target per position: L = −w·lp. */
 export const crossEntropy: Loss<"WeightedTokens"> = { kind: "WeightedTokens", name: "cross_entropy", config: {} }
 
-/** L = −Σₖ wₖ·lpₖ: cross entropy against soft targets. */
+/** Cross entropy against soft targets: L = −Σₖ wₖ·lpₖ. */
 export const crossEntropyCandidates: Loss<"WeightedCandidates"> = {
   kind: "WeightedCandidates",
   name: "cross_entropy",
   config: {}
 }
 
-/** L = −ratio·A. */
+/** Importance-weighted policy gradient: L = −ratio·A. */
 export const importanceSampling: Loss<"PolicyTokens"> = {
   kind: "PolicyTokens",
   name: "importance_sampling",
@@ -51,19 +52,19 @@ const clipped = (name: "ppo" | "cispo" | "gspo", low: number, high: number): Los
   config: { clip_low_threshold: low, clip_high_threshold: high }
 })
 
-/** L = −min(ratio·A, clip(ratio, clipLow, clipHigh)·A); the bounds are on the ratio itself, 0.8 and 1.2. */
+/** L = −min(ratio·A, clip(ratio, clipLow, clipHigh)·A), with the bounds on the ratio itself. Defaults: 0.8 and 1.2. */
 export const ppo = (config: Clip = {}) => clipped("ppo", config.clipLow ?? 0.8, config.clipHigh ?? 1.2)
 
-/** L = −stopgrad(clip(ratio, clipLow, clipHigh))·lp·A; bounds 0 and 4. */
+/** L = −stopgrad(clip(ratio, clipLow, clipHigh))·lp·A. Default bounds: 0 and 4. */
 export const cispo = (config: Clip = {}) => clipped("cispo", config.clipLow ?? 0, config.clipHigh ?? 4)
 
 /**
- * L = −min(s·A, clip(s, clipLow, clipHigh)·A) with s = exp(mean(lp − q)) over the action tokens of the sequence, whose gradient each
- * token takes as its own ratio's; bounds 0.9997 and 1.0004. GSPO's token variant (arXiv:2507.18071).
+ * L = −min(s·A, clip(s, clipLow, clipHigh)·A), with s = exp(mean(lp − q)) over the action tokens of the sequence. Each token has the
+ * gradient that s would have as its own ratio: GSPO's token variant (arXiv:2507.18071). Default bounds: 0.9997 and 1.0004.
  */
 export const gspo = (config: Clip = {}) => clipped("gspo", config.clipLow ?? 0.9997, config.clipHigh ?? 1.0004)
 
-/** L = −(lp·A − β/2·(lp − q)²); β 0.05. */
+/** L = −(lp·A − β/2·(lp − q)²). Default β: 0.05. */
 export const dro = (config: { readonly beta?: number } = {}): Loss<"PolicyTokens"> => ({
   kind: "PolicyTokens",
   name: "dro",
@@ -71,8 +72,8 @@ export const dro = (config: { readonly beta?: number } = {}): Loss<"PolicyTokens
 })
 
 /**
- * A loss of the hosted service, whose formula is not published. It reads what the service recorded when it sampled with
- * `recordStabilityInfo`, so datums need their `provenance`; `klCoeff` 0.
+ * A loss of the hosted service whose formula is not published. It reads what the service recorded when it sampled with
+ * `recordStabilityInfo`, so the datums need their `provenance`. Default `klCoeff`: 0.
  */
 export const stableReinforce = (config: { readonly klCoeff?: number } = {}): Loss<"PolicyTokens"> => ({
   kind: "PolicyTokens",

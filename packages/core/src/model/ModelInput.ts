@@ -1,5 +1,5 @@
 /**
- * What a model reads: text tokens and images in order.
+ * What a model reads: text tokens and images, in order.
  *
  * @example
  * const prompt = ModelInput.append(ModelInput.fromTokens(tokenizer.encode("2 + 2 =")), [220])
@@ -7,13 +7,13 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
-/** A run of token ids. */
+/** A chunk of text, as token ids. */
 export interface EncodedText {
   readonly _tag: "EncodedText"
   readonly tokens: Int32Array
 }
 
-/** An encoded image and the number of positions it takes in the sequence. */
+/** An encoded image, and the number of positions it takes in the sequence. */
 export interface Image {
   readonly _tag: "Image"
   readonly data: Uint8Array
@@ -21,11 +21,11 @@ export interface Image {
   readonly expectedTokens: number
 }
 
-/** A part of an input: text or an image. */
+/** A part of an input: text tokens or an image. */
 export type Chunk = EncodedText | Image
 
 /**
- * A sequence of chunks; `length` is the number of positions.
+ * A sequence of chunks. `length` is the number of positions.
  *
  * @see tinker `ModelInput`
  */
@@ -34,38 +34,38 @@ export interface ModelInput {
   readonly length: number
 }
 
-/** The input holds something other than text where token ids were needed. */
+/** The input contains an image, but only token ids are supported here. */
 export class NotText extends Schema.TaggedError<NotText>()("NotText", { chunk: Schema.Int, found: Schema.String }) {
   override get message() {
     return `chunk ${this.chunk} is ${this.found}, expected text`
   }
 }
 
-/** The input without any position. */
+/** An input without positions. */
 export const empty: ModelInput = { chunks: [], length: 0 }
 
 const chunkLength = (chunk: Chunk) => chunk._tag === "Image" ? chunk.expectedTokens : chunk.tokens.length
 
-/** Adjacent text chunks stay separate; empty ones are dropped, as the service rejects them. */
+/** Creates an input from chunks. Adjacent text chunks stay separate; empty chunks are dropped, because the service rejects them. */
 export const fromChunks = (chunks: ReadonlyArray<Chunk>): ModelInput => {
   const kept = chunks.filter((chunk) => chunkLength(chunk) > 0)
   return { chunks: kept, length: kept.reduce((length, chunk) => length + chunkLength(chunk), 0) }
 }
 
-/** The same input with `tokens` as one more text chunk. */
+/** Appends `tokens` as one more text chunk. */
 export const append = (self: ModelInput, tokens: ArrayLike<number>): ModelInput =>
   tokens.length === 0 ? self : {
     chunks: [...self.chunks, { _tag: "EncodedText", tokens: new Int32Array(tokens) }],
     length: self.length + tokens.length
   }
 
-/** An input of one text chunk; empty for no tokens. */
+/** An input of one text chunk, or an empty input if there are no tokens. */
 export const fromTokens = (tokens: ArrayLike<number>): ModelInput => append(empty, tokens)
 
-/** One input followed by another. */
+/** Concatenates two inputs. */
 export const concat = (self: ModelInput, that: ModelInput): ModelInput => fromChunks([...self.chunks, ...that.chunks])
 
-/** The first `length` positions; an image that does not fit is left out, with everything after it. */
+/** The first `length` positions. An image that does not fit is left out, together with everything after it. */
 export const take = (self: ModelInput, length: number): ModelInput => {
   const kept: Array<Chunk> = []
   let left = length
@@ -81,7 +81,7 @@ export const take = (self: ModelInput, length: number): ModelInput => {
   return fromChunks(kept)
 }
 
-/** All token ids; fails where a chunk is not text. */
+/** All token ids. Fails if a chunk is not text. */
 export const toTokens = (self: ModelInput): Effect.Effect<Int32Array, NotText> =>
   Effect.suspend(() => {
     const tokens = new Int32Array(self.length)
@@ -100,11 +100,11 @@ const sameBytes = (left: ArrayLike<number>, right: ArrayLike<number>) => {
   return true
 }
 
-/** Equality by value of two images. */
+/** Compares two images by value. */
 export const sameImage = (left: Image, right: Image) =>
   left.format === right.format && left.expectedTokens === right.expectedTokens && sameBytes(left.data, right.data)
 
-/** What follows `prefix`; `undefined` where the input does not begin with it. It does not matter where text is cut into chunks. */
+/** What follows `prefix`; `undefined` if the input does not begin with it. The division of text into chunks does not matter. */
 export const after = (self: ModelInput, prefix: ModelInput): ModelInput | undefined => {
   let index = 0
   let offset = 0
@@ -136,7 +136,7 @@ const sameChunk = (left: Chunk, right: Chunk | undefined) => {
     : right?._tag === "EncodedText" && sameBytes(left.tokens, right.tokens)
 }
 
-/** Equality by value, chunk by chunk. */
+/** Compares two inputs by value, chunk by chunk. */
 export const equals = (left: ModelInput, right: ModelInput) =>
   left === right
   || (left.length === right.length

@@ -1,5 +1,5 @@
 /**
- * Requests to a sampler and its answers.
+ * Sampling requests and responses.
  *
  * @example
  * client.sample({ prompt, numSamples: 4, params: { maxTokens: 64, temperature: 1, seed: 7 } })
@@ -8,13 +8,14 @@ import type { Grammar } from "./Grammar.ts"
 import type * as ModelInput from "./ModelInput.ts"
 
 /**
- * Strings to stop at, or token ids. The stop is part of the sampled tokens. With strings, or where no stop is given, the model's own end
- * of sequence stops as well; token ids replace it, and an empty list never stops.
+ * Strings or token ids at which sampling stops. The stop is part of the sampled tokens. With strings, or without a stop, sampling also
+ * stops at the model's end-of-sequence token. Token ids replace that token, so with an empty list sampling never stops early.
  */
 export type Stop = ReadonlyArray<string> | ReadonlyArray<number>
 
 /**
- * `temperature` 1, `topP` 1 and `topK` off unless given. A `seed` makes sample `i` of a request reproducible as `seed + i`.
+ * Sampling parameters. Defaults: `temperature` 1, `topP` 1, `topK` off. With a `seed`, sample `i` of a request can be reproduced with the
+ * seed `seed + i`.
  *
  * @see tinker `SamplingParams`
  */
@@ -27,7 +28,7 @@ export interface SamplingParams {
   readonly seed?: number
 }
 
-/** Why a sequence ended: at a stop, or at the limit of tokens. */
+/** Why a sequence ended: at a stop or at the token limit. */
 export type SampleStopReason = "stop" | "length"
 
 /**
@@ -39,20 +40,20 @@ export interface SampledTokens {
   readonly tokens: Int32Array
   readonly logprobs: Float32Array
   /**
-   * The log-probability of each token under the untempered, unfiltered distribution over the tokens that the grammar allowed, where the request
-   * had one: what was sampled from. `logprobs` are those of the weights alone.
+   * The log-probability of each token under the distribution from which it was sampled: untempered, unfiltered, and limited to the tokens
+   * that the grammar allowed. Only if the request had a grammar; `logprobs` ignores the grammar.
    */
   readonly maskedLogprobs?: Float32Array
   readonly stopReason: SampleStopReason
-  /** Optimizer steps behind the weights that sampled it, where a policy takes the newest ones for each turn. */
+  /** The optimizer step of the weights that sampled it, if a policy uses the newest weights for each turn. */
   readonly samplerStep?: number
-  /** The backend's own name of this sequence, by which a datum says where its tokens come from. */
+  /** The backend's name of this sequence. A datum's provenance refers to it. */
   readonly sequenceId?: string
-  /** The most likely tokens at each position, most likely first, where `topkSampleLogprobs` asked for them. */
+  /** The most likely tokens at each position, most likely first, if `topkSampleLogprobs` requested them. */
   readonly topkLogprobs?: ReadonlyArray<ReadonlyArray<TokenLogprob>>
 }
 
-/** One of the most likely tokens at a prompt position. */
+/** One of the most likely tokens at a position, with its log-probability. */
 export interface TokenLogprob {
   readonly token: number
   readonly logprob: number
@@ -61,7 +62,7 @@ export interface TokenLogprob {
 /** A request for one or more continuations of a prompt. */
 export interface SampleRequest {
   readonly prompt: ModelInput.ModelInput
-  /** Default 1; all samples share the prompt's computation. */
+  /** Number of samples. They share the computation of the prompt. Default: 1. */
   readonly numSamples?: number
   readonly params: SamplingParams
   /** Also return the log-probability of each prompt token. */
@@ -70,22 +71,22 @@ export interface SampleRequest {
   readonly topkPromptLogprobs?: number
   /** Also return this many of the most likely tokens at each sampled position. */
   readonly topkSampleLogprobs?: number
-  /** Also score these tokens in place of the prompt's own. */
+  /** Also score these tokens instead of the prompt's own. */
   readonly targetPromptLogprobs?: PromptTargets
-  /** Also draw this many tokens, independently, in place of each prompt token but the first. */
+  /** Also draw this many tokens, independently, at each prompt position but the first. */
   readonly promptAltTokens?: number
-  /** Score only this many of the last prompt tokens; needs `promptLogprobs`. */
+  /** Score only this many tokens at the end of the prompt; needs `promptLogprobs`. */
   readonly promptLogprobsLastN?: number
-  /** Let the backend record what `stable_reinforce` needs of each sequence. */
+  /** Let the backend record what the loss `stable_reinforce` needs of each sequence. */
   readonly recordStabilityInfo?: boolean
   /**
-   * Sample only what the grammar allows, then a stop. A sequence that reaches its limit of tokens is the beginning of such a text. Other
-   * log-probabilities that are asked for are those of the weights alone.
+   * Sample only text that the grammar allows, followed by a stop. A sequence that reaches its token limit is a prefix of such a text. All
+   * log-probabilities other than `maskedLogprobs` ignore the grammar.
    */
   readonly grammar?: Grammar
 }
 
-/** Fields of a request that only some backends have; see `Capabilities.sampling`. */
+/** Request fields that only some backends support; see `Capabilities.sampling`. */
 export type Extra = keyof Pick<
   SampleRequest,
   | "topkSampleLogprobs"
@@ -96,32 +97,32 @@ export type Extra = keyof Pick<
   | "grammar"
 >
 
-/** Candidates `[T − 1, K]` for the prompt's tokens but the first, row-major; −1 asks for nothing. */
+/** Candidate tokens for each prompt position but the first, row-major `[T − 1, K]`; −1 marks an unused cell. */
 export interface PromptTargets {
   readonly tokens: Int32Array
   readonly candidates: number
 }
 
-/** Log-probabilities of `PromptTargets`, in their shape; 0 where a cell asks for nothing. */
+/** Log-probabilities of `PromptTargets`, in the same shape; 0 for unused cells. */
 export interface TargetLogprobs {
   readonly logprobs: Float32Array
   readonly candidates: number
 }
 
-/** Tokens drawn in place of the prompt's but the first, and their log-probabilities: both `[T − 1, K]`, row-major. */
+/** Tokens drawn at each prompt position but the first, and their log-probabilities. Both are row-major, `[T − 1, K]`. */
 export interface PromptAltTokens extends PromptTargets {
   readonly logprobs: Float32Array
 }
 
-/** The continuations of a prompt, and what the request asked for about the prompt itself. */
+/** The continuations of a prompt, and the requested information about the prompt itself. */
 export interface SampleResponse {
   readonly sequences: ReadonlyArray<SampledTokens>
-  /** One value per prompt token, NaN at the first. */
+  /** The log-probability of each prompt token; NaN at the first. */
   readonly promptLogprobs?: Float32Array
-  /** Most likely first; empty at the first position. */
+  /** The most likely tokens at each prompt position, most likely first; empty at the first position. */
   readonly topkPromptLogprobs?: ReadonlyArray<ReadonlyArray<TokenLogprob>>
   readonly targetPromptLogprobs?: TargetLogprobs
   readonly promptAltTokens?: PromptAltTokens
-  /** Prompt tokens that the backend did not have to compute, where it says so. */
+  /** Prompt tokens that the backend read from its cache, if it reports them. */
   readonly promptCacheHitTokens?: number
 }

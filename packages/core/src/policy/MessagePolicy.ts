@@ -1,4 +1,4 @@
-/** Chooses the next message: a judge, a simulated user, an opponent. */
+/** Policies that choose the next message: judges, simulated users and opponents. */
 import * as Effect from "effect/Effect"
 import * as AdaptiveLimiter from "../backend/limiter/AdaptiveLimiter.ts"
 import { Metering } from "../backend/Metering.ts"
@@ -15,27 +15,27 @@ import * as Policy from "./Policy.ts"
 /** A request for the next message of a conversation. */
 export interface Request {
   readonly messages: ReadonlyArray<Message.Message>
-  /** Which request this is, such as `7/capitals/m3/rubric0`: the same key has the same seed. */
+  /** Identifies the request, for example `7/capitals/m3/rubric0`. Requests with the same key have the same seed. */
   readonly key: string
-  /** The grammar to which the message is held; a policy whose backend has none fails. */
+  /** A grammar that constrains the message. The policy fails if its backend does not support grammars. */
   readonly grammar?: Grammar
 }
 
-/** @see tinker-cookbook `MessageCompleter` */
+/** Responds to a conversation with a message. @see tinker-cookbook `MessageCompleter` */
 export interface MessagePolicy<out E = never, out R = never> {
   readonly respond: (request: Request) => Effect.Effect<Message.Message, E, R>
 }
 
-/** How messages are sampled and read. */
+/** How messages are sampled and parsed. */
 export interface SamplingOptions extends Policy.SamplingOptions {
   readonly model: Pick<ChatModel, "renderer">
-  /** Where responses end; the renderer's own stop unless given. */
+  /** Where responses end. Default: the renderer's own stop. */
   readonly stop?: Sampling.Stop
 }
 
 /**
- * Samples every message from one client, in the judges' lane of the `AdaptiveLimiter`; a run counts the tokens. A response that was cut
- * or did not end properly is used as it is.
+ * Samples every message from one client, in the judges' lane of the `AdaptiveLimiter`, and counts the tokens for the run. A response that
+ * was cut or did not end properly is used as it is.
  *
  * @example
  * const judge = MessagePolicy.fromSamplingClient(client, { model, maxTokens: 64, temperature: 0, seed: 1 })

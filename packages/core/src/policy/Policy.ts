@@ -1,4 +1,4 @@
-/** Chooses the next tokens. */
+/** Policies choose the next tokens. */
 import * as Effect from "effect/Effect"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import { TinkerError, Unavailable } from "../backend/TinkerError.ts"
@@ -9,45 +9,45 @@ import type * as Sampling from "../model/Sampling.ts"
 import type { TurnKey } from "../records/Key.ts"
 import * as Seed from "../records/Seed.ts"
 
-/** A request for the next tokens after a prompt. */
+/** A request for the tokens that follow a prompt. */
 export interface Request {
   readonly prompt: ModelInput.ModelInput
   readonly stop: Sampling.Stop
-  /** Tighter limit for this turn only. */
+  /** A lower token limit for this turn. */
   readonly maxTokens?: number
-  /** The grammar to which the tokens are held; a policy whose backend has none fails. */
+  /** A grammar that constrains the tokens. The policy fails if its backend does not support grammars. */
   readonly grammar?: Grammar
   readonly key: TurnKey
 }
 
-/** @see tinker-cookbook `TokenCompleter` */
+/** Responds to a prompt with sampled tokens. @see tinker-cookbook `TokenCompleter` */
 export interface Policy<out E = never, out R = never> {
   readonly act: (request: Request) => Effect.Effect<Sampling.SampledTokens, E, R>
-  /** The description from which another process can make the same policy; absent for a policy that only this process has. */
+  /** A description from which another process can create the same policy; absent if only this process can have the policy. */
   readonly description?: Description
 }
 
-/** How tokens are sampled. */
+/** How a policy samples tokens. */
 export interface SamplingOptions {
-  /** Most tokens of a turn. */
+  /** Maximum number of tokens per turn. */
   readonly maxTokens: number
-  /** 1 unless given: anything else biases the log-probabilities that training reads. */
+  /** Sampling temperature. Other values than the default bias the log-probabilities that training reads. Default: 1. */
   readonly temperature?: number
   readonly topP?: number
   readonly topK?: number
-  /** Seed of the run, from which each turn's own seed is derived. */
+  /** The run's seed, from which the seed of each turn is derived. */
   readonly seed: number
   /** Let the backend record what `Loss.stableReinforce` trains on. */
   readonly recordStabilityInfo?: boolean
 }
 
-/** A policy that samples: the weights, and how. */
+/** The weights and the sampling options of a policy that samples. */
 export interface Description {
   readonly modelPath: string
   readonly options: SamplingOptions
 }
 
-/** The sequence of a request for one. */
+/** The sequence of a response to a request for one sample. Fails as `Unavailable` if the response has none. */
 export const onlySequence = (
   [sequence]: ReadonlyArray<Sampling.SampledTokens>
 ): Effect.Effect<Sampling.SampledTokens, TinkerError> =>
@@ -58,7 +58,7 @@ export const onlySequence = (
     : Effect.succeed(sequence)
 
 /**
- * Samples every turn from one client.
+ * A policy that samples every turn from one client.
  *
  * @example
  * const policy = Policy.fromSamplingClient(client, { maxTokens: 64, temperature: 1, seed: 1 })
@@ -77,7 +77,7 @@ export const fromSamplingClient = (client: SamplingClient, options: SamplingOpti
 }
 
 /**
- * Samples each turn with the weights that are the newest when it begins, and says in `samplerStep` which these were.
+ * A policy that samples each turn with the newest weights at the start of the turn, and reports their optimizer step in `samplerStep`.
  *
  * @example
  * const policyOf = ({ sampler }: Weights.Weights) => Policy.newest(sampler, { maxTokens: 64, temperature: 1, seed: 1 })

@@ -1,5 +1,5 @@
 /**
- * Settings of sampling: the length of a response, and the distribution of its tokens.
+ * Sampling settings of a run: the length of a response and the distribution of its tokens.
  *
  * @example
  * Rl.run({ model, dataset, sampling: { maxTokens: 64, temperature: 0.8, topP: 0.95, allowBiased: true }, update: { learningRate: 1e-4 } })
@@ -7,7 +7,7 @@
 import * as Schema from "effect/Schema"
 import * as Setting from "../settings/Setting.ts"
 
-/** The settings of sampling in a run. */
+/** The sampling settings of a run. */
 export const SamplingSettings = Schema.Struct({
   /** Longest response of one turn. Default: 256 tokens. */
   maxTokens: Setting.int({
@@ -45,7 +45,7 @@ export interface SamplingSettings extends Schema.Codec.Encoded<typeof SamplingSe
 
 type Resolved = typeof SamplingSettings.Type
 
-/** The first setting, if any, under which the sampler's log-probabilities are not those of the distribution that it sampled from. */
+/** The first setting, if any, that makes the sampler's log-probabilities differ from the distribution that it sampled from. */
 export const bias = (
   { temperature, topK, topP }: Resolved
 ): readonly [field: "temperature" | "topP" | "topK", value: number] | undefined => {
@@ -54,7 +54,7 @@ export const bias = (
   return topK > 0 ? ["topK", topK] : undefined
 }
 
-/** The options of a policy; parameters at their neutral values are left out. */
+/** The options of a policy. Parameters with neutral values are left out. */
 export const options = ({ maxTokens, temperature, topK, topP }: Resolved, seed: number) => ({
   maxTokens,
   temperature,

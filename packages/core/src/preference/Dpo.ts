@@ -1,4 +1,4 @@
-/** Direct preference optimisation: training on preferences without a reward model. */
+/** Direct preference optimisation (DPO): training on preferences without a reward model. */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -20,7 +20,7 @@ import * as Preferences from "./Preferences.ts"
 
 export type { DpoOptions as Options } from "./DpoOptions.ts"
 
-/** Fails with the first invalid option, as `run` does before its first request. */
+/** Checks the options without sending a request. Fails with the first invalid option, as `run` does. */
 export const validate = <E, R, EE, ER>(
   options: DpoOptions.DpoOptions<E, R, EE, ER>
 ): Effect.Effect<void, InvalidOption> => Effect.asVoid(DpoOptions.resolve(options))
@@ -42,7 +42,7 @@ const iteration = (
   })
 }
 
-/** The program; its cursor is the index of the next batch. */
+/** The training program. Its cursor is the index of the next batch. */
 const program = <E, R, EE, ER>(
   options: DpoOptions.DpoOptions<E, R, EE, ER>,
   resolved: DpoOptions.Resolved
@@ -71,9 +71,9 @@ const program = <E, R, EE, ER>(
 })
 
 /**
- * Makes chosen responses more likely than rejected ones, relative to the weights that the run starts from. Those weights are the
- * reference for the whole run, even where it is resumed: the run's identity names them, and a resumed run loads them again. Another `loss`
- * makes it IPO, KTO of pairs, ORPO or SimPO; the last two have no reference.
+ * Trains the policy to prefer chosen to rejected responses, relative to the weights that the run starts from. Those weights are the
+ * reference for the whole run: the run's identity names them, and a resumed run loads them again. With another `loss` it is IPO, KTO on
+ * pairs, ORPO or SimPO; the last two have no reference.
  *
  * @example
  * Dpo.run({ model, dataset: Preferences.pairs(preferences, { model, batchSize: 32 }), beta: 0.1 })

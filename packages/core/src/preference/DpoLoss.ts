@@ -1,4 +1,4 @@
-/** The loss of a batch of preferences: the mean over its pairs of a `PairLoss`, and its gradient. */
+/** The loss of a batch of preference pairs, the mean of their `PairLoss`, and its gradient. */
 import * as Effect from "effect/Effect"
 import type { CustomLoss, CustomLossOutput } from "../backend/TrainingClient.ts"
 import type * as Datum from "../model/Datum.ts"
@@ -8,7 +8,7 @@ import * as PairLoss from "./PairLoss.ts"
 
 type Data = ReadonlyArray<Datum.Datum<"WeightedTokens">>
 
-/** Σ w·logprob of each sequence; positions without a weight are not read. */
+/** Σ w·logprob of each sequence. Positions with weight 0 are not read. */
 export const sequences = (data: Data, logprobsDT: ReadonlyArray<Float32Array>): ReadonlyArray<number> =>
   data.map(({ inputs: { weights } }, d) =>
     weights.reduce((sum, weight, t) => weight === 0 ? sum : sum + weight * (logprobsDT[d]?.[t] ?? NaN), 0)
@@ -17,7 +17,7 @@ export const sequences = (data: Data, logprobsDT: ReadonlyArray<Float32Array>): 
 const chosen = (values: ReadonlyArray<number>) => values.filter((_, index) => index % 2 === 0)
 const rejected = (values: ReadonlyArray<number>) => values.filter((_, index) => index % 2 === 1)
 
-/** The first value minus the second, for each pair of values. */
+/** For interleaved pairs of values, the first minus the second. */
 export const margins = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
   const others = rejected(values)
   return chosen(values).map((value, pair) => value - (others[pair] ?? NaN))
@@ -30,10 +30,10 @@ const unpaired = (data: Data) =>
     expected: "an even number: each pair's chosen response and, next to it, the rejected one"
   })
 
-/** A loss by its name, with its parameters where they are not its own defaults. */
+/** The name of a loss and its parameters. Parameters default to those of the loss. */
 export interface Options extends Partial<PairLoss.Parameters> {
   readonly loss?: PairLoss.Name
-  /** The reference's log-probabilities of the same data, `[T]` per datum; not read by a loss without a reference. */
+  /** The reference's log-probabilities of the same data, `[T]` per datum. A loss without a reference ignores them. */
   readonly referenceDT: ReadonlyArray<Float32Array>
 }
 
@@ -41,9 +41,9 @@ const weightOf = ({ inputs: { weights } }: Datum.Datum<"WeightedTokens">) =>
   weights.reduce((sum, weight) => sum + weight, 0)
 
 /**
- * The loss of interleaved pairs (chosen, rejected, …), its gradient, and under `dpo/…` the loss, the share of pairs whose chosen response
- * has the higher score (`accuracy`), the mean scores times β (`chosen_reward`, `rejected_reward`) and their difference (`margin`). Throws a
- * `RangeError` for an odd number of datums.
+ * The loss of interleaved pairs (chosen, rejected, …), its gradient and its metrics. The metrics begin with `dpo/`: the loss, `accuracy`
+ * (the share of pairs whose chosen response has the higher score), `chosen_reward` and `rejected_reward` (the mean scores times β), and
+ * `margin` (the difference between them). Throws a `RangeError` for an odd number of datums.
  */
 export const compute = (
   data: Data,
@@ -84,7 +84,7 @@ export const compute = (
 }
 
 /**
- * The loss as a custom loss of a training client. Fails for an odd number of datums.
+ * The loss as a custom loss for a training client. Fails for an odd number of datums.
  *
  * @example
  * training.forwardBackwardCustom(weightedData, DpoLoss.make({ referenceDT: logprobs, beta: 0.1 }))

@@ -1,4 +1,4 @@
-/** Options of a run of direct preference optimisation. */
+/** The options of a DPO run. */
 import * as Effect from "effect/Effect"
 import * as AdaptiveLimiter from "../backend/limiter/AdaptiveLimiter.ts"
 import { Metering } from "../backend/Metering.ts"
@@ -12,38 +12,40 @@ import * as PairLoss from "./PairLoss.ts"
 import type { Preferences } from "./Preferences.ts"
 
 /**
+ * The options of `Dpo.run`, in addition to those of every run.
+ *
  * @see tinker-cookbook `preference.train_dpo.Config`
  *
  * @example
  * const run = Dpo.run({ model, dataset: pairs, beta: 0.1, update: { learningRate: 1e-5 } })
  */
 export interface DpoOptions<out E = never, out R = never, out EE = never, out ER = never> extends RunOptions<EE, ER> {
-  /** Batches of conversations with a preferred and a rejected answer. */
+  /** Batches of conversations with a chosen and a rejected answer. */
   readonly dataset: Preferences<E, R>
   /**
-   * The loss of a pair: "sigmoid" unless given, which is DPO's own; "ipo", "kto_pair", or "orpo" and "simpo", which need no reference. See
-   * `PairLoss` for their formulas.
+   * The loss of a pair: "sigmoid" (DPO's own), "ipo", "kto_pair", "orpo" or "simpo". The last two need no reference. See `PairLoss` for the
+   * formulas. Default: "sigmoid".
    */
   readonly loss?: PairLoss.Name
   /**
-   * How fast rewards grow with the log-ratio to the reference: the larger, the closer to the reference. The weight of ORPO's odds ratio.
-   * Default 0.1, and 2 for "simpo".
+   * Scale of the implicit rewards: the larger it is, the closer the policy stays to the reference. For "orpo", the weight of the odds
+   * ratio. Default: 0.1; 2 for "simpo".
    */
   readonly beta?: number
-  /** The margin by which SimPO's chosen answer is to be ahead, times β; default 0.5, and refused for other losses. */
+  /** SimPO's target margin between the answers, after scaling by β. Other losses refuse it. Default: 0.5. */
   readonly gamma?: number
-  /** The learning rate's default is 1e-5. */
+  /** The learning rate and other optimizer options. Default learning rate: 1e-5. */
   readonly update?: SupervisedOptions.UpdateOptions
 }
 
-/** The options with every default filled in. */
+/** The options with all defaults filled in. */
 export interface Resolved extends SupervisedOptions.Resolved, PairLoss.Parameters {
   readonly loss: PairLoss.Name
 }
 
 const defaultLearningRate = 1e-5
 
-/** Fills in the defaults; fails with the first invalid option. */
+/** Fills in the defaults. Fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*<E, R, EE, ER>(
   { loss = "sigmoid", beta, gamma, ...options }: DpoOptions<E, R, EE, ER>
 ): Effect.fn.Return<Resolved, InvalidOption> {
@@ -80,8 +82,8 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER>(
 const pathOf = <EE, ER>({ loadCheckpointPath, model }: RunOptions<EE, ER>) => loadCheckpointPath ?? model.name
 
 /**
- * A sampler of the weights that the run starts from, until the scope closes. A resumed run loads the same weights by the same name, never
- * those that it has trained. Fails as `Unsupported` where the backend computes no log-probabilities of prompts.
+ * A sampler of the weights that the run starts from, until the scope closes. A resumed run loads the same weights by name again, not the
+ * weights that it has trained. Fails as `Unsupported` if the backend has no prompt log-probabilities.
  */
 export const make = Effect.fn("Reference.make")(function*<EE, ER>({ loadCheckpointPath, model }: RunOptions<EE, ER>) {
   if (!model.capabilities.promptLogprobs) {

@@ -1,64 +1,64 @@
 /**
- * Losses of a chosen and a rejected answer, by their names in TRL. Each is a function of one number per answer, its score: the
- * log-probability under the policy less that under the reference, or without a reference the log-probability alone; summed over the tokens of
- * the answer, or their mean.
+ * Losses of a chosen and a rejected answer, named as in TRL. Each is a function of the two answers' scores. A score is the log-probability
+ * under the policy minus that under the reference, or only the former if the loss has no reference; it is summed or averaged over the
+ * tokens of the answer.
  *
  * @example
  * PairLoss.parameters("simpo", { gamma: 1 }) // => { beta: 2, gamma: 1 }
  */
 import * as Struct from "effect/Struct"
 
-/** β, and γ of the losses that have it. */
+/** β, and γ for the losses that have it. */
 export interface Parameters {
   readonly beta: number
   readonly gamma: number
 }
 
-/** The loss of a pair, and its derivatives by both scores. */
+/** The loss of a pair, and its derivatives with respect to both scores. */
 export interface Slopes {
   readonly loss: number
   readonly chosen: number
   readonly rejected: number
 }
 
-/** Mean scores of a batch's answers, and 0 where a mean is negative: they estimate the divergence from the reference. */
+/** The mean scores of a batch's chosen and rejected answers, but at least 0. They estimate the KL divergence from the reference. */
 export interface Drift {
   readonly chosen: number
   readonly rejected: number
 }
 
-/** A loss of pairs of answers. */
+/** A loss of preference pairs. */
 export interface PairLoss {
-  /** Whether scores are relative to the reference. */
+  /** Whether scores are relative to a reference. */
   readonly reference: boolean
-  /** Whether a score is the mean over its tokens instead of the sum. */
+  /** Whether a score is averaged over its tokens instead of summed. */
   readonly mean: boolean
-  /** β unless given. */
+  /** Default β. */
   readonly beta: number
-  /** γ unless given; absent where the loss has none. */
+  /** Default γ; absent if the loss has none. */
   readonly gamma?: number
   readonly of: (chosen: number, rejected: number, parameters: Parameters, drift: Drift) => Slopes
 }
 
-/** log(1 + eˣ), for large x as well. */
+/** log(1 + eˣ), computed without overflow. */
 const softplus = (x: number) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
 
 const sigmoid = (x: number) => x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x))
 
-/** −log σ(z), by z. */
+/** −log σ(z) and its derivative. */
 const logistic = (z: number) => ({ loss: softplus(-z), slope: -sigmoid(-z) })
 
-/** Chosen and rejected score change the loss by opposite amounts. */
+/** The slopes of a loss that depends only on the difference of the scores. */
 const opposed = (loss: number, slope: number): Slopes => ({ loss, chosen: slope, rejected: -slope })
 
-/** The log-odds of a mean log-probability, and their slope. They are finite also where an answer is certain. */
+/** The log-odds of a mean log-probability, and their derivative. Both stay finite if the answer is certain. */
 const logOdds = (mean: number) => {
   const rest = Math.max(-Math.expm1(mean), 1e-12)
   return { value: mean - Math.log(rest), slope: 1 / rest }
 }
 
 const losses = {
-  /** −log σ(β·(c − r)): direct preference optimisation (Rafailov et al., 2023, arXiv:2305.18290). */
+  /** −log σ(β·(c − r)): DPO (Rafailov et al., 2023, arXiv:2305.18290). */
   sigmoid: {
     reference: true,
     mean: false,
@@ -68,7 +68,7 @@ const losses = {
       return opposed(loss, beta * slope)
     }
   },
-  /** (c − r − 1/2β)², with means over tokens: identity preference optimisation (Azar et al., 2023, arXiv:2310.12036). */
+  /** (c − r − 1/2β)², with scores averaged over tokens: identity preference optimisation, IPO (Azar et al., 2023, arXiv:2310.12036). */
   ipo: {
     reference: true,
     mean: true,
@@ -79,8 +79,8 @@ const losses = {
     }
   },
   /**
-   * ½·[1 − σ(β·(c − KL_r))] + ½·[1 − σ(β·(KL_c − r))], where KL_c and KL_r are the mean scores of the batch's chosen and rejected answers, at
-   * least 0 and constant: Kahneman-Tversky optimisation of pairs (Ethayarajh et al., 2024, arXiv:2402.01306).
+   * ½·[1 − σ(β·(c − KL_r))] + ½·[1 − σ(β·(KL_c − r))], where KL_c and KL_r are the mean scores of the batch's chosen and rejected answers,
+   * at least 0 and without a gradient: Kahneman-Tversky optimisation on pairs, KTO (Ethayarajh et al., 2024, arXiv:2402.01306).
    */
   kto_pair: {
     reference: true,
@@ -97,8 +97,8 @@ const losses = {
     }
   },
   /**
-   * −c − β·log σ(log-odds(c) − log-odds(r)), with means over tokens and without a reference: odds ratio preference optimisation (Hong et
-   * al., 2024, arXiv:2403.07691).
+   * −c − β·log σ(log-odds(c) − log-odds(r)), with scores averaged over tokens and without a reference: odds ratio preference optimisation,
+   * ORPO (Hong et al., 2024, arXiv:2403.07691).
    */
   orpo: {
     reference: false,
@@ -114,7 +114,7 @@ const losses = {
       }
     }
   },
-  /** −log σ(β·(c − r) − γ), with means over tokens and without a reference: SimPO (Meng et al., 2024, arXiv:2405.14734). */
+  /** −log σ(β·(c − r) − γ), with scores averaged over tokens and without a reference: SimPO (Meng et al., 2024, arXiv:2405.14734). */
   simpo: {
     reference: false,
     mean: true,
@@ -130,13 +130,13 @@ const losses = {
 /** The name of a loss in the table. */
 export type Name = keyof typeof losses
 
-/** All names, in the order of the help. */
+/** All names, in the order in which the help lists them. */
 export const names: ReadonlyArray<Name> = Struct.keys(losses)
 
-/** The loss of that name. */
+/** The loss with this name. */
 export const byName = (name: Name): PairLoss => losses[name]
 
-/** The loss of that name with its own β and γ where they are not given. */
+/** The parameters of the named loss, with its own β and γ as defaults. */
 export const parameters = (name: Name, given: Partial<Parameters> = {}): Parameters => {
   const { beta, gamma = 0 } = byName(name)
   return { beta: given.beta ?? beta, gamma: given.gamma ?? gamma }

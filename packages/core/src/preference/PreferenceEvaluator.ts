@@ -1,4 +1,4 @@
-/** Evaluation by held-out preferences. */
+/** Evaluates weights on held-out preferences. */
 import * as Effect from "effect/Effect"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Weights } from "../backend/Weights.ts"
@@ -9,17 +9,17 @@ import * as HeldOut from "../supervised/HeldOut.ts"
 import * as DpoLoss from "./DpoLoss.ts"
 import * as Preferences from "./Preferences.ts"
 
-/** The evaluator's name and its data. */
+/** The evaluator's name and its held-out preferences. */
 export interface Options<E, R> {
   readonly name: string
-  /** Held-out preferences; every batch is read. */
+  /** Held-out preferences. Every batch is evaluated. */
   readonly dataset: Preferences.Preferences<E, R>
 }
 
 /**
- * How much more likely the chosen responses are than the rejected ones: `<name>/margin` is the mean difference of their log-probabilities
- * in nats, and the score is the share of pairs whose chosen response is the more likely one, with its 95 % interval. DPO trains the
- * growth of this margin over a run, multiplied by β.
+ * An evaluator that compares the log-probabilities of chosen and rejected responses. `<name>/margin` is their mean difference in nats. The
+ * score is the share of pairs whose chosen response is more likely, with its 95 % interval. DPO increases this margin, times β, relative to
+ * the start of the run.
  *
  * @example
  * Dpo.run({ model, dataset: pairs, run: { evaluators: [PreferenceEvaluator.make({ name: "held_out", dataset: pairs })] } })

@@ -1,4 +1,4 @@
-/** Batches of preferences: pairs of a chosen and a rejected conversation. */
+/** Batches of preferences. Each preference is a chosen and a rejected conversation. */
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import type { ChatModel } from "../catalog/ChatModel.ts"
@@ -11,8 +11,8 @@ import * as SupervisedDataset from "../supervised/SupervisedDataset.ts"
 import * as WeightedDatum from "../supervised/WeightedDatum.ts"
 
 /**
- * Two answers to one prompt. Either both conversations begin with the prompt and differ in their last message alone, or the prompt has a
- * property of its own, as in TRL. A text is a user's message as the prompt, and the assistant's as an answer.
+ * Two answers to one prompt. The prompt is either a separate property, as in TRL, or the common beginning of two conversations that differ
+ * only in their last message. A string is a user message as the prompt and an assistant message as an answer.
  */
 export interface Preference {
   readonly prompt?: SupervisedDataset.Conversation | string
@@ -20,32 +20,32 @@ export interface Preference {
   readonly rejected: SupervisedDataset.Conversation | string
 }
 
-/** The datums of a preference. The tokens of the last message have weight 1, all earlier ones weight 0. */
+/** The datums of a preference. Tokens of the last message have weight 1, all others weight 0. */
 export interface Pair {
   readonly chosen: Datum.Datum<"WeightedTokens">
   readonly rejected: Datum.Datum<"WeightedTokens">
 }
 
 /**
- * A dataset of `length` batches; `batch(i, seed)` is a pure function of its arguments, because resuming calls it again. The fingerprint
- * identifies the data and their order, and is compared on resume.
+ * A dataset of `length` batches. `batch(i, seed)` must be a pure function of its arguments, because a resumed run calls it again. The
+ * fingerprint identifies the data and their order; a resumed run compares it.
  */
 export interface Preferences<out E = never, out R = never> {
   readonly length: number
   readonly fingerprint: string
-  /** A batch that has fewer pairs than the others because the rows of an epoch do not fill it. */
+  /** A batch that is smaller than the others because the rows of an epoch do not fill it. */
   readonly shortBatch?: Epochs.ShortBatch | undefined
   readonly batch: (index: number, seed: number) => Effect.Effect<ReadonlyArray<Pair>, E, R>
 }
 
-/** How preferences become datums and batches. */
+/** How preferences are converted to datums and batches. */
 export interface Options extends Epochs.Options {
   readonly model: Pick<ChatModel, "renderer">
-  /** Positions of a conversation beyond this are cut off; unlimited unless given. */
+  /** Maximum length of a conversation in tokens; the rest is cut off. Default: unlimited. */
   readonly maxLength?: number
 }
 
-/** All datums of some pairs: chosen, rejected, chosen, rejected. */
+/** The datums of several pairs, interleaved: chosen, rejected, chosen, rejected. */
 export const interleaved = (pairs: ReadonlyArray<Pair>): ReadonlyArray<Datum.Datum<"WeightedTokens">> =>
   pairs.flatMap(({ chosen, rejected }) => [chosen, rejected])
 
@@ -54,7 +54,7 @@ const messagesOf = (
   message: (text: string) => Message.Message
 ): SupervisedDataset.Conversation => typeof given === "string" ? [message(given)] : given
 
-/** Both conversations, each with its prompt; fails where they have no prompt, or not the same. */
+/** Both conversations with their prompt. Fails if they have no common prompt. */
 const conversationsOf = ({ at, row }: Epochs.Placed<Preference>) => {
   const prompt = row.prompt === undefined ? [] : messagesOf(row.prompt, Message.user)
   const chosen = [...prompt, ...messagesOf(row.chosen, Message.assistant)]
@@ -85,9 +85,8 @@ const datumOf = Effect.fnUntraced(function*(
 })
 
 /**
- * Preferences in batches of `batchSize`, epoch by epoch. The first batch fails with `InvalidOption` where an option is out of range;
- * a preference without a prompt that both answers share, a conversation that cannot be rendered, or one that has nothing to train on,
- * fails with its place in `rows`.
+ * Preferences in batches of `batchSize`, epoch by epoch. The first batch fails with `InvalidOption` if an option is out of range. A batch
+ * fails with the index of the row if the two answers share no prompt, or if a conversation cannot be rendered or has nothing to train on.
  *
  * @example
  * Preferences.pairs([{ prompt: "What is 2 + 2?", chosen: "4", rejected: "5" }], { model, batchSize: 1 })

@@ -1,11 +1,11 @@
 /**
- * Metrics that carry how they are aggregated.
+ * Metrics that state how they are aggregated over episodes.
  *
  * @example
  * const metrics: EnvMetric.Metrics = { correct: EnvMetric.rate(true), "tool/calls": EnvMetric.sum(2), depth: EnvMetric.max(4) }
  */
 
-/** A `rate` is over episodes: an episode that does not report it counts as a miss. */
+/** The mean, sum and maximum are over reports. A `rate` is over episodes: an episode that does not report it counts as a miss. */
 export type EnvMetric =
   | { readonly kind: "rate"; readonly hit: boolean }
   | { readonly kind: "mean"; readonly value: number }
@@ -15,16 +15,16 @@ export type EnvMetric =
 /** Metrics by name. */
 export type Metrics = Readonly<Record<string, EnvMetric>>
 
-/** A hit or a miss, averaged over episodes. */
+/** A hit or a miss; aggregates to the share of episodes with a hit. */
 export const rate = (hit: boolean): EnvMetric => ({ kind: "rate", hit })
-/** A value that is averaged over reports. */
+/** A value that aggregates to the mean of all reports. */
 export const mean = (value: number): EnvMetric => ({ kind: "mean", value })
-/** A value that is added up. */
+/** A value that aggregates to the sum of all reports. */
 export const sum = (value: number): EnvMetric => ({ kind: "sum", value })
-/** A value of which the largest is kept. */
+/** A value that aggregates to the largest report. */
 export const max = (value: number): EnvMetric => ({ kind: "max", value })
 
-/** Combines two reports of one turn; of two means the later one counts. */
+/** Combines two reports of one metric in one turn. Sums add up, maxima and hits keep the larger; otherwise the later report counts. */
 const combine = (left: EnvMetric, right: EnvMetric): EnvMetric => {
   if (left.kind === "sum" && right.kind === "sum") return sum(left.value + right.value)
   if (left.kind === "max" && right.kind === "max") return max(Math.max(left.value, right.value))
@@ -32,7 +32,7 @@ const combine = (left: EnvMetric, right: EnvMetric): EnvMetric => {
   return right
 }
 
-/** The metrics of both, combined where they share a name. */
+/** Combines two reports of a turn; metrics that share a name are merged by their kind. */
 export const merge = (left: Metrics, right: Metrics): Metrics => {
   const both = Object.entries(right).map(([name, metric]): [string, EnvMetric] => {
     const earlier = Object.hasOwn(left, name) ? left[name] : undefined
@@ -57,10 +57,10 @@ const reduce = (reports: ReadonlyArray<EnvMetric>, hits: number, episodes: numbe
   }
 }
 
-/** An environment may give a metric the name of a property that every object inherits. */
+/** Own properties only: a metric may be called `constructor` or `toString`. */
 const reportOf = (metrics: Metrics, name: string) => Object.hasOwn(metrics, name) ? metrics[name] ?? [] : []
 
-/** Aggregates what each episode reported: `episodes[e]` are the metrics of the turns of episode `e`. */
+/** Aggregates the metrics of several episodes; `episodes[e]` holds one entry per turn of episode `e`. */
 export const aggregate = (episodes: ReadonlyArray<ReadonlyArray<Metrics>>): Record<string, number> => {
   const names = new Set(episodes.flat().flatMap((metrics) => Object.keys(metrics)))
   const result: Record<string, number> = Object.create(null)

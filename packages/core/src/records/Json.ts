@@ -9,5 +9,5 @@ export type Json = string | number | boolean | null | ReadonlyArray<Json> | { re
 /** A JSON object. */
 export type JsonObject = { readonly [key: string]: Json }
 
-/** A number as JSON: NaN and the infinities, which JSON lacks, become strings. */
+/** A number as JSON: NaN and the infinities become strings, because JSON has no such numbers. */
 export const number = (value: number): Json => Number.isFinite(value) ? value : String(value)

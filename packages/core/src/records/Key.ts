@@ -1,6 +1,6 @@
 /**
- * Keys of groups, attempts and turns. Everything has its key before it happens; seeds, records and span names derive from it, and readers
- * join what is recorded by it.
+ * Keys of groups, attempts and turns. A key is known before its rollout starts: seeds, records and span names derive from it, and readers
+ * use it to join records.
  *
  * @example
  * Key.toString({ iteration: 3, group: "sum 17", member: 0, attempt: 0, turn: 1 })
@@ -11,21 +11,21 @@
 import * as Schema from "effect/Schema"
 import * as Seed from "./Seed.ts"
 
-/** A group that was rolled out for training or, where an evaluator is named, for its measurement. */
+/** Identifies a group that was rolled out for training or, if `evaluator` is set, for an evaluation. */
 export interface GroupId {
   readonly evaluator?: string | undefined
-  /** The dataset's batch to which it belongs; of an evaluation, the iterations behind the measured weights. */
+  /** The dataset batch of the group; in an evaluation, the number of iterations that the measured weights were trained for. */
   readonly iteration: number
   readonly key: string
 }
 
 const named = (evaluator: string) => `@${evaluator.replaceAll("%", "%25").replaceAll("/", "%2F")}`
 
-/** The id as text, which differs for different groups. */
+/** A text that is unique to the id. */
 export const ofGroup = ({ evaluator, iteration, key }: GroupId): string =>
   `${iteration}${evaluator === undefined ? "" : named(evaluator)}/${key}`
 
-/** The group for people, who count iterations from 1. */
+/** The group as shown to people; training iterations count from 1. */
 export const describeGroup = ({ evaluator, iteration, key }: GroupId): string =>
   evaluator === undefined
     ? `${key} of iteration ${iteration + 1}`
@@ -39,14 +39,14 @@ export interface MemberKey {
   readonly attempt: number
 }
 
-/** One attempt at playing a member or grading a group: its place in a run, and the seed for everything random in it. */
+/** One attempt to play a member or to grade a group: its place in the run, and the seed for all its randomness. */
 export interface Attempt {
   readonly iteration: number
-  /** 0 for the first attempt, one more for each retry. */
+  /** 0 for the first attempt; each retry adds one. */
   readonly attempt: number
-  /** Unique within a run, such as `7/capitals/m3/a0` for a member and `7/capitals/a0` for a group; the prefix of the keys of requests. */
+  /** Unique within a run, such as `7/capitals/m3/a0` for a member and `7/capitals/a0` for a group. Request keys start with it. */
   readonly key: string
-  /** Derived from the run's seed and the key: equal keys have equal seeds, in every run with the same seed. */
+  /** Derived from the run's seed and the key, so it is the same in every run with that seed. */
   readonly seed: number
 }
 
@@ -57,11 +57,11 @@ const attempt = (seed: number, iteration: number, attempt: number, key: string):
   seed: Seed.derive(seed, "attempt", key)
 })
 
-/** An attempt at acquiring and playing one member. */
+/** The attempt to acquire and play one member. */
 export const memberAttempt = (seed: number, { attempt: index, group, iteration, member }: MemberKey): Attempt =>
   attempt(seed, iteration, index, `${iteration}/${group}/m${member}/a${index}`)
 
-/** An attempt at grading a whole group. */
+/** The attempt to grade a whole group. */
 export const groupAttempt = (
   seed: number,
   { attempt: index, group, iteration }: Omit<MemberKey, "member">
@@ -75,25 +75,25 @@ export interface TurnKey extends MemberKey {
 /** A readable path such as `7/gsm8k/12/m3/a0/t1`. */
 export const toString = (key: TurnKey) => `${key.iteration}/${key.group}/m${key.member}/a${key.attempt}/t${key.turn}`
 
-/** The turns of an attempt that a datum holds: in a row from the first one, unless turns of other branches come between them. */
+/** The turns of an attempt that a datum holds. They are consecutive, unless turns of other branches lie between them. */
 export const turnFields = {
   firstTurn: Schema.Int,
-  /** How many there are. */
+  /** The number of turns. */
   turns: Schema.Int,
-  /** All of them, where they are not in a row. */
+  /** All turn indices, if they are not consecutive. */
   indices: Schema.optionalKey(Schema.Array(Schema.Int))
 }
 
 const Turns = Schema.Struct(turnFields)
 export type Turns = typeof Turns.Type
 
-/** The turns as records write them: `[2, 3, 4]` as `{ firstTurn: 2, turns: 3 }`. */
+/** Encodes turn indices for records: `[2, 3, 4]` becomes `{ firstTurn: 2, turns: 3 }`. */
 export const encodeTurns = (indices: ReadonlyArray<number>): Turns => {
   const [firstTurn = 0] = indices
   const isRow = indices.every((turn, at) => turn === firstTurn + at)
   return { firstTurn, turns: indices.length, ...(isRow ? {} : { indices }) }
 }
 
-/** The indices that `encodeTurns` wrote. */
+/** Inverse of `encodeTurns`. */
 export const decodeTurns = ({ firstTurn, indices, turns }: Turns): ReadonlyArray<number> =>
   indices ?? Array.from({ length: turns }, (_, at) => firstTurn + at)

@@ -1,38 +1,38 @@
-/** How a run was started: by which command, with which settings, on which machine. */
+/** How a run was started: the command, the settings and the machine. */
 import * as Schema from "effect/Schema"
 
-/** A setting as it was resolved, beside its default. */
+/** A resolved setting and its default. */
 export const Chosen = Schema.Struct({
   name: Schema.String,
   value: Schema.Json,
-  /** Absent where the setting may be left out. */
+  /** Absent if the setting is optional and has no default. */
   default: Schema.optionalKey(Schema.Json),
   unit: Schema.optionalKey(Schema.String)
 })
 export interface Chosen extends Schema.Schema.Type<typeof Chosen> {}
 
 export const Launch = Schema.Struct({
-  /** The name of the recipe, or the module that has it. */
+  /** The recipe's name, or the module that exports it. */
   recipe: Schema.String,
   /** The command line, quoted for a shell. */
   command: Schema.String,
-  /** The folder in which it was typed. */
+  /** The working directory of the command. */
   directory: Schema.String,
   machine: Schema.Struct({
     /** Operating system and architecture. */
     system: Schema.String,
     processor: Schema.String,
     cores: Schema.Int,
-    /** Bytes. */
+    /** In bytes. */
     memory: Schema.Finite
   }),
-  /** Versions of what ran, by name. */
+  /** Package and runtime versions, by name. */
   versions: Schema.Record(Schema.String, Schema.String),
   settings: Schema.Array(Chosen)
 })
 
 /**
- * The launch of a segment of a run, as its `Opened` record keeps it.
+ * How a segment of a run was started; stored in its `Opened` record.
  *
  * @example
  * const names = (launch: Launch.Launch) => launch.settings.map(({ name }) => name)

@@ -1,9 +1,9 @@
 /**
- * Records of a run: one typed, append-only history from which resuming, reports, viewers and exports read.
+ * Records of a run: the typed, append-only history that resuming, reports, viewers and exports read.
  *
- * Every record carries the time it was written (`at`, milliseconds since 1970), the `segment` (1 for the first opening of the run, one
- * more for each later one) and its `sequence` number (from 0, without gaps). Large values, such as transcripts, are a record's `payload`:
- * stored beside the records and read by byte range.
+ * Every record carries its time (`at`, milliseconds since 1970), its `segment` (1 for the first opening of the run, plus one for each later
+ * opening) and its `sequence` number (from 0, without gaps). Large values, such as transcripts, are a record's `payload`: they are stored
+ * beside the records and read by byte range.
  *
  * @example
  * const line = RunRecord.matchOrElse({
@@ -18,7 +18,7 @@ import { Launch } from "./Launch.ts"
 import { Spent } from "./Spent.ts"
 import { Usage } from "./Usage.ts"
 
-/** Where a payload lies: a range of bytes in the store's payload file, and their checksum, by which the store knows them again. */
+/** The location of a payload: a byte range in the store's payload file, and a checksum to verify it. */
 export const Payload = Schema.Struct({
   offset: Schema.Natural,
   length: Schema.Natural,
@@ -35,13 +35,13 @@ const stamp = {
 
 const Numbers = Schema.Record(Schema.String, Schema.Number)
 
-/** The mean reward over everything that was sampled, and its standard error over groups. */
+/** The mean reward of all sampled members, and its standard error over groups. */
 export const Reward = Schema.Struct({ mean: Schema.Number, standardError: Schema.optionalKey(Schema.Number) })
 export interface Reward extends Schema.Schema.Type<typeof Reward> {}
 
 /**
- * The run begins or resumes with `iteration` as the next of `iterations`. Records after the sequence number `continuesAfter`
- * and before this one were abandoned: they were written after the checkpoint from which the run resumes.
+ * The run starts or resumes; `iteration` is the next of `iterations`. After a resume, the records between sequence number `continuesAfter`
+ * and this record are abandoned: they were written after the checkpoint that the run resumes from.
  */
 export const Opened = Schema.TaggedStruct("Opened", {
   ...stamp,
@@ -50,12 +50,12 @@ export const Opened = Schema.TaggedStruct("Opened", {
   version: Schema.String,
   /** The options that must be equal for the run to be resumed. */
   identity: Schema.JsonObject,
-  /** A hash of the source text of environments and graders, which may change between segments with a warning. */
+  /** A hash of the source text of environments and graders. A change between segments causes a warning, not an error. */
   code: Schema.optionalKey(Schema.String),
-  /** The settings that may change between segments. */
+  /** The options that may change between segments. */
   settings: Schema.JsonObject,
   capabilities: Schema.JsonObject,
-  /** Absent where nothing told how the run was started. */
+  /** Absent if the run's caller gave no launch information. */
   launch: Schema.optionalKey(Launch),
   iteration: Schema.Natural,
   iterations: Schema.NullOr(Schema.Int),
@@ -65,8 +65,8 @@ export const Opened = Schema.TaggedStruct("Opened", {
 })
 
 /**
- * A group of the dataset's batch `iteration`, and the number of iterations behind the weights that it was begun with; for a group that is
- * used again, also the number of iterations that were done when it ended.
+ * A group of dataset batch `iteration`. `began` is the number of iterations that its initial weights were trained for; a reused group also
+ * has `ended`, the number of finished iterations when its rollout ended.
  */
 const Begun = Schema.Struct({
   iteration: Schema.Natural,
@@ -75,21 +75,21 @@ const Begun = Schema.Struct({
   ended: Schema.optionalKey(Schema.Int)
 })
 
-/** Sampling of `groups` groups begins, with weights after `step` optimizer steps. */
+/** The rollouts of `groups` groups start, with the weights after `step` optimizer steps. */
 export const Sampling = Schema.TaggedStruct("Sampling", {
   ...stamp,
   iteration: Schema.Natural,
   step: Schema.Natural,
   groups: Schema.Int,
-  /** The groups; present where they need not be trained on in the iteration in which they begin. */
+  /** The groups; present only if they may be trained on in another iteration than the one in which they begin. */
   begun: Schema.optionalKey(Schema.Array(Begun))
 })
 
-/** The age of a group in iterations, relative to the weights before its update, by when it aged. */
+/** The age of a group in iterations, relative to the weights before its update, split into rollout time and queue time. */
 export const Staleness = Schema.Struct({
-  /** From its beginning to its end. */
+  /** Iterations that finished between the start and the end of the rollout. */
   inFlight: Schema.Int,
-  /** From its end to the update. */
+  /** Iterations that finished between the end of the rollout and the update. */
   inQueue: Schema.Int
 })
 export interface Staleness extends Schema.Schema.Type<typeof Staleness> {}
@@ -101,7 +101,7 @@ const FailureReport = Schema.Struct({
   message: Schema.String
 })
 
-/** A member that finished: its turns, tokens and how it ended. */
+/** A member that finished: its turns, its tokens and how it ended. */
 export const MemberSummary = Schema.Struct({
   turns: Schema.Int,
   sampled: Schema.Int,
@@ -112,8 +112,8 @@ export const MemberSummary = Schema.Struct({
 export interface MemberSummary extends Schema.Schema.Type<typeof MemberSummary> {}
 
 /**
- * How long a group took, in milliseconds: all turns of its members added up, by what they waited for, and the group's rewards. The
- * payload has the times of each turn.
+ * Durations in milliseconds: sampling and environment time, each added up over all turns of the members that finished, and the time to
+ * grade the group. The payload has the times of each turn.
  */
 export const GroupTimes = Schema.Struct({
   sampling: Schema.Finite,
@@ -122,43 +122,46 @@ export const GroupTimes = Schema.Struct({
 })
 export interface GroupTimes extends Schema.Schema.Type<typeof GroupTimes> {}
 
-/** A group was rolled out, for training or for the named evaluator. The payload holds its trajectories, losslessly. */
+/** A group was rolled out, for training or for the named evaluator. The payload holds its trajectories without loss. */
 export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   ...stamp,
   /** Absent for training groups. */
   evaluator: Schema.optionalKey(Schema.String),
   iteration: Schema.Natural,
-  /** Iterations behind its weights when it began, and iterations done when it ended; `iteration` unless given. */
+  /**
+   * Iterations that the weights at the start of the rollout were trained for, and iterations finished at its end; both default to
+   * `iteration`.
+   */
   began: Schema.optionalKey(Schema.Int),
   ended: Schema.optionalKey(Schema.Int),
   step: Schema.Natural,
   key: Schema.String,
   tags: Schema.Array(Schema.String),
   outcome: Schema.Literals(["Completed", "Partial", "Skipped"]),
-  /** Total reward of each member, NaN where it was dropped. */
+  /** Total reward of each member; NaN for a dropped member. */
   rewards: Schema.Array(Schema.Number),
-  /** Null where a member was dropped. */
+  /** Null for a dropped member. */
   members: Schema.Array(Schema.NullOr(MemberSummary)),
   failures: Schema.Array(FailureReport),
-  /** Failed attempts that a retry made good. */
+  /** The number of failed attempts that a retry replaced. */
   retries: Schema.Int,
   milliseconds: Schema.Finite,
-  /** Absent where no member finished. */
+  /** Absent if no member finished. */
   times: Schema.optionalKey(GroupTimes),
   /**
-   * Tokens of all requests that were made for the group: those of its members, failed attempts too, of other players and of judges. Absent
-   * in records that were written before they were counted, which count as none.
+   * Tokens of all requests for the group: those of its members, failed attempts included, of other players and of judges. Absent in records
+   * of earlier versions, which readers count as zero.
    */
   usage: Schema.optionalKey(Usage),
   /** Everything that the run has paid for so far, including abandoned iterations. */
   spent: Spent,
-  /** The sequence number of the abandoned record whose group is used again instead of being sampled a second time. */
+  /** The sequence number of the abandoned record whose group is reused instead of being sampled again. */
   recalled: Schema.optionalKey(Schema.Int)
 })
 
 /**
- * What an iteration trains on, in order: advantages per member, and the datums that were made of them. Per-token credit is in the
- * payload. A filtered or stale group is not part of the update; a quarantined group is part of it, without datums.
+ * What an iteration trains on, in order: the advantages per member, and the datums built from them. Per-token credit is in the payload. The
+ * update excludes filtered and stale groups; it includes quarantined groups, but without datums.
  */
 export const Credited = Schema.TaggedStruct("Credited", {
   ...stamp,
@@ -166,23 +169,23 @@ export const Credited = Schema.TaggedStruct("Credited", {
   groups: Schema.Array(Schema.Struct({
     key: Schema.String,
     verdict: Schema.Literals(["informative", "constant", "skipped", "quarantined", "filtered", "stale"]),
-    /** Why a group is not trained on, in words; of a quarantined group, the suspicion. */
+    /** Why the group is not trained on; for a quarantined group, what is suspected. */
     reason: Schema.optionalKey(Schema.String),
-    /** One per member; empty where the group is not trained on. */
+    /** One per member; empty if the group is not trained on. */
     advantages: Schema.Array(Schema.Number),
-    /** The dataset's batch to which it belongs, where that need not be the record's iteration. */
+    /** The group's dataset batch; absent if it is always the record's iteration. */
     iteration: Schema.optionalKey(Schema.Int),
     staleness: Schema.optionalKey(Staleness)
   })),
   datums: Schema.Array(Schema.Struct({
     group: Schema.String,
-    /** The dataset's batch to which the group belongs, where that is not the record's iteration. */
+    /** The group's dataset batch; absent if it is the record's iteration. */
     iteration: Schema.optionalKey(Schema.Int),
     member: Schema.Int,
-    /** Counts the member's datums from 0; absent for the first. */
+    /** Index of the datum within its member; absent for the first, 0. */
     segment: Schema.optionalKey(Schema.Int),
     ...Key.turnFields,
-    /** The number of positions, and of those with a target that counts. */
+    /** The number of positions; `trained` counts those whose target has a weight. */
     length: Schema.Int,
     trained: Schema.Int,
     /** Index of the update within the iteration. */
@@ -192,7 +195,7 @@ export const Credited = Schema.TaggedStruct("Credited", {
 
 const PassReport = Schema.Struct({
   loss: Schema.String,
-  /** The backend knew the loss by name, computed its graph, or took a gradient that was computed here in two passes. */
+  /** How the loss was computed: by the backend from its name or its graph, or in two passes with a locally computed gradient. */
   route: Schema.optionalKey(Schema.Literals(["name", "graph", "two-pass"])),
   datums: Schema.Int,
   tokens: Schema.Int,
@@ -207,34 +210,34 @@ const UpdateReport = Schema.Struct({
 })
 
 /**
- * An iteration is done: its metrics, and one report for each optimizer step (none where there was no signal). With policy losses, the
- * payload has the trained tokens one by one; see `TrainedTokens`.
+ * An iteration is done: its metrics, and one report per optimizer step (none if there was no signal). With policy losses, the payload has
+ * the trained tokens one by one; see `TrainedTokens`.
  */
 export const Updated = Schema.TaggedStruct("Updated", {
   ...stamp,
   iteration: Schema.Natural,
   metrics: Numbers,
-  /** Absent where the program has no rewards. */
+  /** Absent if the program has no rewards. */
   reward: Schema.optionalKey(Reward),
   updates: Schema.Array(UpdateReport),
   spent: Spent,
-  /** The spending expected at the end of the run, at its present rate; absent if it has no end. */
+  /** The expected spending at the end of the run, extrapolated from its current rate; absent if the run has no fixed end. */
   forecast: Schema.optionalKey(Spent)
 })
 
-/** An evaluator begins to measure the weights before `iteration`. */
+/** An evaluator starts to measure the weights before `iteration`. */
 export const Evaluating = Schema.TaggedStruct("Evaluating", {
   ...stamp,
   iteration: Schema.Natural,
   step: Schema.Natural,
   evaluator: Schema.String,
-  /** Where the weights were saved that are measured beside training; absent where training waits. */
+  /** The path of the saved weights that are measured while training continues; absent if training waits for the evaluator. */
   weights: Schema.optionalKey(Schema.String),
-  /** The digest of these weights; the backend refuses others at the path. */
+  /** The digest of the saved weights; the backend refuses different weights at the path. */
   weightsDigest: Schema.optionalKey(Schema.String)
 })
 
-/** A share of correct answers with the ends of its 95 % interval. */
+/** The share of correct answers, and the ends of its 95 % confidence interval. */
 export const Share = Schema.Struct({ value: Schema.Number, low: Schema.Number, high: Schema.Number })
 export interface Share extends Schema.Schema.Type<typeof Share> {}
 
@@ -245,21 +248,21 @@ export const Evaluated = Schema.TaggedStruct("Evaluated", {
   step: Schema.Natural,
   evaluator: Schema.String,
   metrics: Numbers,
-  /** Absent where the evaluator does not grade answers as correct or not. */
+  /** Absent if the evaluator does not grade answers as correct or incorrect. */
   score: Schema.optionalKey(Share),
   reward: Schema.optionalKey(Reward),
   seconds: Schema.Finite,
   spent: Spent
 })
 
-/** A checkpoint after `iteration` iterations, from which the run can be resumed. */
+/** A checkpoint after `iteration` iterations, from which the run can resume. */
 export const Saved = Schema.TaggedStruct("Saved", {
   ...stamp,
   iteration: Schema.Natural,
   name: Schema.String,
   kind: Schema.Literals(["periodic", "rolling", "final", "interrupted"]),
   statePath: Schema.String,
-  /** What a backend compares with the state that it finds at the path; absent where it compares nothing. */
+  /** What a backend compares with the state at the path; absent if the backend does not compare. */
   stateDigest: Schema.optionalKey(Schema.String),
   samplerPath: Schema.NullOr(Schema.String),
   optimizerSteps: Schema.Natural,
@@ -267,14 +270,14 @@ export const Saved = Schema.TaggedStruct("Saved", {
   usage: Usage,
   /** The program's state, encoded by its own codec. */
   cursor: Schema.Json,
-  /** When the backend deletes it, in milliseconds since 1970; null where it is kept. */
+  /** When the backend deletes the checkpoint, in milliseconds since 1970; null if it never expires. */
   expiresAt: Schema.NullOr(Schema.Finite)
 })
 
-/** A message for people that does not stop the run. */
+/** A message for the user; the run continues. */
 export const Warning = Schema.TaggedStruct("Warning", { ...stamp, message: Schema.String })
 
-/** What is paid for by then, unfinished iterations too; absent in records that were written before it was counted there. */
+/** The total spending so far, unfinished iterations included; absent in records of earlier versions. */
 const atEnd = Schema.optionalKey(Spent)
 
 /** The run ended after `iteration` iterations. */
@@ -289,18 +292,18 @@ export const Finished = Schema.TaggedStruct("Finished", {
     "max_judge_calls",
     "interrupted"
   ]),
-  /** Null where nothing was done, or nothing could be saved. */
+  /** Null if no iteration was done or nothing could be saved. */
   checkpoint: Schema.NullOr(Schema.String),
   spent: atEnd
 })
 
-/** The run failed; `error` is the error's tag. */
+/** The run failed; `error` is the tag of its error. */
 export const Failed = Schema.TaggedStruct("Failed", {
   ...stamp,
   iteration: Schema.Natural,
   error: Schema.String,
   message: Schema.String,
-  /** The rollout that failed; absent where something else did. Its iteration counts from 0; a whole group has no member. */
+  /** The rollout that failed; absent for other failures. `iteration` counts from 0; `member` is absent if the whole group failed. */
   where: Schema.optionalKey(Schema.Struct({
     iteration: Schema.Int,
     group: Schema.String,
@@ -350,13 +353,13 @@ export interface Failed extends Schema.Schema.Type<typeof Failed> {}
 
 type Unstamped<A> = A extends RunRecord ? Omit<A, keyof typeof stamp> : never
 
-/** A record before the store has stamped it. */
+/** A record that the store has not stamped with its time, segment and sequence number yet. */
 export type Entry = Unstamped<RunRecord>
 
 /** Encodes records as JSON values: NaN and the infinities become strings. */
 export const codec = Schema.toCodecJson(RunRecord)
 
-/** Whether a value is a record of one tag: `guards.Updated` narrows to `Updated`. */
+/** Type guards by tag: `guards.Updated` narrows a record to `Updated`. */
 export const guards: {
   readonly [Tag in RunRecord["_tag"]]: (value: unknown) => value is Extract<RunRecord, { readonly _tag: Tag }>
 } = RunRecord.guards
@@ -364,14 +367,13 @@ export const guards: {
 /** Matches a record by its tag; see `Schema.TaggedUnion`. */
 export const { match, matchOrElse } = RunRecord
 
-/** Whether a record has one of some tags. */
+/** Whether a record has one of the given tags. */
 export const isAnyOf: <const Tag extends RunRecord["_tag"]>(
   tags: ReadonlyArray<Tag>
 ) => (record: RunRecord) => record is Extract<RunRecord, { readonly _tag: Tag }> = RunRecord.isAnyOf
 
 /**
- * The records that count: those that no resume abandoned. An abandoned group that was used again is represented by the record that
- * recalls it.
+ * The records without those that a resume abandoned. A reused group from an abandoned record is represented by the record that recalls it.
  */
 export const current = (records: ReadonlyArray<RunRecord>): ReadonlyArray<RunRecord> => {
   const story: Array<RunRecord> = []
@@ -386,7 +388,7 @@ export const current = (records: ReadonlyArray<RunRecord>): ReadonlyArray<RunRec
 
 const encodeSync = Schema.encodeSync(codec)
 
-/** One record as a value that JSON can hold. */
+/** A record as a JSON value. */
 export const toJson = (record: RunRecord): Json => encodeSync(record)
 
 export const version = "0.0.0"

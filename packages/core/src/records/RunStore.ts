@@ -8,11 +8,11 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type * as RunRecord from "./RunRecord.ts"
 
-/** The run cannot be read or written, or is in use by another process. */
+/** The run cannot be read or written, or another process is using it. */
 export class RunError extends Schema.TaggedError<RunError>()("RunError", {
   run: Schema.String,
   detail: Schema.String,
-  /** Present where another process has taken the run over, so that this one's writes are refused from now on. */
+  /** Present if another process has taken over the run; this process can no longer write to it. */
   reason: Schema.optionalKey(Schema.Literal("superseded"))
 }) {
   override get message() {
@@ -20,21 +20,20 @@ export class RunError extends Schema.TaggedError<RunError>()("RunError", {
   }
 }
 
-/** A reader of a run's records, which another process may still be writing. */
+/** Reads a run's records, which another process may still be writing. */
 export interface RunReader {
-  /** Name for messages, such as the run directory. */
+  /** Names the run in messages, such as by its directory. */
   readonly name: string
   /** All records written so far, abandoned ones included, in the order of their sequence numbers. */
   readonly read: Stream.Stream<RunRecord.RunRecord, RunError>
-  /** Records with a sequence number above `after`: those written so far, then each new one as it is written; never ends. */
+  /** Records with a sequence number above `after`: those written so far, then each new record as it is written. Never ends. */
   readonly follow: (after: number) => Stream.Stream<RunRecord.RunRecord, RunError>
-  /** The text of a record's payload, read by its byte range. */
+  /** The JSON text of a record's payload. */
   readonly payload: (range: RunRecord.Payload) => Effect.Effect<string, RunError>
 }
 
 /**
- * The records of one run, with one writer at a time. A record that was appended survives a crash; a record that a crash cut in the middle
- * is ignored.
+ * The records of one run, with one writer at a time. An appended record survives a crash; a record that a crash cut short is ignored.
  *
  * @example
  * const rewards = Effect.gen(function*() {
@@ -45,18 +44,18 @@ export interface RunReader {
 export class RunStore extends Context.Service<
   RunStore,
   RunReader & {
-    /** Stamps a record and appends it; its payload, a JSON text, is stored first. */
+    /** Stamps a record and appends it. The payload, a JSON text, is stored first. */
     readonly append: (entry: RunRecord.Entry, payload?: string) => Effect.Effect<RunRecord.RunRecord, RunError>
   }
 >()("@effect-rl/core/records/RunStore") {
-  /** Keeps the run in memory, for tests and for runs that are never resumed. */
+  /** Keeps the records in memory, for tests and for runs that are never resumed. */
   static readonly layerMemory = Layer.effect(RunStore, Effect.suspend(() => makeMemory))
 }
 
 const makeMemory = Effect.gen(function*() {
   const records: Array<RunRecord.RunRecord> = []
   const payloads: Array<string> = []
-  /** The number of records; published without a lock, which a simulated crash would leave taken. */
+  /** The number of records. Publishing takes no lock, because a simulated crash would never release it. */
   const written = yield* PubSub.unbounded<number>({ replay: 1 })
   PubSub.publishUnsafe(written, 0)
   const name = "memory"

@@ -7,50 +7,50 @@
  */
 import * as EnvMetric from "./EnvMetric.ts"
 
-/** What ran where, for a judgement that comes from running code. */
+/** Identifies the code execution behind a judgement: its provider and its tests. */
 export interface Verdict {
-  /** The place that ran it, such as `bubblewrap` or `wasi`. */
+  /** The provider that ran the code, such as `bubblewrap` or `wasi`. */
   readonly provider: string
   readonly outcome: string
-  /** SHA-256 of the tests, in hexadecimal: verdicts with equal digests were given by the same tests. */
+  /** SHA-256 of the tests, in hexadecimal: verdicts with equal digests come from the same tests. */
   readonly digest?: string
   readonly tests?: ReadonlyArray<{ readonly name: string; readonly passed: boolean; readonly detail?: string }>
 }
 
 /**
- * The judgement of a turn, an episode, or a member of a group. Where a step or a grader gives a reward alone, the reward is the value of its
- * score. A reward may differ from the value of a score that is given beside it, as where it charges for a response's form.
+ * The judgement of a turn, an episode or a group member. If a step or a grader returns only a reward, that reward is the score's value. If
+ * it returns both, they may differ, for example by a penalty for the response's format.
  */
 export interface Score {
   readonly value: number
   /**
-   * Whether the task was solved. Only scores that say so count as correct or incorrect in an evaluation; an episode is correct if one of
+   * Whether the task was solved. An evaluation counts only scores with this field as correct or incorrect; an episode is correct if one of
    * its turns is.
    */
   readonly success?: boolean
   /** The text that was judged. */
   readonly answer?: string
   readonly explanation?: string
-  /** Values by the criterion that they are for. */
+  /** Partial values by criterion. */
   readonly parts?: Readonly<Record<string, number>>
   readonly verdict?: Verdict
 }
 
-/** The score of an answer that is right, 1, or wrong, 0. */
+/** A score with value 1 for a correct answer and 0 for an incorrect one. */
 export const correct = (isCorrect: boolean, others: Omit<Score, "value" | "success"> = {}): Score => ({
   value: Number(isCorrect),
   success: isCorrect,
   ...others
 })
 
-/** The name of the metric that is derived from scores. */
+/** The name of the metric derived from `success`. */
 const metric = "correct"
 
-/** The metrics with the rate `correct` of a score that says whether the task was solved. */
+/** Adds the rate `correct` to the metrics if the score says whether the task was solved. */
 export const withCorrect = (score: Score | undefined, metrics: EnvMetric.Metrics): EnvMetric.Metrics =>
   score?.success === undefined ? metrics : { ...metrics, [metric]: EnvMetric.rate(score.success) }
 
-/** The metrics without the rate that `withCorrect` added. */
+/** Removes the rate that `withCorrect` added. */
 export const withoutCorrect = (score: Score | undefined, metrics: EnvMetric.Metrics): EnvMetric.Metrics => {
   if (score?.success === undefined) return metrics
   const { [metric]: _, ...others } = metrics

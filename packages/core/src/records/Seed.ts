@@ -1,5 +1,5 @@
 /**
- * Seeds as pure functions of keys, so that one seed gives one run whatever the concurrency.
+ * Seeds as pure functions of keys: a run with the same seed draws the same seeds at any concurrency.
  *
  * @example
  * const shuffled = Seed.permutation(rows.length, Seed.derive(7, "epoch", 2))
@@ -19,7 +19,7 @@ const fold = (hash: number, character: number) => Math.imul(hash ^ character, 0x
 
 const slash = 0x2f
 
-/** FNV-1a over the parts' text, mixed: 30 bits, so that adding a member's index stays a positive int32. */
+/** FNV-1a over the text of the parts, then mixed. Returns 30 bits, so that adding a member's index still gives a positive int32. */
 export const derive = (seed: number, ...parts: ReadonlyArray<string | number>) => {
   let hash = mix(seed ^ 0x811c9dc5)
   for (const part of parts) {
@@ -34,16 +34,18 @@ export const derive = (seed: number, ...parts: ReadonlyArray<string | number>) =
   return mix(hash) >>> 2
 }
 
-/** Seed of a turn: `groupSeed + member` at the first, so that a group's equal first prompts can be one request. */
+/**
+ * The seed of a turn: `groupSeed + member` at the first turn of the first attempt, so a group's equal first prompts can share one request.
+ */
 export const turn = (seed: number, key: TurnKey) => {
   const member = derive(seed, key.iteration, key.group) + key.member
   return key.turn === 0 && key.attempt === 0 ? member : derive(member, key.attempt, key.turn)
 }
 
-/** Spreads the bits of a seed above its low 32, of which there are 21 at most, over those. */
+/** Multiplier that folds a seed's bits above the low 32 (at most 21) into the low 32. */
 const spread = 0x9e3779b1
 
-/** Numbers in [0, 1), equal for equal seeds (mulberry32); a seed is a whole number below 2^53. */
+/** A generator of numbers in [0, 1), the same for equal seeds (mulberry32); a seed is an integer below 2^53. */
 export const uniform = (seed: number): () => number => {
   let state = ((seed >>> 0) + Math.imul(Math.trunc(seed / 2 ** 32), spread)) >>> 0
   return () => {
@@ -54,7 +56,7 @@ export const uniform = (seed: number): () => number => {
   }
 }
 
-/** The order of `0 … length − 1` after a Fisher–Yates shuffle. */
+/** The numbers `0 … length − 1` in the order of a seeded Fisher–Yates shuffle. */
 export const permutation = (length: number, seed: number): Uint32Array => {
   const next = uniform(seed)
   const order = Uint32Array.from({ length }, (_, index) => index)

@@ -7,16 +7,16 @@
 import * as Schema from "effect/Schema"
 import * as Usage from "./Usage.ts"
 
-/** All but the tokens are absent in records that were written before they were counted. */
+/** Records of earlier versions lack all fields but the tokens. */
 export const Spent = Schema.Struct({
   ...Usage.Usage.fields,
-  /** Prefilled tokens that the backend did not have to compute, where it says so. */
+  /** Prefilled tokens that the backend served from a cache, if it reports them. */
   cached: Schema.optionalKey(Schema.Finite),
-  /** Verdicts that judges were asked for. */
+  /** Verdicts requested from judges. */
   judgeCalls: Schema.optionalKey(Schema.Finite),
-  /** Time during which the run was open. */
+  /** Seconds during which the run was open. */
   seconds: Schema.optionalKey(Schema.Finite),
-  /** Absent where anything had no price. */
+  /** Absent if anything had no price. */
   dollars: Schema.optionalKey(Schema.Finite)
 })
 export interface Spent extends Schema.Schema.Type<typeof Spent> {}
@@ -26,7 +26,7 @@ export const zero: Spent = { ...Usage.zero, cached: 0, judgeCalls: 0, seconds: 0
 
 const dollars = (value: number | undefined) => value === undefined ? {} : { dollars: value }
 
-/** Dollars are unknown where either's are. */
+/** The sum of two spendings; without dollars if either lacks them. */
 export const add = (left: Spent, right: Spent): Spent => ({
   ...Usage.add(left, right),
   cached: (left.cached ?? 0) + (right.cached ?? 0),
@@ -48,5 +48,5 @@ export const times = (spent: Spent, factor: number): Spent => ({
   ...dollars(spent.dollars === undefined ? undefined : spent.dollars * factor)
 })
 
-/** The difference of two accounts: `later` minus `earlier`. */
+/** The difference of two totals: `later` minus `earlier`. */
 export const since = (earlier: Spent, later: Spent): Spent => add(later, times(earlier, -1))

@@ -1,28 +1,28 @@
 /**
- * Numbers that describe samples.
+ * Summary statistics of samples.
  *
  * @example
  * const scores = [0.5, 1, 0.25]
  * const standardError = Math.sqrt(Statistics.variance(scores) / scores.length)
  */
 
-/** The values in order, as arrays and typed arrays hold them. */
+/** An ordered sequence of numbers: an array or a typed array. */
 export interface Values extends Iterable<number> {
   readonly length: number
 }
 
-/** 0 where there are no values. */
+/** The sum; 0 without values. */
 export const sum = (values: Iterable<number>): number => {
   let total = 0
   for (const value of values) total += value
   return total
 }
 
-/** Undefined where the denominator is 0. */
+/** The quotient; undefined if the denominator is 0. */
 export const ratio = (numerator: number, denominator: number): number | undefined =>
   denominator === 0 ? undefined : numerator / denominator
 
-/** NaN where there are no values. */
+/** The mean; NaN without values. */
 export const mean = (values: Values): number => sum(values) / values.length
 
 /** Σ(x − mean)². */
@@ -33,10 +33,10 @@ export const squaredDeviations = (values: Values): number => {
   return total
 }
 
-/** Σ(x − mean)² / (n − 1), the variance that a sample estimates; NaN for a single value. */
+/** The unbiased sample variance, Σ(x − mean)² / (n − 1); NaN for a single value. */
 export const variance = (values: Values): number => squaredDeviations(values) / (values.length - 1)
 
-/** Linear interpolation between the two closest ranks; undefined where there are no values. */
+/** The q-quantile, by linear interpolation between the two closest ranks; undefined without values. */
 export const quantile = (values: ReadonlyArray<number>, q: number): number | undefined => {
   const sorted = values.toSorted((left, right) => left - right)
   const rank = q * (sorted.length - 1)
@@ -46,8 +46,8 @@ export const quantile = (values: ReadonlyArray<number>, q: number): number | und
 }
 
 /**
- * Standard error of the mean over all members, with groups as the independent unit:
- * √(n/(n−1)·Σ_g (Σ_i r_gi − n_g·r̄)²) / N. With groups of one size it is that of the mean of group means. Undefined below two groups.
+ * The standard error of the mean over all members, clustered by group: √(n/(n−1)·Σ_g (Σ_i r_gi − n_g·r̄)²) / N. For groups of equal size it
+ * equals the standard error of the group means. Undefined below two groups.
  */
 export const clusteredStandardError = (groups: ReadonlyArray<ReadonlyArray<number>>): number | undefined => {
   const count = groups.length
@@ -58,7 +58,7 @@ export const clusteredStandardError = (groups: ReadonlyArray<ReadonlyArray<numbe
   return Math.sqrt((count / (count - 1)) * squares) / members
 }
 
-/** The ends of the 95 % interval around a mean with this standard error, by the normal distribution. */
+/** The 95 % confidence interval of a mean with this standard error, by the normal approximation. */
 export const interval = (mean: number, standardError: number): { readonly low: number; readonly high: number } => {
   const half = 1.959963984540054 * standardError
   return { low: mean - half, high: mean + half }

@@ -19,30 +19,30 @@ export interface Usage extends Schema.Schema.Type<typeof Usage> {}
 /** No tokens. */
 export const zero: Usage = { prefilled: 0, sampled: 0, trained: 0 }
 
-/** The tokens of both. */
+/** The sum of two usages. */
 export const add = (left: Usage, right: Usage): Usage => ({
   prefilled: left.prefilled + right.prefilled,
   sampled: left.sampled + right.sampled,
   trained: left.trained + right.trained
 })
 
-/** Tokens of all kinds. */
+/** The total number of tokens. */
 export const total = ({ prefilled, sampled, trained }: Usage): number => prefilled + sampled + trained
 
-/** Where the tokens of the work under way are added up. */
+/** Adds up the tokens of the current work. */
 export interface Tally {
   readonly add: (used: Usage) => void
 }
 
-/** The tally of the work under way; outside of any, tokens are not added up. */
+/** The tally of the current fiber's work; by default, tokens are not added up. */
 export const Tally = Context.Reference<Tally>("@effect-rl/core/records/Tally", {
   defaultValue: () => ({ add: () => undefined })
 })
 
-/** Counts tokens for the work under way. */
+/** Adds tokens to the current tally. */
 export const count = (used: Usage): Effect.Effect<void> => Effect.map(Tally, (tally) => tally.add(used))
 
-/** A tally of work that comes in pieces, one after the other; `take` gives the tokens since it was called last. */
+/** A tally for work that is done in pieces; `take` returns the tokens since its last call. */
 export const tally = () => {
   let sum = zero
   return {
@@ -57,7 +57,7 @@ export const tally = () => {
   }
 }
 
-/** Runs an effect and gives the tokens that it took, which count nowhere else. */
+/** Runs an effect and returns its tokens, which are not added to the outer tally. */
 export const measure = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [A, Usage], E, R> =>
   Effect.suspend(() => {
     const own = tally()

@@ -1,4 +1,4 @@
-/** Reads responses with thinking and tool calls in blocks while they arrive. */
+/** Reads responses with thinking and tool-call blocks while they arrive. */
 import * as Result from "effect/Result"
 import type { ToolCall, UnparsedToolCall } from "../chat/Message.ts"
 import * as ContentBlocks from "./ContentBlocks.ts"
@@ -8,25 +8,25 @@ import * as TrimmedText from "./TrimmedText.ts"
 
 type Calls = ReadonlyArray<Result.Result<ToolCall, UnparsedToolCall>>
 
-/** The form of blocks in one model family. */
+/** How one model family writes blocks. */
 export interface Blocks {
   /** Whether the prompt ends inside a thinking block. */
   readonly opensThinking: boolean
-  /** Whether a response may begin by closing a thinking block that its prompt has closed already. */
+  /** Whether a response may start with a closing tag although its prompt has already closed the thinking block. */
   readonly mayCloseAgain: boolean
-  /** White space around thinking that is not part of it. */
+  /** White space around thinking that is dropped. */
   readonly aroundThinking: TrimmedText.Space
-  /** White space before the answer after a thinking block that is not part of it. */
+  /** White space between a thinking block and the answer that is dropped. */
   readonly beforeAnswer: TrimmedText.Space
-  /** White space before calls that is not part of the text. */
+  /** White space before calls that is dropped. */
   readonly beforeCalls: TrimmedText.Space
-  /** Markers around calls: of one call, or of all. */
+  /** Pairs of markers; a pair encloses one call or several. */
   readonly calls: ReadonlyArray<readonly [open: string, close: string]>
-  /** The calls of one block, with its markers and without them. */
+  /** Parses the calls of one block, given with and without its markers. */
   readonly read: (block: string, inside: string) => Calls
-  /** A call that follows all others in the message, wherever it was written. */
+  /** Whether the block's calls come after all others in the message, wherever the block was written. */
   readonly isLate: (block: string) => boolean
-  /** The message ends where calls begin, although none of them can be read. */
+  /** Whether the message ends with its first call block, even if none of its calls can be parsed. */
   readonly endsWithCalls: boolean
 }
 
@@ -37,7 +37,7 @@ type State =
   | { readonly at: "calls"; readonly open: string; readonly close: string }
   | { readonly at: "end" }
 
-/** A reader of blocks. */
+/** Makes a reader of responses in this form. */
 export const make = (blocks: Blocks): MakeReader => (sink: DeltaSink) => {
   const openings = [ContentBlocks.openThinking, ...blocks.calls.map(([open]) => open)]
   const thinking = TrimmedText.make(sink.thinking, blocks.aroundThinking, blocks.aroundThinking)
@@ -54,7 +54,7 @@ export const make = (blocks: Blocks): MakeReader => (sink: DeltaSink) => {
     state = { at: "text" }
   }
 
-  /** Takes the text up to a marker, or up to where one may begin. */
+  /** Writes the text before the next marker and returns the marker. Without one, it holds back an ending that may start a marker. */
   const takeUntil = (markers: ReadonlyArray<string>, write: (text: string) => void): string | undefined => {
     const found = MarkerText.first(buffer, markers)
     const length = found?.index ?? MarkerText.safeLength(buffer, markers)

@@ -1,4 +1,4 @@
-/** The parts that the Qwen families share: `<|im_start|>role`, thinking blocks and tool calls in tags. */
+/** The format that the Qwen families share: `<|im_start|>role`, thinking blocks and tool calls in tags. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { ContentPart, Message, ToolCall, UnparsedToolCall } from "../chat/Message.ts"
@@ -10,15 +10,15 @@ export const endOfTurn = "<|im_end|>"
 export const startOfTurn = "<|im_start|>"
 export const emptyThinking = "<think>\n\n</think>\n\n"
 
-/** The header of a turn to generate, which names the role as it is given. */
+/** The header of a turn to generate, with the role unchanged. */
 export const openedHeader = (role: string, isFirst: boolean): string => `${isFirst ? "" : "\n"}${startOfTurn}${role}\n`
 
-/** The header of a message. A tool's answer stands in a user turn. */
+/** The header of a message. A tool's answer is part of a user turn. */
 export const header = (role: string, isFirst: boolean): string => openedHeader(role === "tool" ? "user" : role, isFirst)
 
 export const toolResponse = (text: string): string => `<tool_response>\n${text}\n</tool_response>`
 
-/** Parsed arguments; text that is not JSON is refused, because it would teach the model to write such calls. */
+/** The parsed arguments. Fails if they are not JSON, because the model would learn to write such calls. */
 export const toolArguments = (renderer: string, call: ToolCall): Effect.Effect<PythonJson.Value, RendererError> =>
   Effect.fromResult(PythonJson.parse(call.function.arguments)).pipe(
     Effect.mapError((problem) => {
@@ -27,7 +27,7 @@ export const toolArguments = (renderer: string, call: ToolCall): Effect.Effect<P
     })
   )
 
-/** Arguments that are an object; empty text is an object without entries. */
+/** The parsed arguments as an object; empty text counts as `{}`. Fails for anything else. */
 export const objectArguments = Effect.fnUntraced(function*(
   renderer: string,
   call: ToolCall
@@ -48,7 +48,7 @@ export const jsonCall = (renderer: string, call: ToolCall): Effect.Effect<string
     }}\n${ToolCallText.close}`
   })
 
-/** The assistant message of a response: its content, the calls that could be read and, with their text, those that could not. */
+/** Builds the assistant message from its content, its parsed calls, and the calls that could not be parsed, kept as text. */
 export const assistantOf = (
   content: Message["content"],
   toolCalls: ReadonlyArray<ToolCall>,
@@ -60,7 +60,7 @@ export const assistantOf = (
   ...(unparsedToolCalls.length === 0 ? {} : { unparsedToolCalls })
 })
 
-/** The assistant message of a response with calls between tags; a block without an end is a call that could not be read. */
+/** Builds the assistant message of a response with calls between tags; a block without a closing tag counts as an unparsed call. */
 export const assistant = (
   text: string,
   parts: ReadonlyArray<ContentPart>,

@@ -1,5 +1,5 @@
 /**
- * How one model family writes messages; every renderer is made from one.
+ * How one model family writes messages; each renderer is built from one.
  *
  * @example
  * const supervised = (template: ChatTemplate.ChatTemplate) => TemplateRenderer.make(template)
@@ -18,16 +18,16 @@ import * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type { MakeReader } from "./DeltaSink.ts"
 
-/** Tokens, or an image that the model sees at this place. Text of two pieces is never tokenized together. */
+/** Tokens, or an image at this position. Text from separate pieces is never tokenized together. */
 export type Piece = Int32Array | ModelInput.Image
 
-/** One message in the form that the model reads. */
+/** One message as tokens and images. */
 export interface RenderedMessage {
   /** Tokens that introduce the turn. */
   readonly header: Int32Array
-  /** The message itself and its end of turn: for an assistant, the part that the model writes. */
+  /** The message and its end of turn; for an assistant, the part that the model generates. */
   readonly output: ReadonlyArray<Piece>
-  /** The part of the stop that also introduces the next message; written only after the last message of an example. */
+  /** Tokens of the stop that otherwise belong to the next message's header; written only after the last message of an example. */
   readonly stopOverlap?: Int32Array
 }
 
@@ -38,50 +38,50 @@ export interface Place {
   readonly isLast: boolean
   readonly previous: Message.Message | undefined
   readonly next: Message.Message | undefined
-  /** −1 where there is no user message. */
+  /** −1 if there is no user message. */
   readonly lastUserIndex: number
   /** Whether the message belongs to the turn that the model is asked to write. */
   readonly isInLastTurn: boolean
 }
 
-/** One example that a conversation is split into. */
+/** One of the examples that a conversation is split into. */
 export interface Cut {
-  /** The example's messages are those before this index. */
+  /** The example has the messages before this index. */
   readonly end: number
   readonly trainOnWhat: TrainOnWhat
 }
 
-/** How a conversation becomes several examples; `undefined` for a mode that cannot be split. */
+/** Splits a conversation into several examples; `undefined` if the mode cannot be split. */
 export type Split = (
   messages: ReadonlyArray<Message.Message>,
   trainOnWhat: TrainOnWhat
 ) => ReadonlyArray<Cut> | undefined
 
-/** The parts from which `TemplateRenderer` makes a renderer. */
+/** The parts from which `TemplateRenderer` builds a renderer. */
 export interface ChatTemplate {
   readonly name: string
   readonly tokenizer: Tokenizer
   readonly stop: Sampling.Stop
   readonly hasExtensionProperty: boolean
-  /** The prompt closes the thinking block, so no trained turn may reason. */
+  /** Whether the prompt closes the thinking block; then a trained turn may not contain reasoning. */
   readonly disablesThinking: boolean
   /** Tokens before the first message. */
   readonly beginning: Int32Array
-  /** The messages that the template writes for a conversation, such as one that begins with a default system message. */
+  /** Changes the conversation before it is rendered, for example by adding a default system message. */
   readonly prepare?: (
     messages: ReadonlyArray<Message.Message>
   ) => Effect.Effect<ReadonlyArray<Message.Message>, RendererError>
-  /** Index of the first message of the last turn; the message after the last user message unless given. */
+  /** Index of the first message of the last turn. Default: the message after the last user message. */
   readonly turnStart?: (messages: ReadonlyArray<Message.Message>) => number
   readonly message: (message: Message.Message, place: Place) => Effect.Effect<RenderedMessage, RendererError>
-  /** Tokens that introduce the turn to generate, whose place is the one after the last message. */
+  /** Tokens that introduce the turn to generate; `place` is the position after the last message. */
   readonly generationHeader: (role: string, place: Place) => Effect.Effect<Int32Array, RendererError>
-  /** The beginning of the response: what the template begins it with, and then what the caller gave. */
+  /** The start of the response: the template's own prefill, followed by the caller's. */
   readonly prefill?: (given: string, previous: Message.Message | undefined) => string
-  /** One example per trained assistant message unless given. */
+  /** Default: one example per trained assistant message. */
   readonly split?: Split
   readonly parse: (tokens: Int32Array) => Effect.Effect<Parsed, RendererError>
-  /** Reads a response to these messages while it arrives; unless given, the whole message is read at its end. */
+  /** Makes a reader for a streamed response to this conversation. Default: the message is parsed once, at its end. */
   readonly reader?: (conversation: ReadonlyArray<Message.Message>) => MakeReader
   readonly toolsPrefix?: Renderer["toolsPrefix"]
   readonly calls?: Renderer["calls"]
@@ -111,7 +111,7 @@ const placeOf = (messages: ReadonlyArray<Message.Message>, index: number, start:
   isInLastTurn: index >= start
 })
 
-/** Renders the messages one after the other; the last turn begins at `start`. */
+/** Renders the messages in order; the last turn starts at index `start`. */
 export const renderAll = (
   template: ChatTemplate,
   messages: ReadonlyArray<Message.Message>,
@@ -119,14 +119,14 @@ export const renderAll = (
 ): Effect.Effect<ReadonlyArray<RenderedMessage>, RendererError> =>
   Effect.forEach(messages, (message, index) => template.message(message, placeOf(messages, index, start)))
 
-/** The messages as the template writes them. */
+/** The messages after the template's own changes. */
 export const prepare = (
   template: ChatTemplate,
   messages: ReadonlyArray<Message.Message>
 ): Effect.Effect<ReadonlyArray<Message.Message>, RendererError> =>
   template.prepare === undefined ? Effect.succeed(messages) : template.prepare(messages)
 
-/** The prompt of a conversation that is prepared already. */
+/** The prompt of a conversation that `prepare` has already changed. */
 export const promptPieces = Effect.fnUntraced(function*(
   template: ChatTemplate,
   messages: ReadonlyArray<Message.Message>,
@@ -144,7 +144,7 @@ export const promptPieces = Effect.fnUntraced(function*(
   ]
 })
 
-/** The message's only text, for families that have no other content. */
+/** The message's text. Fails if its content is anything but one text. */
 export const onlyText = (renderer: string, message: Message.Message): Effect.Effect<string, RendererError> => {
   const parts = Message.parts(message)
   const [part] = parts
@@ -155,11 +155,11 @@ export const onlyText = (renderer: string, message: Message.Message): Effect.Eff
   )
 }
 
-/** The refusal of a role that a family has no mark for. */
+/** The error for a role that the family does not support. */
 export const refuseRole = (renderer: string, role: string): RendererError =>
   new RendererError({ renderer, detail: `the model knows no role "${role}", only system, user, assistant and tool` })
 
-/** The refusal of a part that a family has no form for. */
+/** The error for a content part that the family does not support. */
 export const refusePart = (renderer: string, role: string, type: string): RendererError =>
   new RendererError({
     renderer,

@@ -43,13 +43,13 @@ const scan = (text: string, pattern: RegExp): ContentBlocks => {
 }
 
 /**
- * Reads complete blocks from left to right. Text between them is kept unchanged, empty thinking is dropped,
- * and a tag that is never closed is text. `undefined` where no opening tag occurs.
+ * Parses complete blocks from left to right. Text between them is kept unchanged, empty thinking is dropped, and an unclosed tag is text.
+ * Returns `undefined` if there is no opening tag.
  */
 export const parse = (text: string): ContentBlocks | undefined =>
   text.includes(openThinking) || text.includes(ToolCallText.open) ? scan(text, opening) : undefined
 
-/** As `parse`, for families whose calls have no tags of this kind: the text itself where no thinking block is opened. */
+/** Like `parse`, for families without `<tool_call>` tags. Returns the text itself if it opens no thinking block. */
 export const parseThinking = (text: string): string | ReadonlyArray<Part> =>
   text.includes(openThinking) ? scan(text, openingThinking).parts : text
 

@@ -6,12 +6,12 @@ import type { Delta } from "../chat/ResponseStream.ts"
 export interface DeltaSink {
   readonly text: (text: string) => void
   readonly thinking: (thinking: string) => void
-  /** Ends the current part of the message. */
+  /** Ends the current content part; the next text or thinking starts a new one. */
   readonly endPart: () => void
   readonly call: (call: Result.Result<ToolCall, UnparsedToolCall>) => void
   /** Whether no text, thinking or call has arrived yet. */
   readonly isEmpty: () => boolean
-  /** The deltas since the last time. */
+  /** The deltas since the last call. */
   readonly take: () => ReadonlyArray<Delta>
 }
 
@@ -21,7 +21,7 @@ export interface TextReader {
   readonly end: () => void
 }
 
-/** Makes a reader of one response that writes to a sink. */
+/** Makes a reader for one response that writes to the sink. */
 export type MakeReader = (sink: DeltaSink) => TextReader
 
 const toDelta = (call: Result.Result<ToolCall, UnparsedToolCall>): Delta =>

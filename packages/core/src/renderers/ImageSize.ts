@@ -1,6 +1,6 @@
 /** Width and height of an encoded image, read from its header. */
 
-/** Both in pixels. */
+/** Width and height in pixels. */
 export interface ImageSize {
   readonly width: number
   readonly height: number
@@ -16,7 +16,7 @@ const png = (data: Uint8Array): ImageSize | undefined => {
   return { width: view.getUint32(16), height: view.getUint32(20) }
 }
 
-/** A frame header of any coding process; C4, C8 and CC introduce tables and extensions. */
+/** Whether the marker starts a frame header, for any coding process; C4, C8 and CC have other meanings. */
 const isFrame = (marker: number) =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc
 
@@ -32,7 +32,7 @@ const jpeg = (data: Uint8Array): ImageSize | undefined => {
   return undefined
 }
 
-/** The size of an image; `undefined` for data that is not an image of the format. */
+/** The size of an image; `undefined` if the data is not an image of its format. */
 export const read = (image: { readonly data: Uint8Array; readonly format: "png" | "jpeg" }): ImageSize | undefined => {
   const size = image.format === "png" ? png(image.data) : jpeg(image.data)
   return size === undefined || size.width === 0 || size.height === 0 ? undefined : size

@@ -1,5 +1,5 @@
 /**
- * Images in prompts: how a family frames them and how many positions each takes.
+ * Images in prompts: how a family frames them, and how many tokens each takes.
  *
  * @example
  * const tokens = ImageTokens.patchTokens({ patchSize: 16, mergeSize: 2, minPixels: 65_536, maxPixels: 16_777_216 })({
@@ -14,27 +14,27 @@ import type * as ModelInput from "../model/ModelInput.ts"
 import * as ImageSize from "./ImageSize.ts"
 import type * as Markup from "./Markup.ts"
 
-/** Text or an image of a message, and text that a template writes around images. */
+/** Text or an image of a message, or text that a template writes around images. */
 export type Written = string | Markup.Plain | ImagePart
 
 /** Whether a piece is an image. */
 export const isImage = (piece: Written): piece is ImagePart => typeof piece === "object" && "type" in piece
 
-/** The form of images in one model family. */
+/** How one model family writes images. */
 export interface Images {
   /** Control tokens around images. */
   readonly controls: ReadonlyArray<string>
-  /** The pieces of a message with text of the family around each image. */
+  /** Adds the family's text around each image. */
   readonly wrap: (pieces: ReadonlyArray<Written>) => ReadonlyArray<Written>
-  /** Positions of an image of this size; `undefined` where the family's preprocessing is not known here. */
+  /** The number of tokens for an image of this size; absent if the family's preprocessing is not implemented here. */
   readonly count?: (size: ImageSize.ImageSize) => number
 }
 
-/** Each image between two texts. */
+/** Puts each image between two texts. */
 export const between = (before: string, after: string): Images["wrap"] => (pieces) =>
   pieces.flatMap((piece): ReadonlyArray<Written> => isImage(piece) ? [before, piece, after] : [piece])
 
-/** The largest ratio of an image's sides that models accept. */
+/** The largest aspect ratio that the models accept. */
 const thinnest = 200
 
 const problem = (size: ImageSize.ImageSize | undefined, { data, format }: ImagePart): string => {
@@ -53,7 +53,7 @@ const counted = (renderer: string, count: Images["count"], part: ImagePart): Eff
     : Effect.succeed(count(size))
 }
 
-/** The chunk of an image part. Positions that the part does not give are counted from the size of the image. */
+/** The chunk of an image part. If the part states no token count, it is computed from the image's size. */
 const toImage = (
   renderer: string,
   { count }: Images,
@@ -66,7 +66,7 @@ const toImage = (
   return Effect.map(tokens, (expectedTokens) => ({ _tag: "Image", data, format, expectedTokens }))
 }
 
-/** The pieces as tokens and images; text up to the next image is tokenized as one. */
+/** Converts the pieces to tokens and images; the text between two images is tokenized as a whole. */
 export const encode = Effect.fnUntraced(function*(
   renderer: string,
   images: Images,
@@ -86,24 +86,24 @@ export const encode = Effect.fnUntraced(function*(
   return [...encoded, encoder.encode(text)]
 })
 
-/** How an image processor of the Qwen-VL line cuts an image into patches. Limits are in pixels of the whole image. */
+/** How a Qwen-VL image processor cuts an image into patches. The limits are pixel counts of the whole image. */
 export interface Patches {
   readonly patchSize: number
-  /** Patches along each side that become one token. */
+  /** A token covers a square of this many patches per side. */
   readonly mergeSize: number
   readonly minPixels: number
   readonly maxPixels: number
 }
 
-/** Python's `round`: a half goes to the even neighbour. */
+/** Python's `round`: rounds halves to even. */
 const round = (value: number): number => {
   const rounded = Math.round(value)
   return Math.abs(value % 1) === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded
 }
 
 /**
- * Positions of an image that is scaled, keeping its proportions as well as whole tokens allow, until its pixels lie within
- * the limits.
+ * The number of tokens for an image after scaling. The image is scaled so its pixel count lies within the limits, and its proportions are
+ * kept as far as whole tokens allow.
  *
  * @see transformers `smart_resize` of Qwen2-VL
  */

@@ -1,12 +1,12 @@
-/** Markers in text that arrives piece by piece. */
+/** Finds markers in text that arrives in pieces. */
 
-/** The position of a marker. */
+/** A marker found in a text, and its index. */
 export interface Found {
   readonly index: number
   readonly marker: string
 }
 
-/** The first of several markers; of two at one place the longer one. */
+/** The first marker in the text; of two at the same position, the longer. */
 export const first = (text: string, markers: ReadonlyArray<string>): Found | undefined =>
   markers
     .map((marker) => ({ marker, index: text.indexOf(marker) }))
@@ -20,6 +20,6 @@ const endsWithBeginning = (text: string, marker: string): number => {
   return 0
 }
 
-/** The length of the text before an end that may be the beginning of a marker. */
+/** The length of the text without an ending that may be the start of a marker. */
 export const safeLength = (text: string, markers: ReadonlyArray<string>): number =>
   text.length - Math.max(0, ...markers.map((marker) => endsWithBeginning(text, marker)))

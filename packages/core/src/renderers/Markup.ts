@@ -1,6 +1,6 @@
 /**
- * The text of a chat template together with the text of messages. A template's control tokens become tokens, but the same letters inside
- * a message stay letters, so that nothing that a user or a tool writes can end its turn and begin another.
+ * Combines a template's text with the text of messages. Control tokens of the template become tokens, but the same characters inside a
+ * message stay plain text, so user or tool text cannot end its turn and start another.
  *
  * @example
  * // Only the markers become special tokens: what the user wrote stays text.
@@ -17,36 +17,36 @@ export interface Plain {
   readonly plain: string
 }
 
-/** A string is the template's own. */
+/** A plain string is template text. */
 export type Markup = string | Plain | ReadonlyArray<Markup>
 
-/** Text of a message, in which control tokens are letters. */
+/** Message text, in which control tokens are read as plain characters. */
 export const plain = (text: string): Plain => ({ plain: text })
 
 const developer = new Set(["system", "developer", "tool_declare"])
 
-/** Whether a role speaks for the developer, whose text may contain control tokens: a declaration of tools shows the form of calls. */
+/** Whether text of this role may contain control tokens. Developer text may, because tool declarations show the format of calls. */
 export const isDeveloper = (role: Message["role"]): boolean => developer.has(role)
 
-/** Text of a message of this role. */
+/** The text of a message of this role: plain, unless the role is a developer's. */
 export const textOf = (role: Message["role"], text: string): string | Plain => isDeveloper(role) ? text : plain(text)
 
-/** An assistant's text, in which the marks of a thinking block are tokens of the template. */
+/** An assistant's text, in which the tags of a thinking block become control tokens. */
 export const withThinking = (text: string): Markup =>
   text.split(/(<\/?think>)/).map((piece, index) => index % 2 === 1 ? piece : plain(piece))
 
 const isPlain = (markup: Plain | ReadonlyArray<Markup>): markup is Plain => "plain" in markup
 
-/** The text, without the distinction between the template's and the messages' own. */
+/** The plain text, without the distinction between template and message text. */
 export const toText = (markup: Markup): string => {
   if (typeof markup === "string") return markup
   return isPlain(markup) ? markup.plain : markup.map(toText).join("")
 }
 
-/** Turns marked text into tokens. */
+/** Encodes markup as tokens. */
 export interface Encoder {
   readonly encode: (markup: Markup) => Int32Array
-  /** The id of one of the control tokens. */
+  /** The id of a control token. */
   readonly id: (control: string) => number
 }
 
@@ -64,7 +64,7 @@ const cut = (markup: Markup, controls: RegExp): ReadonlyArray<Piece> => {
   return markup.split(controls).map((text, index) => ({ text, kind: index % 2 === 1 ? "control" : "template" }))
 }
 
-/** Joins neighbouring text to one piece, because it is tokenized as one. */
+/** Joins adjacent template and message text, because it is tokenized together; control tokens stay separate. */
 const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
   const result: Array<Piece> = []
   for (const piece of pieces) {
@@ -100,8 +100,8 @@ const find = (
 }
 
 /**
- * An encoder for a template's control tokens. Fails where the tokenizer lacks one of `controls`: it is another model's.
- * Those of `optional` are control tokens where the tokenizer has them.
+ * Makes an encoder for a template's control tokens. Fails if the tokenizer lacks one of `controls`, because it then belongs to another
+ * model. Tokens in `optional` are control tokens only if the tokenizer has them.
  */
 export const encoder = Effect.fnUntraced(function*(
   renderer: string,

@@ -1,4 +1,4 @@
-/** Reads responses of plain text while they arrive. */
+/** Reads plain-text responses while they arrive. */
 import * as Result from "effect/Result"
 import * as Message from "../chat/Message.ts"
 import type { MakeReader } from "./DeltaSink.ts"
@@ -6,7 +6,7 @@ import type { MakeReader } from "./DeltaSink.ts"
 /** Passes text on as it arrives. */
 export const text: MakeReader = (sink) => ({ write: sink.text, end: () => {} })
 
-/** Passes text on as it arrives, unless its beginning may be that of a tool call or the like: such a response is read whole. */
+/** Passes text on as it arrives. A response whose beginning may be a tool call is read as a whole instead. */
 export const unless = (
   isHeld: (beginning: string) => boolean,
   read: (text: string) => Message.Message

@@ -1,4 +1,4 @@
-/** The renderers by the names that recipes and checkpoints use. */
+/** Finds renderers by the names that recipes and checkpoints use. */
 import * as Effect from "effect/Effect"
 import { type Renderer, RendererError } from "../chat/Renderer.ts"
 import type { Tokenizer } from "../chat/Tokenizer.ts"
@@ -75,21 +75,22 @@ const renderers: ReadonlyMap<string, Make> = new Map([
 
 const unpublished = "upstream writes it by versions of the compiled package tml-renderers that are not published"
 
-/** Renderers that upstream has and this library has not, and why. */
+/** Upstream renderers that this library lacks, with the reason. */
 const unavailable: ReadonlyMap<string, string> = new Map(
   ["max_reasoning", "high_reasoning", "low_reasoning", "disable_thinking", "no_reasoning_effort"].map((variant) =>
     [`kimi_k31_pro_${variant}`, unpublished] as const
   )
 )
 
-/** Why a renderer that upstream has is not available here; `undefined` for other names. */
+/** Why an upstream renderer is not available here; `undefined` for other names. */
 export const whyUnavailable = (name: string): string | undefined => unavailable.get(name)
 
-/** The renderers that are available here. */
+/** The names of all available renderers. */
 export const names: ReadonlyArray<string> = Array.from(renderers.keys())
 
 /**
- * Fails for an unknown name, with the nearest known one, for a name that is not available here, with the reason, and for a tokenizer that lacks the family's special tokens.
+ * Makes the named renderer. Fails for an unknown name (and suggests the nearest known one), for a name that is not available here (and says
+ * why), and for a tokenizer that lacks the family's special tokens.
  *
  * @example
  * Renderers.byName("qwen3_instruct", tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))

@@ -1,6 +1,6 @@
 /**
- * Plain text with `User:` and `Assistant:`, for base models without a chat format. It has no control tokens: a message that spells a header
- * reads as a turn.
+ * Plain text with `User:` and `Assistant:` prefixes, for base models without a chat format. There are no control tokens, so message text
+ * that contains such a prefix reads as a new turn.
  */
 import * as Effect from "effect/Effect"
 import * as Message from "../chat/Message.ts"
@@ -39,7 +39,7 @@ const parse = (tokenizer: Tokenizer, tokens: Int32Array): Parsed => {
   return { message: Message.assistant(trim(first)), termination: terminationOf(rest.length, ended) }
 }
 
-/** The text up to the stop. Text that may be the end of the answer, or the beginning of the stop, is held back. */
+/** Passes on the text before the stop. It holds back trailing line breaks and text that may be the beginning of the stop. */
 const reader: MakeReader = (sink) => {
   let buffer = ""
   let isFirst = true
@@ -68,8 +68,8 @@ const reader: MakeReader = (sink) => {
 }
 
 /**
- * The stop is text, so the next speaker's `User:` is trained as the end of an assistant's last turn. An example that ends
- * with another role ends with that message's own text: nothing stands in for the next speaker there.
+ * The stop is text, so the next speaker's `User:` is trained as the end of the last assistant turn. An example that ends with another role
+ * gets no such ending.
  *
  * @example
  * RoleColon.roleColon(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))

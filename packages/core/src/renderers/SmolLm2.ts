@@ -1,4 +1,4 @@
-/** SmolLM2 instruct: turns between `<|im_start|>` and `<|im_end|>`, and a system message where a conversation has none. */
+/** SmolLM2 instruct: turns between `<|im_start|>` and `<|im_end|>`, and a default system message. */
 import * as Effect from "effect/Effect"
 import * as Message from "../chat/Message.ts"
 import type { Renderer, RendererError } from "../chat/Renderer.ts"
@@ -12,10 +12,10 @@ import * as TemplateRenderer from "./TemplateRenderer.ts"
 
 const name = "smollm2"
 
-/** The system message that the model was tuned with, as its own chat template adds it. */
+/** The system message of the model's own chat template. */
 export const systemMessage = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
-/** Text only, no tools: the smaller models of the family were not tuned to call any. */
+/** Supports text only: the smaller models of the family were not tuned to call tools. */
 export const smolLm2 = Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect.fn.Return<Renderer, RendererError> {
   const encoder = yield* Markup.encoder(name, tokenizer, [ChatMl.startOfTurn, ChatMl.endOfTurn])
   const end = encoder.id(ChatMl.endOfTurn)

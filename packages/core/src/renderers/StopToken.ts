@@ -6,19 +6,19 @@ import type { Tokenizer } from "../chat/Tokenizer.ts"
 import * as ContentBlocks from "./ContentBlocks.ts"
 import type * as Markup from "./Markup.ts"
 
-/** A response's text before its stop, or all of it where the stop is missing. */
+/** A response's text before its stop; the whole text if the stop is missing. */
 export interface Response {
   readonly text: string
   readonly termination: Termination
 }
 
-/** A response's text before the first of several stops, and that stop; `undefined` where there is none. */
+/** A response's text before the first of several stops, and that stop; `undefined` if there is none. */
 export interface Cut {
   readonly text: string
   readonly stop: number | undefined
 }
 
-/** Cuts a response at its stop; two stops are an error, because sampling ends at the first. */
+/** Cuts a response at its stop. Two stops are an error, because sampling ends at the first. */
 export const splitAtAny = (
   renderer: string,
   tokenizer: Tokenizer,
@@ -35,7 +35,7 @@ export const splitAtAny = (
   return Effect.fail(new RendererError({ renderer, detail }))
 }
 
-/** As `splitAtAny`, for the one stop of a family. */
+/** Like `splitAtAny`, for families with a single stop. */
 export const split = (
   renderer: string,
   tokenizer: Tokenizer,
@@ -47,7 +47,7 @@ export const split = (
     termination: cut.stop === undefined ? "malformed" : "stop_sequence"
   }))
 
-/** Reads a response up to its stop; a response without a stop is read as plain text. */
+/** Parses the text before the stop; a response without a stop becomes plain text. */
 export const parse = (
   renderer: string,
   tokenizer: Tokenizer,
@@ -60,7 +60,7 @@ export const parse = (
     termination
   }))
 
-/** The response with the opening of its thinking block, with which its prompt ended, where it closes one without it. */
+/** Prepends the opening thinking tag, which the prompt already contains, if the response closes a block that it did not open. */
 export const restoreOpening = (tokens: Int32Array, encoder: Markup.Encoder): Int32Array => {
   const open = encoder.id(ContentBlocks.openThinking)
   const needsOpening = tokens.length > 0 && tokens[0] !== open

@@ -1,4 +1,4 @@
-/** Supervised examples: which tokens of a conversation are trained. */
+/** Supervised examples: selects the trained tokens of a conversation. */
 import * as Effect from "effect/Effect"
 import * as Message from "../chat/Message.ts"
 import { RendererError, type SupervisedExample, type TrainOnWhat } from "../chat/Renderer.ts"
@@ -6,7 +6,7 @@ import * as ChatTemplate from "./ChatTemplate.ts"
 
 type Messages = ReadonlyArray<Message.Message>
 
-/** Whether the model's side of a message is trained. The last turn of the example begins at `start`. */
+/** Whether the output of a message is trained. The example's last turn starts at index `start`. */
 export const isTrained = (messages: Messages, index: number, start: number, trainOnWhat: TrainOnWhat): boolean => {
   const message = messages[index]
   switch (trainOnWhat) {
@@ -26,7 +26,7 @@ export const isTrained = (messages: Messages, index: number, start: number, trai
   }
 }
 
-/** Index of the message whose generation prompt must carry no weight. */
+/** Index of the message whose generation prompt must have weight 0. */
 const boundary = (messages: Messages, trainOnWhat: TrainOnWhat): number | undefined => {
   const index = trainOnWhat === "last_assistant_message"
     ? messages.length - 1
@@ -36,7 +36,7 @@ const boundary = (messages: Messages, trainOnWhat: TrainOnWhat): number | undefi
   return messages[index]?.role === "assistant" ? index : undefined
 }
 
-/** Fails unless the messages carry `trainable` exactly where the mode reads it. */
+/** Fails unless every message has `trainable` in the mode `customized`, and none has it in other modes. */
 export const checkTrainable = (
   renderer: string,
   messages: Messages,
@@ -75,7 +75,7 @@ const weigh = Effect.fnUntraced(function*(
 
 const lengthOf = (piece: ChatTemplate.Piece) => piece instanceof Int32Array ? piece.length : piece.expectedTokens
 
-/** The tokens of all pieces; `undefined` where one is an image. */
+/** The tokens of all pieces; `undefined` if one is an image. */
 const tokensOf = (pieces: ReadonlyArray<ChatTemplate.Piece>): Int32Array | undefined => {
   const tokens = pieces.filter((piece) => piece instanceof Int32Array)
   return tokens.length < pieces.length ? undefined : Int32Array.from(tokens.flatMap((piece) => [...piece]))
@@ -84,7 +84,7 @@ const tokensOf = (pieces: ReadonlyArray<ChatTemplate.Piece>): Int32Array | undef
 const startsWith = (tokens: Int32Array, prefix: Int32Array) =>
   prefix.length <= tokens.length && prefix.every((token, index) => token === tokens[index])
 
-/** Sets the weight of the generation prompt to 0, or refuses a turn with reasoning after a prompt that forbids it. */
+/** Sets the weights of the generation prompt to 0. Fails if a turn has reasoning although its prompt disables thinking. */
 const trainAfterPrompt = Effect.fnUntraced(function*(
   template: ChatTemplate.ChatTemplate,
   messages: Messages,
@@ -102,13 +102,13 @@ const trainAfterPrompt = Effect.fnUntraced(function*(
   }
 })
 
-/** Messages that the template added count as untrained. */
+/** Marks the messages that the template added as untrained. */
 const markAdded = (prepared: Messages, trainOnWhat: TrainOnWhat): Messages =>
   trainOnWhat !== "customized"
     ? prepared
     : prepared.map((message) => message.trainable === undefined ? { ...message, trainable: false } : message)
 
-/** The conversation as one example. The weights are on the model's side of the chosen messages, after the generation prompt. */
+/** Renders the conversation as one example. Only the model's output in the selected messages has weight, after the generation prompt. */
 export const example = Effect.fnUntraced(function*(
   template: ChatTemplate.ChatTemplate,
   messages: Messages,
@@ -135,7 +135,7 @@ const firstTrained = (template: ChatTemplate.ChatTemplate, messages: Messages, t
   return trainOnWhat === "all_assistant_messages" ? 0 : undefined
 }
 
-/** One example per trained assistant message, each of which ends with that message. */
+/** Makes one example per trained assistant message, each ending with that message. */
 const perMessage = (template: ChatTemplate.ChatTemplate): ChatTemplate.Split => (messages, trainOnWhat) => {
   const first = firstTrained(template, messages, trainOnWhat)
   if (first === undefined) return undefined
@@ -144,7 +144,7 @@ const perMessage = (template: ChatTemplate.ChatTemplate): ChatTemplate.Split => 
   )
 }
 
-/** The conversation as the examples whose prompts are those that the model was sampled with. */
+/** Splits the conversation into examples whose prompts equal those that the model was sampled with. */
 export const examples = Effect.fnUntraced(function*(
   template: ChatTemplate.ChatTemplate,
   messages: Messages,

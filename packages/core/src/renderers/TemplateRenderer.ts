@@ -1,4 +1,4 @@
-/** The renderer of a chat template. */
+/** Builds a renderer from a `ChatTemplate`. */
 import * as Effect from "effect/Effect"
 import * as Message from "../chat/Message.ts"
 import type { ToolCall } from "../chat/Message.ts"
@@ -16,7 +16,7 @@ const sameCall = (left: ToolCall, right: ToolCall) =>
   left.id === right.id && left.function.name === right.function.name
   && left.function.arguments === right.function.arguments
 
-/** Parts and calls of the message that were not emitted yet: all of them where nothing was read before the end. */
+/** The parts and calls of the message that were not emitted yet; all of them if nothing was read while streaming. */
 const remaining = (parsed: Parsed, told: ReadonlyArray<Delta>, isRead: boolean): ReadonlyArray<Delta> => {
   const { toolCalls = [], unparsedToolCalls = [] } = parsed.message
   const calls = told.flatMap((delta) => delta._tag === "ToolCall" ? [delta.toolCall] : [])
@@ -40,16 +40,16 @@ const remaining = (parsed: Parsed, told: ReadonlyArray<Delta>, isRead: boolean):
 
 const noReader: MakeReader = () => ({ write: () => {}, end: () => {} })
 
-/** The parts of a template that read the tokens of a response while they arrive. */
+/** The parts of a template that are needed to read a response while it streams. */
 export interface Streaming {
   readonly tokenizer: Tokenizer
   readonly stop: Sampling.Stop
   readonly parse: Renderer["parse"]
-  /** Where there is no reader, the whole message is read at its end. */
+  /** Default: the message is parsed once, at its end. */
   readonly reader?: MakeReader | undefined
 }
 
-/** Reads one response. */
+/** Reads a response while its tokens arrive. */
 export const stream = (template: Streaming): ResponseStream => {
   const stops: ReadonlyArray<string | number> = template.stop
   const isStop = (token: number) => stops.includes(token)
@@ -86,7 +86,7 @@ export const stream = (template: Streaming): ResponseStream => {
 }
 
 /**
- * The renderer of a template.
+ * Builds the renderer of a template.
  *
  * @example
  * const terse = (template: ChatTemplate.ChatTemplate) => TemplateRenderer.make({ ...template, name: "terse" })

@@ -1,9 +1,9 @@
-/** The tokens of texts that are encoded again and again: a conversation that grows is rendered for each of its requests. */
+/** Caches the tokens of texts: a growing conversation is rendered again for each of its requests. */
 
-/** Characters of all texts that are remembered at most: those of a thousand conversations. */
+/** Limit on the characters of all cached texts, enough for about a thousand conversations. */
 const most = 4_000_000
 
-/** The function with the results of the texts that were asked for last. Its results must not be changed. */
+/** Memoizes the function for the most recently used texts. Callers must not mutate the results. */
 export const make = (encode: (text: string) => Int32Array): (text: string) => Int32Array => {
   const known = new Map<string, Int32Array>()
   let characters = 0

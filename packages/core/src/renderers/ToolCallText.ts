@@ -38,7 +38,7 @@ const fromDocument = (document: PythonJson.Value): Result.Result<ToolCall, strin
   })
 }
 
-/** Reads `{"name": …, "arguments": {…}, "id"?: …}` from a whole block, tags included. */
+/** Parses `{"name": …, "arguments": {…}, "id"?: …}` from a whole block, tags included. */
 export const parseJson = (block: string): Result.Result<ToolCall, UnparsedToolCall> =>
   PythonJson.parse(PythonText.strip(block.slice(open.length, -close.length))).pipe(
     Result.mapError((problem) => `Invalid JSON: ${problem}`),
@@ -46,7 +46,7 @@ export const parseJson = (block: string): Result.Result<ToolCall, UnparsedToolCa
     Result.mapError((error) => unparsed(block, error))
   )
 
-/** The block that was opened last, when more were opened than closed. */
+/** The text from the last opening tag on, if there are more opening than closing tags; `undefined` otherwise. */
 export const unterminated = (text: string, opening = open, closing = close): UnparsedToolCall | undefined => {
   if (text.split(opening).length <= text.split(closing).length) return undefined
   const at = text.lastIndexOf(opening)

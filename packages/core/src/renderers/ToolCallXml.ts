@@ -1,4 +1,4 @@
-/** Tool calls as XML inside `<tool_call>` tags, as Qwen3.5 and Nemotron 3 write them, and the text that declares tools. */
+/** Tool calls as XML inside `<tool_call>` tags, in the format of Qwen3.5 and Nemotron 3, and the text that declares tools. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { ToolCall, UnparsedToolCall } from "../chat/Message.ts"
@@ -8,14 +8,14 @@ import * as PythonJson from "./text/PythonJson.ts"
 import * as PythonText from "./text/PythonText.ts"
 import * as ToolCallText from "./ToolCallText.ts"
 
-/** A scalar as Python prints it, `True` and `None`; anything else as JSON. */
+/** A scalar as Python prints it, such as `True` or `None`; anything else as JSON. */
 export const pythonScalar = PythonJson.display
 
-/** Text unchanged; anything else, including `true` and `null`, as JSON. */
+/** A string unchanged; anything else, `true` and `null` included, as JSON. */
 export const jsonScalar = (value: PythonJson.Value): string =>
   typeof value === "string" ? value : PythonJson.stringify(value)
 
-/** One call as a block. Fails for arguments that are not a JSON object; empty text means no arguments. */
+/** One call as a block. Fails unless the arguments are a JSON object; empty text means no arguments. */
 export const write = (
   renderer: string,
   call: ToolCall,
@@ -31,7 +31,7 @@ const functionBlock = new RegExp(
 )
 const parameter = new RegExp(`${PythonText.space}*<parameter=([^>\\n]+)>([^]*?)</parameter>`, "y")
 
-/** A parameter's value: JSON where the text is JSON, else the text itself. */
+/** The parameter's text parsed as JSON if possible, otherwise the text itself. */
 const parameterValue = (text: string): PythonJson.Value => Result.getOrElse(PythonJson.parse(text), () => text)
 
 const parameters = (body: string): ReadonlyMap<string, PythonJson.Value> | undefined => {
@@ -48,7 +48,7 @@ const parameters = (body: string): ReadonlyMap<string, PythonJson.Value> | undef
   return PythonText.strip(body.slice(end)) === "" ? values : undefined
 }
 
-/** Reads `<function=name>` with `<parameter=key>` values from a whole block, tags included. Names are trimmed. */
+/** Parses `<function=name>` with `<parameter=key>` values from a whole block, tags included. Names are trimmed. */
 export const parse = (block: string): Result.Result<ToolCall, UnparsedToolCall> => {
   const [, written = "", body = ""] = functionBlock.exec(block) ?? []
   const name = PythonText.strip(written)
@@ -60,11 +60,11 @@ export const parse = (block: string): Result.Result<ToolCall, UnparsedToolCall> 
   return Result.succeed({ function: { name, arguments: PythonJson.stringify(values) } })
 }
 
-/** Whether a block is read as XML, as it is no JSON. */
+/** Whether a block is parsed as XML because it is not JSON. */
 export const isXml = (block: string): boolean =>
   block.includes("<function=") && Result.isFailure(ToolCallText.parseJson(block))
 
-/** Reads blocks of JSON or XML: calls written as JSON first, then those written as XML, then those that cannot be read. */
+/** Parses JSON and XML blocks: first the JSON calls, then the XML calls, then the blocks that cannot be parsed. */
 export const parseAll = (blocks: ReadonlyArray<string>): ReadonlyArray<Result.Result<ToolCall, UnparsedToolCall>> => {
   const calls = blocks.map((block) => {
     const json = ToolCallText.parseJson(block)
@@ -77,7 +77,7 @@ export const parseAll = (blocks: ReadonlyArray<string>): ReadonlyArray<Result.Re
     .map(({ call }) => call)
 }
 
-/** The text that declares tools, as the models' templates word it; `lines` describes each tool. */
+/** The text that declares tools, worded as in the models' templates; each of `lines` describes one tool. */
 export const declaration = (lines: ReadonlyArray<string>): string =>
   [
     "# Tools\n\nYou have access to the following functions:\n\n<tools>",

@@ -1,12 +1,12 @@
-/** Text that arrives piece by piece and whose white space at both ends is trimmed. */
+/** Trims white space at both ends of text that arrives in pieces. */
 import * as PythonText from "./text/PythonText.ts"
 
-/** The white space that is trimmed. */
+/** Which white space is trimmed. */
 export type Space = "nothing" | "newlines" | "space"
 
 export interface TrimmedText {
   readonly write: (text: string) => void
-  /** Passes on or drops the white space that is held back at the end. */
+  /** Ends the text, and writes or drops the trailing white space that was held back. */
   readonly end: (held: "keep" | "drop") => void
 }
 
@@ -20,7 +20,7 @@ const stripEnd = (text: string, space: Space) => {
   return space === "newlines" ? PythonText.stripTrailingNewlines(text) : PythonText.stripEnd(text)
 }
 
-/** White space is held back until it is known whether more text follows. */
+/** Holds white space back until it is known whether more text follows. */
 export const make = (emit: (text: string) => void, atStart: Space, atEnd: Space): TrimmedText => {
   let isStarted = false
   let held = ""

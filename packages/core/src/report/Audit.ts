@@ -1,6 +1,6 @@
 /**
- * Searches recorded rollouts for signs that a policy exploits its reward or degenerates. A finding is a reason to read a transcript, not
- * a proof. An audit does not change a run unless `quarantine` is part of its credit.
+ * Searches recorded rollouts for signs of reward exploits or degeneration. A finding is a reason to read a transcript, not a proof. An
+ * audit changes a run only if its credit uses `quarantine`.
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -19,15 +19,18 @@ import * as TrendChecks from "./audit/TrendChecks.ts"
 
 export type { Suspicion } from "./audit/GroupChecks.ts"
 
-/** A finding and its place. */
+/** A suspicion, and the iteration or group that it concerns. */
 export interface Finding {
-  /** `duplicates`, `grader_disagreement`, `repetition`, `repeated_calls`, `tampering`, `unreadable`, or of a trend `length_drift`, `variance_collapse`, … */
+  /**
+   * The name of the check. For groups: `duplicates`, `grader_disagreement`, `repetition`, `repeated_calls`, `tampering` or `unreadable`;
+   * for trends: `length_drift`, `variance_collapse`, …
+   */
   readonly check: string
   readonly detail: string
   readonly iteration: number
-  /** The group and its record's sequence number; absent where the finding is about the whole iteration. */
+  /** The group and its record's sequence number; absent if the finding concerns a whole iteration. */
   readonly group?: { readonly key: string; readonly sequence: number }
-  /** Indices of the suspected members; empty where the finding is about the whole iteration. */
+  /** Indices of the suspected members; empty if the finding concerns a whole iteration. */
   readonly members: ReadonlyArray<number>
 }
 
@@ -39,7 +42,7 @@ const groupChecks = [
   GroupChecks.tampering
 ]
 
-/** The suspicions that the checks of groups have about the members of one group. */
+/** The suspicions that the group checks raise about a group's members. */
 export const group = (result: GroupResult.GroupResult): ReadonlyArray<Suspicion> => {
   const episodes = GroupChecks.episodes(result)
   return groupChecks.flatMap((check) => check(episodes))
@@ -59,12 +62,12 @@ const trendChecks = [
   SurfaceCheck.surfaceReward
 ]
 
-/** Groups whose transcripts are audited in about a second: a report that nobody waits for long audits no longer run. */
+/** Number of groups that can be audited in about a second. Reports that should be quick skip the audit of longer runs. */
 export const mostAtOnce = 2000
 
 /**
- * Audits a run record by record, also a live one: a group when it is recorded, trends when its iteration is done. Groups of
- * evaluations are left out, as they are not trained on. A trend is reported when it begins. A group that cannot be read is a finding.
+ * Audits a run record by record, finished or live: a group when it is recorded, trends when an iteration is done. Evaluation groups are
+ * skipped, because they are not trained on. A trend is reported once, when it starts. A group that cannot be read is a finding.
  */
 export const make = (
   run: Pick<RunReader, "payload">
@@ -90,7 +93,7 @@ export const make = (
   return (record) => {
     switch (record._tag) {
       case "Opened":
-        // A resume begins its iteration anew.
+        // A resumed run repeats its unfinished iteration.
         return Effect.sync(() => {
           episodes = []
           return []
@@ -106,7 +109,7 @@ export const make = (
 }
 
 /**
- * What an audit finds in a recorded run.
+ * All findings of an audit of a recorded run.
  *
  * @example
  * const reader = yield* RunDirectory.open("runs/sums")
@@ -118,7 +121,7 @@ export const run = (reader: RunReader): Stream.Stream<Finding, RunError> =>
       Stream.flattenIterable(Stream.mapEffect(Stream.fromIterable(records), make(reader))))
   )
 
-/** A group of which nothing is trained on. */
+/** The credit of a group that is withheld from training. */
 const withheld = (result: GroupResult.GroupResult, suspicions: ReadonlyArray<Suspicion>): Credit.GroupCredit => ({
   result,
   verdict: "quarantined",
@@ -128,8 +131,8 @@ const withheld = (result: GroupResult.GroupResult, suspicions: ReadonlyArray<Sus
 })
 
 /**
- * The credit without groups in which a member is suspected: they stay in the records with the verdict `quarantined` and the reason, are
- * counted as `audit/quarantined`, and are not trained on.
+ * The credit without groups that have a suspected member. These groups stay in the records, with the verdict `quarantined` and the reason;
+ * they count in `audit/quarantined` and are not trained on.
  *
  * @example
  * const credit = Audit.quarantine(Credit.groupRelative(Advantage.centered))

@@ -1,4 +1,4 @@
-/** An axis with round numbers on it. */
+/** A chart axis with round tick values. */
 
 export interface Axis {
   readonly low: number
@@ -7,7 +7,7 @@ export interface Axis {
   readonly label: (tick: number) => string
 }
 
-/** The smallest of 1, 2 or 5 times a power of ten that is at least `width`. */
+/** The smallest number of the form 1, 2 or 5 times a power of ten that is at least `width`. */
 const roundStep = (width: number) => {
   const power = 10 ** Math.floor(Math.log10(width))
   return power * ([1, 2, 5].find((factor) => factor * power >= width) ?? 10)
@@ -22,11 +22,11 @@ const between = (low: number, high: number, step: number) => {
 const labelled = (step: number) => (tick: number) =>
   tick.toFixed(Math.min(20, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))))
 
-/** Values whose labels would not differ count as equal. */
+/** Whether the two ends would have the same label. */
 const isFlat = (lowest: number, highest: number) =>
   highest - lowest <= 1e-9 * Math.max(1, Math.abs(lowest), Math.abs(highest))
 
-/** An axis around all values with a little room and at most about `count` ticks, at least one; `count` is at least 3. */
+/** An axis with some margin around all values and between 1 and about `count` ticks; `count` must be at least 3. */
 export const ofValues = (values: ReadonlyArray<number>, count: number): Axis => {
   const lowest = values.reduce((left, right) => Math.min(left, right))
   const highest = values.reduce((left, right) => Math.max(left, right))
@@ -37,12 +37,12 @@ export const ofValues = (values: ReadonlyArray<number>, count: number): Axis => 
   return { low, high, ticks: between(low, high, step), label: labelled(step) }
 }
 
-/** An axis from the first to the last iteration, with ticks at whole numbers. */
+/** An axis from the first to the last iteration, with integer ticks. */
 export const ofIterations = (first: number, last: number, count: number): Axis => {
   const step = Math.max(1, roundStep(Math.max(1, last - first) / count))
   const margin = first === last ? 0.5 : 0
   return { low: first - margin, high: last + margin, ticks: between(first, last, step), label: labelled(step) }
 }
 
-/** Where a value lies between the axis' ends, 0 … 1. */
+/** The position of a value on the axis, from 0 to 1. */
 export const place = ({ high, low }: Axis, value: number) => (value - low) / (high - low)

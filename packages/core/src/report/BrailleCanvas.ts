@@ -1,13 +1,13 @@
-/** Dots drawn with characters, two wide and four high each. */
+/** Draws dots with braille characters, each two dots wide and four high. */
 
 export interface BrailleCanvas {
-  /** Dots `[height, width]`, row-major, 1 where set. */
+  /** Dots `[height, width]`, row-major; 1 if set. */
   readonly dots: Uint8Array
   readonly width: number
   readonly height: number
 }
 
-/** The bit of each dot of a character, top to bottom, left and right. */
+/** The bit of each dot in a character, by row, then left and right. */
 const bits = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]] as const
 
 export const make = (columns: number, rows: number): BrailleCanvas => ({
@@ -16,12 +16,12 @@ export const make = (columns: number, rows: number): BrailleCanvas => ({
   height: rows * 4
 })
 
-/** Sets the dot nearest to a place given from the left and from the top, 0 … 1. */
+/** Sets the dot nearest to a position, measured from the left and the top, from 0 to 1. */
 export const dot = ({ dots, height, width }: BrailleCanvas, x: number, y: number) => {
   dots[Math.round(y * (height - 1)) * width + Math.round(x * (width - 1))] = 1
 }
 
-/** Sets all dots between two places. */
+/** Sets the dots on the line between two positions. */
 export const line = (
   canvas: BrailleCanvas,
   [fromX, fromY]: readonly [number, number],

@@ -1,6 +1,6 @@
 /**
- * Comparison of two runs, or of two sets of seeds, on held-out problems: paired by problem, so that the difficulty of the problems does
- * not blur the difference.
+ * Compares two runs, or two sets of seeds, on held-out problems. Results are paired by problem, so differences in problem difficulty
+ * cancel.
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -15,71 +15,71 @@ import * as Reading from "../story/Reading.ts"
 import type * as Recorded from "../story/Recorded.ts"
 import * as Story from "../story/Story.ts"
 
-/** The scores of all attempts at each problem, by the problem's tags and key. */
+/** The scores of all attempts per problem; a problem is identified by its tags and its key. */
 export type Scores = ReadonlyMap<string, ReadonlyArray<number>>
 
-/** How far a run was trained. */
+/** How far a run had been trained at a measurement. */
 export interface Standing {
-  /** Iterations behind the weights. */
+  /** Iterations that the weights were trained for. */
   readonly iteration: number
-  /** Tokens of all kinds that the run had paid for by then, earlier evaluations included. */
+  /** All tokens that the run had paid for after the iteration, earlier evaluations included. */
   readonly tokens: number
-  /** Time during which the run had been open by then; NaN where it was not recorded. */
+  /** Seconds that the run had been open after the iteration; NaN if not recorded. */
   readonly seconds: number
 }
 
-/** One measurement of an evaluator on a run, from its beginning to its end. */
+/** One finished measurement by an evaluator. */
 export interface HeldOut extends Standing {
   readonly evaluator: string
   readonly scores: Scores
 }
 
-/** The advantage of the right side over the left one. */
+/** How much better the right side is than the left. */
 export interface Paired extends CrossedEffects.Difference {
-  /** Problems that all seeds of both sides attempted. */
+  /** The number of problems that all seeds of both sides attempted. */
   readonly problems: number
   readonly leftMean: number
   readonly rightMean: number
-  /** Problems at which the right side did better, worse and the same. */
+  /** The number of problems on which the right side did better; `worse` and `equal` likewise. */
   readonly better: number
   readonly worse: number
   readonly equal: number
-  /** The problems by their tags and keys, in order. */
+  /** The problems by tags and key, sorted. */
   readonly keys: ReadonlyArray<string>
-  /** right − left of each problem, in the order of their keys. */
+  /** right − left for each problem, in the order of `keys`. */
   readonly differences: ReadonlyArray<number>
 }
 
-/** Runs of one configuration that differ in their seeds, under one name. */
+/** A named side of a comparison: runs of one configuration with different seeds. */
 export interface Side {
   readonly name: string
   readonly runs: ReadonlyArray<ReadonlyArray<RunRecord.RunRecord>>
 }
 
-/** A side of a comparison, as the evaluator measured it. */
+/** One side of a comparison as measured by one evaluator. */
 export interface Measured {
   readonly name: string
   /** Mean score over the problems that both sides attempted. */
   readonly mean: number
-  /** Problems that all its seeds attempted. */
+  /** The number of problems that all its seeds attempted. */
   readonly problems: number
-  /** How far the run of each seed was trained. */
+  /** How far each seed's run had been trained. */
   readonly seeds: ReadonlyArray<Standing>
 }
 
-/** The measure of training by which two sides are compared at an equal point. */
+/** The unit in which two sides are compared at equal training. */
 export type Meter = "iteration" | "tokens" | "time"
 
-/** Two sides by one evaluator. */
+/** The comparison of two sides by one evaluator. */
 export interface Comparison extends Omit<Paired, "leftMean" | "rightMean"> {
   readonly evaluator: string
   readonly left: Measured
   readonly right: Measured
-  /** The point of training that was asked for; null where the newest measurement of each run was taken. */
+  /** The amount of training at which the sides are compared; null if each run's newest measurement is used. */
   readonly at: { readonly meter: Meter; readonly limit: number } | null
 }
 
-/** The runs have nothing on which they can be compared. */
+/** The runs share nothing on which they can be compared. */
 export class CompareError extends Schema.TaggedError<CompareError>()("CompareError", {
   left: Schema.String,
   right: Schema.String,
@@ -91,7 +91,10 @@ export class CompareError extends Schema.TaggedError<CompareError>()("CompareErr
   }
 }
 
-/** The name of a group's problem: keys such as numbers mean other problems in another task, whose groups have other tags. */
+/**
+ * A problem's name from its group's tags and key. The tags are included because equal keys, such as numbers, mean different problems in
+ * different tasks.
+ */
 export const problemOf = ({ key, tags }: Recorded.Group) => [...tags, key].join(" ")
 
 /** The tokens and seconds that the run had spent after `iteration` iterations. */
@@ -101,7 +104,7 @@ const standing = (story: Story.Story, iteration: number): Standing => {
   return { iteration, tokens: Usage.total(spent), seconds }
 }
 
-/** All finished measurements, in the order of their iterations. */
+/** All finished measurements, ordered by iteration. */
 export const measurements = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<HeldOut> => {
   const story = Story.fromRecords(records)
   return Story.evaluations(story).flatMap(({ evaluated, evaluator, groups, iteration }) => {
@@ -112,12 +115,12 @@ export const measurements = (records: ReadonlyArray<RunRecord.RunRecord>): Reado
   })
 }
 
-/** The newest measurement of each evaluator, in the order in which they first measured. */
+/** The newest measurement of each evaluator, in the order of their first measurements. */
 export const heldOut = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<HeldOut> => [
   ...new Map(measurements(records).map((measured) => [measured.evaluator, measured])).values()
 ]
 
-/** Problems that every seed of both sides attempted, in the order of their keys. */
+/** The problems that every seed of both sides attempted, sorted by key. */
 const shared = (seeds: ReadonlyArray<Scores>): ReadonlyArray<string> => {
   const [first, ...others] = seeds
   return [...(first ?? [])].flatMap(([key, scores]) =>
@@ -125,15 +128,15 @@ const shared = (seeds: ReadonlyArray<Scores>): ReadonlyArray<string> => {
   ).toSorted()
 }
 
-/** The mean score of each problem, per seed: `[seed][problem]`. */
+/** Mean scores as a table `[seed][problem]`. */
 const table = (seeds: ReadonlyArray<Scores>, keys: ReadonlyArray<string>): CrossedEffects.Table =>
   seeds.map((scores) => keys.map((key) => Statistics.mean(scores.get(key) ?? [])))
 
 const column = (rows: CrossedEffects.Table, at: number) => Statistics.mean(rows.map((row) => row[at] ?? NaN))
 
 /**
- * Compares two sides, each with the scores of one or more seeds. With several seeds on both sides the interval is that of
- * `CrossedEffects`; otherwise it is Student's over the problems' differences, about these runs alone.
+ * Compares two sides, each with the scores of one or more seeds. If both sides have several seeds, the interval comes from `CrossedEffects`
+ * and covers other seeds. Otherwise it is Student's t interval over the problems' differences, and holds for these runs only.
  *
  * @example
  * const last = (records: ReadonlyArray<RunRecord.RunRecord>) => Compare.heldOut(records).slice(-1).map(({ scores }) => scores)
@@ -164,7 +167,7 @@ const readings: Readonly<Record<Meter, (standing: Standing) => number>> = {
 
 type Measurements = ReadonlyArray<HeldOut>
 
-/** An iteration at which all seeds of a side were measured, with the mean of the meter over them. */
+/** An iteration at which all seeds of a side were measured, and the mean of the meter over them. */
 interface Point {
   readonly value: number
   readonly measured: Measurements
@@ -176,7 +179,7 @@ const pointsOf = (seeds: ReadonlyArray<Measurements>, meter: Meter): ReadonlyArr
     return measured.length < seeds.length ? [] : [{ value: Statistics.mean(measured.map(readings[meter])), measured }]
   })
 
-/** The newest iteration that both sides have; of tokens and time, as much as both came to. */
+/** For iterations, the newest one that both sides have. For tokens and time, the smaller of the two sides' final amounts. */
 const limitOf = (left: ReadonlyArray<Point>, right: ReadonlyArray<Point>, meter: Meter): number =>
   meter === "iteration"
     ? left.findLast(({ value }) => right.some((point) => point.value === value))?.value ?? NaN
@@ -188,7 +191,7 @@ interface Chosen {
   readonly theirs: Measurements
 }
 
-/** The newest measurements of each side, or its newest up to what both sides have in common; undefined where there are none. */
+/** The measurements to compare: each run's newest, or each side's newest up to the common limit. Undefined if there are none. */
 const choose = (
   left: ReadonlyArray<Measurements>,
   right: ReadonlyArray<Measurements>,
@@ -211,12 +214,12 @@ const measuredSide = (name: string, mean: number, measured: ReadonlyArray<HeldOu
   seeds: measured.map(({ iteration, seconds, tokens }) => ({ iteration, tokens, seconds }))
 })
 
-/** The first problem of a side, for a message. */
+/** A side's first problem, to quote in a message. */
 const sample = (measured: ReadonlyArray<HeldOut>) => JSON.stringify([...(measured[0]?.scores.keys() ?? [])][0] ?? "")
 
 /**
- * Compares two sides by each evaluator that measured all of their runs, at the newest measurement of each run, or at equal iterations,
- * tokens or time. Fails where no evaluator did, where there is no such point, and where the sides have no held-out problem in common.
+ * Compares two sides by each evaluator that measured all of their runs: at the newest measurement of each run, or at equal iterations,
+ * tokens or time. Fails if no evaluator did, if there is no such point, or if the sides share no held-out problem.
  *
  * @example
  * const compared = Compare.runs({ name: "a", runs: [recordsOfA] }, { name: "b", runs: [recordsOfB] }, "tokens")
@@ -266,12 +269,12 @@ export const runs = (
   )
 }
 
-/** The held-out loss or margin of a side: the mean over its seeds of one number for all examples. */
+/** The held-out loss or margin of a side: each seed has one number for all examples, and the side has their mean. */
 export interface LossSide extends Pick<Measured, "name" | "seeds"> {
   readonly mean: number
 }
 
-/** Two sides by the held-out loss or margin of one evaluator, which has no examples to pair. */
+/** The comparison of two sides by one evaluator's held-out loss or margin, which cannot be paired by example. */
 export interface LossComparison {
   readonly evaluator: string
   readonly metric: Reading.Reading["metric"]
@@ -280,7 +283,7 @@ export interface LossComparison {
   readonly right: LossSide
   /** right − left, in nats. */
   readonly difference: number
-  /** Student's 95 % interval over seeds; infinite where a side has one seed. */
+  /** Student's 95 % confidence interval over seeds; infinite if a side has only one seed. */
   readonly low: number
   readonly high: number
 }
@@ -307,7 +310,7 @@ const lossSide = (name: string, losses: ReadonlyArray<Loss>): LossSide => ({
   seeds: losses.map(({ iteration, seconds, tokens }) => ({ iteration, tokens, seconds }))
 })
 
-/** Half of the interval of the difference of two means over seeds, by Welch. */
+/** Half the width of Welch's interval for the difference of two means over seeds. */
 const halfWidth = (sides: ReadonlyArray<ReadonlyArray<Loss>>): number => {
   if (sides.some(({ length }) => length < 2)) return Infinity
   const parts = sides.map((losses) => ({
@@ -321,8 +324,8 @@ const halfWidth = (sides: ReadonlyArray<ReadonlyArray<Loss>>): number => {
 }
 
 /**
- * The newest held-out losses and margins of two sides, by each evaluator that gave one of the same kind in every run: supervised runs and
- * runs on preferences record one number for all held-out examples, so that seeds alone tell what is chance.
+ * Compares the newest held-out losses or margins, for each evaluator that recorded the same kind in every run. Supervised runs and
+ * preference runs record one number for all held-out examples, so only several seeds can tell a difference from chance.
  *
  * @example
  * const [left, right] = [{ name: "a", runs: [recordsOfA] }, { name: "b", runs: [recordsOfB] }]
@@ -341,15 +344,18 @@ export const losses = (left: Side, right: Side): ReadonlyArray<LossComparison> =
   })
 }
 
-/** The number of problems after which the sides could be told apart; valid however often the comparison is looked at. */
+/** The number of problems that sufficed to tell the sides apart; valid even if the comparison is checked repeatedly. */
 export interface Stopping {
   /** The interval after all problems. */
   readonly interval: ConfidenceSequence.Interval
-  /** Problems after which 0 was outside of the interval; undefined where it never was. */
+  /** The number of problems after which the interval first excluded 0; undefined if it never did. */
   readonly decidedAfter: number | undefined
 }
 
-/** A confidence sequence over the differences in their order, each in [−range, range]: looking early and often does not invalidate it. */
+/**
+ * A confidence sequence over the differences in their given order, each in [−range, range]. It stays valid if it is checked after every
+ * problem.
+ */
 export const stopping = (differences: ReadonlyArray<number>, range = 1): Stopping => {
   const sequence = ConfidenceSequence.empiricalBernstein(differences, { least: -range, most: range })
   const at = sequence.findIndex(({ high, low }) => low > 0 || high < 0)

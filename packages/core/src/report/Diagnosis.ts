@@ -1,6 +1,6 @@
 /**
- * What has become of a run: one word, one sentence and two numbers, made of how it ended, its held-out measurements, the trend of its
- * reward, what an audit found, and the history of each sign of health.
+ * A diagnosis of a run: one word, one sentence and two numbers. It uses the run's end, its held-out measurements, the reward's trend, the
+ * findings of an audit, and the history of each health metric.
  *
  * @example
  * const story = yield* StoryReader.read(reader)
@@ -22,13 +22,13 @@ export { heldOut, training } from "./diagnosis/Measure.ts"
 export type { SignHistory } from "./diagnosis/SignHistory.ts"
 
 /**
- * - `learned`, `learning`: the held-out measure, or else the reward or the loss, became better beyond chance; the run ended, or goes on.
- * - `solved`: nearly every group earns the full reward, so that little is left to learn.
- * - `unchanged`: nothing became better or worse beyond chance.
+ * - `learned`, `learning`: the held-out measure, or else the reward or the loss, improved beyond chance; the run has ended or continues.
+ * - `solved`: nearly every group earns the full reward, so little is left to learn.
+ * - `unchanged`: no change beyond chance.
  * - `worse`: the measure became worse beyond chance.
  * - `hopeless`: no answer was ever right.
- * - `suspect`: the reward grew without what it stands for, or an audit found exploits.
- * - `collapsed`: what had been learned, or was there at the start, is lost.
+ * - `suspect`: the reward grew without the ability it should measure, or an audit found exploits.
+ * - `collapsed`: the policy lost what it had learned, or what it could do at the start.
  * - `failed`, `killed`: an error ended the run, or its process is gone.
  * - `untold`: too little is recorded.
  */
@@ -45,10 +45,10 @@ export type Kind =
   | "killed"
   | "untold"
 
-/** `good`; `look` where a person should decide; `bad`; `none` where nothing can be said. */
+/** `good`, `bad`, `look` if a person should decide, or `none` if there is nothing to judge yet. */
 export type Level = "good" | "look" | "bad" | "none"
 
-/** The level of each kind. */
+/** How alarming each kind is. */
 export const levels: Readonly<Record<Kind, Level>> = {
   learned: "good",
   learning: "good",
@@ -67,39 +67,39 @@ export interface Diagnosis {
   readonly kind: Kind
   readonly level: Level
   readonly sentence: string
-  /** What to do, where something is to be done. */
+  /** What to do next; undefined if nothing is needed. */
   readonly advice: string | undefined
-  /** The two numbers, as people read them; absent where nothing is measured yet. */
+  /** The measure before and after, formatted for people; undefined if nothing is measured yet. */
   readonly numbers: { readonly measure: string; readonly before: string; readonly after: string } | undefined
-  /** Why the reward is not to be trusted. */
+  /** Reasons not to trust the reward. */
   readonly doubts: ReadonlyArray<Doubts.Doubt>
   readonly signs: ReadonlyArray<SignHistory.SignHistory>
-  /** Signs that have lain outside of their range for two iterations or more, and that the kind does not explain. */
+  /** Health metrics that were outside their range for two iterations or more, without those that the kind explains. */
   readonly concerns: ReadonlyArray<SignHistory.SignHistory>
 }
 
-/** What a story does not tell. */
+/** Facts that a story does not contain. */
 export interface Known {
-  /** A process holds the run open. */
+  /** Whether a process has the run open for writing. */
   readonly isWritten: boolean
-  /** What an audit found, if one was made. */
+  /** The findings of an audit; absent if none was made. */
   readonly findings?: ReadonlyArray<Audit.Finding>
 }
 
 type AnyStory = Story.Story<null>
 
-/** Fewer iterations show no trend. */
+/** Minimum number of iterations for a trend. */
 const leastIterations = 3
 
-/** Iterations at the end of the run over which groups are counted. */
+/** The number of iterations over which the share of good groups is averaged. */
 const counted = 3
 
-/** The share of groups whose members all did well, from which on the problems are solved. */
+/** The task counts as solved if at least this share of the groups did well in all members. */
 const mostGood = 0.7
 
 const goodShare = ({ groups, tally }: Story.Iteration<null>) => groups.length === 0 ? 0 : tally.good / groups.length
 
-/** The first iteration from which on the problems are solved, by the mean over a few iterations; undefined where they are not. */
+/** The first iteration from which the task stayed solved, by the mean over a few iterations; undefined if it is not solved at the end. */
 const solvedSince = (story: AnyStory): number | undefined => {
   const done = Story.iterations(story).filter(({ updated }) => updated !== undefined)
   const isSolved = (at: number) => {
@@ -111,7 +111,10 @@ const solvedSince = (story: AnyStory): number | undefined => {
   return since < starts.length ? done[since]?.index : undefined
 }
 
-/** No attempt of a run that is trained on rewards was right, or earned the full reward where answers are not right or wrong. */
+/**
+ * Whether every attempt failed in a run with rewards: none was right or, if answers are not graded as right or wrong, none earned a good
+ * reward.
+ */
 const isHopeless = ({ story, trained }: Evidence): boolean => {
   if (trained?.unit !== "reward") return false
   const done = Story.iterations(story).filter(({ updated }) => updated !== undefined)
@@ -121,10 +124,10 @@ const isHopeless = ({ story, trained }: Evidence): boolean => {
   return done.every(({ groups, tally }) => groups.length > 0 && tally.bad === groups.length)
 }
 
-/** A loss of this share of the rewards' width, or of what was measured, is a collapse. */
+/** A loss beyond this share of the measure's scale counts as a collapse. */
 const largeLoss = 0.3
 
-/** Whether a measure ends far below its best, and below its beginning or next to it. */
+/** Whether a measure ends far below its best, and below its start or close to it. */
 const isLost = (measure: Measure.Measure, scale: number): boolean => {
   if (measure.points.length < 2) return false
   const [first, last] = Measure.ends(measure)
@@ -135,7 +138,7 @@ const isLost = (measure: Measure.Measure, scale: number): boolean => {
     && Measure.gain(measure, last, first).value > -0.1 * scale
 }
 
-/** The size of a large change of a measure: the width of rewards, all answers, or the loss at the beginning. */
+/** The scale of a large change: the range of rewards, all answers, or the initial loss. */
 const scaleOf = (story: AnyStory, { points: [first], unit }: Measure.Measure) =>
   unit === "reward" ? Doubts.rewardScale(story) : unit === "share" ? 1 : Math.abs(first.value)
 
@@ -148,7 +151,7 @@ interface Evidence {
   readonly done: number
   readonly trained: Measure.Measure | undefined
   readonly held: Measure.Measure | undefined
-  /** The held-out measure, where it was measured twice, else that of training. */
+  /** The held-out measure if it was measured at least twice, otherwise the training measure. */
   readonly main: Measure.Measure | undefined
   readonly doubts: ReadonlyArray<Doubts.Doubt>
 }
@@ -163,7 +166,7 @@ const evidenceOf = (story: AnyStory, known: Known): Evidence => {
 const isCollapsed = ({ held, story, trained }: Evidence) =>
   [trained, held].some((measure) => measure !== undefined && isLost(measure, scaleOf(story, measure)))
 
-/** Which way the measure went: 1 where it became better beyond chance, −1 where worse, else 0. */
+/** The direction of the main measure: 1 if it improved beyond chance, −1 if it got worse, otherwise 0. */
 const direction = ({ main }: Evidence): number => {
   if (main === undefined || main.points.length < 2) return 0
   const { isClear, value } = Measure.gain(main, ...Measure.ends(main))
@@ -199,10 +202,10 @@ const advices: Readonly<Record<Kind, string | undefined>> = {
   untold: undefined
 }
 
-/** For a program without groups. */
+/** Advice for a program without groups. */
 const longer = "Train for longer, or raise the learning rate"
 
-/** The kind's own part of the sentence; what was measured follows. */
+/** The part of the sentence that depends on the kind; the measured numbers follow it. */
 const headOf = (kind: Kind, { done, doubts, story }: Evidence): string => {
   const { end } = story
   switch (kind) {
@@ -250,7 +253,7 @@ const ends = (measure: Measure.Measure): readonly [before: number, after: number
   return [before, after]
 }
 
-/** Metrics out of range that a kind explains: a solved task has few informative groups and little entropy. */
+/** Metrics that are out of range because of the kind: a solved task has few informative groups and low entropy. */
 const explained = (kind: Kind): ReadonlyArray<string> => [
   "env/all/by_group/frac_mixed",
   ...(levels[kind] === "good" ? ["optim/entropy"] : [])
@@ -263,7 +266,7 @@ const concernsOf = (kind: Kind, signs: ReadonlyArray<SignHistory.SignHistory>, d
   )
 }
 
-/** The diagnosis of a run, finished or not. */
+/** Diagnoses a run, finished or not. */
 export const of = (story: AnyStory, known: Known): Diagnosis => {
   const evidence = evidenceOf(story, known)
   const { done, doubts, main } = evidence

@@ -1,9 +1,9 @@
-/** Where two runs diverge: their differences in configuration, and the first record that differs. */
+/** Where two runs diverge: the differences in their configurations, and the first record that differs. */
 import type { Json, JsonObject } from "../records/Json.ts"
 import * as Key from "../records/Key.ts"
 import * as RunRecord from "../records/RunRecord.ts"
 
-/** A field that differs; undefined where a side does not have it. */
+/** A field that differs; a value is undefined if that side lacks the field. */
 export interface Difference {
   /** The path of the field, such as `adam.beta1`. */
   readonly field: string
@@ -13,20 +13,20 @@ export interface Difference {
 
 /** The first record that differs. */
 export interface Divergence {
-  /** The record's tag. */
+  /** The tag of the record that differs. */
   readonly record: string
   readonly iteration: number
   readonly evaluator: string | undefined
-  /** The key of the group; undefined where the record concerns the whole iteration. */
+  /** The group's key; undefined if the record concerns a whole iteration. */
   readonly key: string | undefined
-  /** Empty where one of the runs lacks the record. */
+  /** The fields that differ; empty if one of the runs lacks the record. */
   readonly differences: ReadonlyArray<Difference>
 }
 
 const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The fields in which two values differ, those of objects by their path. */
+/** The fields in which two values differ; nested fields are named by their paths. */
 const differ = (left: Json | undefined, right: Json | undefined, path: string): ReadonlyArray<Difference> => {
   if (isObject(left) && isObject(right)) {
     const names = [...new Set([...Object.keys(left), ...Object.keys(right)])]
@@ -35,7 +35,7 @@ const differ = (left: Json | undefined, right: Json | undefined, path: string): 
   return JSON.stringify(left) === JSON.stringify(right) ? [] : [{ field: path, left, right }]
 }
 
-/** The differences in configuration: in identity and settings of the newest segment of each run. */
+/** The differences in the identity and the settings of each run's newest segment. */
 export const configuration = (
   left: ReadonlyArray<RunRecord.RunRecord>,
   right: ReadonlyArray<RunRecord.RunRecord>
@@ -47,7 +47,7 @@ export const configuration = (
   ]
 }
 
-/** Times, places in files, and totals that include repeated work: they may differ between equal runs. */
+/** Fields that may differ between equal runs: times, file offsets, and totals that include repeated work. */
 const incidental = [
   "at",
   "segment",
@@ -89,14 +89,14 @@ const place = (record: RunRecord.RunRecord): ReadonlyArray<Placed> =>
 const id = ({ evaluator, iteration, key = "", record }: Placed) =>
   `${record} ${Key.ofGroup({ evaluator, iteration, key })}`
 
-/** Evaluations come before the iteration; groups of one iteration finish in any order. */
+/** Sorts evaluations before their iteration, and the groups of an iteration by key, because they finish in any order. */
 const order = ({ evaluator, iteration, key = "", record }: Placed) =>
   `${String(iteration).padStart(12, "0")} ${evaluator === undefined ? 1 : 0} ${essential.indexOf(record)} ${key}`
 
 const compareText = (left: string, right: string) => left < right ? -1 : left > right ? 1 : 0
 
 /**
- * The first record that differs; undefined where one run is a prefix of the other.
+ * The first record that differs; undefined if one run is a prefix of the other.
  *
  * @example
  * const where = Divergence.first(recordsOfA, recordsOfB)?.record

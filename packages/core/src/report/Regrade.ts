@@ -1,6 +1,6 @@
 /**
- * Re-grading of a recorded run: what its curve and its training data would have been with other rewards, another rule of credit or fewer
- * groups. Reads only records; nothing is sampled.
+ * Re-grades a recorded run: its reward curve and training data under other rewards, another credit rule or fewer groups. Reads only
+ * records; nothing is sampled.
  */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -17,28 +17,28 @@ import * as Rollouts from "../story/Rollouts.ts"
 import * as Story from "../story/Story.ts"
 import * as StoryReader from "../story/StoryReader.ts"
 
-/** The changes to make to the recorded run. */
+/** The changes to apply to the recorded run. */
 export interface Options<out E = never, out R = never> {
   /** Default `Credit.groupRelative(Advantage.centered)`. */
   readonly credit?: Credit.Credit<E, R>
-  /** Another total reward of a member that finished; the recorded one unless given. */
+  /** The new total reward of a member that finished. Default: the recorded reward. */
   readonly reward?: (group: GroupResult.Group, member: number) => number
-  /** The groups to keep; all unless given. */
+  /** Which groups to keep. Default: all. */
   readonly keep?: (group: GroupResult.Group) => boolean
 }
 
-/** One iteration with its groups graded anew. */
+/** A re-graded iteration. */
 export interface Regraded {
   readonly iteration: number
   readonly reward: RunRecord.Reward
-  /** The groups in the order in which the run credited them. */
+  /** The groups, in the order in which the run credited them. */
   readonly groups: ReadonlyArray<Credit.GroupCredit>
-  /** The advantages that the run recorded, of each group; empty where no update used it. */
+  /** The advantages that the run recorded for each group; empty if no update used the group. */
   readonly recorded: ReadonlyArray<ReadonlyArray<number>>
   readonly data: ReadonlyArray<TrainingDatum>
 }
 
-/** The groups that an iteration's update lists; for an iteration without an update, those of its batch that no update lists. */
+/** The groups listed by an iteration's update. Without an update, the groups of the iteration's batch that no other update lists. */
 const batchOf = (story: Story.Story, { credited, groups, index }: Story.Iteration): Story.Batch => ({
   iteration: index,
   evaluator: undefined,
@@ -55,7 +55,7 @@ const rewarded = (result: GroupResult.GroupResult, reward: Options["reward"]): G
       rewardsG: result.rewardsG.map((total, member) => Number.isNaN(total) ? NaN : reward(result, member))
     }
 
-/** Grades batches of groups one after the other, with the memory of those before. */
+/** Grades batches of groups in order; credit keeps its memory from batch to batch. */
 const grade = <E = never, R = never>(
   run: Pick<RunReader, "payload">,
   story: Story.Story,
@@ -80,7 +80,7 @@ const grade = <E = never, R = never>(
 }
 
 /**
- * The iterations of a recorded run, graded anew. Groups that cannot be read are left out with a warning.
+ * Re-grades the iterations of a recorded run. Groups that cannot be read are left out with a warning.
  *
  * @example
  * const reader = yield* RunDirectory.open("runs/sums")
@@ -103,7 +103,7 @@ export const run = <E = never, R = never>(
     })
   )
 
-/** One iteration of a run, graded anew as if it were the first; undefined where it has no groups. */
+/** Re-grades one iteration as if it were the run's first; undefined if it has no groups. */
 export const iteration = Effect.fnUntraced(function*<E = never, R = never>(
   run: Pick<RunReader, "payload">,
   story: Story.Story,

@@ -1,4 +1,4 @@
-/** Drawings of the reward over a run. Values that are not finite are left out. */
+/** Draws the reward of a run over its iterations. Values that are not finite are left out. */
 import * as RewardChart from "./RewardChart.ts"
 import * as RewardSeries from "./RewardSeries.ts"
 import * as RewardText from "./RewardText.ts"
@@ -12,15 +12,15 @@ export interface SvgOptions {
   readonly evaluations?: ReadonlyArray<RewardSeries.Evaluation>
 }
 
-/** Columns and rows of the whole text; at least 24 by 5. */
+/** Columns and rows of the text; at least 24 by 5. */
 export interface TextOptions {
   readonly width: number
   readonly height: number
 }
 
 /**
- * A self-contained SVG document of 800 × 450: the reward of each iteration with its standard error as a band, its running mean, and
- * measurements on held-out problems; of a run without rewards, these alone. Reports are given in the order of their iterations.
+ * A self-contained SVG document of 800 × 450: the reward of each iteration with its standard error as a band, its running mean, and the
+ * held-out measurements. For a run without rewards, only the measurements are drawn. `reports` must be ordered by iteration.
  *
  * @example
  * const picture = RewardCurve.svg([{ iteration: 0, reward: 0.1 }, { iteration: 1, reward: 0.4 }], { title: "Sums" })
@@ -28,6 +28,6 @@ export interface TextOptions {
 export const svg = (reports: ReadonlyArray<RewardSeries.Report>, options: SvgOptions = {}): string =>
   RewardChart.draw(RewardSeries.make(reports, options.evaluations), options.title ?? "Reward")
 
-/** Lines for a terminal: a dot for the reward of each iteration and a line for its running mean, drawn in braille. */
+/** Lines for a terminal, drawn in braille: a dot for the reward of each iteration, and a line for the running mean. */
 export const text = (reports: ReadonlyArray<RewardSeries.Report>, options: TextOptions): string =>
   RewardText.draw(RewardSeries.make(reports), options.width, options.height)

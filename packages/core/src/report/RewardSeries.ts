@@ -1,13 +1,13 @@
-/** The points of a reward curve. */
+/** The data points of a reward curve. */
 
-/** Mean reward of an iteration and its standard error. */
+/** An iteration's mean reward and its standard error. */
 export interface Report {
   readonly iteration: number
   readonly reward: number
   readonly rewardStandardError?: number | undefined
 }
 
-/** A value on held-out problems, with the ends of its interval. */
+/** A value measured on held-out problems, and the ends of its interval. */
 export interface Evaluation {
   readonly iteration: number
   readonly value: number
@@ -15,15 +15,15 @@ export interface Evaluation {
   readonly high?: number
 }
 
-/** All in the order of iterations and finite. */
+/** Finite values, ordered by iteration. */
 export interface RewardSeries {
-  /** The standard error is 0 where there is none. */
+  /** `rewardStandardError` is 0 if none was recorded. */
   readonly reports: ReadonlyArray<Report & { readonly rewardStandardError: number }>
-  /** For each report, the mean over it and up to `window` − 1 reports before it. */
+  /** For each report, the mean over the report and up to `window` − 1 earlier reports. */
   readonly runningMean: ReadonlyArray<Report>
   readonly window: number
   readonly evaluations: ReadonlyArray<Evaluation>
-  /** First and last iteration; undefined where there is none. */
+  /** The first and the last iteration; undefined without reports and evaluations. */
   readonly extent: readonly [first: number, last: number] | undefined
 }
 
@@ -35,7 +35,7 @@ const runningMean = (reports: ReadonlyArray<Report>, window: number): ReadonlyAr
   })
 }
 
-/** The running mean is over a tenth of the run, of at least two reports. */
+/** Drops values that are not finite. The running mean is over a tenth of the run, but at least two reports. */
 export const make = (
   reports: ReadonlyArray<Report>,
   evaluations: ReadonlyArray<Evaluation> = []

@@ -3,7 +3,7 @@ import * as Axis from "./Axis.ts"
 import * as BrailleCanvas from "./BrailleCanvas.ts"
 import type { Report, RewardSeries } from "./RewardSeries.ts"
 
-/** The left margin of each row: a tick with its label, or nothing. */
+/** The left margin of each row: a labelled tick, or spaces. */
 const margins = (values: Axis.Axis, rows: number) => {
   const labels = new Map(
     values.ticks.map((tick) => [Math.round((1 - Axis.place(values, tick)) * (rows - 1)), values.label(tick)])

@@ -2,7 +2,7 @@
 
 const entities = new Map([["&", "&amp;"], ["<", "&lt;"], [">", "&gt;"], ["\"", "&quot;"], ["'", "&#39;"]])
 
-/** Text as XML: control characters are dropped, as XML cannot hold them. */
+/** Escapes text for XML; control characters are dropped, because XML does not allow them. */
 const escape = (value: string) =>
   value.replace(/\p{Cc}/gu, "").replace(/[&<>"']/g, (character) => entities.get(character) ?? "")
 
@@ -10,7 +10,7 @@ export const number = (value: number) => String(Number(value.toFixed(1)))
 
 export type Attributes = Readonly<Record<string, string | number>>
 
-/** `content` is written as it is. */
+/** `content` is inserted without escaping. */
 export const element = (name: string, attributes: Attributes, content = "") => {
   const written = Object.entries(attributes).map(([key, value]) =>
     ` ${key}="${escape(typeof value === "number" ? number(value) : value)}"`
@@ -21,7 +21,7 @@ export const element = (name: string, attributes: Attributes, content = "") => {
 export const text = (x: number, y: number, value: string, attributes: Attributes = {}) =>
   element("text", { x, y, "font-size": "12", ...attributes }, escape(value))
 
-/** A document on white, of some pixels, which needs nothing beside itself. */
+/** A self-contained SVG document with a white background; the size is in pixels. */
 export const document = (
   { height, width }: { readonly width: number; readonly height: number },
   title: string,

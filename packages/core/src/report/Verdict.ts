@@ -1,8 +1,8 @@
-/** The conclusion of a comparison, in words. */
+/** The conclusion of a comparison, as text. */
 import type * as Compare from "./Compare.ts"
 
 export interface Verdict {
-  /** The side whose method is better; null where that cannot be said. */
+  /** The side whose method is better; null if the runs cannot tell. */
   readonly better: "left" | "right" | null
   readonly text: string
 }
@@ -17,7 +17,7 @@ const range = (values: ReadonlyArray<number>, unit: string) => {
 const iterations = (values: ReadonlyArray<number>) =>
   range(values, values.every((value) => value === 1) ? "iteration" : "iterations")
 
-/** How far the runs of a side were trained: `after 60 iterations, 1,204,316 tokens, 200 s`. */
+/** How far a side's runs were trained: `after 60 iterations, 1,204,316 tokens, 200 s`. */
 export const standing = ({ seeds }: Pick<Compare.Measured, "seeds">): string => {
   const seconds = seeds.map((seed) => seed.seconds)
   return [
@@ -29,7 +29,7 @@ export const standing = ({ seeds }: Pick<Compare.Measured, "seeds">): string => 
   ].join(", ")
 }
 
-/** Which runs the interval is about. */
+/** Which runs the interval covers. */
 export const about = ({ coversSeeds }: Pick<Compare.Comparison, "coversSeeds">): string =>
   coversSeeds ? "about other seeds too" : "about these runs alone"
 
@@ -39,19 +39,19 @@ const units: Readonly<Record<Compare.Meter, (limit: number) => string>> = {
   time: (limit) => `within ${range([limit], "s")}`
 }
 
-/** The point of training at which the sides are compared, if one was asked for. */
+/** The amount of training at which the sides are compared, if one was requested. */
 const point = ({ at }: Compare.Comparison) => at === null ? "" : ` ${units[at.meter](at.limit)}`
 
 const isEvenlyTrained = ({ at, left, right }: Compare.Comparison) =>
   at !== null || new Set([...left.seeds, ...right.seeds].map(({ iteration }) => iteration)).size === 1
 
-/** The side that has one seed where the other has several. */
+/** The side with a single seed, if the other has several. */
 const withOneSeed = ({ left, right }: Compare.Comparison) =>
   left.seeds.length === right.seeds.length ? undefined : [left, right].find(({ seeds }) => seeds.length === 1)
 
 /**
- * A method is called better only if both sides have several seeds and were trained equally far, and the interval leaves out 0. Of two
- * single runs the verdict says only which one scored higher.
+ * Calls a method better only if both sides have several seeds and were trained equally far, and the interval excludes 0. For two single
+ * runs, the verdict only says which run scored higher.
  *
  * @example
  * const [left, right] = [{ name: "a", runs: [recordsOfA] }, { name: "b", runs: [recordsOfB] }]
@@ -83,8 +83,8 @@ export const of = (comparison: Compare.Comparison): Verdict => {
 }
 
 /**
- * The conclusion of a comparison by held-out loss or margin: a side is called better only if the runs were trained equally far and its
- * advantage lies beyond what seeds differ by.
+ * The conclusion of a comparison by held-out loss or margin. A side is called better only if the runs were trained equally far and its
+ * advantage exceeds the variation between seeds.
  */
 export const ofLoss = ({ difference, high, isLowerBetter, left, low, right }: Compare.LossComparison): Verdict => {
   const undecided = (text: string): Verdict => ({ better: null, text })

@@ -1,7 +1,7 @@
 /**
- * How the tokens of an update are weighed against each other: by verl's names of the sums and means over them. Losses are sums over tokens, so
- * that another aggregation scales the advantages of each sequence before they are submitted. A sequence is a datum with trained tokens: an
- * attempt, or a part of one whose environment rewrote what was read before.
+ * How the tokens of an update are weighted relative to each other; the names are verl's. Losses are sums over tokens, so an aggregation
+ * scales each sequence's advantages before they are submitted. A sequence is a datum with trained tokens: an attempt, or a part of it if
+ * the environment rewrote earlier text.
  *
  * @example
  * Rl.run({ model, dataset, update: { aggregation: "seq-mean-token-mean" } })
@@ -11,15 +11,18 @@ import type { TrainingDatum } from "../learn/TrainingData.ts"
 import * as Statistics from "../records/Statistics.ts"
 import * as Check from "../settings/Check.ts"
 
-/** The weight of each token, of N sequences with T tokens together, of which the token's own has t. */
+/**
+ * The weight of a token. N is the number of sequences, T is their total number of tokens, and t is the number of tokens in the token's own
+ * sequence.
+ */
 const weights = {
-  /** 1: what the Tinker API trains on. */
+  /** 1: the Tinker API's own aggregation. */
   "token-sum": () => 1,
-  /** 1/T: each token of the update counts the same (DAPO, arXiv:2503.14476). */
+  /** 1/T: each token of the update has equal weight (DAPO, arXiv:2503.14476). */
   "token-mean": ({ allTokens }: Counts) => 1 / allTokens,
-  /** 1/N: each token counts the same, and an update by the length of its sequences. */
+  /** 1/N: each token has equal weight; longer sequences make larger updates. */
   "seq-mean-token-sum": ({ sequences }: Counts) => 1 / sequences,
-  /** 1/(N·t): each sequence counts the same, however long it is (GRPO, arXiv:2402.03300). */
+  /** 1/(N·t): each sequence has equal weight, however long it is (GRPO, arXiv:2402.03300). */
   "seq-mean-token-mean": ({ sequences, tokens }: Counts) => 1 / (sequences * tokens),
   /** 1/(N·L) with a constant L (Dr. GRPO, arXiv:2503.20783). */
   "seq-mean-token-sum-norm": ({ constant, sequences }: Counts) => 1 / (sequences * constant)
@@ -35,7 +38,7 @@ interface Counts {
 /** The name of an aggregation. */
 export type Name = keyof typeof weights
 
-/** All names, in the order of the help. */
+/** All names, in the order of the help text. */
 export const names = [
   "token-sum",
   "token-mean",
@@ -44,7 +47,7 @@ export const names = [
   "seq-mean-token-sum-norm"
 ] as const satisfies ReadonlyArray<Name>
 
-/** An aggregation, and the constant L of the last one. */
+/** An aggregation; `constant` is the L of `seq-mean-token-sum-norm`. */
 export interface Aggregation {
   readonly name: Name
   readonly constant: number
@@ -53,7 +56,7 @@ export interface Aggregation {
 const trained = ({ inputs: { mask } }: TrainingDatum) =>
   mask.reduce((count, trained) => trained > 0 ? count + 1 : count, 0)
 
-/** The data of an update with advantages whose sum over tokens is the aggregation. */
+/** Scales the advantages so that the loss, a sum over tokens, equals the aggregation. */
 export const aggregate = (
   data: Arr.NonEmptyReadonlyArray<TrainingDatum>,
   { constant, name }: Aggregation
@@ -71,10 +74,10 @@ export const aggregate = (
   })
 }
 
-/** Losses with a part that does not grow with the advantage. */
+/** Losses with a term that does not scale with the advantage. */
 const notProportional: ReadonlySet<string> = new Set(["dro", "dppo", "ppo_with_observations", "stable_reinforce"])
 
-/** Refuses an aggregation of a loss that is not proportional to the advantages. */
+/** Rejects every aggregation but the default for losses that are not proportional to the advantages. */
 export const check = (name: Name, loss: string): Check.Check =>
   Check.option("update.aggregation", name, {
     expected: `token-sum for the loss "${loss}", a part of which does not grow with the advantage`,

@@ -1,6 +1,7 @@
 /**
- * Algorithms of the literature by name: each sets credit, loss, clip, KL penalty and filters of groups as its paper does. An option of the
- * run comes before the algorithm's. Losses are sums over tokens, whatever the paper divides by; `update.aggregation` divides as it does.
+ * Published algorithms by name; each sets credit, loss, clipping, KL penalty and group filters as in its paper. The run's own options
+ * override the algorithm's. Losses are sums over tokens, whatever the paper divides by; set `update.aggregation` to divide as the paper
+ * does.
  *
  * @example
  * Rl.run({ model, dataset, algorithm: Algorithm.gspo(), sampling: { maxTokens: 256 }, update: { learningRate: 4e-5 } })
@@ -21,7 +22,7 @@ export { onPolicyDistillation } from "./algorithms/OnPolicyDistillation.ts"
 export { reinforcePlusPlus } from "./algorithms/ReinforcePlusPlus.ts"
 export { rloo } from "./algorithms/Rloo.ts"
 
-/** The options of a run that an algorithm sets. */
+/** The run options that an algorithm sets. */
 export interface Algorithm<out E = never, out R = never> {
   readonly update: {
     readonly credit: Credit.Credit<E, R>

@@ -1,4 +1,4 @@
-/** What a credit needs from the models and the environments of its run. */
+/** Checks what a credit rule needs from its run's models and environments. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { TinkerError, Unsupported } from "../backend/TinkerError.ts"
@@ -9,7 +9,7 @@ import * as GroupResult from "../rollout/GroupResult.ts"
 import { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Suggestion from "../settings/Suggestion.ts"
 
-/** Fails with the first of the credit's models that gives no log-probabilities of prompts. */
+/** Fails with the first of the credit's models that cannot return prompt log-probabilities. */
 export const checkReaders = (
   { name, readers = [] }: Pick<Credit, "name" | "readers">
 ): Effect.Effect<void, TinkerError> => {
@@ -20,13 +20,13 @@ export const checkReaders = (
   return Effect.fail(new TinkerError({ operation: "computeLogprobs", reason }))
 }
 
-/** An attempt that was cut short may not have come to where its environment reports. */
+/** An attempt that was cut short may not have reached the point where its environment reports metrics. */
 const isWhole = ({ stopReason, transitions }: Trajectory.Trajectory) =>
   transitions.length > 0 && Option.match(stopReason, { onNone: () => true, onSome: (reason) => ends.has(reason) })
 
 const ends: ReadonlySet<string> = new Set<StopReason>(["completed", "tool_stopped"])
 
-/** Names of the metrics that a group's members reported. */
+/** Names of the metrics that the group's members reported. */
 const reportedBy = (group: GroupResult.Group): ReadonlyArray<string> =>
   GroupResult.survivors(group).flatMap(([member, { transitions }]) =>
     [...transitions.map(({ metrics }) => metrics), group.metricsG[member] ?? {}].flatMap((metrics) =>
@@ -34,7 +34,7 @@ const reportedBy = (group: GroupResult.Group): ReadonlyArray<string> =>
     )
   )
 
-/** Fails with the first metric that the credit compares and no attempt reported, unless all were cut short. */
+/** Fails with the first metric that the credit compares and that no attempt reported, unless all attempts were cut short. */
 export const checkComponents = (
   { components = [] }: Pick<Credit, "components">,
   results: ReadonlyArray<GroupResult.GroupResult>
@@ -51,7 +51,7 @@ export const checkComponents = (
   return Effect.fail(new InvalidOption({ field: "a metric that update.credit compares", found: missing, expected }))
 }
 
-/** Fails where a group began with fewer members than an option of the credit needs. */
+/** Fails if a group has fewer members than an option of the credit needs. */
 export const checkMembers = (
   { leastMembers }: Pick<Credit, "leastMembers">,
   results: ReadonlyArray<GroupResult.GroupResult>

@@ -1,6 +1,6 @@
 /**
- * Dynamic sampling: an iteration samples more groups than its batch has until enough of them are informative. Each group without a signal
- * gives its place to the next one of the dataset.
+ * Dynamic sampling: an iteration keeps sampling groups beyond its batch until enough of them are informative. The next group of the dataset
+ * replaces each group without a signal.
  *
  * @example
  * Rl.run({ model, dataset, rollout: { dynamic: { minInformative: 12, maxBatches: 4 } } })
@@ -12,7 +12,7 @@ import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Setting from "../settings/Setting.ts"
 
 /**
- * An update has `minInformative` groups, and fewer only where its most batches were sampled. Every group that was sampled is reported.
+ * An update has `minInformative` groups, or fewer if the maximum number of batches was sampled. All sampled groups are recorded.
  *
  * @see DAPO, arXiv:2503.14476
  */
@@ -35,13 +35,13 @@ export const DynamicSettings = Schema.Struct({
 })
 export interface DynamicSettings extends Schema.Codec.Encoded<typeof DynamicSettings> {}
 
-/** The settings with their defaults. */
+/** The settings with defaults filled in. */
 export interface Resolved extends Required<typeof DynamicSettings.Type> {}
 
-/** The most batches unless `maxBatches` is given. */
+/** The default of `maxBatches`. */
 export const defaultMaxBatches = 3
 
-/** Fills in the defaults. Fails with the first setting that is invalid, or that does nothing as one batch is sampled. */
+/** Fills in the defaults. Fails with the first setting that is invalid, or that has no effect because only one batch is sampled. */
 export const resolve = Effect.fnUntraced(function*(
   settings: DynamicSettings
 ): Effect.fn.Return<Resolved, InvalidOption> {

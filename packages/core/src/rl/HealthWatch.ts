@@ -1,5 +1,5 @@
 /**
- * Ends a run where a metric of its health leaves its healthy range. Off unless a metric is named.
+ * Stops a run if a health metric leaves its healthy range. Off unless a metric is named.
  *
  * @example
  * Rl.run({ model, dataset, health: { stopOn: "optim/effective_sample_size" } })
@@ -13,7 +13,7 @@ import * as Setting from "../settings/Setting.ts"
 import * as Suggestion from "../settings/Suggestion.ts"
 import * as Health from "./metrics/Health.ts"
 
-/** When a run ends because of its health. */
+/** Which health metrics stop the run. */
 export const HealthSettings = Schema.Struct({
   /** Metrics, separated by commas, that end the run where they leave their healthy range; none unless given. */
   stopOn: Setting.text({
@@ -22,12 +22,12 @@ export const HealthSettings = Schema.Struct({
 }).annotate({ title: "Health" })
 export interface HealthSettings extends Schema.Codec.Encoded<typeof HealthSettings> {}
 
-/** A metric left its healthy range, and the run was to end there. */
+/** A metric left its healthy range, which the run was set to stop on. */
 export class Unhealthy extends Schema.TaggedError<Unhealthy>()("Unhealthy", {
   iteration: Schema.Int,
   metric: Schema.String,
   value: Schema.Number,
-  /** The healthy range, in words. */
+  /** The healthy range, as text. */
   expected: Schema.String,
   advice: Schema.String
 }) {
@@ -38,12 +38,12 @@ export class Unhealthy extends Schema.TaggedError<Unhealthy>()("Unhealthy", {
   }
 }
 
-/** Signs of drift are left out: they describe the whole run, not one iteration. */
+/** Drift metrics are excluded: they describe the whole run, not one iteration. */
 const stoppable = Health.signs.flatMap(({ healthy, metric }) =>
   healthy === undefined || metric.startsWith("drift/") ? [] : [metric]
 )
 
-/** The metrics that end a run. Fails where one has no healthy range. */
+/** Parses the metrics that stop a run. Fails if one has no healthy range. */
 export const resolve = Effect.fnUntraced(function*(
   settings: HealthSettings
 ): Effect.fn.Return<ReadonlyArray<string>, InvalidOption> {
@@ -66,8 +66,8 @@ const verdict = (stopOn: ReadonlyArray<string>, iteration: number, metrics: Read
 }
 
 /**
- * The program, failing with `Unhealthy` after the first iteration in which one of the metrics leaves its healthy range. That iteration is
- * recorded and saved first.
+ * The same program, but it fails with `Unhealthy` after the first iteration in which one of the metrics is outside its healthy range. That
+ * iteration is recorded and saved first.
  */
 export const watch = <Cursor, E, R>(
   stopOn: ReadonlyArray<string>,

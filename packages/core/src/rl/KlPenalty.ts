@@ -1,5 +1,5 @@
 /**
- * The KL penalty of a run: its settings, and the weights that they name.
+ * The KL penalty of a run: its settings, and the reference weights that they name.
  *
  * @example
  * Rl.run({ model, dataset, update: { learningRate: 1e-4, kl: { coefficient: 0.05 } } })
@@ -52,7 +52,7 @@ const needsPenalty = {
   accepts: () => false
 }
 
-/** Without a penalty, fails with the first setting that only a penalty has. */
+/** Fails with the first setting that needs a penalty, if there is none. */
 export const checkSettings = ({ coefficient, discount, reference }: Settings): Effect.Effect<void, InvalidOption> =>
   coefficient > 0 ? Effect.void : Check.all(
     Check.option("update.kl.reference", reference, needsPenalty),
@@ -67,10 +67,10 @@ const unsupported = new TinkerError({
   })
 })
 
-/** The reference's weights by name: those of a checkpoint, or the base model's. */
+/** The path of the reference weights: the given checkpoint's, or the base model's name. */
 const referencePath = ({ reference }: Settings, model: ChatModel) => reference ?? model.name
 
-/** The settings of the penalty that must be equal for a run to be resumed, beside its credit. */
+/** The settings that must be equal for a run to resume, in addition to its credit. */
 export const identity = (settings: Settings, model: ChatModel): JsonObject =>
   settings.coefficient === 0 ? {} : {
     kl: {
@@ -80,7 +80,7 @@ export const identity = (settings: Settings, model: ChatModel): JsonObject =>
     }
   }
 
-/** Fails, before anything is sampled, where the backend gives no log-probabilities of prompts, or does not have the reference. */
+/** Fails, before anything is sampled, if the backend cannot return prompt log-probabilities or does not have the reference weights. */
 export const check = Effect.fnUntraced(function*(
   { coefficient, postUpdate, reference }: Settings,
   { capabilities }: ChatModel
@@ -92,8 +92,8 @@ export const check = Effect.fnUntraced(function*(
 })
 
 /**
- * The credit with the penalty, where there is one. It compares the groups of a whole batch, as the penalty's mean is over all of them. It
- * makes the reference's client itself, so that the budget of its run pays for what the reference reads.
+ * Adds the penalty to the credit, if there is one. The penalty's mean is over the whole batch, so all of its groups are compared together.
+ * The reference's client is created here, so the run's budget pays for its tokens.
  */
 export const penalize = <E, R>(
   credit: Credit.Credit<E, R>,

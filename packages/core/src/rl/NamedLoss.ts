@@ -1,7 +1,7 @@
 /**
- * The losses that a name chooses, on the command line, in configuration files and on the page: one table, whose entries say which
- * options a loss has and how it is made. A loss that is added here is a setting of every recipe, and the page shows it token by token
- * where each token counts by itself.
+ * The losses that can be selected by name on the command line, in configuration files and in the viewer. A single table lists each loss
+ * with its options and constructor. A loss added here becomes a setting of every recipe; the viewer shows it token by token if its tokens
+ * are independent.
  *
  * @example
  * const loss = NamedLoss.make("dppo", { deltaLow: 0.1 })
@@ -13,10 +13,10 @@ import type * as Loss from "../model/Loss.ts"
 import * as Setting from "../settings/Setting.ts"
 import * as Objective from "./Objective.ts"
 
-/** A loss of the backend's, an expression, or an `Objective`. */
+/** A loss of the backend, an expression, or an `Objective`. */
 export type NamedLoss = Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective.Objective
 
-/** The options of all losses. */
+/** The options of all losses together. */
 export const options = {
   /** Lower bound on the importance ratio, of losses that have one. */
   clipLow: Setting.number({ above: 0, help: "Lower bound on the importance ratio, of losses that have one" }),
@@ -70,7 +70,7 @@ export const options = {
 
 type OptionName = keyof typeof options
 
-/** The options that were given. */
+/** The options that the caller set. */
 export type Given = { readonly [K in OptionName]?: number }
 
 interface Entry {
@@ -85,7 +85,7 @@ const entry = <const N extends ReadonlyArray<OptionName>>(
 
 const clip = ["clipLow", "clipHigh"] as const
 
-/** Truncated importance sampling, with the weight of a token or of its sequence. */
+/** Truncated importance sampling, with weights per token or per sequence. */
 const tis = (level: PolicyLoss.Level) =>
   entry(
     [...clip, "weightCap"],
@@ -93,7 +93,7 @@ const tis = (level: PolicyLoss.Level) =>
       Objective.proximal(PolicyLoss.truncated({ ...bounds, ...(cap === undefined ? {} : { cap }), level }))
   )
 
-/** Masked importance sampling, with the weight of a token or of its sequence. */
+/** Masked importance sampling, with weights per token or per sequence. */
 const mis = (level: PolicyLoss.Level) =>
   entry(
     [...clip, "weightLow", "weightHigh"],
@@ -135,13 +135,13 @@ const losses = {
 /** The name of a loss in the table. */
 export type Name = keyof typeof losses
 
-/** All names, in the order of the help. */
+/** All names, in the order of the help text. */
 export const names: ReadonlyArray<Name> = Struct.keys(losses)
 
-/** The options that the loss has. */
+/** The names of the options that the loss accepts. */
 export const optionsOf = (name: Name): ReadonlyArray<OptionName> => losses[name].options
 
-/** The loss with those of its options that were given; others do not count. */
+/** Makes the loss from those of the given options that it accepts; others are ignored. */
 export const make = (name: Name, given: Given = {}): NamedLoss => {
   const { make, options }: Entry = losses[name]
   return make(Struct.pick(given, options))
@@ -164,7 +164,7 @@ const optionsIn = (name: Name, config: Readonly<Record<string, unknown>>): Given
   return given
 }
 
-/** The options of a loss that are not the defaults of its name. */
+/** The options of a loss that differ from the defaults. */
 export const given = (loss: NamedLoss): Given => {
   const { config, name } = Objective.from(loss)
   if (!isName(name)) return {}
@@ -173,7 +173,7 @@ export const given = (loss: NamedLoss): Given => {
   return Struct.pick(own, Struct.keys(own).filter((option) => own[option] !== usual[option]))
 }
 
-/** The expression of a loss that a run recorded, where each token counts by itself; otherwise undefined. */
+/** The expression of a recorded loss; undefined if its tokens are not independent. */
 export const perToken = (
   name: string,
   config: Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
 /**
- * What an update minimises over the tokens that credit was given for.
+ * What an update minimizes over the tokens that received credit.
  *
  * @example
  * Rl.run({ model, dataset, update: { loss: Objective.withObservations({ weight: 0.1 }) } })
@@ -22,8 +22,8 @@ import * as Pass from "../run/Pass.ts"
 import * as Program from "../run/Program.ts"
 
 /**
- * Optimizer steps behind the weights that sampled each target `[T]`; −1 where the policy did not write it. A token of the policy has a
- * log-probability even where its turn is not trained on.
+ * Optimizer steps of the weights that sampled each target `[T]`; −1 for tokens that the policy did not write. The policy's tokens are those
+ * with a log-probability, even in turns that are not trained.
  */
 const samplerStepsOf = ({ inputs, origin: { samplerStep }, samplerSteps }: TrainingDatum): Int32Array => {
   const { logprobs, mask } = inputs
@@ -31,7 +31,7 @@ const samplerStepsOf = ({ inputs, origin: { samplerStep }, samplerSteps }: Train
     ?? Int32Array.from(logprobs, (logprob, t) => logprob === 0 && mask[t] === 0 ? -1 : samplerStep)
 }
 
-/** 1 at positions whose input is an image. */
+/** 1 at positions whose input is an image, otherwise 0. */
 const images = ({ chunks, length }: ModelInput.ModelInput): Uint8Array => {
   const isImage = new Uint8Array(length + 1)
   let at = 0
@@ -44,8 +44,8 @@ const images = ({ chunks, length }: ModelInput.ModelInput): Uint8Array => {
 }
 
 /**
- * 1 on the targets `[T]` that are observations: text after the first action that the policy did not write itself. A token of the policy
- * has a log-probability even where its turn is not trained on.
+ * 1 for targets `[T]` that are observations, otherwise 0. An observation is text after the first action that the policy did not write. The
+ * policy's tokens are those with a log-probability, even in turns that are not trained.
  */
 const observationMask = ({ inputs: { logprobs, mask }, modelInput }: TrainingDatum): Float32Array => {
   const isImage = images(modelInput)
@@ -55,10 +55,13 @@ const observationMask = ({ inputs: { logprobs, mask }, modelInput }: TrainingDat
   )
 }
 
-/** Whether a loss uses its bound in place of a token's importance ratio. */
+/** Whether a loss replaces a token's importance ratio by its bound. */
 export type IsClipped = (ratio: number, advantage: number) => boolean
 
-/** PPO clips only on the side where that lowers the objective; GSPO clips the ratio of a sequence, not of a token. */
+/**
+ * Whether a ratio is clipped. PPO clips only on the side that lowers the objective, other clipping losses on both. GSPO is left out,
+ * because it clips sequence ratios, not token ratios.
+ */
 const clipping = (loss: Loss.Loss<"PolicyTokens">): IsClipped | undefined => {
   const { clip_high_threshold: high, clip_low_threshold: low } = loss.config
   if (loss.name === "gspo" || low === undefined || high === undefined) return undefined
@@ -70,20 +73,20 @@ const clipping = (loss: Loss.Loss<"PolicyTokens">): IsClipped | undefined => {
 /** The data of an update. */
 type Data = NonEmptyReadonlyArray<TrainingDatum>
 
-/** A loss with the name and configuration that identify it in a run's records. */
+/** A loss with the name and the configuration that identify it in a run's records. */
 export interface Objective<out E = never, out R = never> {
   readonly name: string
   readonly config: JsonObject
-  /** The passes over the data of an iteration's updates, one for each, in order. The weights are those before the first update. */
+  /** One pass per update of the iteration, over that update's data, in order. `weights` are those before the iteration's first update. */
   readonly passes: (
     parts: ReadonlyArray<Data>,
     weights: Weights
   ) => Effect.Effect<ReadonlyArray<Pass.Pass>, TinkerError | E, R>
-  /** Absent where the loss clips no ratio, or is not known to. */
+  /** Absent if the loss does not clip ratios, or if its clipping is unknown. */
   readonly isClipped?: IsClipped | undefined
 }
 
-/** The passes of a loss that reads the data of its own update alone. */
+/** The passes of a loss that reads only its own update's data. */
 const each = (pass: (data: Data) => Pass.Pass): Objective["passes"] => (parts) => Effect.sync(() => parts.map(pass))
 
 const named = (loss: Loss.Loss<"PolicyTokens">): Omit<Objective, "passes"> => ({
@@ -92,7 +95,7 @@ const named = (loss: Loss.Loss<"PolicyTokens">): Omit<Objective, "passes"> => ({
   isClipped: clipping(loss)
 })
 
-/** An expression stands for the backend's own loss of that name, if there is one; otherwise its formula is part of its identity. */
+/** An expression with the name of a backend loss is identified by that name; otherwise its formula is part of its identity. */
 const expressed = <X extends LossExpression.Extras>(
   expression: LossExpression.LossExpression<X>
 ): Omit<Objective, "passes"> =>
@@ -103,7 +106,7 @@ const expressed = <X extends LossExpression.Extras>(
     }
     : named(expression.equivalent)
 
-/** The objective of a loss of the backend's or of an expression. */
+/** Makes an objective from a backend loss or an expression. */
 export const from = <E, R>(
   loss: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective<E, R>
 ): Objective<E, R> => {
@@ -114,8 +117,8 @@ export const from = <E, R>(
 }
 
 /**
- * An expression that reads more than the datum: `examples` gives the data of an update with their extras, in order. It may ask other
- * models, or the weights as they are before the iteration's first update.
+ * An objective from an expression that needs more than the datum. `examples` returns an update's data with their extras, in order. It may
+ * query other models, or the weights before the iteration's first update.
  *
  * @example
  * const decoupled = Objective.reading(PolicyLoss.decoupled(), (data, weights) =>
@@ -137,8 +140,8 @@ export const reading = <X extends LossExpression.Extras, E, R>(
 })
 
 /**
- * A loss across the datums of an update, computed in this process between two passes: `lossOf` gets the datums and returns a function of
- * their log-probabilities under the weights that are trained.
+ * A loss over all datums of an update, computed in this process between two passes. `lossOf` receives the datums and returns a function of
+ * their log-probabilities under the current weights.
  */
 export const custom = (
   name: string,
@@ -159,20 +162,20 @@ export const custom = (
   )
 })
 
-/** The data of an update with the extras of `PolicyLoss.withObservations`. */
+/** Adds the extras of `PolicyLoss.withObservations` to an update's data. */
 export const observed = (data: Data) =>
   PolicyLoss.countTokens(Arr.map(data, (datum) => [datum, observationMask(datum)]))
 
 /**
- * RL on the action tokens and cross entropy on what tools and environments answered, each divided by the number of its tokens in
- * the update.
+ * RL on the action tokens plus cross entropy on the responses of tools and environments, each divided by its number of tokens in the
+ * update.
  *
  * @see `PolicyLoss.withObservations`
  */
 export const withObservations = (options: PolicyLoss.ObservationOptions = {}): Objective =>
   reading(PolicyLoss.withObservations(options), (data) => Effect.sync(() => observed(data)))
 
-/** The data of an update with the extras of `PolicyLoss.decoupled`, given the optimizer steps before it. */
+/** Adds the extras of `PolicyLoss.decoupled` to an update's data; `step` is the number of optimizer steps before the update. */
 export const interpolated = (data: Data, step: number) =>
   Arr.map(data, (datum) => ({
     ...datum,
@@ -180,8 +183,8 @@ export const interpolated = (data: Data, step: number) =>
   }))
 
 /**
- * `PolicyLoss.decoupled`: the proximal policy of a token lies between the weights that sampled it and those that are trained, by their
- * optimizer steps.
+ * `PolicyLoss.decoupled` with an interpolated proximal policy: for each token, it lies between the weights that sampled the token and the
+ * current weights, according to their optimizer steps.
  */
 export const decoupled = (options: PolicyLoss.Clip = {}): Objective => {
   const expression = PolicyLoss.decoupled(options)
@@ -195,8 +198,9 @@ export const decoupled = (options: PolicyLoss.Clip = {}): Objective => {
 }
 
 /**
- * An expression that reads a proximal policy beside the current one and the sampler's, such as `PolicyLoss.truncated` and
- * `PolicyLoss.masked`: the weights before the first update of the iteration, by a forward pass over its data.
+ * An objective from an expression that reads a proximal policy in addition to the current policy and the sampler, such as
+ * `PolicyLoss.truncated` or `PolicyLoss.masked`. The proximal log-probabilities come from a forward pass with the weights before the
+ * iteration's first update.
  *
  * @example
  * Rl.run({ model, dataset, update: { loss: Objective.proximal(PolicyLoss.truncated()), substeps: 4 } })

@@ -1,4 +1,4 @@
-/** How sampling and training take turns. */
+/** How sampling and training alternate or overlap. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { JsonObject } from "../records/Json.ts"
@@ -54,13 +54,13 @@ export interface AsyncSettings extends Schema.Codec.Encoded<typeof AsyncSettings
 
 const names = ["synchronous", "async", "streaming"] as const
 
-/** A pace by its name, with its settings. */
+/** A pace by name, with its settings. */
 export interface Pace {
   readonly name: typeof names[number]
   readonly settings: AsyncSettings
 }
 
-/** A pace by its name, with its settings, as flags or a file gave them. */
+/** A pace by name, with its settings, as read from flags or a file. */
 export const PaceSettings = Schema.Struct({
   /**
    * Sample a batch and train on it in turn, sample ahead while training (async), or submit the passes of an update while its batch is
@@ -76,12 +76,12 @@ export const PaceSettings = Schema.Struct({
   settings: Setting.group(AsyncSettings)
 }).annotate({ title: "Pace" })
 
-/** Samples a batch with the newest weights, trains on it, and samples the next one with the updated weights. */
+/** Samples a batch with the newest weights, trains on it, then samples the next batch with the updated weights. */
 export const synchronous: Pace = { name: "synchronous", settings: {} }
 
 /**
- * Samples while it trains. At most the groups of `maxStepsOffPolicy + 1` iterations are on their way or waiting; a group that was trained
- * on makes room for another once newer weights are published. With `minibatches` it streams as well.
+ * Samples while it trains. Groups of at most `maxStepsOffPolicy + 1` iterations are in flight or waiting; a trained group frees its place
+ * once newer weights are published. With `minibatches`, it also submits the passes of an update while its groups are still being sampled.
  *
  * @example
  * Rl.run({ model, dataset, pace: Pace.async({ maxStepsOffPolicy: 1 }), update: { loss: Loss.ppo() } })
@@ -91,8 +91,8 @@ export const synchronous: Pace = { name: "synchronous", settings: {} }
 export const async = (settings: AsyncSettings = {}): Pace => ({ name: "async", settings })
 
 /**
- * Submits the passes of an update while the rest of its batch is still being sampled, with the same weights throughout: on-policy,
- * and with the gradients of synchronous training.
+ * Submits the passes of an update while the rest of its batch is still being sampled. The weights stay the same meanwhile, so training is
+ * on-policy, with the gradients of synchronous training.
  *
  * @example
  * Rl.run({ model, dataset, pace: Pace.streaming({ minibatches: 4 }) })
@@ -101,19 +101,19 @@ export const async = (settings: AsyncSettings = {}): Pace => ({ name: "async", s
  */
 export const streaming = (settings: StreamingSettings): Pace => ({ name: "streaming", settings })
 
-/** The settings of any pace: synchronous and streaming training is asynchronous training in which no group is begun ahead. */
+/** The settings of any pace. Synchronous and streaming training are represented as asynchronous training with `maxStepsOffPolicy` 0. */
 export interface Resolved {
   readonly name: Pace["name"]
   readonly maxStepsOffPolicy: number
   readonly onStale: NonNullable<AsyncSettings["onStale"]>
   readonly turnWeights: NonNullable<AsyncSettings["turnWeights"]>
-  /** Absent where an update is submitted as a whole. */
+  /** Absent if an update is submitted as a whole. */
   readonly minibatches?: number
 }
 
 const settingsOf = { synchronous: Schema.Struct({}), async: AsyncSettings, streaming: StreamingSettings }
 
-/** Refuses the first setting that only another pace has. */
+/** Fails with the first setting that belongs to another pace. */
 const checkOwn = ({ name, settings }: Pace) =>
   Check.all(
     ...Object.entries(settings).map(([setting, value]) =>
@@ -126,7 +126,7 @@ const checkOwn = ({ name, settings }: Pace) =>
 
 const defaults = { onStale: "wait", turnWeights: "pinned" } as const
 
-/** The settings with their defaults. Fails with the first setting that the pace does not have, or whose value is invalid. */
+/** The settings with defaults filled in. Fails with the first setting that the pace does not have, or whose value is invalid. */
 export const resolve = Effect.fnUntraced(function*(
   pace: Pace
 ): Effect.fn.Return<Resolved, InvalidOption> {
@@ -138,7 +138,7 @@ export const resolve = Effect.fnUntraced(function*(
     case "async": {
       const given = yield* Setting.decode(AsyncSettings, settings, "pace")
       const resolved = { ...defaults, name, maxStepsOffPolicy: 1, ...given }
-      // Without a lead no weights are published while an episode goes on.
+      // With `maxStepsOffPolicy` 0, no weights are published during an episode.
       return resolved.maxStepsOffPolicy === 0 ? { ...resolved, turnWeights: defaults.turnWeights } : resolved
     }
     case "streaming":
@@ -152,7 +152,7 @@ export const resolve = Effect.fnUntraced(function*(
   }
 })
 
-/** The settings that must be equal for a run to be resumed; none for the synchronous pace. */
+/** The settings that must be equal for a run to resume; none for the synchronous pace. */
 export const identity = (resolved: Resolved): JsonObject => {
   if (resolved.name === "synchronous") return {}
   const { turn_weights: _, ...pace } = Setting.identity(AsyncSettings, resolved)

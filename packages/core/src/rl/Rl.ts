@@ -14,17 +14,17 @@ import * as Training from "./Training.ts"
 
 export type { RlOptions as Options } from "./RlOptions.ts"
 
-/** What any run can fail with, beside the errors of its environments, evaluators, hooks and credit. */
+/** The errors of every run, in addition to those of its environments, evaluators, hooks and credit. */
 export type Error = Training.Error | HealthWatch.Unhealthy | Run.Error
 
-/** Fails with the first invalid option, as `run` does before its first request. */
+/** Fails with the first invalid option; `run` makes the same check before its first request. */
 export const validate = <E, R, EE, ER, HE, HR, CE, CR>(
   options: RlOptions.RlOptions<E, R, EE, ER, HE, HR, CE, CR>
 ): Effect.Effect<void, InvalidOption> => Effect.asVoid(RlOptions.resolve(options))
 
 /**
- * Trains on-policy unless `pace` says otherwise: each iteration samples a batch of groups with the newest weights, credits them, and
- * updates the weights. The stream has a record for everything that happens; see `Run.stream` for resuming, saving and ending early.
+ * Trains on-policy by default (see `pace`): each iteration samples a batch of groups with the newest weights, assigns credit to them, and
+ * updates the weights. The stream emits every record of the run. See `Run.stream` for resuming, saving and stopping early.
  *
  * @example
  * Rl.run({ model, dataset, sampling: { maxTokens: 64 }, update: { learningRate: 1e-4 } }).pipe(

@@ -50,7 +50,7 @@ export const RolloutSettings = Schema.Struct({
   dynamic: Setting.group(DynamicSampling.DynamicSettings)
 }).annotate({ title: "Rollouts" })
 
-/** How the weights are updated, beside the learning rate, the loss and the credit: a KL penalty is added to the credit. */
+/** How the weights are updated, apart from the learning rate, the loss and the credit. A KL penalty is added to the credit. */
 export const UpdateSettings = Schema.Struct({
   adam: Setting.group(AdamParams.AdamSettings),
   kl: Setting.group(KlPenalty.KlSettings, {
@@ -85,8 +85,8 @@ export const UpdateSettings = Schema.Struct({
 }).annotate({ title: "Update" })
 
 /**
- * All settings of a reinforcement learning run, in the groups of its options. Defaults, checks, the identity of a run, flags and
- * configuration files follow from it.
+ * All settings of a reinforcement learning run, grouped like its options. Defaults, checks, the run's identity, flags and configuration
+ * files are derived from it.
  */
 export const Settings = Schema.Struct({
   sampling: Setting.group(SamplingSettings.SamplingSettings),
@@ -97,7 +97,7 @@ export const Settings = Schema.Struct({
   health: Setting.group(HealthWatch.HealthSettings)
 })
 
-/** Rollouts with the bounds of episodes, which a dataset's author knows and no flag sets. */
+/** The rollout settings plus episode limits, which a dataset's author sets and which have no flags. */
 const Bounded = Schema.Struct({
   ...RolloutSettings.fields,
   ...Struct.pick(Group.BoundSettings.fields, ["limits", "termination", "graderTimeout", "releaseTimeout"])
@@ -111,35 +111,32 @@ const Program = Schema.Struct({
 
 type Decoded = typeof Program.Type
 
-/** How groups are rolled out, with the hooks and the failure policy of this process. */
+/** How groups are rolled out, including hooks and the failure policy, which cannot be sent to another process. */
 export interface RolloutOptions<in E, HE, HR>
   extends
     Omit<Rollout.StreamOptions<E, TinkerError, HE, HR>, "unordered" | "iteration" | "samplerStep">,
     Schema.Codec.Encoded<typeof RolloutSettings>
 {}
 
-/** The learning rate unless another is given. */
+/** The default learning rate. */
 export const defaultLearningRate = 1e-4
 
-/**
- * Most turns of an episode unless `rollout.limits.maxTurns` is given: more than tasks need, so that it stops only episodes that would
- * never end.
- */
+/** The default of `rollout.limits.maxTurns`. It is far above what tasks need, so it stops only episodes that would never end. */
 export const defaultMaxTurns = 1000
 
 /** How the weights are updated. */
 export interface UpdateOptions<out CE, out CR> extends Schema.Codec.Encoded<typeof UpdateSettings> {
-  /** A constant rate or a schedule; default 1e-4. */
+  /** A constant rate or a schedule; default: 1e-4. */
   readonly learningRate?: number | LearningRate.LearningRate
-  /** A loss of the backend's, an expression, or an `Objective` for what needs more; default `Loss.importanceSampling`. */
+  /** A loss of the backend, an expression, or an `Objective` if neither suffices; default: `Loss.importanceSampling`. */
   readonly loss?: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective.Objective<CE, CR>
-  /** Default `Credit.groupRelative(Advantage.centered)`. */
+  /** Default: `Credit.groupRelative(Advantage.centered)`. */
   readonly credit?: Credit.Credit<CE, CR>
 }
 
 /**
- * Each part is the options of the layer it is for. Errors and requirements come from the dataset's environments (E, R), the
- * evaluators (EE, ER), the hooks (HE, HR), and the credit and the loss (CE, CR).
+ * Each group of options configures one layer. Errors and requirements come from the dataset's environments (E, R), the evaluators (EE, ER),
+ * the hooks (HE, HR), and the credit and the loss (CE, CR).
  *
  * @example
  * const run = Rl.run({
@@ -162,25 +159,25 @@ export interface RlOptions<
   out CE = never,
   out CR = never
 > extends RunOptions.RunOptions<EE, ER> {
-  /** The groups of environments that each iteration rolls out. */
+  /** The dataset of groups; each iteration rolls out a batch. */
   readonly dataset: RLDataset<E, R>
-  /** Most tokens of a response, temperature and the other parameters of sampling. */
+  /** The token limit of a response, the temperature and other sampling parameters. */
   readonly sampling?: SamplingSettings.SamplingSettings
-  /** How many episodes at once, their limits and timeouts, what a failure does, and hooks. */
+  /** Concurrency of episodes, their limits and timeouts, the failure policy, and hooks. */
   readonly rollout?: RolloutOptions<NoInfer<E>, HE, HR>
-  /** Credit, loss, KL penalty and filters of an algorithm by name, where `update` and `rollout` do not give their own. */
+  /** A named algorithm: sets credit, loss, KL penalty and filters unless `update` or `rollout` sets them. */
   readonly algorithm?: Algorithm.Algorithm<CE, CR>
-  /** Learning rate, optimizer, loss, credit, KL penalty and optimizer steps of an iteration. */
+  /** Learning rate, optimizer, loss, credit, KL penalty, and the number of optimizer steps per iteration. */
   readonly update?: UpdateOptions<CE, CR>
-  /** How sampling and training take turns; default `Pace.synchronous`. */
+  /** How sampling and training alternate or overlap; default: `Pace.synchronous`. */
   readonly pace?: Pace.Pace
-  /** Ends the run where its health is bad; off unless given. */
+  /** Stops the run if a health metric leaves its healthy range; off by default. */
   readonly health?: HealthWatch.HealthSettings
 }
 
 /**
- * A run's options as its program reads them: the settings as their Schemas decode them, in the groups of the options, beside the values that
- * are no settings. The errors and requirements of hooks are joined to those of the environments.
+ * A run's options as its program reads them: the decoded settings in their groups, plus the values that are not settings. The errors and
+ * requirements of hooks are merged with those of the environments.
  */
 export interface Resolved<E, R, CE, CR> extends Pick<RunOptions.Resolved["run"], "seed"> {
   readonly dataset: RLDataset<E, R>
@@ -194,9 +191,9 @@ export interface Resolved<E, R, CE, CR> extends Pick<RunOptions.Resolved["run"],
     readonly dynamic: DynamicSampling.Resolved
   }
   readonly pace: Pace.Resolved
-  /** Metrics that end the run where they leave their healthy range. */
+  /** Metrics that stop the run if they leave their healthy range. */
   readonly stopOn: ReadonlyArray<string>
-  /** The options that must be equal for a run to be resumed. */
+  /** The options that must be equal for a run to resume. */
   readonly identity: JsonObject
 }
 
@@ -240,7 +237,10 @@ const checkBias = (sampling: typeof SamplingSettings.SamplingSettings.Type) => {
   return Effect.fail(new InvalidOption({ field: `sampling.${field}`, found: String(found), expected }))
 }
 
-/** Groups that were sampled ahead are trained on after the weights have moved: without a clip, training may diverge. */
+/**
+ * Rejects options that do not work with the pace. For example, asynchronous training needs an explicit loss, because without clipping it
+ * may diverge on older groups.
+ */
 const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
   { dataset, update }: RlOptions<E, R, EE, ER, HE, HR, CE, CR>,
   credit: Pick<Credit.Credit, "isByGroup" | "name">,
@@ -268,16 +268,16 @@ const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
   )
 }
 
-/** Longest time for a group that is sampled ahead, so that a hanging group does not keep its place for ever. */
+/** The default time limit of a group unless the pace is synchronous, so that a hanging group does not keep its place forever. */
 export const defaultGroupTimeout = "1 hour"
 
-/** A member may take as long as its group, which does not wait for it any longer. */
+/** The default time limit of a member is that of its group. */
 const deadlines = ({ groupTimeout = defaultGroupTimeout }: Group.Deadline) => ({
   groupTimeout,
   memberTimeout: groupTimeout
 })
 
-/** The options with those of the algorithm where the run gives none of its own. */
+/** The options, with the algorithm's values where the run sets none. */
 const withAlgorithm = <E, R, EE, ER, HE, HR, CE, CR>(
   { algorithm, rollout, update, ...options }: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
 ): RlOptions<E, R, EE, ER, HE, HR, CE, CR> => ({
@@ -286,7 +286,7 @@ const withAlgorithm = <E, R, EE, ER, HE, HR, CE, CR>(
   update: { ...algorithm?.update, ...update }
 })
 
-/** Fills in the defaults; fails with the first invalid option. */
+/** Fills in the defaults. Fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>(
   given: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
 ): Effect.fn.Return<Resolved<E | HE, R | HR, CE | TinkerError | InvalidOption, CR | Tinker>, InvalidOption> {
@@ -321,7 +321,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
       ...givenRollout,
       ...rollout,
       dynamic,
-      // An episode that fills the model's context ends there, as at any limit; where prompts do not grow, turns end it.
+      // An episode that fills the model's context ends there. If prompts do not grow, the turn limit ends it.
       limits: Limits.tighter({ maxTurns: defaultMaxTurns, ...rollout.limits }, {
         maxTrajectoryTokens: model.capabilities.contextLength
       })

@@ -1,8 +1,9 @@
-/** An iteration lost more of its members than it may. */
+/** The error of an iteration that dropped more members than allowed. */
 import * as Schema from "effect/Schema"
 
 /**
- * `reasons` say how many members were lost for what, with an example of each.
+ * An iteration dropped more than `maxDroppedShare` of its members. Each of `reasons` has the number of members it affected and an example
+ * message.
  *
  * @example
  * const run = Rl.run({ model, dataset, rollout: { maxDroppedShare: 0.1 } }).pipe(

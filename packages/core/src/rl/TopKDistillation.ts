@@ -1,4 +1,6 @@
-/** Distillation from a teacher's likeliest tokens at the positions that the student wrote: its targets are distributions, not advantages. */
+/**
+ * Distillation from a teacher's most likely tokens at the positions that the student wrote. The targets are distributions, not advantages.
+ */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Pending from "../backend/Pending.ts"
@@ -13,16 +15,16 @@ import * as Statistics from "../records/Statistics.ts"
 import * as Pass from "../run/Pass.ts"
 import type { Objective } from "./Objective.ts"
 
-/** How a student follows its teacher. */
+/** The teacher, and the divergence to minimize. */
 export interface Options<out E = never, out R = never> extends TopK.Teacher {
   /**
-   * "forward" is cross entropy against the teacher's probabilities, "reverse" the divergence of the student from the teacher, among the
-   * teacher's K tokens; default "forward".
+   * `forward` is cross entropy against the teacher's probabilities; `reverse` is the student's divergence from the teacher. Both are over
+   * the teacher's K tokens. Default: `forward`.
    */
   readonly divergence?: "forward" | "reverse"
-  /** What the teacher reads in place of the first prompt of a datum's member, such as a demonstration. */
+  /** A prompt that the teacher reads instead of the student's first prompt, for example one with a demonstration. */
   readonly prompt?: {
-    /** Part of the run's identity. */
+    /** Identifies the prompt in the run's identity. */
     readonly name: string
     readonly of: (origin: Datum.Origin) => Effect.Effect<ModelInput.ModelInput, E, R>
   }
@@ -31,7 +33,7 @@ export interface Options<out E = never, out R = never> extends TopK.Teacher {
 type Data = Arr.NonEmptyReadonlyArray<TrainingDatum>
 type Soft = Datum.Datum<"WeightedCandidates">
 
-/** The positions before the first token that the policy wrote, which it has a log-probability of even where it is not trained on. */
+/** The number of positions before the policy's first token. A policy token has a log-probability even if it is not trained. */
 const promptLength = ({ inputs: { logprobs, mask } }: TrainingDatum) =>
   1 + Math.max(0, logprobs.findIndex((logprob, t) => logprob !== 0 || mask[t] !== 0))
 
@@ -50,7 +52,7 @@ const weighted = (datum: Soft, gradient: Float32Array): Soft => ({
   inputs: { ...datum.inputs, weights: gradient.map((slope) => -slope) }
 })
 
-/** A forward pass, then the gradient of the divergence as the weights of a cross entropy. */
+/** Runs a forward pass, then submits the gradient of the divergence as the weights of a cross entropy. */
 const submitReverse = (data: Arr.NonEmptyReadonlyArray<Soft>) =>
   Effect.fnUntraced(function*(client: TrainingClient): Effect.fn.Return<Pass.Submitted, TinkerError> {
     const forward = yield* client.forward(data, Loss.crossEntropyCandidates)
@@ -64,7 +66,7 @@ const submitReverse = (data: Arr.NonEmptyReadonlyArray<Soft>) =>
     }
   })
 
-/** A pass towards softened targets: the cross entropy, or the divergence of the student. */
+/** A pass towards the teacher's distributions, by cross entropy or by the student's divergence. */
 export const pass = (
   data: Arr.NonEmptyReadonlyArray<Soft>,
   divergence: "forward" | "reverse" = "forward"
@@ -79,8 +81,8 @@ export const pass = (
     }
 
 /**
- * The teacher's likeliest tokens as targets of what the student wrote. It reads no advantages: `Credit.everyGroup` trains on every group.
- * Asks the teacher once for each datum, when the update is made, and fails as `Unsupported` where it tells fewer tokens.
+ * Trains on the teacher's most likely tokens at the positions that the student wrote. Advantages are ignored; `Credit.everyGroup` trains on
+ * every group. Asks the teacher once per datum when the update is made, and fails with `Unsupported` if the teacher returns fewer tokens.
  *
  * @example
  * Rl.run({ model, dataset, update: { credit: Credit.everyGroup, loss: Objective.topK({ teacher: client, k: 20 }) } })
@@ -100,7 +102,7 @@ export const topK = <E = never, R = never>(options: Options<E, R>): Objective<E,
         Effect.gen(function*() {
           const targets = yield* Effect.forEach(part, (datum) => target(datum, prompt))
           const { data } = yield* TopK.read(options, targets)
-          // As many as there were: a part is not empty.
+          // The array has as many elements as `part`, which is not empty.
           return Arr.isReadonlyArrayNonEmpty(data) ? [pass(data, divergence)] : []
         })).pipe(Effect.map(Arr.flatten))
     })

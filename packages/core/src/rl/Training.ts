@@ -1,8 +1,8 @@
 /**
- * The program of a reinforcement learning run: in each iteration, groups are sampled as the schedule of its pace commands, credited, trained
- * on, and recorded with their numbers. An update is made once all its groups have ended, or, when streaming, credited part by part, with its
- * passes submitted while the rest of its groups are still being sampled: gradients add up, so that it is the update of the whole batch up to
- * the order of its sums.
+ * The program of a reinforcement learning run. In each iteration, groups are sampled as the pace's schedule decides, receive credit, are
+ * trained on, and are recorded with metrics. An update is made when all its groups have ended. When streaming, groups instead receive
+ * credit in parts, and the passes of each part are submitted while other groups are still being sampled; gradients add up to those of the
+ * whole batch, except for rounding.
  */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -37,7 +37,7 @@ import { TooManyDropped } from "./TooManyDropped.ts"
 
 export type Error = TinkerError | RunError | RolloutError | InvalidOption | TooManyDropped
 
-/** The point where a run resumes: its next iteration, its place in the dataset, and its credit's memory of earlier iterations. */
+/** The state from which a run resumes: its next iteration, its position in the dataset, and its credit's memory of earlier iterations. */
 export const Cursor = Schema.Struct({ iteration: Schema.Int, groups: Dispatch.Position, credit: Schema.Json })
 export interface Cursor extends Schema.Schema.Type<typeof Cursor> {}
 
@@ -46,10 +46,10 @@ const start: Cursor = { iteration: 0, groups: Dispatch.start.settled, credit: nu
 /** The datums of one optimizer step. */
 export type Substep = Arr.NonEmptyReadonlyArray<TrainingDatum>
 
-/** Where part `index` of `count` things in `parts` parts begins: trunc(i·n/k). */
+/** The index at which part `index` starts when `count` items are split into `parts`: trunc(i·n/k). */
 const boundary = (index: number, count: number, parts: number) => Math.trunc((index * count) / parts)
 
-/** Splits the groups that have datums by group, so that a group's better and worse members meet in one update. */
+/** Splits the groups that have datums into substeps. A group is never divided, so its better and worse members are in the same update. */
 export const split = (groups: ReadonlyArray<GroupCredit>, count: number): ReadonlyArray<Substep> => {
   const credited = groups.filter(({ data }) => data.length > 0)
   const parts = Math.min(count, credited.length)
@@ -60,7 +60,7 @@ export const split = (groups: ReadonlyArray<GroupCredit>, count: number): Readon
   })
 }
 
-/** Groups in the order in which they are credited, those that were set aside, and the seconds that sampling them took. */
+/** Groups in credit order, the groups that were set aside, and the seconds spent sampling. */
 interface Sampled {
   readonly iteration: number
   readonly groups: ReadonlyArray<Dispatcher.Group>
@@ -68,17 +68,17 @@ interface Sampled {
   readonly seconds: number
 }
 
-/** What an iteration learned from, for its report. */
+/** The credit and the data of an iteration, for its report. */
 interface Learned extends Sampled {
   readonly credits: ReadonlyArray<GroupCredit>
-  /** The groups' datums of each update. */
+  /** The current groups' datums, by update. */
   readonly updates: ReadonlyArray<ReadonlyArray<TrainingDatum>>
-  /** The datums of earlier iterations in each update; absent where there are none. */
+  /** The datums of earlier iterations, by update; absent if there are none. */
   readonly replayed?: ReadonlyArray<ReadonlyArray<TrainingDatum>>
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** What the credit remembers from iteration to iteration. */
+/** The credit's memory between iterations. */
 type Memory = Ref.Ref<Json>
 
 type Options<E, R, CE, CR> = RlOptions.Resolved<E, R, CE, CR>
@@ -86,16 +86,16 @@ type Options<E, R, CE, CR> = RlOptions.Resolved<E, R, CE, CR>
 const rateOf = <E, R, CE, CR>({ dataset, update }: Options<E, R, CE, CR>, iteration: number) =>
   update.learningRate.at({ iteration, iterations: dataset.length })
 
-/** The settings of the iteration's optimizer steps. */
+/** The optimizer parameters of an iteration. */
 const adam = <E, R, CE, CR>(options: Options<E, R, CE, CR>, iteration: number) =>
   AdamParams.fromSettings(options.update.adam, rateOf(options, iteration))
 
-/** The results of those groups that have ended. */
+/** The results of the groups that have ended. */
 const resultsOf = (
   groups: ReadonlyArray<{ readonly result?: GroupResult.GroupResult }>
 ): ReadonlyArray<GroupResult.GroupResult> => groups.flatMap(({ result }) => result ?? [])
 
-/** The error of an iteration that lost more than a share of its members; undefined where it did not. */
+/** The error if an iteration lost more than the allowed share of its members; undefined otherwise. */
 const tooManyDropped = (
   results: ReadonlyArray<GroupResult.GroupResult>,
   { iteration, maxDroppedShare }: Pick<TooManyDropped, "iteration" | "maxDroppedShare">
@@ -116,7 +116,7 @@ const tooManyDropped = (
   })
 }
 
-/** Fails where more members were lost than allowed, and where the first iteration reports no metric that the credit compares. */
+/** Fails if too many members were lost. In the first iteration, also fails if groups lack the members or metrics that the credit needs. */
 const checkResults = <E, R, CE, CR>(
   { rollout: { maxDroppedShare }, update: { credit } }: Options<E, R, CE, CR>,
   { aside, groups, iteration }: Pick<Sampled, "aside" | "groups" | "iteration">
@@ -130,13 +130,13 @@ const checkResults = <E, R, CE, CR>(
 
 const isTrained = ({ inputs }: TrainingDatum) => inputs.mask.some((trained) => trained > 0)
 
-/** Groups without their data where no token of any may be trained on: a step would change nothing but the optimizer. */
+/** Removes the data of all groups if none of their tokens may be trained, because such a step would only change the optimizer's state. */
 const trainable = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> =>
   groups.some(({ data }) => data.some(isTrained))
     ? groups
     : groups.map((group) => ({ reason: "no token may be trained on", ...group, data: [] }))
 
-/** Credits groups together; the credit remembers them. */
+/** Assigns credit to groups together, and updates the credit's memory. */
 const credit = Effect.fnUntraced(function*<E, R, CE, CR>(
   options: Options<E, R, CE, CR>,
   groups: ReadonlyArray<Dispatcher.Group>,
@@ -152,7 +152,7 @@ const credit = Effect.fnUntraced(function*<E, R, CE, CR>(
 const trainedTokens = ({ inputs: { mask } }: TrainingDatum) =>
   mask.reduce((count, trained) => trained > 0 ? count + 1 : count, 0)
 
-/** The record of what each update trains on, and of how old its groups are where they need not be of the iteration. */
+/** The record of what each update trains on. It includes the age of groups if they may come from another iteration. */
 const credited = <E, R, CE, CR>(options: Options<E, R, CE, CR>, learned: Learned): Program.Note => {
   const { credits, iteration, replayed, updates } = learned
   const creditOf = ({ advantagesG, reason, result, verdict }: GroupCredit) => ({
@@ -182,7 +182,7 @@ const credited = <E, R, CE, CR>(options: Options<E, R, CE, CR>, learned: Learned
   return { entry }
 }
 
-/** The numbers of an iteration. */
+/** The metrics of an iteration. */
 const report = <E, R, CE, CR>(
   options: Options<E, R, CE, CR>,
   learned: Learned,
@@ -213,18 +213,18 @@ const report = <E, R, CE, CR>(
   }
 }
 
-/** Datums of earlier iterations, spread over the updates in turn; an update of their own where there is none. */
+/** Distributes the datums of earlier iterations over the updates in turn; they form an update of their own if there is none. */
 const spread = (replayed: ReadonlyArray<TrainingDatum>, updates: number) =>
   Array.from(
     { length: Math.max(updates, 1) },
     (_, update) => replayed.filter((_, index) => index % Math.max(updates, 1) === update)
   )
 
-/** The groups' datums of each update, then those of earlier iterations. */
+/** The groups' datums of each update, followed by those of earlier iterations. */
 const joined = (updates: Learned["updates"], replayed: Learned["updates"]): Learned["updates"] =>
   replayed.map((data, update) => [...updates[update] ?? [], ...data])
 
-/** Credits a whole batch and forms its updates of the weights. */
+/** Assigns credit to a whole batch and builds its updates. */
 const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
   options: Options<E, R, CE, CR>,
   weights: Weights,
@@ -261,7 +261,7 @@ export interface Running<E, R, CE, CR> {
   readonly memory: Memory
 }
 
-/** The program, by the rules of its pace unless others are given. */
+/** The program; `rules` replaces the scheduling rules of the pace, for tests. */
 export const program = <E, R, CE, CR>(
   options: RlOptions.Resolved<E, R, CE, CR>,
   rules: typeof Dispatch.rules = Dispatch.rules
@@ -291,7 +291,7 @@ export const program = <E, R, CE, CR>(
 
 type Element<E, R> = Program.Progress | Program.Iteration<Cursor, E, R>
 
-/** An iteration that trains once all its groups have ended: reports progress as each ends, then the update. */
+/** An iteration that trains after all its groups have ended. It reports progress as each group ends, then the update. */
 const whole = <E, R, CE, CR>(running: Running<E, R, CE, CR>, iteration: number) =>
   Stream.unwrap(Effect.gen(function*() {
     const { dispatcher } = running
@@ -329,9 +329,9 @@ const update = Effect.fnUntraced(function*<E, R, CE, CR>(
   ]
 })
 
-/** Groups that are credited together. */
+/** Groups that receive credit together. */
 interface Minibatch {
-  /** The optimizer step that its passes are part of. */
+  /** The optimizer step that its passes belong to. */
   readonly substep: number
   readonly groups: ReadonlyArray<Dispatcher.Group>
   readonly credits: ReadonlyArray<GroupCredit>
@@ -341,7 +341,7 @@ interface Minibatch {
 
 const dataOf = ({ credits }: Minibatch) => credits.flatMap(({ data }) => data)
 
-/** Numbers of minibatches as those of their batch: means over its groups. */
+/** The metrics of a batch from those of its minibatches: means weighted by the number of groups. */
 const meanMetrics = (minibatches: ReadonlyArray<Minibatch>) => {
   const sums = new Map<string, { total: number; groups: number }>()
   for (const { groups: { length }, metrics } of minibatches) {
@@ -353,7 +353,7 @@ const meanMetrics = (minibatches: ReadonlyArray<Minibatch>) => {
   return Object.fromEntries(Array.from(sums, ([name, { groups, total }]) => [name, total / groups]))
 }
 
-/** The groups of an update as they are taken. */
+/** Takes the groups of an update as they end. */
 const taking = <E, R>(dispatcher: Dispatcher.Dispatcher<E, R>) => {
   let waiting: ReadonlyArray<Dispatcher.Group> = []
   let last: Pick<Dispatcher.Taken, "aside" | "position"> | undefined
@@ -363,14 +363,14 @@ const taking = <E, R>(dispatcher: Dispatcher.Dispatcher<E, R>) => {
     if (change.isLast) last = change
   })
   return {
-    /** The next groups: `count`, or fewer where the update has no more. */
+    /** Waits for the next `count` groups; returns fewer if the update has no more. */
     take: Effect.fnUntraced(function*(count: number) {
       while (waiting.length < count && last === undefined) yield* more
       const groups = waiting.slice(0, count)
       waiting = waiting.slice(count)
       return groups
     }),
-    /** What came with the last of them. */
+    /** The groups set aside and the dataset position, which arrive with the update's last groups. */
     rest: Effect.gen(function*() {
       while (last === undefined) yield* more
       return last
@@ -378,7 +378,7 @@ const taking = <E, R>(dispatcher: Dispatcher.Dispatcher<E, R>) => {
   }
 }
 
-/** Iterations with `perStep` minibatches in each optimizer step. */
+/** Iterations with `perStep` minibatches per optimizer step. */
 const inParts = (perStep: number) => <E, R, CE, CR>(running: Running<E, R, CE, CR>, iteration: number) =>
   Stream.unwrap(Effect.gen(function*() {
     const { dispatcher, memory, options, weights } = running
@@ -424,7 +424,10 @@ const inParts = (perStep: number) => <E, R, CE, CR>(running: Running<E, R, CE, C
       yield* checkResults(options, learned)
     })
 
-    /** A part has its share of a whole update, or less where that is complete before: parts depend on the number of groups alone. */
+    /**
+     * A part takes its share of a whole update's groups, or fewer if the update is complete earlier. The split depends only on the number
+     * of groups, not on timing.
+     */
     const pass = Effect.fnUntraced(function*(substep: number, part: number) {
       const start = (part: number) => boundary(part, dispatcher.whole(), parts)
       const groups = yield* take(start(part + 1) - start(part))

@@ -1,4 +1,4 @@
-/** Attempts at a member or a group: retries, the consequence when they do not help, and the release of what they acquired. */
+/** Attempts at a member or a group: retries, the consequence of exhausted retries, and the release of resources. */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -12,19 +12,21 @@ import * as FailurePolicy from "./FailurePolicy.ts"
 import type { FailureReport, Skipped } from "./GroupResult.ts"
 import { ReleaseTimedOut, RolloutError } from "./RolloutError.ts"
 
-/** How a group releases. */
+/** How a group releases its resources. */
 export interface Release {
   readonly group: string
-  /** Longest time for the resources of one scope. */
+  /** The time limit for releasing the resources of one scope. */
   readonly timeout: Duration.Duration
-  /** Whether a release that dies or hangs aborts the group, as a defect does; otherwise the group's result stands. */
+  /** Whether a release that dies or hangs aborts the group, like a defect; otherwise the group's result stands. */
   readonly aborts: boolean
 }
 
 const late = ({ group, timeout }: Release, member: number) =>
   Effect.die(new RolloutError({ group, member, reason: new ReleaseTimedOut({ limit: Duration.format(timeout) }) }))
 
-/** Finalizers cannot be interrupted, so they run in a fiber of their own that is not waited for beyond the timeout. */
+/**
+ * Closes a scope with a timeout. Finalizers cannot be interrupted, so they run in a separate fiber, which is abandoned after the timeout.
+ */
 const bounded = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>, release: Release, member: number) =>
   Effect.suspend(() => {
     const finalizers = Scope.closeUnsafe(scope, exit)
@@ -37,7 +39,7 @@ const bounded = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>, rele
       ))
   })
 
-/** A failure to release never hides an earlier failure: it is then only logged. */
+/** Closes a scope. A release failure never hides an earlier failure: it is then only logged. */
 export const close = (
   scope: Scope.Closeable,
   exit: Exit.Exit<unknown, unknown>,
@@ -52,14 +54,14 @@ export const close = (
         : Effect.logError("what an environment acquired was not released", cause)
   )
 
-/** A scope that closes with its parent, within a timeout of its own. */
+/** A scope that closes with its parent, with its own timeout. */
 export const childScope = (parent: Scope.Scope, release: Release, member: number) =>
   Effect.suspend(() => {
     const scope = Scope.makeUnsafe()
     return Effect.as(Scope.addFinalizerExit(parent, (exit) => close(scope, exit, release, member)), scope)
   })
 
-/** Runs in a child scope that closes at once where this fails. */
+/** Runs an effect in a child scope, which closes immediately if the effect fails. */
 export const inChildScope = <A, E, R>(
   parent: Scope.Scope,
   release: Release,
@@ -73,8 +75,8 @@ export const inChildScope = <A, E, R>(
     ))
 
 /**
- * An effect that is interrupted while it is uninterruptible, such as in the middle of an acquisition, is waited for no longer than a
- * release. What it acquires afterwards is released at once, because its scope is closed.
+ * Limits how long an interruption waits for an uninterruptible effect, such as an acquisition, to the release timeout. Resources that it
+ * acquires later are released at once, because their scope is already closed.
  */
 export const abandonable = <A, E, R>(effect: Effect.Effect<A, E, R>, release: Release, member: number) =>
   Effect.uninterruptibleMask((restore) =>
@@ -91,21 +93,21 @@ export const abandonable = <A, E, R>(effect: Effect.Effect<A, E, R>, release: Re
 
 type Failure<E, PE> = FailurePolicy.Failure<E, PE>
 
-/** The last attempt's failure. */
+/** The failure of the last attempt. */
 export interface Exhausted<out E, out PE> {
   readonly failure: Failure<E, PE>
   readonly report: FailureReport
 }
 
-/** How a failure leaves a group: without the group, or with everything. */
+/** How a failure stops a group: the group is skipped, or the whole rollout is aborted. */
 export type Stop<E, PE> =
   | { readonly _tag: "Skip"; readonly reason: Skipped["reason"] }
   | { readonly _tag: "Abort"; readonly failure: Failure<E, PE>; readonly report: FailureReport }
 
-/** Failures of the group itself are reported under this member. */
+/** The member index under which failures of the whole group are reported. */
 export const wholeGroup = -1
 
-/** The retries that a group's members share, until enough of them have finished. */
+/** The retries shared by a group's members; none are left once enough members have finished. */
 export interface Budget {
   retries: number
   finished: number
@@ -131,7 +133,7 @@ const report = (member: number, attempt: number, failure: Failure<unknown, unkno
   message: FailurePolicy.message(failure)
 })
 
-/** Continues after a first failure. It is separate because most attempts succeed and need no schedule. */
+/** Retries after a first failure. It is separate because most attempts succeed and need no schedule. */
 const retry = <A, E, R>(next: Effect.Effect<A, E, R>, first: E, schedule: Schedule.Schedule<unknown, E>) => {
   let isFirst = true
   const attempt = Effect.suspend(() => {
@@ -142,25 +144,25 @@ const retry = <A, E, R>(next: Effect.Effect<A, E, R>, first: E, schedule: Schedu
   return Effect.retry(attempt, schedule)
 }
 
-/** The part of a group that an attempt is at: a member, or the group as a whole. */
+/** What an attempt belongs to: a member, or the group as a whole. */
 type Part = Pick<MemberKey, "group" | "member">
 
-/** The failure behind a defect: a grader that threw or hung, or any other. */
+/** The failure for a defect: `Ungraded` if a grader threw or hung, otherwise `Died`. */
 const failureOf = <E, PE>(defect: unknown, { group, member }: Part): Failure<E, PE> =>
   Grader.isUngraded(defect)
     ? { _tag: "Ungraded", error: new RolloutError({ group, member, reason: defect }) }
     : { _tag: "Died", cause: Cause.die(defect) }
 
 /**
- * Turns a defect into a failure, also one that occurs while an interrupted member releases its resources: a defect among the siblings of
- * a group that ends would make everything else a defect too.
+ * Turns defects into failures, including those that occur while an interrupted member releases its resources. Otherwise one member's defect
+ * would turn the outcome of the whole group into a defect.
  */
 export const caught = <A, E, PE, R>(attempt: Effect.Effect<A, Failure<E, PE>, R>, part: Part) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.catchDefect(restore(attempt), (defect) => Effect.fail(failureOf<E, PE>(defect, part)))
   )
 
-/** Runs attempts 0, 1, … while the policy retries. Reports of failures that a retry made good go to `retried`. */
+/** Runs attempts 0, 1, … as long as the policy retries. Failures that a later attempt recovered from are added to `retried`. */
 export const run = <A, E, PE, R>(
   attempt: (attempt: number) => Effect.Effect<A, Failure<E, PE>, R>,
   options: Part & {
@@ -187,7 +189,7 @@ export const run = <A, E, PE, R>(
     })
   })
 
-/** Stops as configured for this kind of failure; where dropping is configured, continues with the result of `drop`. */
+/** Applies the configured consequence of a failure; for `drop`, it continues with the result of `drop`. */
 export const settle = <A, E, PE, R>(
   effect: Effect.Effect<A, Exhausted<E, PE>, R>,
   policy: FailurePolicy.FailurePolicy<E, PE>,
@@ -204,5 +206,5 @@ export const settle = <A, E, PE, R>(
     }
   })
 
-/** The consequence of a failure of the whole group, for which dropping means skipping. */
+/** Skips the group; used for failures of the whole group, for which `drop` also means `skip`. */
 export const skip = (reason: Skipped["reason"]) => Effect.fail({ _tag: "Skip", reason } as const)

@@ -1,6 +1,6 @@
 /**
- * One environment and one policy, turn by turn until done or at a limit. What they return is checked: types do not cover code in JavaScript,
- * or data from outside.
+ * Plays one environment with one policy, turn by turn, until it is done or reaches a limit. Return values are checked at run time, because
+ * types do not cover JavaScript code or external data.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -22,16 +22,16 @@ import type { Hooks, State } from "./Hooks.ts"
 import { type Reason, RolloutError, StepTimedOut, TurnTimedOut, Unsupported, Violation } from "./RolloutError.ts"
 
 export interface Options<out E = never, out R = never> {
-  /** Limits of the caller; the environment's own apply where they are tighter. Unlimited unless given. */
+  /** The caller's limits. The environment's own limits apply if they are tighter. Default: unlimited. */
   readonly limits?: Limits.Limits
   readonly hooks?: Hooks<E, R>
 }
 
 interface Progress {
   readonly transitions: Array<Trajectory.Transition>
-  /** The conversation of each finished turn, without its response; of a turn that shows tokens alone, the one before it. */
+  /** The conversation of each finished turn, without its response. A turn that shows only tokens repeats the previous turn's. */
   readonly conversations: Array<Env.Prompt["messages"]>
-  /** The prompt that is shown next; undefined before the first. */
+  /** The prompt of the next turn; undefined before the first. */
   observation: Env.Prompt | undefined
   stepReward: number
   sampledTokens: number
@@ -49,7 +49,7 @@ interface Episode<E, R, PE, PR> {
   readonly progress: Progress
 }
 
-/** Why an episode ended, and whether its environment ended it. */
+/** Why an episode ended, and whether its environment ended it (`graded`). */
 interface Ending {
   readonly reason: StopReason.Name | undefined
   readonly graded: boolean
@@ -60,7 +60,7 @@ const stepFailed = <E>(error: E) => ({ _tag: "StepFailed", error }) as const
 const policyFailed = <E>(error: E) => ({ _tag: "PolicyFailed", error }) as const
 const hookFailed = <E>(error: E) => ({ _tag: "HookFailed", error }) as const
 
-/** Fails an effect that takes longer as `TimedOut`, with an error that names the limit; without a limit the effect is unchanged. */
+/** Fails with `TimedOut` if the effect exceeds the limit; the error names the limit. Without a limit, returns the effect unchanged. */
 export const within = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   limit: Duration.Input | undefined,
@@ -87,16 +87,16 @@ const wrongTag = (key: Key.MemberKey, field: string, given: unknown, tag: string
   return violation(key, `${field}._tag`, found, tag === other ? tag : `${tag} or ${other}`)
 }
 
-/** The advantages of larger rewards do not fit into 32-bit floats. */
+/** Larger rewards are rejected, because their advantages do not fit into 32-bit floats. */
 const largestReward = 1e30
 
-/** A reward, and the score behind it. */
+/** A reward and the score it comes from. */
 interface Judged {
   readonly reward: number
   readonly score?: Score.Score
 }
 
-/** The first number of a judgement that is not valid: its field, its value and what was expected. */
+/** The first invalid number in a judgement: its field, its value and what was expected. */
 export const invalidNumber = ({ reward, score }: Judged) => {
   if (!Number.isFinite(reward)) return { field: "reward", found: reward, expected: "a finite number" }
   if (Math.abs(reward) > largestReward) {
@@ -129,7 +129,7 @@ const wrongMaxTokens = (key: Key.MemberKey, field: string, { maxTokens }: Env.Pr
     ? undefined
     : violation(key, `${field}.maxTokens`, maxTokens, "a whole number from 1 on")
 
-/** A prompt that is shown after so many turns. */
+/** The violation of an invalid prompt that is shown after `turns` turns. */
 const wrongPrompt = (key: Key.MemberKey, field: string, given: Env.Prompt, turns: number) =>
   wrongTag(key, field, given, "Prompt") ?? noTokens(key, field, given) ?? wrongMaxTokens(key, field, given)
     ?? wrongBranch(key, field, given, turns)
@@ -150,7 +150,7 @@ const wrongToolCalls = (key: Key.MemberKey, { toolCalls }: Env.Step, left: numbe
   return violation(key, "step.toolCalls", toolCalls, `a whole number ${most}`)
 }
 
-/** What a step may do, and how many turns the episode has had with it. */
+/** What a step may use, and the number of turns that include it. */
 interface Taken {
   readonly toolCallsLeft: number | undefined
   readonly turns: number
@@ -162,7 +162,7 @@ const wrongStep = (key: Key.MemberKey, given: Env.Step, { toolCallsLeft, turns }
     ?? wrongToolCalls(key, given, toolCallsLeft)
     ?? (given._tag === "Continue" ? wrongPrompt(key, "step.observation", given.observation, turns) : undefined)
 
-/** The first position whose value is not finite, or −1. A loop, because a callback would allocate a number for each token. */
+/** The first index whose value is not finite, or −1. A loop, because a callback would allocate a number per token. */
 const firstNotFinite = (values: Float32Array) => {
   for (let index = 0; index < values.length; index++) if (!Number.isFinite(values[index])) return index
   return -1
@@ -183,13 +183,13 @@ const wrongAction = (
     : violation(key, "tokens", `${tokens.length} tokens`, `at most the ${maxTokens} that were asked for`)
 }
 
-/** The limits of an environment. */
+/** The violation of invalid environment limits. */
 const wrongLimits = (key: Key.MemberKey, limits: Limits.Limits) => {
   const invalid = Check.broken(Limits.checks(limits, "limits."))
   return invalid && violation(key, invalid.field, invalid.found, invalid.expected)
 }
 
-/** The environment's answer, within its time limit. */
+/** Calls the environment within its time limit. */
 const answered = <A, E, R, PE, PR>({ key, limits, progress }: Episode<E, R, PE, PR>, answer: Effect.Effect<A, E, R>) =>
   within(
     Effect.mapError(answer, stepFailed),
@@ -197,7 +197,7 @@ const answered = <A, E, R, PE, PR>({ key, limits, progress }: Episode<E, R, PE, 
     (limit) => errorOf(key, new StepTimedOut({ turn: progress.transitions.length, limit }))
   )
 
-/** The tokens that the policy samples, within its time limit. */
+/** Samples from the policy within its time limit. */
 const sampled = <E, R, PE, PR>({ key, limits, policy }: Episode<E, R, PE, PR>, request: Policy.Request) =>
   within(
     Effect.mapError(policy.act(request), policyFailed),
@@ -218,7 +218,7 @@ const state = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>): Effect.Effect<Stat
     elapsed: Duration.millis(millis)
   }))
 
-/** The reason to stop after the hooks were asked. */
+/** Asks the hooks about a reason to stop. Returns the final reason, or `None` to continue. */
 const consulted = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>, reason: StopReason.StopReason) => {
   const ask = episode.hooks?.onStopReason
   return ask === undefined
@@ -226,7 +226,7 @@ const consulted = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>, reason: StopRea
     : Effect.mapError(Effect.flatMap(state(episode), (state) => ask(reason, state)), hookFailed)
 }
 
-/** The conversation with messages added, if any. */
+/** Injects messages (possibly none) into the conversation and returns the new prompt. */
 const shown = Effect.fnUntraced(function*<E, R, PE, PR>(
   episode: Episode<E, R, PE, PR>,
   asked: string,
@@ -248,17 +248,17 @@ const beganTurn = Effect.fnUntraced(function*<E, R, PE, PR>(episode: Episode<E, 
   return messages.length === 0 ? observation : yield* shown(episode, "a hook that adds messages", messages)
 })
 
-/** Undefined for a turn that took less than a millisecond, as most turns of scripted policies do. */
+/** Undefined for a turn of less than a millisecond, which is common with scripted policies. */
 const timesOf = (began: number, sampledAt: number, endedAt: number) =>
   endedAt > began ? { began, sampling: sampledAt - began, environment: endedAt - sampledAt } : undefined
 
 const nothing = {}
 
-/** The conversation that a turn's messages are written as a difference from: of the turn that it continues, or else of the last one. */
+/** The conversation against which a turn's messages are recorded: that of the turn it continues, or else the last one. */
 const compared = (conversations: Progress["conversations"], branch: Env.Prompt["branch"]) =>
   conversations[branch?.after ?? -1] ?? conversations.at(-1)
 
-/** Writes down a turn. */
+/** Adds a finished turn to the progress. */
 const record = (
   progress: Progress,
   observation: Env.Prompt,
@@ -294,8 +294,8 @@ const record = (
 }
 
 /**
- * Before each turn it checks turns and time, adds the hook's messages, then checks the token budgets; each of these points gives at most
- * one reason to stop. The remaining budget caps the turn. `progress` tells how far the episode came, however it ends.
+ * Before each turn, checks the turn limit and the time, adds the hook's messages, and checks the token budgets. The remaining budget caps
+ * the turn. `progress` records how far the episode came, however it ends.
  */
 const play = Effect.fnUntraced(function*<E, R, PE, PR>(
   episode: Episode<E, R, PE, PR>
@@ -412,11 +412,11 @@ const make = <E, R, PE, PR>(
   }
 })
 
-/** Plays, and calls the environment's `leave` at the end. */
+/** Plays, then calls the environment's `leave`. */
 const playToEnd = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>) =>
   episode.env.leave === undefined ? play(episode) : Effect.ensuring(play(episode), episode.env.leave)
 
-/** An episode with hooks or a time limit, which reads the clock. */
+/** Plays with hooks or a time limit, which need the clock. */
 const runTimed = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>) => {
   const { rolloutTimeout } = episode.limits
   const played = rolloutTimeout === undefined
@@ -428,7 +428,7 @@ const runTimed = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>) => {
   return Effect.flatMap(played, (ending) => afterwards(episode, ending))
 }
 
-/** An episode whose failures name the part that failed. */
+/** Plays an episode; each failure names the part that failed. */
 export const run = <E, R, PE, PR>(
   env: Env.Env<E, R>,
   policy: Policy.Policy<PE, PR>,

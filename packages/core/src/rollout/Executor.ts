@@ -1,5 +1,5 @@
 /**
- * Where groups are rolled out: in this process unless a Layer provides an executor, which sends them to threads or other processes.
+ * Where groups are rolled out: in this process by default, or in threads or other processes if a Layer provides an executor for them.
  *
  * @example
  * const worker = new URL("./worker.ts", import.meta.url)
@@ -22,7 +22,7 @@ import { NotPortable, RolloutError } from "./RolloutError.ts"
 const Count = Schema.optionalKey(Schema.Int)
 const Consequence = Schema.Literals(["drop", "skip", "abort"])
 
-/** One group in the form in which it is sent; times are in milliseconds. */
+/** A group in the form sent to an executor; times are in milliseconds. */
 export const Job = Schema.Struct({
   group: Schema.String,
   task: Schema.Struct({ name: Schema.String, payload: Schema.Json }),
@@ -57,14 +57,13 @@ export const Job = Schema.Struct({
 export type Job = typeof Job.Type
 
 /**
- * Rolls out one group, given as a job that can be sent. Its requests to models are told to `Metering`, at the latest when the group has
- * come back.
+ * Rolls out a group that is given as a serializable job. It reports its model requests to `Metering`, at the latest when the group returns.
  */
 export interface Executor {
   readonly roll: (job: Job) => Effect.Effect<GroupResult, RolloutError>
 }
 
-/** The executor of rollouts, evaluations and everything else that rolls groups out; undefined rolls them out in this process. */
+/** The executor for all groups, also those of evaluations; undefined rolls them out in this process. */
 export const Executor = Context.Reference<Executor | undefined>("@effect-rl/core/rollout/Executor", {
   defaultValue: () => undefined
 })
@@ -76,7 +75,7 @@ interface Settings extends Group.Bounds {
 
 const notPortable = (what: string, expected: string) => Result.fail(new NotPortable({ what, expected }))
 
-/** The job to send for a group, or why it cannot be sent: an invalid option, or a part that only this process has. */
+/** The job for a group, or why there is none: an option is invalid, or a part exists only in this process. */
 export const job = (
   builder: EnvGroupBuilder<unknown, unknown>,
   { description }: Policy.Policy<unknown, unknown>,
@@ -102,7 +101,7 @@ export const job = (
   })
 }
 
-/** Sends a group to an executor. */
+/** Sends a group to an executor and returns its result. */
 export const roll = (
   executor: Executor,
   builder: EnvGroupBuilder<unknown, unknown>,

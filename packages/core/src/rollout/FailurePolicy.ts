@@ -1,4 +1,4 @@
-/** Failure policies of rollouts: retries, and the consequences of failures that retries cannot repair. */
+/** Failure policies of rollouts: when to retry, and what happens to a member or a group whose retries are exhausted. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -6,7 +6,7 @@ import * as Schedule from "effect/Schedule"
 import type { FailureTag } from "./GroupResult.ts"
 import { RolloutError } from "./RolloutError.ts"
 
-/** A failure in a group, by the part that failed. */
+/** A failure in a group, tagged with the part that failed. */
 export type Failure<E = unknown, PE = unknown> =
   | { readonly _tag: "AcquireFailed"; readonly error: E }
   | { readonly _tag: "StepFailed"; readonly error: E | RolloutError }
@@ -17,24 +17,24 @@ export type Failure<E = unknown, PE = unknown> =
   | { readonly _tag: "TimedOut"; readonly error: RolloutError }
   | { readonly _tag: "Died"; readonly cause: Cause.Cause<never> }
 
-/** Leave the member out, leave the group out, or stop everything with the failure's own error. */
+/** Leave out the member (`drop`), leave out the group (`skip`), or stop everything with the failure's own error (`abort`). */
 export type Consequence = "drop" | "skip" | "abort"
 
 /** The consequence of each kind of failure. */
 export type Otherwise = { readonly [K in FailureTag]: Consequence }
 
-/** A failure policy as data, which can be sent to another process. */
+/** A failure policy as data that can be sent to another process. */
 export interface Description {
   readonly maxRetries: number
-  /** Members that must finish, as a number or as a share of the group, rounded up. */
+  /** The number of members that must finish, absolute or as a share of the group, rounded up. */
   readonly minSuccessful?: { readonly unit: "members" | "share"; readonly value: number }
   readonly otherwise: Otherwise
 }
 
 /**
- * What a failed member means: retry it while the schedule and the group's budget allow, then the consequence named for its kind of
- * failure. A retry acquires one more member. A failed grader, or any failure in a coupled group, concerns the whole group: there
- * `drop` means `skip`. A rollout that needs a capability its environment lacks (`Unsupported`) always fails at once.
+ * What happens when a member fails: it is retried while the schedule and the group's budget allow, then the consequence of its kind of
+ * failure applies. A retry acquires a new environment. A grader failure, and any failure in a coupled group, concerns the whole group, so
+ * `drop` means `skip`. A missing capability (`Unsupported`) always fails at once.
  *
  * @example
  * const rollout = { onFailure: FailurePolicy.minViableGroup({ minSuccessful: 4, maxRetries: 2 }) }
@@ -44,11 +44,11 @@ export interface Description {
  */
 export interface FailurePolicy<in E = unknown, in PE = unknown> {
   readonly retry: Schedule.Schedule<unknown, Failure<E, PE>>
-  /** Retries of a group's members together; as many as the schedule allows unless given. */
+  /** The maximum number of retries for all members of a group together; default: as many as the schedule allows. */
   readonly maxRetries?: number
   /**
-   * The number of members that suffices, given the group's size: retries stop once this many have finished; a group that ends with fewer
-   * is skipped.
+   * The number of members that must finish, given the group's size. Retries stop at this number; a group with fewer finished members is
+   * skipped.
    */
   readonly minSuccessful?: (size: number) => number
   readonly otherwise: Otherwise
@@ -56,14 +56,14 @@ export interface FailurePolicy<in E = unknown, in PE = unknown> {
 
 const isGraders = (failure: Failure) => failure._tag === "GraderFailed" || failure._tag === "Ungraded"
 
-/** Retries at once, except for a failed grader, which would be asked about the same members again. */
+/** Retries immediately, except after a grader failure, because the grader would be asked about the same members again. */
 const members: Schedule.Schedule<unknown, Failure> = Schedule.identity<Failure>().pipe(
   Schedule.while(({ input }) => !isGraders(input))
 )
 
 const descriptions = new WeakMap<object, Description>()
 
-/** The policy as data; undefined for a policy that was not made by this module, such as a changed copy. */
+/** The policy as data; undefined if this module did not make the policy, for example if it is a modified copy. */
 export const description = (policy: FailurePolicy<never, never>): Description | undefined => descriptions.get(policy)
 
 const described = (policy: FailurePolicy, description: Description): FailurePolicy => {
@@ -71,7 +71,7 @@ const described = (policy: FailurePolicy, description: Description): FailurePoli
   return policy
 }
 
-/** A policy from data: failed members are retried at once, failed graders are not. */
+/** A policy from data. Failed members are retried immediately; failed graders are not. */
 export const fromDescription = (description: Description): FailurePolicy => {
   const { maxRetries, minSuccessful, otherwise } = description
   const policy = { retry: members, maxRetries, otherwise }
@@ -101,8 +101,8 @@ export const failFast: FailurePolicy = described(
 )
 
 /**
- * Stops everything at the first failure, but leaves out a member whose grader threw or hung, and skips a group whose own grader did: the
- * default.
+ * The default policy. Stops everything at the first failure, with one exception: a grader that throws or hangs drops its member, or skips
+ * its group if it grades the group.
  */
 export const dropUngraded: FailurePolicy = fromDescription({
   maxRetries: 0,
@@ -110,7 +110,7 @@ export const dropUngraded: FailurePolicy = fromDescription({
 })
 
 /**
- * Retries failed members, `maxRetries` (3) times in each group; a failure after that skips the group.
+ * Retries failed members, up to `maxRetries` (default 3) times per group; a further failure skips the group.
  *
  * @see tinker-cookbook `RetryOnFailure`
  */
@@ -118,8 +118,8 @@ export const retryOnFailure = (options: { readonly maxRetries?: number } = {}): 
   fromDescription({ maxRetries: options.maxRetries ?? 3, otherwise: always("skip") })
 
 /**
- * Continues with the members that finished, if `minSuccessful` did: three quarters of the group, rounded up, unless given. Below
- * that number failed members are retried, `maxRetries` (3) times in each group.
+ * Continues if at least `minSuccessful` members finished, by default three quarters of the group, rounded up. Below that number, failed
+ * members are retried, up to `maxRetries` (default 3) times per group.
  *
  * @see tinker-cookbook `MinViableGroup`
  */
@@ -134,13 +134,13 @@ export const minViableGroup = (
     otherwise: { ...always("drop"), GraderFailed: "skip" }
   })
 
-/** Whether the rollout needs a capability that its environment lacks, which no retry can mend. */
+/** Whether the rollout needs a capability that its environment lacks, which no retry can fix. */
 export const isMisuse = (failure: Failure) =>
   failure._tag === "StepFailed"
   && failure.error instanceof RolloutError
   && failure.error.reason._tag === "Unsupported"
 
-/** The failure as one line. */
+/** The failure as a one-line message. */
 export const message = (failure: Failure): string => {
   if (failure._tag === "Died") return Cause.pretty(failure.cause).split("\n", 1).join("")
   return Predicate.isError(failure.error) ? failure.error.message : String(failure.error)

@@ -1,4 +1,4 @@
-/** Rolls out one group: its members, each in a scope of its own, and then the group's rewards. */
+/** Rolls out one group: its members, each in its own scope, then the group's rewards. */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -26,7 +26,7 @@ import type { FailureReport, GradingTime, Group, GroupResult, Skipped } from "./
 import type { Hooks } from "./Hooks.ts"
 import { MemberTimedOut, type Reason, RolloutError, Violation } from "./RolloutError.ts"
 
-/** How long the rollout of one group may take, wherever it is rolled out. */
+/** The time limit of a group's rollout. */
 export const DeadlineSettings = Schema.Struct({
   /**
    * Longest time for all attempts at one problem, from its opening to its rewards; a group that takes longer is skipped. Unless given,
@@ -39,7 +39,7 @@ export const DeadlineSettings = Schema.Struct({
 })
 export interface Deadline extends Schema.Codec.Encoded<typeof DeadlineSettings> {}
 
-/** Options that can be sent to where a group is rolled out. */
+/** The options that can be sent to another process. */
 export const BoundSettings = Schema.Struct({
   /** Part of every key and seed; 0 unless given. */
   iteration: Setting.int({ least: 0, help: "Part of every key and seed; 0 unless given" }),
@@ -73,14 +73,14 @@ export const BoundSettings = Schema.Struct({
 })
 export interface Bounds extends Schema.Codec.Encoded<typeof BoundSettings> {}
 
-/** The hooks' errors and requirements add to the environment's. */
+/** Options of a group's rollout. The errors and requirements of hooks are added to the environment's. */
 export interface Options<in E = unknown, in PE = unknown, HE = never, HR = never> extends Bounds {
-  /** Default `FailurePolicy.dropUngraded`. */
+  /** Default: `FailurePolicy.dropUngraded`. */
   readonly onFailure?: FailurePolicy.FailurePolicy<E | NoInfer<HE>, PE>
   readonly hooks?: Hooks<HE, HR>
 }
 
-/** Options whose hooks have the environment's types of errors and requirements. */
+/** Options whose hooks have the environment's error and requirement types. */
 interface Settings<E, R, PE> extends Bounds {
   readonly onFailure?: FailurePolicy.FailurePolicy<E, PE>
   readonly hooks?: Hooks<E, R>
@@ -106,7 +106,7 @@ export const invalid = (
   ])
 }
 
-/** Checks how many groups are rolled out at the same time. */
+/** The error of an invalid number of concurrent groups, if it is invalid. */
 export const invalidConcurrency = (concurrency: number): InvalidOption | undefined =>
   Check.broken([Check.option("concurrency", concurrency, Check.whole(1))])
 
@@ -126,7 +126,7 @@ const rewardsViolation = (rewards: ReadonlyArray<GroupReward>, count: number) =>
 
 const noReward: GroupReward = { reward: 0 }
 
-/** A group and the options that it was rolled out with. */
+/** An opened group, and the options of its rollout. */
 interface Asked<E, R> {
   readonly key: string
   readonly group: EnvGroup<E, R>
@@ -135,7 +135,7 @@ interface Asked<E, R> {
   readonly attempt: number
 }
 
-/** The rewards that the group itself gives. */
+/** Computes the rewards of the group itself. */
 const graded = <E, R>(
   { attempt, group, key, options, release }: Asked<E, R>,
   trajectories: ReadonlyArray<Trajectory>
@@ -159,7 +159,7 @@ const graded = <E, R>(
   return limit === undefined ? abandonable : Effect.provideService(abandonable, Grader.GraderTimeout, limit)
 }
 
-/** The group's rewards, one per trajectory, adjusted by the rewards of endings. */
+/** The group's rewards, one per trajectory, adjusted for how the episodes ended. */
 const rewardsOf = <E, R>(
   asked: Asked<E, R>,
   trajectories: ReadonlyArray<Trajectory>
@@ -177,7 +177,7 @@ const rewardsOf = <E, R>(
   )
 }
 
-/** One group being rolled out. */
+/** The rollout of one group in progress. */
 interface Run<E, R, PE, PR> {
   readonly builder: EnvGroupBuilder<E, R>
   readonly policy: Policy.Policy<PE, PR>
@@ -214,7 +214,7 @@ const placeOf = <E, R, PE, PR>(
 
 const nameOf = <E, R, PE, PR>(run: Run<E, R, PE, PR>, member: number) => FailedMember.text(placeOf(run, member))
 
-/** Limits the time of opening, or of one member. */
+/** Limits the time to open a group or to play one member. */
 const timedMember = <A, E, R, PE, PR, R2>(
   effect: Effect.Effect<A, FailurePolicy.Failure<E, PE>, R2>,
   { builder, options: { memberTimeout }, release }: Run<E, R, PE, PR>,
@@ -270,7 +270,7 @@ const grade = <E, R, PE, PR>(
     return graded
   })
 
-/** A grader's failure that does not end the run is logged, once for each group. */
+/** Logs a grader failure that does not end the run, once per group. */
 const logUngraded = <E, R, PE, PR>(run: Run<E, R, PE, PR>, reason: Skipped["reason"]) =>
   reason.failure === "Ungraded" && run.dropped.length === 0
     ? Effect.logWarning(`iteration ${(run.options.iteration ?? 0) + 1}: left out: ${reason.message}`)
@@ -285,7 +285,7 @@ const belowFloor = <E, R, PE, PR>({ budget: { enough, finished }, builder, failu
   return { failure: "BelowFloor", finished, floor: enough, message } as const
 }
 
-/** Members fail and are retried one by one. */
+/** Each member fails and is retried on its own. */
 const independent = Effect.fnUntraced(function*<E, R, PE, PR>(run: Run<E, R, PE, PR>) {
   const drop = (report: FailureReport) =>
     Effect.map(logUngraded(run, report), () => {
@@ -318,7 +318,7 @@ const independent = Effect.fnUntraced(function*<E, R, PE, PR>(run: Run<E, R, PE,
   return { members, ...graded } satisfies Played
 })
 
-/** Members fail and are retried together, from opening the group on. */
+/** All members fail and are retried together; a retry opens the group again. */
 const coupled = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
   const whole = Effect.fnUntraced(function*(attempt: number) {
     const group = yield* open(run)
@@ -343,7 +343,7 @@ const coupled = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
   return Attempts.settle(attempted, run.failures, Attempts.skip)
 }
 
-/** Members report in the order they finish; results do not depend on it. */
+/** Sorts reports, because members report in the order in which they finish. */
 const inOrder = (reports: ReadonlyArray<FailureReport>) =>
   reports.toSorted((a, b) => a.member - b.member || a.attempt - b.attempt)
 
@@ -391,11 +391,11 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { grading, members, reward
   return dropped.length === 0 ? { _tag: "Completed", ...group } : { _tag: "Partial", ...group, dropped }
 }
 
-/** Limits the graders of environments as well. */
+/** Also limits the graders of environments. */
 const withGraderTimeout = ({ graderTimeout }: Bounds) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   graderTimeout === undefined ? effect : Effect.provideService(effect, Grader.GraderTimeout, graderTimeout)
 
-/** A failure is raised with the place at which it occurred; the message of a defect names it. */
+/** Raises a failure with its place; the message of a defect names it. */
 const raise = <E, R, PE, PR>(
   run: Run<E, R, PE, PR>,
   { failure, report }: Extract<Attempts.Stop<E, PE>, { _tag: "Abort" }>
@@ -404,7 +404,7 @@ const raise = <E, R, PE, PR>(
     ? Effect.die(new Error(`${nameOf(run, report.member)}: ${report.message}`, { cause: Cause.squash(failure.cause) }))
     : FailedMember.at(placeOf(run, report.member))(FailurePolicy.raise(failure))
 
-/** Rolls out the group, whose resources belong to the run's scope. */
+/** Rolls out the group; its resources belong to the run's scope. */
 const rollIn = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
   const played = run.builder.coupled === true ? coupled(run) : independent(run)
   return withGraderTimeout(run.options)(played).pipe(
@@ -420,7 +420,7 @@ const rollIn = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
 
 const defaultReleaseTimeout = Duration.seconds(30)
 
-/** Rolls out one group; everything it acquired is released when it returns, fails or is interrupted. */
+/** Rolls out one group. All acquired resources are released when it returns, fails or is interrupted. */
 export const roll = <E, R, PE, PR>(
   builder: EnvGroupBuilder<E, R>,
   policy: Policy.Policy<PE, PR>,

@@ -1,5 +1,5 @@
 /**
- * A log of finished groups: written as each group ends, and asked before a group is sampled again.
+ * The log of finished groups: it is read before a group is sampled, and written when a group ends.
  *
  * @example
  * const again = Effect.gen(function*() {
@@ -13,30 +13,32 @@ import * as Option from "effect/Option"
 import type { Usage } from "../records/Usage.ts"
 import type { GroupResult } from "./GroupResult.ts"
 
-/** Identifies a group of an iteration, sampled with weights after `step` optimizer steps. */
+/** Identifies a group of an iteration, sampled with the weights after `step` optimizer steps. */
 export interface Origin {
   readonly iteration: number
   readonly step: number
   readonly key: string
-  /** Iterations behind its weights, and those that were done when it ended; `iteration` unless given. */
+  /**
+   * Iterations that the weights were trained for when the group began, and iterations finished when it ended; both default to `iteration`.
+   */
   readonly began?: number
   readonly ended?: number
 }
 
-/** A finished group, and the tokens of all requests that were made for it. */
+/** A finished group, and the tokens of all its requests. */
 export interface Finished {
   readonly result: GroupResult
   readonly usage: Usage
 }
 
-/** Recalls and writes groups. */
+/** Reads and writes finished groups. */
 export interface GroupLog {
-  /** The group as an interrupted run recorded it; `None` where it was not finished. */
+  /** The group as recorded by an interrupted run; `None` if it did not finish. */
   readonly recall: (origin: Origin) => Effect.Effect<Option.Option<Finished>>
   readonly write: (origin: Origin, group: Finished, milliseconds: number) => Effect.Effect<void>
 }
 
-/** The log that rollouts write to; without one nothing is kept. A run provides its own. */
+/** The log of rollouts; by default, nothing is kept. A run provides its own. */
 export const GroupLog = Context.Reference<GroupLog>("@effect-rl/core/rollout/GroupLog", {
   defaultValue: () => ({ recall: () => Effect.succeed(Option.none()), write: () => Effect.void })
 })

@@ -5,7 +5,7 @@ import type * as EnvMetric from "../records/EnvMetric.ts"
 import * as Key from "../records/Key.ts"
 import type { Score } from "../records/Score.ts"
 
-/** The kinds of failure of a member; see `FailurePolicy`. */
+/** The kinds of failure; see `FailurePolicy`. */
 export type FailureTag =
   | "AcquireFailed"
   | "StepFailed"
@@ -16,7 +16,7 @@ export type FailureTag =
   | "TimedOut"
   | "Died"
 
-/** A failure for counts and reports. */
+/** A failure in the form used for counts and reports. */
 export interface FailureReport {
   readonly member: number
   readonly attempt: number
@@ -24,7 +24,7 @@ export interface FailureReport {
   readonly message: string
 }
 
-/** Fewer members finished than the failure policy asks for. */
+/** Fewer members finished than the failure policy requires. */
 export interface BelowFloor {
   readonly failure: "BelowFloor"
   readonly finished: number
@@ -32,29 +32,32 @@ export interface BelowFloor {
   readonly message: string
 }
 
-/** When the group's rewards were asked for, since 1970, and how long they took; both in milliseconds. */
+/** When grading of the group began, since 1970, and how long it took; both in milliseconds. */
 export interface GradingTime {
   readonly began: number
   readonly milliseconds: number
 }
 
-/** Members in order, `None` where dropped. `rewardsG` are totals (steps and group) `[G]`, NaN where dropped. */
+/**
+ * `members` are in order, with `None` for dropped members. `rewardsG` are the total rewards (steps plus group) `[G]`, NaN for dropped
+ * members.
+ */
 export interface Group {
-  /** The dataset's batch to which it belongs; 0 where there is none. */
+  /** The group's dataset batch; 0 if there is none. */
   readonly iteration: number
   readonly key: string
   readonly tags: ReadonlyArray<string>
-  /** Optimizer steps behind the weights that sampled it. */
+  /** Optimizer steps of the weights that sampled the group. */
   readonly samplerStep: number
   readonly members: ReadonlyArray<Option.Option<Trajectory.Trajectory>>
   readonly rewardsG: Float64Array
-  /** The judgement behind the group's reward of each member; absent where it gave none. */
+  /** The score behind each member's group reward; absent if the group returned no scores. */
   readonly scoresG?: ReadonlyArray<Score | undefined>
-  /** What the group's rewards reported, per member. */
+  /** The metrics that the group's rewards reported, per member. */
   readonly metricsG: ReadonlyArray<EnvMetric.Metrics>
-  /** Attempts that failed and were made good by a retry, in the order of members and attempts. */
+  /** Failed attempts that a retry replaced, in the order of members and attempts. */
   readonly retried: ReadonlyArray<FailureReport>
-  /** Absent where the group's rewards took less than a millisecond. */
+  /** Absent if grading took less than a millisecond. */
   readonly grading?: GradingTime
 }
 
@@ -66,24 +69,26 @@ export interface Completed extends Group {
 /** Some members were dropped. */
 export interface Partial extends Group {
   readonly _tag: "Partial"
-  /** Failures of the dropped members, in the order of members. */
+  /** Failures of the dropped members, in member order. */
   readonly dropped: ReadonlyArray<FailureReport>
 }
 
-/** No rewards to compare. */
+/** A group without rewards to compare. */
 export interface Skipped {
   readonly _tag: "Skipped"
   readonly iteration: number
   readonly key: string
   readonly tags: ReadonlyArray<string>
   readonly size: number
-  /** Where every member was dropped, and no floor was missed, the first member's. */
+  /** Why the group was skipped. If all members were dropped without a missed minimum, it is the first member's failure. */
   readonly reason: FailureReport | BelowFloor
-  /** Members that were dropped before the group was given up, in order; the others were lost with it. */
+  /** Failures of the members dropped before the group was skipped, in order; the other members were lost with the group. */
   readonly dropped: ReadonlyArray<FailureReport>
 }
 
 /**
+ * The result of rolling out a group: all, some or none of its members count.
+ *
  * @see tinker-cookbook `TrajectoryGroup`
  *
  * @example
@@ -92,20 +97,20 @@ export interface Skipped {
  */
 export type GroupResult = Completed | Partial | Skipped
 
-/** Members finished, and have rewards to compare. */
+/** A group with finished members, and thus with rewards to compare. */
 export type Finished = Completed | Partial
 
-/** The group's name in its run, by which what is made of it is joined with it. */
+/** The group's unique name within its run, which joins data derived from it. */
 export const idOf = ({ iteration, key }: Pick<Group, "iteration" | "key">): string => Key.ofGroup({ iteration, key })
 
-/** Members that finished, with their index. */
+/** The members that finished, with their indices. */
 export const survivors = (group: Group): ReadonlyArray<readonly [member: number, trajectory: Trajectory.Trajectory]> =>
   group.members.flatMap((member, index) => Option.isSome(member) ? [[index, member.value] as const] : [])
 
-/** Its members, lost ones included. */
+/** The number of members, lost ones included. */
 export const sizeOf = (result: GroupResult): number => isSkipped(result) ? result.size : result.members.length
 
-/** Why members are missing, one reason for each: dropped, or lost with their group. */
+/** One reason per missing member: its own failure, or its group's. */
 export const lost = (result: GroupResult): ReadonlyArray<Skipped["reason"]> => {
   if (result._tag === "Completed") return []
   if (result._tag === "Partial") return result.dropped
@@ -113,7 +118,7 @@ export const lost = (result: GroupResult): ReadonlyArray<Skipped["reason"]> => {
   return [...result.dropped, ...others]
 }
 
-/** Whether a group has no rewards to compare. */
+/** Whether a group was skipped and has no rewards to compare. */
 export const isSkipped = (result: GroupResult): result is Skipped => result._tag === "Skipped"
 
 const untimedTurn = (turn: Trajectory.Transition): Trajectory.Transition => {
@@ -121,7 +126,7 @@ const untimedTurn = (turn: Trajectory.Transition): Trajectory.Transition => {
   return untimed
 }
 
-/** The result without how long it took, in which equal rollouts are equal. */
+/** The result without durations, so equal rollouts compare equal. */
 export const untimed = (result: GroupResult): GroupResult => {
   if (isSkipped(result)) return result
   const { grading: _, ...group } = result

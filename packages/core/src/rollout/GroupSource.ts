@@ -1,6 +1,5 @@
 /**
- * The program that groups come from, for executors: a worker that has the same program finds them again by their places in its dataset and
- * test sets.
+ * Names the program that groups come from, for executors. A worker with the same program finds each group in its dataset or test sets.
  *
  * @example
  * const source = { task: "my-program", program: { settings: { digits: 2 } } }
@@ -14,7 +13,7 @@ import type { RLDataset } from "../data/RLDataset.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import { InvalidOption } from "../settings/InvalidOption.ts"
 
-/** A group by its key, in a batch of the dataset with this fingerprint or in the test set of an evaluator. */
+/** Identifies a group by its key, within a dataset batch (the dataset is identified by its fingerprint) or an evaluator's test set. */
 export const Place = Schema.Union([
   Schema.TaggedStruct("Batch", {
     dataset: Schema.String,
@@ -26,18 +25,18 @@ export const Place = Schema.Union([
 ])
 export type Place = typeof Place.Type
 
-/** What a worker is sent of a group. */
+/** The task payload that a worker receives for a group. */
 export const Payload = Schema.Struct({ program: Schema.Json, place: Place })
 export type Payload = typeof Payload.Type
 
 export interface Source {
-  /** The name of the task that workers have for programs of its kind. */
+  /** The name of the worker's task for programs of this kind. */
   readonly task: string
-  /** Whatever that task needs to put the program together. */
+  /** The data from which that task rebuilds the program. */
   readonly program: Schema.Json
 }
 
-/** The program under way; groups that no `RolloutTask` made cannot be sent where it is undefined. */
+/** The current program. If undefined, only groups made by a `RolloutTask` can be sent. */
 export const GroupSource = Context.Reference<Source | undefined>("@effect-rl/core/rollout/GroupSource", {
   defaultValue: () => undefined
 })
@@ -65,7 +64,7 @@ interface Batch extends Pick<RLDataset, "fingerprint" | "readsHistory"> {
   readonly seed: number
 }
 
-/** The groups of a batch, each with its place; those that depend on earlier results of the run have none. */
+/** Adds their places to the groups of a batch; a dataset that reads the run's history cannot be sent. */
 export const batch = <E, R>(
   builders: Builders<E, R>,
   { fingerprint: dataset, index, readsHistory, seed }: Batch
@@ -81,6 +80,6 @@ export const batch = <E, R>(
       )
       : describe(source, { _tag: "Batch", dataset, index, seed, key }))
 
-/** The groups of an evaluator, each with its place. */
+/** Adds their places to the groups of an evaluator. */
 export const testSet = <E, R>(evaluator: string, builders: Builders<E, R>): Effect.Effect<Builders<E, R>> =>
   placed(builders, (source, key) => describe(source, { _tag: "TestSet", evaluator, key }))

@@ -1,4 +1,4 @@
-/** From environments and a policy to trajectories: one episode, one group, many groups. */
+/** Plays environments with a policy and returns trajectories: for one episode, one group or many groups. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -31,10 +31,10 @@ export type EpisodeOptions<HE = never, HR = never> = Episode.Options<HE, HR>
 /** Options of a group. */
 export type GroupOptions<E = unknown, PE = unknown, HE = never, HR = never> = Options<E, PE, HE, HR>
 
-/** Groups rolled out at the same time unless another number is given. */
+/** The default number of groups rolled out at the same time. */
 export const defaultConcurrency = 64
 
-/** Options of a group with a time limit. */
+/** Options of a group, including its time limit. */
 export interface RecordedOptions<in E = unknown, in PE = unknown, HE = never, HR = never>
   extends Options<E, PE, HE, HR>, Deadline
 {}
@@ -43,9 +43,9 @@ export interface RecordedOptions<in E = unknown, in PE = unknown, HE = never, HR
 export interface StreamOptions<in E = unknown, in PE = unknown, HE = never, HR = never>
   extends RecordedOptions<E, PE, HE, HR>
 {
-  /** Groups rolled out at the same time; default `defaultConcurrency`, 64. */
+  /** The number of groups rolled out at the same time; default `defaultConcurrency`, 64. */
   readonly concurrency?: number
-  /** Emit groups as they finish instead of in the builders' order. */
+  /** Emit groups as they finish, instead of in the builders' order; default false. */
   readonly unordered?: boolean
 }
 
@@ -66,8 +66,8 @@ export const episode = <E, R, PE, PR, HE = never, HR = never>(
   )
 
 /**
- * Plays all members of a group at the same time, then computes the group's rewards. Members come back in order. The group is opened once;
- * each member is acquired in a scope of its own, which closes before its retry, or after the group's rewards.
+ * Plays all members of a group concurrently, then computes the group's rewards. Members are returned in order. The group is opened once.
+ * Each member has its own scope, which closes before a retry, or else after the group's rewards.
  *
  * @example
  * const result = Rollout.group(builder, Policy.fromSamplingClient(client, { maxTokens: 64, seed: 1 }))
@@ -85,7 +85,7 @@ export const group = <E, R, PE, PR, HE = never, HR = never>(
 
 const ownKey = "a key of its own for each group of a batch, such as one with the index of its row"
 
-/** The error of two groups with one key, whose seeds and order would then be the same. */
+/** The error if two groups share a key, because they would have equal seeds. */
 export const repeatedKey = (
   builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>
 ): InvalidOption | undefined => {
@@ -97,7 +97,7 @@ export const repeatedKey = (
   return undefined
 }
 
-/** Groups that begin in one turn of the event loop, so that many groups do not block it. */
+/** The number of groups that begin per turn of the event loop, so that many groups do not block it. */
 const groupsPerTurn = 64
 
 const inTurns = <A>(builders: ReadonlyArray<A>) =>
@@ -106,7 +106,7 @@ const inTurns = <A>(builders: ReadonlyArray<A>) =>
     Stream.mapArrayEffect((some) => Effect.as(Effect.yieldNow, some))
   )
 
-/** The group as the log recalls it, or rolled out and then written to the log. Its tokens count either way. */
+/** Returns the group from the log, or rolls it out and writes it to the log. Its tokens are counted in both cases. */
 const logged = <E, R>(
   key: string,
   { iteration = 0, samplerStep: step = 0 }: Pick<Options, "iteration" | "samplerStep">,
@@ -152,8 +152,8 @@ const inTime = <E, R>(
     })
 
 /**
- * Rolls out one group, in this process or where the `Executor` sends it. The `GroupLog` is asked for the group before, and gets it
- * afterwards.
+ * Rolls out one group in this process or through the `Executor`. A group found in the `GroupLog` is returned instead; otherwise the result
+ * is written to it.
  */
 export const recorded = <E, R, PE, PR, HE = never, HR = never>(
   builder: EnvGroupBuilder<E, R>,
@@ -170,9 +170,9 @@ export const recorded = <E, R, PE, PR, HE = never, HR = never>(
   })
 
 /**
- * Rolls out many groups with bounded concurrency, in this process or where the `Executor` sends them. The first group that fails
- * interrupts all others at once: a stream by itself would interrupt them one by one, and the last would go on sampling meanwhile.
- * Fails with `InvalidOption` before the first group where two share a key or `concurrency` is not a whole number from 1 on.
+ * Rolls out many groups with bounded concurrency, in this process or through the `Executor`. The first group that fails interrupts all
+ * others at once; without this, the stream would interrupt them one by one while the others kept sampling. Fails with `InvalidOption`
+ * before the first group if two groups share a key or `concurrency` is not a positive integer.
  */
 export function stream<B extends EnvGroupBuilder<unknown, unknown>, PE, PR, HE = never, HR = never>(
   builders: ReadonlyArray<B>,

@@ -1,10 +1,10 @@
-/** Failures of a rollout besides the errors of the environment, the policy and the hooks. */
+/** Rollout failures other than the errors of the environment, the policy and the hooks. */
 import * as Schema from "effect/Schema"
 import { GraderThrew, GraderTimedOut } from "../env/Grader.ts"
 
 export { GraderThrew, GraderTimedOut }
 
-/** An environment, grader or policy returned a value with which the rollout cannot continue. */
+/** An environment, grader or policy returned an invalid value. */
 export class Violation extends Schema.TaggedError<Violation>()("Violation", {
   field: Schema.String,
   found: Schema.String,
@@ -15,7 +15,7 @@ export class Violation extends Schema.TaggedError<Violation>()("Violation", {
   }
 }
 
-/** The rollout needs a capability that its environment lacks. It always fails, whatever the failure policy. */
+/** The rollout needs a capability that its environment lacks. It always fails the run, whatever the failure policy. */
 export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported", {
   asked: Schema.String,
   missing: Schema.String
@@ -25,7 +25,7 @@ export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported"
   }
 }
 
-/** The policy took longer for one turn than `turnTimeout`. */
+/** The policy exceeded `turnTimeout` in one turn. */
 export class TurnTimedOut extends Schema.TaggedError<TurnTimedOut>()("TurnTimedOut", {
   turn: Schema.Int,
   limit: Schema.String
@@ -35,7 +35,7 @@ export class TurnTimedOut extends Schema.TaggedError<TurnTimedOut>()("TurnTimedO
   }
 }
 
-/** The environment took longer for one answer than `stepTimeout`. */
+/** The environment exceeded `stepTimeout` in one call. */
 export class StepTimedOut extends Schema.TaggedError<StepTimedOut>()("StepTimedOut", {
   turn: Schema.Int,
   limit: Schema.String
@@ -45,7 +45,7 @@ export class StepTimedOut extends Schema.TaggedError<StepTimedOut>()("StepTimedO
   }
 }
 
-/** A member took longer than `memberTimeout`. */
+/** A member exceeded `memberTimeout`. */
 export class MemberTimedOut extends Schema.TaggedError<MemberTimedOut>()("MemberTimedOut", {
   limit: Schema.String
 }) {
@@ -54,7 +54,7 @@ export class MemberTimedOut extends Schema.TaggedError<MemberTimedOut>()("Member
   }
 }
 
-/** Acquiring or releasing took longer than `releaseTimeout` after the attempt was over, and is no longer waited for. */
+/** Acquiring or releasing resources took longer than `releaseTimeout` after the attempt ended, and was abandoned. */
 export class ReleaseTimedOut extends Schema.TaggedError<ReleaseTimedOut>()("ReleaseTimedOut", {
   limit: Schema.String
 }) {
@@ -63,7 +63,7 @@ export class ReleaseTimedOut extends Schema.TaggedError<ReleaseTimedOut>()("Rele
   }
 }
 
-/** A group cannot be rolled out in another process because part of it exists only in this one. */
+/** A group cannot be rolled out in another process, because a part of it exists only in this one. */
 export class NotPortable extends Schema.TaggedError<NotPortable>()("NotPortable", {
   what: Schema.String,
   expected: Schema.String
@@ -73,7 +73,7 @@ export class NotPortable extends Schema.TaggedError<NotPortable>()("NotPortable"
   }
 }
 
-/** The worker knows no task of that name. */
+/** The worker has no task with the given name. */
 export class UnknownTask extends Schema.TaggedError<UnknownTask>()("UnknownTask", {
   name: Schema.String,
   known: Schema.Array(Schema.String)
@@ -83,7 +83,7 @@ export class UnknownTask extends Schema.TaggedError<UnknownTask>()("UnknownTask"
   }
 }
 
-/** An error in a worker: `error` is its tag, and `isRetryable` says whether the same request may succeed later. */
+/** An error in a worker. `error` is its tag; `isRetryable` tells whether the same request may succeed later. */
 export class TaskFailed extends Schema.TaggedError<TaskFailed>()("TaskFailed", {
   error: Schema.String,
   detail: Schema.String,
@@ -94,7 +94,7 @@ export class TaskFailed extends Schema.TaggedError<TaskFailed>()("TaskFailed", {
   }
 }
 
-/** The executor could not roll the group out. */
+/** The executor could not roll out the group. */
 export class ExecutorFailed extends Schema.TaggedError<ExecutorFailed>()("ExecutorFailed", {
   detail: Schema.String
 }) {
@@ -104,7 +104,7 @@ export class ExecutorFailed extends Schema.TaggedError<ExecutorFailed>()("Execut
 }
 
 /**
- * An error of a rollout. `member` is −1 where it concerns the group as a whole.
+ * An error of a rollout. `member` is −1 if it concerns the whole group.
  *
  * @example
  * const patient = Rollout.group(builder, policy).pipe(
@@ -135,5 +135,5 @@ export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutErr
   }
 }
 
-/** Every reason for which a rollout can fail. */
+/** All reasons for which a rollout can fail. */
 export type Reason = RolloutError["reason"]

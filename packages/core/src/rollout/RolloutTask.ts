@@ -1,5 +1,5 @@
 /**
- * Groups that can be built in another process: a name and a payload in place of a closure.
+ * Groups that can be built in another process: a task name and a payload instead of a closure.
  *
  * @example
  * const task = RolloutTask.make("sums", {
@@ -23,19 +23,19 @@ import * as Group from "./Group.ts"
 import type { GroupResult } from "./GroupResult.ts"
 import { RolloutError, TaskFailed } from "./RolloutError.ts"
 
-/** A task as a worker runs it. */
+/** A task as seen by a worker. */
 export interface Portable<out R = never> {
   readonly name: string
   readonly roll: (job: Job, policy: Policy.Policy<unknown>) => Effect.Effect<GroupResult, RolloutError, R>
 }
 
-/** A task whose groups are built from payloads. */
+/** A task that builds groups from payloads. */
 export interface RolloutTask<in P, out E = never, out R = never> extends Portable<Exclude<R, Scope.Scope>> {
-  /** A group builder that an executor can send to another process. Opening it fails where the payload does not fit its schema. */
+  /** A group builder that an executor can send to another process. Opening it fails if the payload does not match its schema. */
   readonly builder: (payload: P) => EnvGroupBuilder<E | InvalidOption, R>
 }
 
-/** The error of a group that failed in another process. */
+/** The error for a group that failed in another process. */
 export const failed = (group: string, error: unknown) => {
   if (error instanceof RolloutError) return error
   const name = Predicate.isError(error) ? error.name : "Error"
@@ -47,11 +47,11 @@ export const failed = (group: string, error: unknown) => {
   return new RolloutError({ group, member: Attempts.wholeGroup, reason })
 }
 
-/** Hooks and a failure policy for every executor that rolls the task out; a failure policy that the caller sends comes first. */
+/** Hooks and a failure policy for workers that roll out the task. A failure policy sent by the caller overrides this one. */
 type Rolling<E, HE, HR> = Pick<Group.Options<E, unknown, HE, HR>, "onFailure" | "hooks">
 
 /**
- * A task whose groups a worker looks up by payloads, such as by their places in a dataset that it has too.
+ * A task whose worker looks up its groups by payload, for example by index in a dataset that the worker also has.
  *
  * @example
  * const task = RolloutTask.lookup("sums", {
@@ -85,7 +85,7 @@ export const lookup = <P, E = never, R = never, FE = never, FR = never, HE = nev
   }
 }
 
-/** `builder` must depend only on the payload; the group it builds may use services that the worker has. */
+/** A task that builds its groups from payloads. `builder` must depend only on the payload; the group may use the worker's services. */
 export const make = <P, E = never, R = never, HE = never, HR = never>(name: string, options: {
   readonly payload: Schema.Codec<P, unknown>
   readonly builder: (payload: P) => EnvGroupBuilder<E, R>

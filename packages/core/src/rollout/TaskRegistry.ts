@@ -1,5 +1,5 @@
 /**
- * The tasks that a worker can roll out.
+ * The rollout tasks that a worker knows, by name.
  *
  * @example
  * const worker = TaskRegistry.TaskRegistry.layer(task)
@@ -17,14 +17,14 @@ import type { GroupResult } from "./GroupResult.ts"
 import { RolloutError, UnknownTask } from "./RolloutError.ts"
 import * as RolloutTask from "./RolloutTask.ts"
 
-/** Weights change with every step: clients of weights that are not sampled from any more are released after this time. */
+/** Sampling clients are released after this time without use, because every optimizer step creates new weights. */
 const idleTimeToLive = "1 minute"
 
-/** The tasks of a worker by name, and how it rolls them out. */
+/** A worker's tasks by name, and its function to roll them out. */
 export class TaskRegistry extends Context.Service<TaskRegistry, {
   readonly roll: (job: Job) => Effect.Effect<GroupResult, RolloutError>
 }>()("@effect-rl/core/rollout/TaskRegistry") {
-  /** Tasks by name, sampling from the backend in this process. */
+  /** Registers tasks by name; they sample from this process's backend. */
   static readonly layer = <R = never>(
     ...tasks: ReadonlyArray<RolloutTask.Portable<R>>
   ): Layer.Layer<TaskRegistry, never, R | Tinker> =>

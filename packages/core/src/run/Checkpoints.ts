@@ -1,4 +1,4 @@
-/** Checkpoints of a run: each is saved together with its record, by which a resume finds it. */
+/** Checkpoints of a run; each has a record, which a resume uses to find it. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,9 +13,9 @@ import type { Usage } from "../records/Usage.ts"
 import type { Note } from "./Program.ts"
 import { CheckpointContradicted, CheckpointRefused, CheckpointsLost, ResumeError } from "./ResumeError.ts"
 
-/** Where a run stands between two iterations. */
+/** The state of a run between two iterations. */
 export interface Position {
-  /** Iterations done, and so the index of the next. */
+  /** The number of finished iterations, which is also the index of the next. */
   readonly iteration: number
   readonly optimizerSteps: number
   readonly usage: Usage
@@ -25,10 +25,10 @@ export interface Position {
 
 export type Kind = RunRecord.Saved["kind"]
 
-/** Checkpoints are named by the number of iterations done; the one that ends a run is `final`. */
+/** A checkpoint's name: the number of finished iterations, or `final` for the one that ends a run. */
 export const name = (iteration: number, kind: Kind) => kind === "final" ? "final" : String(iteration).padStart(6, "0")
 
-/** The resumable state, and for all but rolling checkpoints the sampler's weights. Both are submitted before either is awaited. */
+/** Saves the resumable state and, except for rolling checkpoints, the sampler's weights. Both are submitted before either is awaited. */
 const submit = Effect.fnUntraced(function*(
   client: TrainingClient,
   name: string,
@@ -43,7 +43,7 @@ const submit = Effect.fnUntraced(function*(
   return { state: yield* state.await, weights: weights === undefined ? undefined : yield* weights.await }
 })
 
-/** Saves a checkpoint; returns its record once the backend has stored it. */
+/** Saves a checkpoint, and returns its record once the backend has stored it. */
 export const save = Effect.fn("Checkpoints.save")(function*(
   client: TrainingClient,
   position: Position,
@@ -71,7 +71,7 @@ export const save = Effect.fn("Checkpoints.save")(function*(
   return { note, path: state.path }
 })
 
-/** A training client at the newest checkpoint that still exists, and its record. */
+/** The record of the newest available checkpoint, and a training client that starts from it. */
 export interface Resumed {
   readonly client: TrainingClient
   readonly saved: RunRecord.Saved
@@ -84,7 +84,7 @@ export const position = ({ cursor, iteration, optimizerSteps, usage }: RunRecord
   cursor
 })
 
-/** The contradiction between a checkpoint's record and the run's other records, if there is one. */
+/** How a checkpoint's record contradicts the run's other records; undefined if it does not. */
 const contradiction = (saved: RunRecord.Saved, story: ReadonlyArray<RunRecord.RunRecord>): string | undefined => {
   const updated = story.filter(RunRecord.guards.Updated).filter(({ sequence }) => sequence < saved.sequence)
   const steps = updated.reduce((sum, { updates }) => sum + updates.length, 0)
@@ -121,9 +121,8 @@ const load = Effect.fnUntraced(function*({ name, stateDigest, statePath: path }:
 })
 
 /**
- * The newest recorded checkpoint that the backend still has, or nothing for a run that saved none. A checkpoint that no longer exists is
- * skipped with a warning. Fails where a checkpoint's record contradicts others, where the backend refuses the checkpoint, and where none of
- * a run's checkpoints exists any more.
+ * Loads the newest recorded checkpoint that still exists; `None` if the run saved none. Missing checkpoints are skipped with a warning.
+ * Fails if a checkpoint's record contradicts other records, if the backend refuses the checkpoint, or if all checkpoints are missing.
  */
 export const resume = Effect.fn("Checkpoints.resume")(function*(story: ReadonlyArray<RunRecord.RunRecord>) {
   const { name: run } = yield* RunStore

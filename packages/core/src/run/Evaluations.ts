@@ -1,6 +1,6 @@
 /**
- * Evaluations of a run: before training, between iterations when due, and at the end. Training waits for them, or they go on beside it, one
- * after the other, on weights that were saved for them, so that a resumed run can take up what it had not finished.
+ * Evaluations of a run: before training, between iterations when due, and at the end. Either training waits for them, or they run beside it
+ * one at a time on saved weights, so a resumed run can continue an unfinished evaluation.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as RunState from "./RunState.ts"
 import * as Budget from "./spending/Budget.ts"
 
-/** The weights before an iteration, and the optimizer steps behind them. */
+/** The weights before an iteration: its index, and the optimizer steps so far. */
 export interface Place {
   readonly iteration: number
   readonly step: number
@@ -28,15 +28,15 @@ export interface Place {
 
 const nameOf = (evaluator: string, { iteration, step }: Place) => JSON.stringify([evaluator, iteration, step])
 
-/** The measurements that a run's records contain, by evaluator and weights. */
+/** The finished evaluations in a run's records, by evaluator and weights. */
 export const measuredIn = (story: ReadonlyArray<RunRecord.RunRecord>) =>
   new Set(story.filter(RunRecord.guards.Evaluated).map((record) => nameOf(record.evaluator, record)))
 
-/** The evaluators that have not measured these weights yet. */
+/** The evaluators that have not measured the weights at this place. */
 export const unmeasured = <EE, ER>({ evaluators, measured }: RunState.RunState<EE, ER>, place: Place) =>
   evaluators.filter(({ name }) => !measured.has(nameOf(name, place)))
 
-/** Measures weights, and records what came out. */
+/** Runs an evaluator and records its result. */
 export const measure = Effect.fnUntraced(function*<EE, ER>(
   run: RunState.RunState<EE, ER>,
   evaluator: Evaluator<EE, ER>,
@@ -45,7 +45,7 @@ export const measure = Effect.fnUntraced(function*<EE, ER>(
 ) {
   const place = { ...at, evaluator: evaluator.name }
   const startedAt = yield* Clock.currentTimeMillis
-  // Tokens of an evaluation count for no iteration.
+  // The tokens of an evaluation are not added to any iteration's.
   const [{ metrics, reward, score }] = yield* Usage.measure(evaluator.evaluate(weights)).pipe(
     Effect.provideService(GroupLog, run.groups({ _tag: "Evaluation", ...place }))
   )
@@ -67,7 +67,7 @@ export const measure = Effect.fnUntraced(function*<EE, ER>(
   if (message !== undefined) yield* run.ledger.append({ entry: { _tag: "Warning", message } })
 })
 
-/** Evaluates while training waits, so that the cost of the evaluation is known. */
+/** Evaluates while training waits, and adds the cost to the average cost of an evaluation. */
 const measureNow = Effect.fnUntraced(function*<EE, ER>(
   run: RunState.RunState<EE, ER>,
   evaluator: Evaluator<EE, ER>,
@@ -80,7 +80,7 @@ const measureNow = Effect.fnUntraced(function*<EE, ER>(
   yield* Ref.update(run.evaluated, (evaluated) => Budget.once(evaluated, Spent.since(before, spent)))
 })
 
-/** Every evaluator in turn, on the weights as they are, unless it has measured them; given up where the budget is exhausted. */
+/** Runs all evaluators in turn on the current weights, except those that have already measured them. Stops if the budget is exhausted. */
 export const all = <EE, ER>(run: RunState.RunState<EE, ER>, iteration: number) =>
   Stream.unwrap(Effect.map(Ref.get(run.status), ({ steps: step }) => {
     const place = { iteration, step }
@@ -92,18 +92,18 @@ export const all = <EE, ER>(run: RunState.RunState<EE, ER>, iteration: number) =
 type Failure<EE> = EE | TinkerError | RunError | InvalidOption
 
 export interface EvaluationsBeside<out EE, out ER> {
-  /** Evaluations that the run had begun and not finished when it was opened. */
+  /** Continues the evaluations that were unfinished when the run was opened. */
   readonly resumed: Stream.Stream<unknown, Failure<EE>, ER>
-  /** Begins to evaluate the weights as they are where that is due, once earlier evaluations are over. */
+  /** Starts an evaluation of the current weights if one is due; first waits for earlier evaluations. */
   readonly whenDue: (iteration: number) => Stream.Stream<unknown, Failure<EE>, ER>
-  /** Waits for the evaluations under way. */
+  /** Waits for running evaluations to finish. */
   readonly settled: Stream.Stream<unknown, Failure<EE>, ER>
 }
 
-/** Longer than an evaluation takes, and than an interrupted run is left alone. */
+/** Longer than any evaluation, and than an interrupted run usually waits to be resumed. */
 const weightsTtl = "7 days"
 
-/** Evaluations that were unfinished at the point where a run resumes. */
+/** Evaluations that were started but not finished in the records. */
 export const unfinished = (story: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<RunRecord.Evaluating> => {
   const left = new Map<string, RunRecord.Evaluating>()
   for (const record of story) {
@@ -115,11 +115,11 @@ export const unfinished = (story: ReadonlyArray<RunRecord.RunRecord>): ReadonlyA
   return [...left.values()]
 }
 
-/** The unfinished evaluations whose weights were saved: they continue beside training. */
+/** The unfinished evaluations whose weights were saved, which can continue beside training. */
 export const savedOf = (unfinished: ReadonlyArray<RunRecord.Evaluating>): ReadonlyArray<RunState.SavedEvaluation> =>
   unfinished.flatMap((begun) => begun.weights === undefined ? [] : [{ ...begun, weights: begun.weights }])
 
-/** Makes them in the scope of the run; the end of the scope interrupts evaluations under way. */
+/** Makes the evaluations beside training, in the run's scope; closing the scope interrupts running evaluations. */
 export const beside = Effect.fnUntraced(function*<EE, ER>(run: RunState.RunState<EE, ER>) {
   const tinker = yield* Tinker
   const scope = yield* Effect.scope

@@ -1,4 +1,4 @@
-/** Groups as records: written when they finish, and used again where a resumed run would otherwise sample them a second time. */
+/** Records groups when they finish, and reuses recorded groups that a resumed run would otherwise sample again. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -15,7 +15,7 @@ import * as Story from "../story/Story.ts"
 import type { Note } from "./Program.ts"
 import type { Budget } from "./spending/Budget.ts"
 
-/** The purpose of a group: training, or one evaluator's measurement before an iteration. */
+/** What a group is for: training, or an evaluator's measurement before an iteration. */
 export type Purpose = { readonly _tag: "Training" } | {
   readonly _tag: "Evaluation"
   readonly evaluator: string
@@ -58,7 +58,7 @@ const failuresOf = ({ dropped, reason }: GroupResult.Skipped) =>
     ? dropped
     : [...dropped, reason]
 
-/** What a record says of its group, as text. */
+/** The fields of a group record as text, for comparison. */
 const told = (
   { failures, members, outcome, retries, rewards, tags }: Pick<
     RunRecord.GroupRolledOut,
@@ -79,7 +79,7 @@ const told = (
   retries: String(retries)
 })
 
-/** The first field in which the record of a group contradicts its payload. */
+/** The first field in which a group's record contradicts its payload; undefined if none does. */
 const contradiction = (record: RunRecord.GroupRolledOut, result: GroupResult.GroupResult): string | undefined => {
   const stored = told(record)
   const found = told({ outcome: result._tag, tags: result.tags, ...outcome(result) })
@@ -100,13 +100,16 @@ interface Place {
 }
 
 /**
- * The weights belong to the identity of an evaluated group, but not to that of a training group, which may be requested again with newer
+ * A group's id for reuse. It includes the weights for evaluation groups but not for training groups, which may be reused with newer
  * weights.
  */
 const id = ({ evaluator, iteration, step }: Place, key: string) =>
   Key.ofGroup({ evaluator, iteration, key }) + (evaluator === undefined ? "" : ` ${step}`)
 
-/** Groups that lost members and that the failed run did not train on are sampled again: the cause may have been fixed. */
+/**
+ * Whether a recorded group must be sampled again. After a failed run, this holds for groups that lost members and were not trained on,
+ * because the cause may have been fixed.
+ */
 export const isGivenUp = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   const last = records.findLast(RunRecord.isAnyOf(["Opened", "Failed", "Finished"]))
   if (last?._tag !== "Failed") return () => false
@@ -117,8 +120,8 @@ export const isGivenUp = (records: ReadonlyArray<RunRecord.RunRecord>) => {
 }
 
 /**
- * The newest record of each group that can be used again: those after the sequence number `after`, and to train on, or for an
- * unfinished evaluation, also those before it that still count: they may have waited for others when the checkpoint was saved.
+ * The newest record of each reusable group. Records after sequence number `after` are reusable. Earlier records that still count are
+ * reusable only for training or for an unfinished evaluation, because these groups may have been waiting when the checkpoint was saved.
  */
 const reusable = ({ after, records, unfinished }: Pick<Options, "after" | "records" | "unfinished">) => {
   const givenUp = isGivenUp(records)
@@ -137,15 +140,15 @@ export interface Options {
   readonly records: ReadonlyArray<RunRecord.RunRecord>
   /** The sequence number of the last record that still counts. */
   readonly after: number
-  /** Evaluations that the resumed run continues. */
+  /** The evaluations that the resumed run continues. */
   readonly unfinished: ReadonlyArray<{ readonly evaluator: string; readonly iteration: number }>
   readonly budget: Budget
   readonly append: (note: Note) => Effect.Effect<unknown, RunError>
-  /** Fails with the error of the first group that could not be written or read; that group then waits for the run to end. */
+  /** Fails with the first error while writing or reading a group; the group then waits until the run ends. */
   readonly failure: Deferred.Deferred<never, RunError>
 }
 
-/** The log of groups that a run gives to its program and its evaluators. */
+/** Makes the group log that a run provides to its program and its evaluators. */
 export const make = Effect.fnUntraced(function*(options: Options) {
   const { after, append, budget, failure } = options
   const store = yield* RunStore
@@ -185,7 +188,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     return Option.none()
   })
 
-  /** The recorded group; `None` where its payload was lost, for instance in a power failure, or is not the one that was recorded. */
+  /** The recorded group; `None` if its payload is missing, for instance after a power failure, or does not match the record. */
   const stored = (record: RunRecord.GroupRolledOut) =>
     record.payload === undefined
       ? Effect.succeed(Option.none())

@@ -1,4 +1,4 @@
-/** Opening a run: a new one at its program's start with a new adapter, or an old one at its newest checkpoint. */
+/** Opens a run: a new run at the program's start with a new adapter, or a stored run at its newest checkpoint. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -24,12 +24,12 @@ import * as RunState from "./RunState.ts"
 import * as Segments from "./Segments.ts"
 import * as Budget from "./spending/Budget.ts"
 
-/** A run that is about to be opened. */
+/** What is known of a run before it opens. */
 interface Opened {
   readonly capabilities: Pick<Capabilities, "lossReduction">
   readonly settings: Pick<RunOptions.Resolved["run"], "iterations">
   readonly program: Pick<Program<never>, "length" | "shortBatch">
-  /** The hash of the sources of its environments and graders. */
+  /** The hash of the source of environments and graders. */
   readonly code: string | undefined
   /** The run's records so far. */
   readonly story: ReadonlyArray<RunRecord.RunRecord>
@@ -58,16 +58,16 @@ const ofCode = ({ code, story }: Opened) => {
       + "comparable; begin another run to keep them apart"
 }
 
-/** The warnings of a run that is about to be opened. */
+/** The warnings to show when the run opens. */
 const warnings = (opening: Opened): ReadonlyArray<string> =>
   [ofReduction, ofLength, ofShortBatch, ofCode].flatMap((warning) => warning(opening) ?? [])
 
 interface Start<out Cursor> {
   readonly client: TrainingClient
   readonly position: Checkpoints.Position
-  /** The position's cursor, decoded. */
+  /** The decoded cursor of the position. */
   readonly cursor: Cursor
-  /** The checkpoint's record; undefined for a run that begins. */
+  /** The checkpoint's record; undefined for a new run. */
   readonly saved: RunRecord.Saved | undefined
 }
 
@@ -110,7 +110,7 @@ const continueFrom = Effect.fnUntraced(function*<Cursor, E, R>(
   return start
 })
 
-/** The start of a run with the records that still count; fails where the program cannot read the cursor of the checkpoint. */
+/** Loads the start of a run from the records that still count. Fails if the program cannot read the checkpoint's cursor. */
 const startOf = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   program: Program<Cursor, E, R>,
   options: RunOptions.RunOptions<EE, ER>,
@@ -121,10 +121,10 @@ const startOf = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   return Option.isSome(resumed) ? yield* continueFrom(program, resumed.value) : yield* begin(program, options, resolved)
 })
 
-/** Whether a record says that an iteration is done; until then, a run may begin anew with other options. */
+/** Whether a record shows that an iteration is done; before that, a run may be started again with different options. */
 const hasBegun = RunRecord.isAnyOf(["Updated", "Saved"])
 
-/** Whether the stored run has the same identity; fails if it differs and the run has begun. */
+/** Whether the stored run has the same identity. Fails if it differs and an iteration is already done. */
 const hasSameIdentity = Effect.fnUntraced(function*(story: ReadonlyArray<RunRecord.RunRecord>, given: JsonObject) {
   const { name: run } = yield* RunStore
   const stored = story.findLast(RunRecord.guards.Opened)?.identity
@@ -136,13 +136,13 @@ const hasSameIdentity = Effect.fnUntraced(function*(story: ReadonlyArray<RunReco
   return yield* new ResumeError({ reason: new ResumeMismatch(mismatch) })
 })
 
-/** The hash of the sources of environments and graders; undefined where none is known. */
+/** The hash of the source of environments and graders; undefined if there is none. */
 const codeOf = Effect.fnUntraced(function*({ code }: Pick<Program<unknown>, "code">) {
   const parts = [code, yield* RunOptions.Code].filter((part) => part !== undefined)
   return parts.length === 0 ? undefined : parts.join("-")
 })
 
-/** A program's identity comes after the run's own, so that it may name what it trains more exactly. */
+/** The run's identity. The program's fields override the run's, so a program can describe more exactly what it trains. */
 const identityOf = <Cursor, E, R, EE, ER>(
   program: Program<Cursor, E, R>,
   options: RunOptions.RunOptions<EE, ER>,
@@ -181,12 +181,12 @@ const opened = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   return entry
 })
 
-/** The sequence number of the last record that still counts; −1 for a run that begins. */
+/** The sequence number of the last record that still counts; −1 for a new run. */
 const continuesAfter = (saved: RunRecord.Saved | undefined) => saved?.sequence ?? -1
 
 /**
- * Begins a run, or resumes it from its newest checkpoint. Nothing is recorded before the backend has the training client, so that
- * a run that could not begin pins nothing.
+ * Starts a run, or resumes it from its newest checkpoint. Nothing is recorded before the backend returns the training client, so a run that
+ * fails to start fixes no identity.
  */
 export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
   program: Program<Cursor, E, R>,

@@ -15,10 +15,10 @@ import type * as LossExpression from "../losses/LossExpression.ts"
 import type * as Datum from "../model/Datum.ts"
 import type * as Loss from "../model/Loss.ts"
 
-/** The backend knew the loss by name, computed its graph in one pass, or gave log-probabilities and took a gradient. */
+/** How the backend computed a loss: by its name, from its graph in one pass, or in two passes with a gradient computed locally. */
 export type Route = "name" | "graph" | "two-pass"
 
-/** A submitted pass, and the route that it took. */
+/** A submitted pass, and how its loss was computed. */
 export interface Submitted<out E = TinkerError> {
   readonly pending: Pending<ForwardBackwardOutput, E>
   readonly route: Route
@@ -28,13 +28,13 @@ type Data<X extends LossExpression.Extras> = Arr.NonEmptyReadonlyArray<LossExpre
 
 type Attempt = Effect.Effect<Submitted, TinkerError>
 
-/** Adds to a submitted pass the route that it took. */
+/** Adds the route to a submitted pass. */
 const by = (route: Route) =>
 <E, R>(
   submitted: Effect.Effect<Pending<ForwardBackwardOutput, E>, TinkerError, R>
 ): Effect.Effect<Submitted<E>, TinkerError, R> => Effect.map(submitted, (pending) => ({ pending, route }))
 
-/** Tries the next route where the backend does not have this one. */
+/** Tries the next route if the backend does not support this one. */
 const orElse = (next: () => Attempt) => (attempt: Attempt): Attempt =>
   Effect.catchIf(attempt, ({ reason }) => reason._tag === "Unsupported", next)
 
@@ -46,7 +46,7 @@ const unavailable = (operation: string) =>
     })
   )
 
-/** Log-probabilities off the mask may be NaN. */
+/** Submits the backend's own loss; log-probabilities of unmasked positions may be NaN. */
 const byName = <X extends LossExpression.Extras>(
   client: TrainingClient,
   data: Data<X>,
@@ -60,8 +60,8 @@ const checked = <X extends LossExpression.Extras>(data: Data<X>) =>
   )
 
 /**
- * Submits by name where the backend has the loss, otherwise in one pass by its graph, otherwise in two passes. All routes give the same
- * gradient. Fails as `Unsupported` where the backend offers no route, and as `Rejected` where the data do not fit the loss.
+ * Submits the loss by name if the backend has it, otherwise as a graph in one pass, otherwise in two passes. All routes give the same
+ * gradient. Fails with `Unsupported` if the backend supports no route, and with `Rejected` if the data do not fit the loss.
  *
  * @example
  * ```ts
@@ -89,14 +89,14 @@ export const submit = Effect.fnUntraced(function*<X extends LossExpression.Extra
     : orElse(others)(byName(client, data, loss.equivalent))
 })
 
-/** Data and a loss; the gradients of all passes of an update add up. */
+/** Data and a loss. The gradients of an update's passes add up. */
 export interface Pass<out E = never, out R = never> {
   /** The loss's name, for records. */
   readonly loss: string
   readonly data: ReadonlyArray<Datum.Datum<Datum.Kind>>
-  /** Positions of all its datums. */
+  /** The number of positions in all its datums. */
   readonly tokens: number
-  /** Queues the pass; returns when the backend has accepted it, with how the loss was submitted. */
+  /** Submits the pass; returns once the backend has accepted it. */
   readonly submit: (client: TrainingClient) => Effect.Effect<Submitted<TinkerError | E>, TinkerError, R>
 }
 
@@ -105,7 +105,7 @@ const sizes = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>) => ({
   tokens: data.reduce((sum, { modelInput }) => sum + modelInput.length, 0)
 })
 
-/** A pass with one of the backend's own losses. Its log-probabilities may be NaN where the loss reads none. */
+/** A pass with one of the backend's own losses. Its log-probabilities may be NaN at positions that the loss does not read. */
 export const make = <K extends Datum.Kind>(
   data: Arr.NonEmptyReadonlyArray<Datum.Datum<NoInfer<K>>>,
   loss: Loss.Loss<K>
@@ -115,7 +115,7 @@ export const make = <K extends Datum.Kind>(
   submit: (client) => by("name")(client.forwardBackward(data, loss, { logprobs: "counted" }))
 })
 
-/** A pass with a loss expression: by name, by its graph or in two passes, whichever the backend has first. */
+/** A pass with a loss expression, submitted by name, as a graph or in two passes, whichever the backend supports first. */
 export const expression = <X extends LossExpression.Extras>(
   data: Arr.NonEmptyReadonlyArray<LossExpression.Example<X>>,
   loss: LossExpression.LossExpression<X>
@@ -125,7 +125,7 @@ export const expression = <X extends LossExpression.Extras>(
   submit: (client) => submit(client, data, loss)
 })
 
-/** A pass with a loss that is computed in this process, across datums if need be. */
+/** A pass with a loss that is computed in this process, possibly across datums. */
 export const custom = <E, R>(
   name: string,
   data: Arr.NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
@@ -136,7 +136,7 @@ export const custom = <E, R>(
   submit: (client) => by("two-pass")(client.forwardBackwardCustom(data, loss))
 })
 
-/** A pass over the data, or no pass if there are no data. */
+/** One pass over the data; an empty array if there are no data. */
 export const ofArray = <K extends Datum.Kind>(
   data: ReadonlyArray<Datum.Datum<NoInfer<K>>>,
   loss: Loss.Loss<K>

@@ -1,10 +1,10 @@
-/** Ends a run whose evaluations no longer get better. The first evaluator that measured something decides. */
+/** Ends a run whose evaluations no longer improve, judged by the first evaluator that measured something. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as RunRecord from "../records/RunRecord.ts"
 import * as Reading from "../story/Reading.ts"
 
-/** The best evaluation so far. */
+/** The best evaluation so far, and the number of evaluations since. */
 interface Best {
   readonly evaluator: string
   readonly iteration: number
@@ -27,15 +27,15 @@ const message = ({ evaluator, iteration, reading: { metric, value }, since }: Be
   `whose ${metric} is ${Number(value.toPrecision(4))}`
 
 export interface Patience {
-  /** Whether the run is to end. */
+  /** Whether the run should end. */
   readonly isOver: Effect.Effect<boolean>
-  /** Completes once the run is to end. */
+  /** Completes when the run should end. */
   readonly ended: Effect.Effect<void>
-  /** Takes account of an evaluation; gives what to tell a person where it ends the run. */
+  /** Counts an evaluation; returns a message for the user if the run should end. */
   readonly count: (record: RunRecord.RunRecord) => Effect.Effect<string | undefined>
 }
 
-/** The patience of a run with these evaluations behind it; without end where it is for 0 evaluations. */
+/** Makes the patience of a run, counting the evaluations in its records; 0 `evaluations` never ends the run. */
 export const make = Effect.fnUntraced(function*(evaluations: number, story: ReadonlyArray<RunRecord.RunRecord>) {
   let best = story.filter(RunRecord.guards.Evaluated).reduce(next, undefined)
   const isOver = () => evaluations > 0 && best !== undefined && best.since >= evaluations

@@ -1,4 +1,4 @@
-/** A training algorithm as a value: how it makes its updates from the current weights. */
+/** A training algorithm as a value: how it computes its updates from the current weights. */
 import * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
@@ -14,17 +14,17 @@ import type { Pass, Route } from "./Pass.ts"
 
 /** One optimizer step. */
 export interface Update<out E = never, out R = never> {
-  /** Submitted as they arrive; an update without any takes no optimizer step. */
+  /** The passes, submitted as they arrive; without any, the update takes no optimizer step. */
   readonly passes: Stream.Stream<Pass<E, R>, E, R>
   readonly adam: AdamParams
   /**
-   * Most positions that its passes train on together, reserved from the token budget before the first request. Undefined where
-   * passes are made while they are submitted: each is reserved by itself, and the update given up where the run ends meanwhile.
+   * Upper bound on the positions that all passes train on, reserved from the token budget before the first request. Undefined if passes are
+   * produced during submission: each pass then reserves its own positions, and the update is abandoned if the run ends meanwhile.
    */
   readonly tokens: number | undefined
 }
 
-/** What a pass answered about one of its datums: the log-probabilities of its targets `[T]`, or `[T, K]` of its candidates. */
+/** A pass's result for one datum: log-probabilities of its targets `[T]`, or of its candidates `[T, K]`. */
 export interface Answer {
   readonly datum: Datum.Datum<Datum.Kind>
   readonly logprobs: Float32Array
@@ -32,7 +32,7 @@ export interface Answer {
 
 /** The output of a pass, with its loss and route. */
 export interface PassOutput extends Pick<ForwardBackwardOutput, "metrics"> {
-  /** One for each datum; empty where the backend gave none. */
+  /** One per datum; empty if the backend returned none. */
   readonly answers: ReadonlyArray<Answer>
   readonly loss: string
   readonly route: Route
@@ -40,16 +40,16 @@ export interface PassOutput extends Pick<ForwardBackwardOutput, "metrics"> {
   readonly tokens: number
 }
 
-/** The outputs of an update: of its passes and of its optimizer step. */
+/** The outputs of an update's passes and of its optimizer step. */
 export interface UpdateOutput {
   readonly adam: AdamParams
   readonly passes: ReadonlyArray<PassOutput>
   readonly optimizer: OptimStepOutput
-  /** Time from the update's submission until its results arrived. */
+  /** Seconds from the update's submission to its results. */
   readonly seconds: number
 }
 
-/** A record to append, with its payload as JSON text. */
+/** A record to append, and its payload as JSON text. */
 export interface Note {
   readonly entry: RunRecord.Entry
   readonly payload?: string
@@ -63,35 +63,34 @@ export interface Report<out Cursor, out E = never> {
   readonly reward?: RunRecord.Reward
   /** The payload of the iteration's record, as JSON text. */
   readonly payload?: string
-  /** Records to append before it. */
+  /** Records to append before the iteration's record. */
   readonly notes?: ReadonlyArray<Note>
-  /** Fails the run once the iteration is recorded. */
+  /** If present, the run fails with this error after the iteration is recorded. */
   readonly failure?: E
 }
 
-/** Records to append while an iteration is being made. The run also hands its own new records to its listeners at this point. */
+/** Records to append during an iteration. At this point, the run also emits its other new records. */
 export interface Progress {
   readonly _tag: "Progress"
   readonly notes: ReadonlyArray<Note>
 }
 
-/** Progress with these records. */
+/** Progress with the given records. */
 export const progress = (...notes: ReadonlyArray<Note>): Progress => ({ _tag: "Progress", notes })
 
-/** The updates that one iteration submits, and what it reports of them. */
+/** The updates that one iteration submits, and how it reports them. */
 export interface Iteration<out Cursor, out E = never, out R = never> {
   readonly _tag: "Iteration"
-  /** Empty where there is nothing to learn from. */
+  /** Empty if there is nothing to learn from. */
   readonly updates: ReadonlyArray<Update<E, R>>
-  /** Called with one output for each update that took an optimizer step, in order, and the index of the iteration in the run. */
+  /** Called with one output per update that took an optimizer step, in order, and the iteration's index in the run. */
   readonly report: (outputs: ReadonlyArray<UpdateOutput>, iteration: number) => Report<Cursor, E>
-  /** More metrics, measured with the weights after the iteration's updates; abandoned where the budget is exhausted. */
+  /** Additional metrics, measured with the weights after the iteration's updates; abandoned if the budget is exhausted. */
   readonly measure?: ((weights: Weights) => Effect.Effect<Report<Cursor>["metrics"], E, R>) | undefined
 }
 
 /**
- * A training algorithm. Checkpoints, resuming, budget, evaluation, records and interruption are the run's business
- * (`Run.stream`); a program knows none of them.
+ * A training algorithm. `Run.stream` handles checkpoints, resuming, budget, evaluation, records and interruption; the program does not.
  *
  * @example
  * const program: Program.Program<number> = {
@@ -111,21 +110,21 @@ export interface Iteration<out Cursor, out E = never, out R = never> {
  */
 export interface Program<Cursor, out E = never, out R = never> {
   readonly name: string
-  /** Everything of the algorithm that must be equal for a run to be resumed. */
+  /** The options of the algorithm that must be equal for a run to resume. */
   readonly identity: JsonObject
   readonly cursor: Schema.Codec<Cursor, Json>
   readonly start: Cursor
-  /** The number of iterations; `Infinity` where there is no end. */
+  /** The number of iterations; `Infinity` if there is no end. */
   readonly length: number
-  /** A batch of its data with fewer rows than the others. */
+  /** A batch that has fewer rows than the others. */
   readonly shortBatch?: ShortBatch | undefined
-  /** A hash of the source text of its environments and graders. A resumed run warns where it has changed. */
+  /** A hash of the source text of environments and graders. A resumed run warns if it has changed. */
   readonly code?: string | undefined
-  /** Iterations submitted before the last one is settled: 0 where sampling needs its weights, 1 where it does not. */
+  /** The number of iterations that may be submitted before the previous one is settled: 0 if sampling needs its weights, otherwise 1. */
   readonly ahead: number
-  /** Whether updates continue during an evaluation, which then reads weights saved for it; otherwise they wait. */
+  /** Whether updates continue during an evaluation, which then reads saved weights; default false: they wait. */
   readonly evaluatesBeside?: boolean
-  /** The iterations from the cursor on; those after the first `until` iterations of the run are not asked for. */
+  /** The iterations from the cursor on. The run needs none beyond its first `until` iterations. */
   readonly iterations: (
     from: Cursor,
     weights: Weights,
@@ -133,7 +132,7 @@ export interface Program<Cursor, out E = never, out R = never> {
   ) => Stream.Stream<Progress | Iteration<Cursor, E, R>, E, R>
 }
 
-/** The passes of an update that are known in advance. */
+/** An update whose passes are all known in advance. */
 export const update = <E, R>(
   passes: ReadonlyArray<Pass<E, R>>,
   adam: AdamParams
@@ -144,22 +143,22 @@ export const update = <E, R>(
 })
 
 /**
- * The log-probabilities of a datum's targets `[T]` under the weights before its update; undefined where no pass gave any, as one that trained
- * on candidates in their place.
+ * Log-probabilities of a datum's targets `[T]` under the weights before its update. Undefined if no pass returned any, such as a pass that
+ * trained on candidates.
  */
 export type LogprobsOf = (datum: Datum.Datum<Datum.Kind>) => Float32Array | undefined
 
-/** A loss may train on a copy of a datum, which has the origin of the datum. */
+/** Identifies a datum by its origin, because a loss may train on a copy of it. */
 const idOf = (datum: Datum.Datum<Datum.Kind>) => datum.origin === undefined ? datum : Datum.idOf(datum.origin)
 
-/** The answers about the data of one pass; empty where the backend gave none. Only here by position: it returns one per datum, in order. */
+/** Matches a pass's log-probabilities to its datums by position; empty if the backend returned none. */
 export const answers = (
   data: ReadonlyArray<Datum.Datum<Datum.Kind>>,
   { logprobs: logprobsD }: Pick<ForwardBackwardOutput, "logprobs">
 ): ReadonlyArray<Answer> =>
   data.length === logprobsD.length ? Arr.zipWith(data, logprobsD, (datum, logprobs) => ({ datum, logprobs })) : []
 
-/** The log-probabilities that the answers give, by the origin of a datum; of two about one datum, the first. An answer about candidates is about no targets. */
+/** Looks up log-probabilities by the origin of a datum. The first answer about a datum counts; answers about candidates are ignored. */
 export const byOrigin = (answers: ReadonlyArray<Answer>): LogprobsOf => {
   const found = new Map<ReturnType<typeof idOf>, Float32Array>()
   for (const { datum, logprobs } of answers) {
@@ -168,6 +167,6 @@ export const byOrigin = (answers: ReadonlyArray<Answer>): LogprobsOf => {
   return (datum) => found.get(idOf(datum))
 }
 
-/** The log-probabilities that an iteration's updates gave. */
+/** The log-probabilities returned by an iteration's updates. */
 export const logprobs = (outputs: ReadonlyArray<UpdateOutput>): LogprobsOf =>
   byOrigin(outputs.flatMap(({ passes }) => passes.flatMap(({ answers }) => answers)))

@@ -8,7 +8,7 @@
  */
 import * as Schema from "effect/Schema"
 
-/** The stored run was started with another value of an identifying option. */
+/** The stored run has a different value for an option of its identity. */
 export class ResumeMismatch extends Schema.TaggedError<ResumeMismatch>()("ResumeMismatch", {
   run: Schema.String,
   field: Schema.String,
@@ -21,7 +21,7 @@ export class ResumeMismatch extends Schema.TaggedError<ResumeMismatch>()("Resume
   }
 }
 
-/** The run saved checkpoints, and the backend has none of them any more. */
+/** The run saved checkpoints, but none of them exists on the backend any more. */
 export class CheckpointsLost extends Schema.TaggedError<CheckpointsLost>()("CheckpointsLost", {
   run: Schema.String,
   newest: Schema.String,
@@ -33,7 +33,7 @@ export class CheckpointsLost extends Schema.TaggedError<CheckpointsLost>()("Chec
   }
 }
 
-/** The backend refuses the newest checkpoint that it still has. */
+/** The backend refuses the newest checkpoint that still exists. */
 export class CheckpointRefused extends Schema.TaggedError<CheckpointRefused>()("CheckpointRefused", {
   run: Schema.String,
   name: Schema.String,
@@ -46,7 +46,7 @@ export class CheckpointRefused extends Schema.TaggedError<CheckpointRefused>()("
   }
 }
 
-/** The record of the newest checkpoint contradicts the records before it: they were changed after they were written. */
+/** The newest checkpoint's record contradicts earlier records, so records were changed after they were written. */
 export class CheckpointContradicted extends Schema.TaggedError<CheckpointContradicted>()("CheckpointContradicted", {
   run: Schema.String,
   name: Schema.String,
@@ -58,7 +58,7 @@ export class CheckpointContradicted extends Schema.TaggedError<CheckpointContrad
   }
 }
 
-/** The newest checkpoint says where the program stood in a form that this version does not read. */
+/** The program's state in the newest checkpoint has a format that this version cannot read. */
 export class CheckpointUnreadable extends Schema.TaggedError<CheckpointUnreadable>()("CheckpointUnreadable", {
   run: Schema.String,
   iteration: Schema.Int,
@@ -70,7 +70,7 @@ export class CheckpointUnreadable extends Schema.TaggedError<CheckpointUnreadabl
   }
 }
 
-/** A stored run cannot be resumed. */
+/** The stored run cannot be resumed. */
 export class ResumeError extends Schema.TaggedError<ResumeError>()("ResumeError", {
   reason: Schema.Union([
     ResumeMismatch,

@@ -1,7 +1,7 @@
 /**
- * Runs of training programs. Opening and resuming, submitting and settling, records, evaluations, checkpoints, the budget and
- * interruption are the same for every program. The updates of an iteration are submitted in order, and settled when their results arrive,
- * the oldest iteration first: between the two, it is in flight.
+ * Runs a training program. Opening and resuming, submitting and settling, records, evaluations, checkpoints, the budget and interruption
+ * are the same for every program. The updates of an iteration are submitted in order and settled when their results arrive, the oldest
+ * iteration first. An iteration is in flight from its submission until it is settled.
  */
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -36,7 +36,7 @@ import type { RunOptions } from "./RunOptions.ts"
 import * as RunState from "./RunState.ts"
 import * as Budget from "./spending/Budget.ts"
 
-/** What any run can fail with, beside the errors of its program and its evaluators. */
+/** The errors of every run, in addition to those of its program and its evaluators. */
 export type Error = TinkerError | RunError | ResumeError | InvalidOption
 
 /** An update whose passes and optimizer step the backend has accepted. */
@@ -52,17 +52,17 @@ interface SubmittedPass<out E> {
   readonly submitted: Pass.Submitted<TinkerError | E>
 }
 
-/** The updates of an iteration: all but the last one are settled. */
+/** The updates of an iteration; all but the last are settled. */
 interface Submission<out E> {
   readonly outputs: ReadonlyArray<UpdateOutput>
-  /** Undefined where no update has a pass. */
+  /** Undefined if no update has a pass. */
   readonly last: Submitted<E> | undefined
 }
 
-/** An iteration whose updates were submitted and not yet settled. */
+/** An iteration whose updates are submitted but not settled. */
 interface InFlight<Cursor, E, R> extends Submission<E> {
   readonly iteration: Iteration<Cursor, E, R>
-  /** Tokens that the iteration took until it was submitted. */
+  /** Tokens that the iteration used before its submission. */
   readonly usage: Usage.Usage
   readonly at: number
 }
@@ -70,18 +70,18 @@ interface InFlight<Cursor, E, R> extends Submission<E> {
 interface Running<Cursor, E, R, EE, ER> {
   readonly program: Program.Program<Cursor, E, R>
   readonly run: RunState.RunState<EE, ER>
-  /** Oldest first. */
+  /** The iterations in flight, oldest first. */
   readonly inFlight: Ref.Ref<ReadonlyArray<InFlight<Cursor, E, R>>>
-  /** Tokens of the iteration that is being made, which is one at a time. */
+  /** Tokens of the iteration in preparation; only one is prepared at a time. */
   readonly tally: ReturnType<typeof Usage.tally>
-  /** Undefined where training waits for evaluations. */
+  /** Undefined if training waits for evaluations. */
   readonly beside: Evaluations.EvaluationsBeside<EE, ER> | undefined
 }
 
 /**
- * Runs a program to its end, as a stream of everything that happens, as it is recorded in the `RunStore`. Where the store holds a
- * run, it is resumed from its newest checkpoint. Ending the stream early, by taking less, by a timeout or by interruption,
- * settles the updates under way and saves before it returns, waiting no longer than `interruptTimeout`.
+ * Runs a program to its end, and emits each record after it is written to the `RunStore`. If the store contains a run, it is resumed from
+ * its newest checkpoint. If the stream is ended early (by `Stream.take`, a timeout or an interruption), it settles the pending updates and
+ * saves before it returns, but waits at most `interruptTimeout`.
  *
  * @example
  * Run.stream(program, { model, run: { iterations: 10 } }).pipe(
@@ -121,7 +121,7 @@ const evaluateWhenDue = <Cursor, E, R, EE, ER>({ beside, run }: Running<Cursor, 
   return RunState.evaluationDue(run, iteration) ? Evaluations.all(run, iteration) : Stream.empty
 }
 
-/** The program's elements, from where the run stands until there are iterations enough or the run is halted. */
+/** The program's elements, from the run's position until it has enough iterations or is halted. */
 const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, from: Cursor) => {
   const { program, run } = running
   const remaining = run.iterations - run.start.iteration
@@ -140,7 +140,7 @@ const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, fro
   )
 }
 
-/** Submits an iteration that fits the budget. */
+/** Submits an iteration if it fits into the budget. */
 const iterate = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, iteration: Iteration<Cursor, E, R>) => {
   const { run } = running
   return Stream.unwrap(Effect.gen(function*() {
@@ -153,12 +153,12 @@ const iterate = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, i
       run.settings.interruptTimeout,
       Deferred.succeed(ending, undefined)
     )
-    // Records of groups that are sampled meanwhile are handed on as they arrive.
+    // The records of groups that finish during submission are emitted as they arrive.
     return Stream.concat(run.ledger.watch(submitting), conclude(running, iteration))
   }))
 }
 
-/** The passes of an update; undefined where they were abandoned because the run ends. */
+/** Submits the passes of an update; undefined if they were abandoned because the run ends. */
 const submitPasses = <E, R, EE, ER>(
   { budget, client }: RunState.RunState<EE, ER>,
   { passes, tokens }: Update<E, R>,
@@ -175,8 +175,7 @@ const submitPasses = <E, R, EE, ER>(
 }
 
 /**
- * Submits updates one ahead: each update is queued before the results of the one before it are awaited. Undefined where an update was
- * abandoned.
+ * Submits updates one ahead: each is queued before the previous update's results are awaited. Undefined if an update was abandoned.
  *
  * @see tinker-cookbook `train_step`
  */
@@ -202,7 +201,7 @@ const submitUpdates = Effect.fn("InFlight.submitUpdates")(function*<E, R, EE, ER
   return submission
 })
 
-/** Submits an iteration's updates; abandons an update whose passes are still being made when `ending` completes. */
+/** Submits an iteration's updates. Abandons an update whose passes are still being produced when `ending` completes. */
 const submit = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   { inFlight, run, tally }: Running<Cursor, E, R, EE, ER>,
   iteration: Iteration<Cursor, E, R>,
@@ -237,7 +236,7 @@ const settleUpdate = Effect.fnUntraced(function*<E>({ adam, at, optimizer, passe
   return output
 })
 
-/** Settles the oldest iterations until only `count` are in flight. */
+/** Settles the oldest iterations until at most `count` are in flight. */
 const settleDownTo = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   running: Running<Cursor, E, R, EE, ER>,
   count: number
@@ -299,7 +298,7 @@ const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
   if (failure !== undefined) return yield* Effect.fail(failure)
 })
 
-/** The spending expected at the end of a run that has one. */
+/** The expected spending at the end of the run; undefined if the run has no end. */
 const forecastOf = Effect.fnUntraced(function*<EE, ER>(
   { evaluated, evaluators, iterations, opened, settings: { evalEvery }, start }: RunState.RunState<EE, ER>,
   done: number,
@@ -323,7 +322,7 @@ const updateReport = ({ adam, optimizer, passes, seconds }: UpdateOutput) => ({
   seconds
 })
 
-/** Settles, saves and evaluates as far as is due after an iteration; nothing follows an iteration that was abandoned because the run ends. */
+/** Settles, saves and evaluates what is due after an iteration. Does nothing if the iteration was abandoned because the run ends. */
 const conclude = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, iteration: Iteration<Cursor, E, R>) => {
   const { program, run } = running
   return Stream.unwrap(Effect.gen(function*() {
@@ -339,7 +338,7 @@ const conclude = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, 
   }))
 }
 
-/** An interruption waits for the effect, but no longer than `interruptTimeout`. */
+/** Makes an interruption wait for the effect, but at most `interruptTimeout`. */
 const inTime = <Cursor, E, R, EE, ER, A, E2, R2>(
   { run }: Running<Cursor, E, R, EE, ER>,
   effect: Effect.Effect<A, E2, R2>
@@ -350,7 +349,7 @@ const saveWhenDue = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
   return kind === undefined ? Stream.empty : Stream.fromEffect(inTime(running, RunState.save(running.run, kind)))
 }
 
-/** The last evaluation and the final checkpoint, unless the run had them already. */
+/** Runs the last evaluation and saves the final checkpoint, unless already done. */
 const finish = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
   Stream.unwrap(Effect.gen(function*() {
     const { run } = running
@@ -379,7 +378,7 @@ const end = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>({ run }: Running<C
   yield* RunState.update(run, { isOver: true })
 })
 
-/** Fails the stream once it has the records of the failure and of the last checkpoint. */
+/** Fails the stream after the failure and the last checkpoint are recorded. */
 const fail = <EE, ER, E, R>(
   run: RunState.RunState<EE, ER>,
   saveLast: Effect.Effect<void, never, R>,
@@ -390,7 +389,7 @@ const fail = <EE, ER, E, R>(
     Stream.concat(Stream.failCause(cause))
   )
 
-/** Saves iterations that are not saved yet, however the run ends. */
+/** Saves unsaved iterations, however the run ends. */
 const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
   Effect.gen(function*() {
     const { run } = running
@@ -409,7 +408,7 @@ const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
     Effect.catch((error) => Effect.logWarning(`the last iterations could not be saved: ${RunState.messageOf(error)}`))
   )
 
-/** Waits for a fiber; after `limit` interrupts it, so that a backend that does not answer cannot keep the run from ending. */
+/** Waits for a fiber, but interrupts it after `limit`, so a backend that does not answer cannot block the end of the run. */
 const awaited = <A, E>(fiber: Fiber.Fiber<A, E>, limit: Duration.Input) => {
   const time = Duration.format(Duration.fromInputUnsafe(limit))
   const giveUp = Effect.andThen(
@@ -422,13 +421,10 @@ const awaited = <A, E>(fiber: Fiber.Fiber<A, E>, limit: Duration.Input) => {
   )
 }
 
-/** Detached from the run, so that interrupting the run does not interrupt the work. */
+/** Forks the effect detached, so interrupting the run does not interrupt it. */
 const begun = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkDetach(effect, { startImmediately: true })
 
-/**
- * Makes an interruption wait for the effect, but no longer than `limit`. `hurry` runs first, to make the effect skip work that is not
- * needed.
- */
+/** Makes an interruption wait for the effect, but at most `limit`. `hurry` runs first, to let the effect skip optional work. */
 const finishing = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   limit: Duration.Input,
@@ -441,7 +437,7 @@ const finishing = <A, E, R>(
     )
   )
 
-/** Runs the effect where it cannot be interrupted, as in a finalizer, and waits for it no longer than `limit`. */
+/** Runs the effect in an uninterruptible region, such as a finalizer, but waits at most `limit`. */
 const finishingLast = <R>(
   effect: Effect.Effect<void, never, R>,
   limit: Duration.Input

@@ -1,5 +1,5 @@
 /**
- * Options of every run, whatever its program.
+ * Options common to all runs, whatever their program.
  *
  * @example
  * Rl.run({ model, dataset, lora: { rank: 8 }, run: { iterations: 50, saveEvery: 10, seed: 1 } })
@@ -16,7 +16,7 @@ import type { InvalidOption } from "../settings/InvalidOption.ts"
 import * as Setting from "../settings/Setting.ts"
 import * as Caps from "./spending/Caps.ts"
 
-/** The adapter that is trained. */
+/** The LoRA adapter to train. */
 export const LoraSettings = Schema.Struct({
   /** Rank of the adapter. Default: 32 dimensions. */
   rank: Setting.int({ least: 1, default: 32, unit: "dimensions", help: "Rank of the adapter", identity: true }),
@@ -29,7 +29,7 @@ export const LoraSettings = Schema.Struct({
 }).annotate({ title: "Adapter" })
 export interface LoraSettings extends Schema.Codec.Encoded<typeof LoraSettings> {}
 
-/** The run's length, when it saves and evaluates, and how much it may spend. */
+/** The run's length, when it saves and evaluates, and its spending limits. */
 export const RunSettings = Schema.Struct({
   /** Decides the adapter's start, the data's order and every sample. Default: 0. */
   seed: Setting.int({
@@ -98,18 +98,17 @@ export const Settings = Schema.Struct({
   lora: Setting.group(LoraSettings, { rank: "loraRank" })
 })
 
-/** The model of a run and its options. */
+/** The options of a run: its model, adapter, length and limits. */
 export interface RunOptions<out EE = never, out ER = never> {
-  /** The base model with its tokenizer and renderer, as `ChatModel.resolve` gives it. */
+  /** The base model with its tokenizer and renderer, as returned by `ChatModel.resolve`. */
   readonly model: ChatModel
-  /** The rank of the adapter that is trained, default 32, and which layers it stands beside, default all. */
+  /** The adapter's rank, default 32, and the layers it adapts, default all. */
   readonly lora?: LoraSettings
   /**
-   * The path of weights to start from, such as `Finished.checkpoint` of another run. Averages and steps of the optimizer begin anew; the base
-   * model unless given.
+   * The path of initial weights, such as `Finished.checkpoint` of another run; the optimizer's state starts fresh. Default: the base model.
    */
   readonly loadCheckpointPath?: string
-  /** The seed, the number of iterations, how often the run saves and evaluates, what it may spend, and its evaluators. */
+  /** The seed, the number of iterations, intervals for saving and evaluating, spending limits, and evaluators. */
   readonly run?: RunSettings & { readonly evaluators?: ReadonlyArray<Evaluator<EE, ER>> }
 }
 
@@ -119,13 +118,13 @@ export interface Resolved {
   readonly run: typeof RunSettings.Type
 }
 
-/** Evaluations are recorded, and resumed, by the names of their evaluators. */
+/** Evaluator names must be unique, because evaluations are recorded and resumed by them. */
 const differentNames: Check.Requirement<ReadonlyArray<string>> = {
   expected: "evaluators of different names",
   accepts: (names) => new Set(names).size === names.length
 }
 
-/** Fails with the first invalid option. */
+/** Resolves the options. Fails with the first invalid one. */
 export const resolve = Effect.fnUntraced(function*<EE, ER>(
   { lora = {}, model, run = {} }: RunOptions<EE, ER>
 ): Effect.fn.Return<Resolved, InvalidOption> {
@@ -142,25 +141,22 @@ export const resolve = Effect.fnUntraced(function*<EE, ER>(
   return resolved
 })
 
-/**
- * More that must be equal for a run to be resumed, beside its options and its program: a recipe gives those of its own settings that are
- * marked as `identity`.
- */
+/** Additional values that must be equal for a run to resume. A recipe provides those of its settings that are marked as `identity`. */
 export const Identity = Context.Reference<JsonObject>("@effect-rl/core/run/RunOptions/Identity", {
   defaultValue: () => ({})
 })
 
-/** How the run is started, for its record; what is told does not change the run. */
+/** How the run was started, for its record; it does not affect the run. */
 export const Launched = Context.Reference<Launch | undefined>("@effect-rl/core/run/RunOptions/Launched", {
   defaultValue: () => undefined
 })
 
-/** A hash of the module that defines the task, where it has one of its own. A resumed run warns where it has changed. */
+/** A hash of the module that defines the task, if there is one. A resumed run warns if it has changed. */
 export const Code = Context.Reference<string | undefined>("@effect-rl/core/run/RunOptions/Code", {
   defaultValue: () => undefined
 })
 
-/** The options that must be equal for a run to be resumed, whatever its program. */
+/** The options of every program that must be equal for a run to resume. */
 export const identity = <EE, ER>(
   { loadCheckpointPath, model }: RunOptions<EE, ER>,
   { lora, run }: Resolved

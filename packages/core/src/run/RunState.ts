@@ -1,4 +1,4 @@
-/** The state of a run in progress: its records, its position, its newest checkpoint, and the functions that change them. */
+/** The state of a run in progress: its records, its position, its newest checkpoint, and the functions that update them. */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -27,12 +27,12 @@ import type { Note } from "./Program.ts"
 import type { Resolved } from "./RunOptions.ts"
 import type { Budget, Done } from "./spending/Budget.ts"
 
-/** The records of a running run: appended to its store, and handed on to the stream that the caller listens to. */
+/** The records of a running run: appended to its store, and emitted to the caller's stream. */
 export interface Ledger {
   readonly append: (note: Note) => Effect.Effect<RunRecord, RunError>
-  /** Emits all records appended before and during each element of `stages`, in order. */
+  /** Emits all records that were appended before and during each element of `stages`, in order. */
   readonly records: <E, R>(stages: Stream.Stream<unknown, E, R>) => Stream.Stream<RunRecord, E, R>
-  /** Runs an effect; emits an element whenever something was appended meanwhile, and one at its end. */
+  /** Runs an effect; emits an element whenever a record is appended meanwhile, and one at the end. */
   readonly watch: <A, E, R>(effect: Effect.Effect<A, E, R>) => Stream.Stream<void, E, R>
 }
 
@@ -80,21 +80,21 @@ export const makeLedger = Effect.gen(function*() {
   return ledger
 })
 
-/** What changes from iteration to iteration. */
+/** The state that changes with each iteration. */
 export interface Status {
-  /** After the last iteration that was settled. */
+  /** The position after the last settled iteration. */
   readonly position: Checkpoints.Position
-  /** Optimizer steps submitted. */
+  /** The number of optimizer steps submitted. */
   readonly steps: number
-  /** False while the weights belong to no whole number of iterations. */
+  /** False while an iteration's updates are only partly applied to the weights. */
   readonly isWhole: boolean
-  /** The number of iterations at the newest checkpoint, and its path; 0 and null before the first. */
+  /** The iteration count and the path of the newest checkpoint; 0 and null before the first. */
   readonly saved: { readonly iteration: number; readonly path: string | null }
-  /** Whether the run has recorded how it ended. */
+  /** Whether the run has recorded its end. */
   readonly isOver: boolean
 }
 
-/** An evaluation that has begun beside training, and the path of the weights that were saved for it. */
+/** An evaluation running beside training, and the path of its saved weights. */
 export interface SavedEvaluation {
   readonly iteration: number
   readonly step: number
@@ -103,9 +103,9 @@ export interface SavedEvaluation {
   readonly weightsDigest?: string
 }
 
-/** Samplers of the weights being trained, whose requests wait for their turn and are paid for. */
+/** Samplers of the weights being trained; their requests wait for a permit and are charged to the budget. */
 export interface Samplers {
-  /** The weights of the newest optimizer step, made when they are first asked for. */
+  /** The weights after the newest optimizer step, saved when first requested. */
   readonly sampler: RcRef.RcRef<Sampler, TinkerError>
   readonly weights: (lane: AdaptiveLimiter.Lane) => Weights
   readonly limited: (sampler: Sampler, lane: AdaptiveLimiter.Lane) => Effect.Effect<Sampler>
@@ -114,26 +114,26 @@ export interface Samplers {
 export interface RunState<EE, ER> extends Samplers {
   readonly settings: Resolved["run"]
   readonly evaluators: ReadonlyArray<Evaluator<EE, ER>>
-  /** Iterations of the whole run; `Infinity` where it has no end. */
+  /** The number of iterations of the whole run; `Infinity` if it has no end. */
   readonly iterations: number
   /** The run's position when it was opened. */
   readonly start: Checkpoints.Position
   /** The run's spending when it was opened. */
   readonly opened: Spent
-  /** Whether it was resumed from the checkpoint that ended it. */
+  /** Whether the run was resumed from its final checkpoint. */
   readonly isComplete: boolean
   readonly client: TrainingClient
   readonly budget: Budget
   readonly patience: Patience
   readonly ledger: Ledger
-  /** Measurements since the run was opened. */
+  /** The evaluations made since the run was opened, and their spending. */
   readonly evaluated: Ref.Ref<Done>
-  /** Evaluators with the weights that they have measured. */
+  /** The evaluator and weights of each finished evaluation. */
   readonly measured: Set<string>
   /** Evaluations beside training that were unfinished when the run was opened. */
   readonly unfinished: ReadonlyArray<SavedEvaluation>
   readonly groups: (purpose: Purpose) => GroupLog
-  /** Completes when the budget is exhausted; fails when a group could not be recorded, or where dollars are limited and unknown. */
+  /** Completes when the budget is exhausted. Fails if a group could not be recorded, or if dollars are limited but a price is unknown. */
   readonly halted: Effect.Effect<unknown, RunError | InvalidOption>
   readonly status: Ref.Ref<Status>
 }
@@ -141,10 +141,10 @@ export interface RunState<EE, ER> extends Samplers {
 export const update = <EE, ER>({ status }: RunState<EE, ER>, change: Partial<Status>) =>
   Ref.update(status, (status) => ({ ...status, ...change }))
 
-/** Longer than the groups of one iteration take. */
+/** Longer than the rollouts of one iteration take. */
 const workerWeightsTtl = "1 day"
 
-/** Workers load weights by their path: where groups are rolled out elsewhere, every sampler's weights are saved. */
+/** Saves the sampler's weights if an executor is used, because workers load weights by path. */
 const savedSampler = Effect.fnUntraced(function*(client: TrainingClient, steps: number) {
   const tinker = yield* Tinker
   const name = `workers-${String(steps).padStart(6, "0")}`
@@ -167,7 +167,7 @@ export const makeSamplers = Effect.fnUntraced(function*({ budget, client, model,
     }),
     idleTimeToLive: Duration.infinity
   })
-  // Metered around the limiter: a request that waits for tokens may wait for ever, and must not hold a permit meanwhile.
+  // The meter wraps the limiter: a request that waits for tokens may wait forever, and must not hold a permit meanwhile.
   const limited = ({ client, step }: Sampler, lane: AdaptiveLimiter.Lane) =>
     Effect.map(AdaptiveLimiter.limit(client, lane), (limited) => ({ client: budget.meter(limited, model), step }))
   const samplers: Samplers = {
@@ -181,7 +181,7 @@ export const makeSamplers = Effect.fnUntraced(function*({ budget, client, model,
   return samplers
 })
 
-/** An optimizer step is about to be submitted: samplers from now on are newer. */
+/** Call before submitting an optimizer step: later samplers use newer weights. */
 export const stepping = <EE, ER>({ sampler, status }: RunState<EE, ER>) =>
   Effect.andThen(
     Ref.update(status, (status) => ({ ...status, isWhole: false, steps: status.steps + 1 })),
@@ -191,10 +191,10 @@ export const stepping = <EE, ER>({ sampler, status }: RunState<EE, ER>) =>
 const tagOf = (error: unknown) =>
   Predicate.hasProperty(error, "_tag") ? String(error._tag) : Predicate.isError(error) ? error.name : "Error"
 
-/** An error's message, for records and logs. */
+/** The message of an error, for records and logs. */
 export const messageOf = (error: unknown) => Predicate.isError(error) ? error.message : String(error)
 
-/** Records why the run failed; an interruption is no failure, and is recorded when the run has saved. */
+/** Records why the run failed. An interruption is not a failure; it is recorded after the run has saved. */
 export const fail = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>, cause: Cause.Cause<unknown>) {
   if (Cause.hasInterruptsOnly(cause)) return
   const error = Cause.squash(cause)
@@ -213,7 +213,7 @@ export const fail = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>, c
   yield* Effect.ignore(run.ledger.append({ entry: failed }))
 })
 
-/** The kind of checkpoint that is due after `done` iterations; the last one is saved when the run ends. */
+/** The kind of checkpoint due after `done` iterations; undefined for the last, which is saved when the run ends. */
 export const saveDue = <EE, ER>(
   { iterations, settings: { rollingSaveEvery, saveEvery } }: RunState<EE, ER>,
   done: number
@@ -223,13 +223,13 @@ export const saveDue = <EE, ER>(
   return isEvery(saveEvery) ? "periodic" : isEvery(rollingSaveEvery) ? "rolling" : undefined
 }
 
-/** Whether an evaluation is due before an iteration; the one after the last iteration belongs to the run's end. */
+/** Whether an evaluation is due before an iteration; the final evaluation is part of the run's end. */
 export const evaluationDue = <EE, ER>(
   { evaluators, iterations, settings: { evalEvery } }: RunState<EE, ER>,
   iteration: number
 ) => evaluators.length > 0 && evalEvery > 0 && iteration < iterations && iteration % evalEvery === 0
 
-/** Saves the weights where the run stands, records the checkpoint and gives its path. */
+/** Saves the current weights, records the checkpoint and returns its path. */
 export const save = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>, kind: Checkpoints.Kind) {
   const { position } = yield* Ref.get(run.status)
   const { rollingSaveTtl, saveTtl } = run.settings
@@ -240,7 +240,7 @@ export const save = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>, k
   return path
 })
 
-/** A ledger that appends each warning of the budget after the record that caused it, but nothing after the last record of a run. */
+/** A ledger that appends the budget's warnings after the record that caused them, but nothing after a run's last record. */
 export const warning = ({ warnings }: Budget, ledger: Ledger): Ledger => ({
   ...ledger,
   append: (note) =>
@@ -252,8 +252,8 @@ export const warning = ({ warnings }: Budget, ledger: Ledger): Ledger => ({
 })
 
 /**
- * Ends a stream, interrupting what it is working on, when `halted` completes; fails it when `halted` fails. Unlike
- * `Stream.interruptWhen`, never works on an element before it is asked for.
+ * Ends a stream and interrupts its current work when `halted` completes; fails the stream when `halted` fails. Unlike
+ * `Stream.interruptWhen`, it starts no element before that element is requested.
  */
 export const endWhen = <E2, R2>(halted: Effect.Effect<unknown, E2, R2>) => <A, E, R>(self: Stream.Stream<A, E, R>) =>
   Stream.transformPull(

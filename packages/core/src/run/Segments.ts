@@ -1,14 +1,14 @@
-/** The openings of a run, and whether they are of one run. */
+/** The segments of a stored run, and whether they belong to the same run. */
 import type { Json, JsonObject } from "../records/Json.ts"
 import * as RunRecord from "../records/RunRecord.ts"
 
 export const show = (value: Json | undefined) => JSON.stringify(value) ?? "absent"
 
-/** The first field in which two identities differ. */
+/** The first field in which two identities differ; undefined if none does. */
 export const difference = (given: JsonObject, stored: JsonObject) =>
   [...new Set([...Object.keys(given), ...Object.keys(stored)])].find((name) => show(given[name]) !== show(stored[name]))
 
-/** The records since the run was last opened with another identity, which it may be before its first iteration is done. */
+/** The records since the run was last opened with a different identity, which is possible until its first iteration is done. */
 export const of = (records: ReadonlyArray<RunRecord.RunRecord>, identity: JsonObject) => {
   const isOther = (record: RunRecord.RunRecord) =>
     record._tag === "Opened" && difference(identity, record.identity) !== undefined

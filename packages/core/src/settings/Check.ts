@@ -1,26 +1,26 @@
-/** Checks of options: one wording for each requirement, and the `InvalidOption` for a value that does not meet it. */
+/** Checks of options: each requirement has one wording, and a violation becomes an `InvalidOption`. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { InvalidOption } from "./InvalidOption.ts"
 
-/** A requirement of a value, in words and as a predicate. */
+/** A requirement, in words and as a predicate. */
 export interface Requirement<in A> {
   readonly expected: string
   readonly accepts: (value: A) => boolean
 }
 
-/** A whole number within a range, both ends included. */
+/** An integer within a range, both ends included. */
 export const whole = (least: number, most: number = Infinity): Requirement<number> => ({
   expected: most === Infinity ? `a whole number from ${least} on` : `a whole number from ${least} to ${most}`,
   accepts: (value) => Number.isSafeInteger(value) && value >= least && value <= most
 })
 
 export interface Range {
-  /** Smallest number. */
+  /** Inclusive lower bound. */
   readonly least?: number
-  /** Lower bound that is not itself accepted. */
+  /** An exclusive lower bound. */
   readonly above?: number
-  /** Largest number. */
+  /** Inclusive upper bound. */
   readonly most?: number
 }
 
@@ -39,7 +39,7 @@ export const number = (range: Range = {}): Requirement<number> => {
   }
 }
 
-/** A duration longer than zero. */
+/** A duration greater than zero. */
 export const time: Requirement<Duration.Input> = {
   expected: "a time above 0, such as \"2 minutes\"",
   accepts: (value) => {
@@ -48,13 +48,13 @@ export const time: Requirement<Duration.Input> = {
   }
 }
 
-/** One of a few texts. */
+/** One of the given texts. */
 export const oneOf = (choices: ReadonlyArray<string>): Requirement<string> => ({
   expected: choices.map((choice) => JSON.stringify(choice)).join(" or "),
   accepts: (value) => choices.includes(value)
 })
 
-/** An option and the requirement that it is checked against. */
+/** The result of checking an option. */
 export interface Check {
   readonly field: string
   readonly found: unknown
@@ -62,7 +62,7 @@ export interface Check {
   readonly holds: boolean
 }
 
-/** Checks an option; one that was left out is accepted. */
+/** Checks an option; `undefined` is accepted. */
 export const option = <A>(field: string, found: A | undefined, { accepts, expected }: Requirement<A>): Check => ({
   field,
   found,
@@ -70,13 +70,13 @@ export const option = <A>(field: string, found: A | undefined, { accepts, expect
   holds: found === undefined || accepts(found)
 })
 
-/** The error for the first check that does not hold, if any. */
+/** The error for the first violated check; undefined if all hold. */
 export const broken = (checks: ReadonlyArray<Check>): InvalidOption | undefined => {
   const first = checks.find(({ holds }) => !holds)
   return first && new InvalidOption({ field: first.field, found: String(first.found), expected: first.expected })
 }
 
-/** Fails with the first check that does not hold. */
+/** Fails with the first violated check. */
 export const all = (...checks: ReadonlyArray<Check>): Effect.Effect<void, InvalidOption> => {
   const invalid = broken(checks)
   return invalid === undefined ? Effect.void : Effect.fail(invalid)

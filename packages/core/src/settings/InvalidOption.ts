@@ -1,4 +1,4 @@
-/** An option that cannot be used, refused before the first request. */
+/** An invalid option, reported before the first request. */
 import * as Schema from "effect/Schema"
 
 /**

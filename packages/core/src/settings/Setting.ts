@@ -1,6 +1,6 @@
 /**
- * Settings: fields of a Schema that carry their default, unit, help text, check and whether they belong to the run's identity.
- * Defaults, validation, identity, command-line flags and configuration files all follow from one `Schema.Struct` of them.
+ * Settings: Schema fields with a default, unit, help text and check; each also states whether it is part of the run's identity. Defaults,
+ * validation, identity, command-line flags and configuration files are all derived from one `Schema.Struct` of settings.
  *
  * @example
  * const Sampling = Schema.Struct({
@@ -22,16 +22,16 @@ import * as Check from "./Check.ts"
 import { InvalidOption } from "./InvalidOption.ts"
 import * as Suggestion from "./Suggestion.ts"
 
-/** The description of a setting for flags, forms and pages. */
+/** Describes a setting for flags, forms and pages. */
 export interface Setting {
   readonly kind: "int" | "number" | "text" | "texts" | "toggle" | "choice" | "duration" | "checkpoint"
-  /** Absent where the setting may be left out; `help` then says what that means. */
+  /** Absent if the setting is optional; `help` then describes what happens without it. */
   readonly default?: unknown
-  /** The values of a choice. */
+  /** The accepted values of a choice. */
   readonly choices?: ReadonlyArray<string>
   /**
-   * The weights of a checkpoint that are meant: those to train on from, with the optimizer, or those to sample from. A list of texts that has
-   * this consists of names, each of which may have a checkpoint behind a "=".
+   * Which weights of a checkpoint are meant: the training state with the optimizer, or the sampler's weights. In a list of texts, each
+   * entry is a name, optionally followed by `=` and a checkpoint.
    */
   readonly weights?: "state" | "sampler"
   readonly help: string
@@ -39,7 +39,7 @@ export interface Setting {
   readonly unit?: string
   /** Whether a resumed run must have the same value. */
   readonly identity?: boolean
-  /** The title of the group that it is in, under which help lists it; absent for settings that come first. */
+  /** The title under which help lists the setting; absent for settings listed first. */
   readonly section?: string
   /** The accepted values, in words. */
   readonly expected: string
@@ -64,7 +64,7 @@ type Defaulted<S extends Schema.Constraint> = Schema.withDecodingDefaultKey<S>
 
 const hasDefault = <A>(options: Partial<Default<A>>): options is Default<A> => options.default !== undefined
 
-/** The field of a struct: with a default where one was given, otherwise a key that may be left out. */
+/** A struct field: with the given default, or else optional. */
 const field = <S extends Schema.Constraint>(schema: S, options: Described & Partial<Default<S["Encoded"]>>) =>
   hasDefault(options)
     ? Schema.withDecodingDefaultKey<S>(Effect.succeed(options.default))(schema)
@@ -88,7 +88,7 @@ interface WholeRange {
   readonly most?: number
 }
 
-/** A whole number within a range, both ends included. */
+/** An integer within a range, both ends included. */
 export function int(options: WholeRange & Described & Default<number>): Defaulted<Schema.Finite>
 export function int(options: WholeRange & Described): Optional<Schema.Finite>
 export function int({ least, most, ...options }: WholeRange & Described & Partial<Default<number>>) {
@@ -116,14 +116,14 @@ export function number(
   )
 }
 
-/** A text. */
+/** A text value. */
 export function text(options: Described & Default<string>): Defaulted<Schema.String>
 export function text(options: Described): Optional<Schema.String>
 export function text(options: Described & Partial<Default<string>>) {
   return field(Schema.String.annotate(annotations("text", "a text", options)), options)
 }
 
-/** A list of texts; with `weights`, of names that may have a checkpoint behind a "=", as in `judge=runs/x`. */
+/** A list of texts. With `weights`, entries are names, optionally followed by `=` and a checkpoint, as in `judge=runs/x`. */
 export function texts(
   options: Pick<Setting, "weights"> & Described & Default<ReadonlyArray<string>>
 ): Defaulted<Schema.$Array<Schema.String>>
@@ -132,14 +132,14 @@ export function texts(options: Pick<Setting, "weights"> & Described & Partial<De
   return field(Schema.Array(Schema.String).annotate(annotations("texts", "a list of texts", options)), options)
 }
 
-/** A truth value. */
+/** A boolean. */
 export function toggle(options: Described & Default<boolean>): Defaulted<Schema.Boolean>
 export function toggle(options: Described): Optional<Schema.Boolean>
 export function toggle(options: Described & Partial<Default<boolean>>) {
   return field(Schema.Boolean.annotate(annotations("toggle", "true or false", options)), options)
 }
 
-/** A checkpoint: its path, or on the command line the run that saved it, such as `runs/x`, `runs/x@10` or `runs/x@best`. */
+/** A checkpoint: its path or, on the command line, the run that saved it, such as `runs/x`, `runs/x@10` or `runs/x@best`. */
 export function checkpoint(
   options: Pick<Setting, "weights"> & Described & Default<string>
 ): Defaulted<Schema.String>
@@ -156,7 +156,7 @@ interface Choices<L extends ReadonlyArray<string>> {
   readonly choices: L
 }
 
-/** One of a few texts. */
+/** A choice between the given texts. */
 export function choice<const L extends ReadonlyArray<string>>(
   options: Choices<L> & Described & Default<NoInfer<L[number]>>
 ): Defaulted<Schema.Literals<L>>
@@ -179,20 +179,20 @@ const isTime = (input: unknown): input is Duration.Input => {
 
 const Time = Schema.declare<Duration.Input>(isTime)
 
-/** A duration above zero: a `Duration`, a text such as "10 minutes", or milliseconds. */
+/** A duration greater than zero: a `Duration`, a text such as "10 minutes", or milliseconds. */
 export function duration(options: Described & Default<Duration.Input>): Defaulted<Schema.declare<Duration.Input>>
 export function duration(options: Described): Optional<Schema.declare<Duration.Input>>
 export function duration(options: Described & Partial<Default<Duration.Input>>) {
   return field(Time.annotate(annotations("duration", Check.time.expected, options)), options)
 }
 
-/** The setting behind a field; undefined for a field that was not made here. */
+/** The setting of a field; undefined if the field was not made by this module. */
 export const of = (field: Schema.Constraint): Setting | undefined => Schema.resolveAnnotations(field)?.["setting"]
 
 /** A struct of settings. Structs may be nested. */
 export type Struct = Schema.Constraint & { readonly fields: Schema.Struct.Fields }
 
-/** A struct from which `{}` decodes: each of its settings has a default or may be left out. */
+/** A struct that decodes from `{}`: each of its settings has a default or is optional. */
 export type Complete = Schema.Decoder<unknown> & Struct & {
   readonly "Encoded": Readonly<Partial<Record<string, unknown>>>
 }
@@ -201,7 +201,7 @@ const isSchema = (value: unknown): value is Schema.Constraint => Predicate.hasPr
 
 const isStruct = (schema: Schema.Constraint): schema is Struct => Predicate.hasProperty(schema, "fields")
 
-/** The struct behind a field, also where it has a default or may be left out. */
+/** The struct of a field, also if the field is optional or has a default. */
 const structOf = (schema: Schema.Constraint | undefined): Struct | undefined => {
   if (schema === undefined || isStruct(schema)) return schema
   if (Predicate.hasProperty(schema, "to") && isSchema(schema.to)) return structOf(schema.to)
@@ -213,7 +213,7 @@ const fieldOf = (schema: Schema.Constraint | undefined, key: PropertyKey): Schem
   return fields !== undefined && Object.hasOwn(fields, key) ? fields[key] : undefined
 }
 
-/** Names of a group's settings where all settings are listed beside each other, as flags are; others keep their own. */
+/** New names for a group's settings in the flat form, as used for flags; other settings keep their names. */
 type Names = Readonly<Record<string, string>>
 
 /** A field that is a struct of settings. */
@@ -225,7 +225,7 @@ const grouped = <S extends Complete, N extends Names>(struct: S, names: N): Grou
   Object.assign(Schema.withDecodingDefaultKey<S>(Effect.succeed({}))(struct), { names })
 
 /**
- * Settings within settings: each has its default where the group was left out.
+ * Nests a struct of settings; if the group is left out, each of its settings gets its default.
  *
  * @example
  * const Update = Schema.Struct({ kl: Setting.group(KlPenalty.KlSettings, { coefficient: "klCoefficient" }) })
@@ -253,20 +253,20 @@ type Leaves<F extends Schema.Struct.Fields, N> = {
 
 type Intersection<U> = (U extends unknown ? (member: U) => void : never) extends (all: infer I) => void ? I : never
 
-/** The settings of all groups beside each other. */
+/** The settings of all groups, flattened into one struct. */
 export type Flat<F extends Schema.Struct.Fields> = {
   [K in keyof Intersection<Leaves<F, {}>>]: Intersection<Leaves<F, {}>>[K]
 }
 
 const isTop = (value: unknown): value is Schema.Top => Predicate.hasProperty(value, "ast")
 
-/** The schema of a setting's values; undefined for a field that was not made here. */
+/** The schema of a setting's values; undefined if the field was not made by this module. */
 const valuesOf = (field: Schema.Constraint): Schema.Top | undefined => {
   if (Predicate.hasProperty(field, "to") && isTop(field.to)) return field.to
   return Predicate.hasProperty(field, "schema") && isTop(field.schema) ? field.schema : undefined
 }
 
-/** A setting with another description of it. */
+/** The same setting with a changed description. */
 const described = (field: Schema.Constraint, change: Partial<Setting>): Schema.Constraint => {
   const setting = of(field)
   const values = valuesOf(field)
@@ -292,8 +292,8 @@ const leaves = (
 }
 
 /**
- * The settings of a struct and of its groups beside each other, as flags and configuration files name them. Those of a struct whose
- * annotations have a title are listed under it in help.
+ * Flattens a struct and its groups into one struct, with the names used by flags and configuration files. If a struct has a title
+ * annotation, help lists its settings under that title.
  *
  * @example
  * const Recipe = Schema.Struct({ ...Setting.flat(RlOptions.Settings), digits: Setting.int({ least: 1, help: "Digits" }) })
@@ -313,7 +313,7 @@ const nested = (struct: Struct, given: object, names: Names): object =>
     })
   )
 
-/** Puts flat settings back into the groups of a struct; ignores settings that it does not have. */
+/** Puts flat settings back into a struct's groups; ignores names that it does not have. */
 export function nest<S extends Struct>(
   struct: S,
   flat: Schema.Struct.Type<Extract<Flat<S["fields"]>, Schema.Struct.Fields>>
@@ -323,7 +323,7 @@ export function nest(struct: Struct, flat: object): object {
 }
 
 /**
- * A setting with another default.
+ * The same setting with a different default.
  *
  * @example
  * const maxTokens = Setting.withDefault(SamplingSettings.SamplingSettings.fields.maxTokens, 40)
@@ -336,13 +336,13 @@ export function withDefault(field: Schema.Constraint, value: unknown): Schema.Co
   return described(field, { default: value })
 }
 
-/** The values among `given` that are settings of the struct, or groups of it. */
+/** Those of the given values that are settings or groups of the struct. */
 export const pick = ({ fields }: Struct, given: object): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     Object.entries(given).filter(([name, value]) => Object.hasOwn(fields, name) && value !== undefined)
   )
 
-/** Checks settings one by one; `prefix` begins the name of each, such as `limits.`. */
+/** Checks settings one by one; `prefix` precedes each name, such as `limits.`. */
 export const checks = <S extends Struct>(
   { fields }: S
 ): (given: S["Encoded"], prefix?: string) => ReadonlyArray<Check.Check> => {
@@ -362,7 +362,7 @@ export const checks = <S extends Struct>(
   return (given, prefix = "") => all.flatMap((check) => check(given, prefix))
 }
 
-/** Settings as they are sent to another process: a duration is its milliseconds. */
+/** The form in which settings are sent to another process; durations are milliseconds. */
 export type Sent<A> = [Duration.Duration] extends [A] ? number
   : A extends ReadonlyArray<unknown> ? A
   : A extends object ? { readonly [K in keyof A]: Sent<A[K]> }
@@ -389,7 +389,7 @@ const sentValue = (field: Schema.Constraint): Schema.Codec<unknown> => {
   }
 }
 
-/** The schema of settings that are sent. Each may be left out. */
+/** The schema of settings in the form in which they are sent; all are optional. */
 export function sent<S extends Struct>(struct: S): Schema.Codec<Sent<S["Encoded"]>>
 export function sent(struct: Struct): Schema.Codec<unknown> {
   return Schema.Struct(Object.fromEntries(
@@ -400,7 +400,7 @@ export function sent(struct: Struct): Schema.Codec<unknown> {
   ))
 }
 
-/** The settings that were given, to be sent. */
+/** Converts the given settings to the form in which they are sent. */
 export function send<S extends Struct>(struct: S, given: S["Encoded"]): Sent<S["Encoded"]>
 export function send(struct: Struct, given: unknown): unknown {
   return Object.fromEntries(
@@ -415,7 +415,7 @@ export function send(struct: Struct, given: unknown): unknown {
   )
 }
 
-/** The first problem inside an issue, and the path that leads to it. */
+/** The innermost first problem of an issue, and its path. */
 const first = (
   issue: SchemaIssue.Issue,
   path: ReadonlyArray<PropertyKey> = []
@@ -446,12 +446,12 @@ const expectedAt = (struct: Struct, path: ReadonlyArray<PropertyKey>, issue: Sch
   return expected ?? (structOf(schema) === undefined ? issue.toString() : "an object of settings")
 }
 
-/** All settings at their defaults. */
+/** All settings with their default values. */
 export const defaults = <A>(struct: Complete & { readonly "Type": A }): A => Schema.decodeUnknownSync(struct)({})
 
 /**
- * Decodes settings from values that a program, a file or flags gave. Fails with the first invalid value, and with a name that is not a
- * setting. `prefix` begins the path that the error names.
+ * Decodes settings from a program, a file or flags. Fails with the first invalid value or unknown name; `prefix` precedes the path in the
+ * error.
  */
 export const decode = <S extends Schema.Decoder<unknown> & Struct>(
   struct: S,
@@ -478,7 +478,7 @@ const jsonOf = (setting: Setting, value: unknown): Schema.Json => {
   return typeof value === "number" || typeof value === "boolean" ? value : String(value)
 }
 
-/** Settings as a JSON object of snake_case names. A setting that was left out is null, a duration is its seconds. */
+/** Settings as a JSON object with snake_case names. A missing setting is null; a duration is in seconds. */
 const toJson = <S extends Struct>(
   struct: S,
   value: S["Type"],
@@ -501,6 +501,6 @@ const toJson = <S extends Struct>(
 export const identity = <S extends Struct>(struct: S, value: S["Type"]): Schema.JsonObject =>
   toJson(struct, value, (setting) => setting.identity === true)
 
-/** All settings, for a run's records. */
+/** All settings as a JSON object, for a run's records. */
 export const record = <S extends Struct>(struct: S, value: S["Type"]): Schema.JsonObject =>
   toJson(struct, value, () => true)

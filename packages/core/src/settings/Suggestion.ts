@@ -1,11 +1,11 @@
 /**
- * The known name that a mistyped one most likely meant.
+ * Suggests the known name closest to a mistyped one.
  *
  * @example
  * const message = Suggestion.describe("qwen3_instuct", Renderers.names)
  */
 
-/** Insertions, deletions and replacements that turn one text into the other. */
+/** The edit distance: the number of insertions, deletions and replacements that turn one text into the other. */
 const distance = (left: string, right: string): number => {
   let row = Array.from({ length: right.length + 1 }, (_, column) => column)
   for (let i = 0; i < left.length; i++) {
@@ -19,7 +19,7 @@ const distance = (left: string, right: string): number => {
   return row[right.length] ?? 0
 }
 
-/** The closest of `known` when at most half of its letters differ, upper and lower case alike. */
+/** The closest known name, ignoring case, if at most half of its letters differ; otherwise undefined. */
 export const nearest = (name: string, known: ReadonlyArray<string>): string | undefined => {
   const wanted = name.toLowerCase()
   const ranked = known
@@ -29,7 +29,7 @@ export const nearest = (name: string, known: ReadonlyArray<string>): string | un
   return ranked[0]?.candidate
 }
 
-/** `did you mean "x"? Choose from: x, y`, or the choice alone where no name is close. */
+/** `did you mean "x"? Choose from: x, y`; only the choices if no name is close. */
 export const describe = (name: string, known: ReadonlyArray<string>): string => {
   const close = nearest(name, known)
   const names = known.join(", ")

@@ -1,7 +1,7 @@
 /**
- * What was said in a recorded episode, turn by turn as messages: of the system, the user, the assistant with its reasoning and its calls of
- * tools, and the tools. From the messages that the environment showed, where they were recorded; else from the tokens, where the run's
- * tokenizer is at hand, and from the texts that the environment logged.
+ * A recorded episode as messages, turn by turn: system, user, assistant with reasoning and tool calls, and tools. Uses the messages that
+ * the environment showed, if recorded. Otherwise it uses the tokens, if the run's tokenizer is available, and the texts that the
+ * environment logged.
  *
  * @example
  * const conversation = Effect.map(Conversation.read(trajectory, tokenizer), Conversation.toOpenAi)
@@ -18,15 +18,15 @@ import * as LogNames from "./LogNames.ts"
 import * as NewTokens from "./NewTokens.ts"
 import * as PromptText from "./PromptText.ts"
 
-/** How a run's tokens read. */
+/** How to decode, parse and render a run's tokens. */
 export interface Language extends Pick<Tokenizer, "decode"> {
-  /** Reads a response as a message; absent where the run's renderer is not known. */
+  /** Parses a response; absent if the run's renderer is unknown. */
   readonly parse?: Renderer["parse"]
-  /** Renders a prompt; absent where the run's renderer is not known. */
+  /** Renders a prompt; absent if the run's renderer is unknown. */
   readonly render?: Renderer["generationPrompt"]
 }
 
-/** A call of a tool, and its answer where one was recorded. */
+/** A tool call, and its result if one was recorded. */
 export interface ToolUse {
   readonly name: string
   /** JSON text, as the policy wrote it. */
@@ -34,7 +34,7 @@ export interface ToolUse {
   readonly result: string | undefined
 }
 
-/** What a turn added. */
+/** The messages and tool results that a turn added to the conversation. */
 export interface Turn {
   /** The messages shown to the policy since the turn that it continues; empty if their text is unknown. */
   readonly shown: ReadonlyArray<Message.Message>
@@ -42,7 +42,7 @@ export interface Turn {
   readonly tools: ReadonlyArray<ToolUse>
 }
 
-/** A prompt's tokens, with null at each position of an image. */
+/** The tokens of a prompt, with null for each position of an image. */
 export const promptTokens = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<number | null> =>
   chunks.flatMap((chunk): ReadonlyArray<number | null> =>
     chunk._tag === "Image" ? Array.from({ length: chunk.expectedTokens }, () => null) : Array.from(chunk.tokens)
@@ -53,7 +53,7 @@ type Logs = Trajectory.Transition["logs"]
 const logged = (logs: Logs, name: string): string | undefined =>
   Object.hasOwn(logs, name) ? String(logs[name]) : undefined
 
-/** Calls as environments logged them before they reported messages. */
+/** Tool calls in the form that environments logged before they reported messages. */
 const loggedCalls = (logs: Logs): ReadonlyArray<Message.ToolCall> => {
   const calls: Array<Message.ToolCall> = []
   for (let index = 0;; index++) {
@@ -66,13 +66,13 @@ const loggedCalls = (logs: Logs): ReadonlyArray<Message.ToolCall> => {
 
 type Messages = ReadonlyArray<Message.Message>
 
-/** The answer to a call among messages of tools: by its id, or else in the order of the calls. */
+/** The result of a call among tool messages: by id, or else by position. */
 const answerTo = (answers: Messages, { id }: Message.ToolCall, index: number) => {
   const answer = answers.find(({ toolCallId }) => id !== undefined && toolCallId === id) ?? answers[index]
   return answer === undefined ? undefined : Message.text(answer)
 }
 
-/** The calls of a message with their answers, as they were logged or as a later turn was shown them. */
+/** A message's tool calls with their results, from the logs or from the tool messages shown to a later turn. */
 const toolsOf = ({ toolCalls = [] }: Message.Message, logs: Logs, answers: Messages): ReadonlyArray<ToolUse> =>
   toolCalls.map((call, index) => ({
     name: call.function.name,
@@ -80,7 +80,7 @@ const toolsOf = ({ toolCalls = [] }: Message.Message, logs: Logs, answers: Messa
     result: logged(logs, LogNames.toolResult(index)) ?? answerTo(answers, call, index)
   }))
 
-/** The answers of tools that the next turn was shown. */
+/** A turn's tool results as messages. */
 const answers = ({ said: { toolCalls = [] }, tools }: Turn): ReadonlyArray<Message.Message> =>
   tools.flatMap(({ name, result }, index) => {
     const id = toolCalls[index]?.id
@@ -91,11 +91,11 @@ const answers = ({ said: { toolCalls = [] }, tools }: Turn): ReadonlyArray<Messa
 
 const loggedResponse = ({ logs, score }: Trajectory.Transition) => score?.answer ?? logged(logs, LogNames.besideCalls)
 
-/** Whether the environment reported the turn's text, as it read it, as the answer that it judged or in its logs. */
+/** Whether the environment reported the turn's text: as a message, as the graded answer, or in its logs. */
 export const isLogged = (transition: Trajectory.Transition): boolean =>
   transition.said !== undefined || loggedResponse(transition) !== undefined
 
-/** The response as the environment read or logged it, or from its tokens. */
+/** The response as the environment reported it, or else decoded from its tokens. */
 const saidIn = (transition: Trajectory.Transition, decode: Language["decode"] | undefined): Message.Message => {
   const { action: { tokens }, logs, said } = transition
   if (said !== undefined) return said
@@ -109,10 +109,10 @@ const saidIn = (transition: Trajectory.Transition, decode: Language["decode"] | 
 interface Reading {
   readonly trajectory: Trajectory.Trajectory
   readonly decode: Language["decode"] | undefined
-  /** Empty where nothing decodes them. */
+  /** Empty if there is no decoder. */
   readonly tokens: ReadonlyArray<NewTokens.Turn>
   readonly turns: Array<Turn>
-  /** What each turn read and said, where the messages that it was shown are recorded. */
+  /** The conversation of each turn, with its response; undefined if the messages shown to the turn are not recorded. */
   readonly conversations: Array<Messages | undefined>
 }
 
@@ -122,14 +122,14 @@ const tokensOf = ({ action: { tokens }, branch, observation }: Trajectory.Transi
   branch
 })
 
-/** The messages of the tokens that the turn which it continues was neither shown nor said. */
+/** The messages in those tokens of a turn's prompt that the previous turn does not contain. */
 const addedIn = ({ decode, tokens }: Reading, index: number) => {
   const turn = tokens[index]
   if (decode === undefined || turn === undefined) return []
   return PromptText.messages(decode(turn.prompt.slice(NewTokens.from(tokens, index)).filter((token) => token !== null)))
 }
 
-/** The question and answers of tools as they were logged, where they were; what stands in the tokens beside the answers comes after them. */
+/** The logged question or tool results, if any, followed by other messages found in the tokens. */
 const readIn = (reading: Reading, index: number, before: number): Messages => {
   const { trajectory: { task }, turns } = reading
   const turn = turns[before]
@@ -141,11 +141,11 @@ const readIn = (reading: Reading, index: number, before: number): Messages => {
   return answered.length === 0 ? added : [...answered, ...added.filter((message) => !isAnswer(message))]
 }
 
-/** The conversation that a turn was shown, where it is recorded. */
+/** The conversation shown to a turn, if it is recorded. */
 const conversationOf = ({ conversations }: Reading, { branch, shown }: Trajectory.Transition): Messages | undefined =>
   shown && Trajectory.conversation(conversations[branch?.after ?? -1] ?? conversations.at(-1) ?? [], shown)
 
-/** Reads the turn after all before it. */
+/** Reads a turn; all earlier turns must have been read. */
 const readTurn = (
   reading: Reading,
   index: number,
@@ -172,8 +172,8 @@ const readTurn = (
 }
 
 /**
- * The turns of an episode, with responses that were read before: a message for each turn, or nothing where its response cannot be read.
- * Without `decode`, only what the environment showed as messages or logged is known.
+ * The turns of an episode. `responses` has a parsed message per turn, or undefined if the response cannot be parsed. Without `decode`, only
+ * the messages and logs of the environment are used.
  */
 export const make = (
   trajectory: Trajectory.Trajectory,
@@ -189,7 +189,7 @@ export const make = (
   return turns
 }
 
-/** The turns of an episode; without a language, only what the environment logged is known. */
+/** The turns of an episode. Without a language, only the messages and logs of the environment are used. */
 export const read = Effect.fnUntraced(function*(trajectory: Trajectory.Trajectory, language?: Language) {
   const responses = yield* Effect.forEach(
     trajectory.transitions,
@@ -201,15 +201,15 @@ export const read = Effect.fnUntraced(function*(trajectory: Trajectory.Trajector
   return make(trajectory, responses, language?.decode)
 })
 
-/** The text of a message: its answer, and calls that cannot be read as they were written. */
+/** The text of a message, followed by the raw text of calls that could not be parsed. */
 export const text = (message: Message.Message): string =>
   [Message.text(message), ...(message.unparsedToolCalls ?? []).map(({ rawText }) => rawText)]
     .filter((part) => part !== "").join("\n")
 
-/** The prompt of a turn, as one text. */
+/** The messages shown to a turn, as one text. */
 export const shownText = ({ shown }: Turn): string => shown.map(text).join("\n\n")
 
-/** The response of a turn, as one text: reasoning, answer and calls. */
+/** The response of a turn as one text: reasoning, answer and calls. */
 export const saidText = ({ said }: Turn): string =>
   [
     Message.thinking(said),
@@ -217,7 +217,7 @@ export const saidText = ({ said }: Turn): string =>
     ...(said.toolCalls ?? []).map(({ function: { arguments: given, name } }) => `${name}(${given})`)
   ].filter((part) => part !== "").join("\n")
 
-/** What a turn was shown beyond what was said before it: all of it, unless it begins with all of that again. */
+/** The part of `shown` after `before`; all of `shown` if it does not start with `before`. */
 const beyond = (before: Messages, shown: Messages): Messages =>
   Trajectory.sharedLength(before, shown) === before.length ? shown.slice(before.length) : shown
 
@@ -232,19 +232,16 @@ const told = (turns: ReadonlyArray<Turn>) => {
   return { messages, lengths }
 }
 
-/**
- * All messages in their order, to the last answers of tools. A conversation that a turn was shown again, as where its prompt was rendered
- * anew, is not repeated.
- */
+/** All messages in order, up to the last tool results. Messages that a later prompt repeats are included once. */
 export const messages = (turns: ReadonlyArray<Turn>): ReadonlyArray<Message.Message> => {
   const last = turns.at(-1)
   return [...told(turns).messages, ...(last === undefined ? [] : answers(last))]
 }
 
-/** How many of `messages` come before the response of each turn. */
+/** For each turn, the number of `messages` before its response. */
 export const lengths = (turns: ReadonlyArray<Turn>): ReadonlyArray<number> => told(turns).lengths
 
-/** A message whose calls that cannot be read are text, as in a stream. */
+/** The message with its unparsed calls as text, as when streaming. */
 const readable = (message: Message.Message): Message.Message => {
   const { unparsedToolCalls = [], ...read } = message
   if (unparsedToolCalls.length === 0) return message
@@ -252,17 +249,17 @@ const readable = (message: Message.Message): Message.Message => {
   return { ...read, content: [...Message.parts(message), ...written] }
 }
 
-/** The messages as chat completions have them. A call that cannot be read is text, as in a stream. */
+/** All messages in the format of chat completions. A call that could not be parsed becomes text, as when streaming. */
 export const toOpenAi = (turns: ReadonlyArray<Turn>): ReadonlyArray<OpenAi.ChatMessage> =>
   OpenAi.fromMessages(messages(turns).map(readable))
 
-/** A turn as chat completions have it: the messages that it was shown, and its own. */
+/** A turn in the format of chat completions: the messages that it was shown, and its response. */
 export interface OpenAiTurn {
   readonly shown: ReadonlyArray<OpenAi.ChatMessage>
   readonly said: ReadonlyArray<OpenAi.ChatMessage>
 }
 
-/** The turns as chat completions have them, each with all that `shown` has, also where that was said before. */
+/** The turns in the format of chat completions. Each has all messages that it was shown, also repeated ones. */
 export const toOpenAiTurns = (turns: ReadonlyArray<Turn>): ReadonlyArray<OpenAiTurn> => {
   const all = OpenAi.fromMessages(turns.flatMap(({ said, shown }) => [...shown, said]).map(readable))
   let at = 0
@@ -273,7 +270,7 @@ export const toOpenAiTurns = (turns: ReadonlyArray<Turn>): ReadonlyArray<OpenAiT
   })
 }
 
-/** Logs of a turn that are not part of the conversation. */
+/** The logs of a turn that are not part of the conversation. */
 export const others = (
   { logs }: Pick<Trajectory.Transition, "logs">
 ): ReadonlyArray<readonly [name: string, value: string | number]> =>

@@ -1,6 +1,6 @@
 /**
- * Where the prompts of an episode, rendered again from its conversation as chat completions have it, differ from the tokens that the policy
- * was shown: reasoning that a template leaves out, a branch, or a call that could not be read.
+ * Where prompts, rendered again from an episode's conversation in the format of chat completions, differ from the tokens that the policy
+ * was shown. Causes are reasoning that a template leaves out, branches, and calls that could not be parsed.
  *
  * @example
  * const departures = Effect.flatMap(
@@ -14,13 +14,13 @@ import type { Renderer } from "../chat/Renderer.ts"
 import type * as Trajectory from "../env/Trajectory.ts"
 import * as Conversation from "./Conversation.ts"
 
-/** A turn whose prompt is another when it is rendered again. */
+/** A turn whose prompt renders differently. */
 export interface Departure {
   readonly turn: number
   readonly detail: string
 }
 
-/** The first position at which two prompts differ; undefined where they are equal. */
+/** The first position at which two prompts differ; undefined if they are equal. */
 const difference = (recorded: ReadonlyArray<number | null>, rendered: ReadonlyArray<number | null>) => {
   const at = recorded.findIndex((token, index) => token !== rendered[index])
   if (at >= 0) return at
@@ -29,7 +29,7 @@ const difference = (recorded: ReadonlyArray<number | null>, rendered: ReadonlyAr
 
 type Transitions = Trajectory.Trajectory["transitions"]
 
-/** Why a prompt departs at a token, as far as the records tell. */
+/** The probable reason why a prompt differs at a token. */
 const reason = (transitions: Transitions, turn: number, token: number): string => {
   const branch = transitions[turn]?.branch
   if (branch !== undefined) return `the turn begins a branch: ${branch.reason}`
@@ -41,7 +41,7 @@ const reason = (transitions: Transitions, turn: number, token: number): string =
     : `the policy wrote the response of turn ${response} otherwise than the renderer does`
 }
 
-/** The departures of an episode, turn by turn; empty where every prompt is rendered as it was recorded. */
+/** The departures of an episode in turn order; empty if every prompt renders as recorded. */
 export const of = Effect.fnUntraced(function*(
   { transitions }: Pick<Trajectory.Trajectory, "transitions">,
   turns: ReadonlyArray<Conversation.Turn>,
@@ -64,7 +64,7 @@ export const of = Effect.fnUntraced(function*(
   return found.flat()
 })
 
-/** The departures of an episode where the run's renderer is known, else null. */
+/** The departures of an episode; null if the run's renderer is unknown. */
 export const known = (
   trajectory: Pick<Trajectory.Trajectory, "transitions">,
   turns: ReadonlyArray<Conversation.Turn>,

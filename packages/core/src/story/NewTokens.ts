@@ -1,5 +1,5 @@
 /**
- * The tokens that a turn's prompt adds to the turn which it continues.
+ * The tokens that a turn's prompt adds to the turn that it continues.
  *
  * @example
  * const turns = [{ prompt: [1, 2], tokens: [3] }, { prompt: [1, 2, 3, 4], tokens: [5] }]
@@ -7,15 +7,15 @@
  */
 import * as Branch from "../env/Branch.ts"
 
-/** A turn's tokens; a prompt has null where an image lies. */
+/** The tokens of a turn; a prompt has null for image positions. */
 export interface Turn {
   readonly prompt: ReadonlyArray<number | null>
   readonly tokens: ArrayLike<number>
-  /** The turn that it continues, where that is not the one before. */
+  /** Set if the turn continues another turn than the previous one. */
   readonly branch?: Branch.Branch | null | undefined
 }
 
-/** Index of the first token of a turn's prompt that is not in the turn which it continues; 0 where it continues none. */
+/** Index of the first token of a turn's prompt that is not part of the turn that it continues; 0 if it continues none. */
 export const from = (turns: ReadonlyArray<Turn>, index: number): number => {
   const turn = turns[index]
   const before = turns[Branch.previous(index, turn?.branch ?? undefined)]

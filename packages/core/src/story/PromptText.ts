@@ -1,21 +1,21 @@
-/** Reads the text of a prompt back into messages, for families that mark where each begins and ends. */
+/** Reads the text of a prompt back into messages, for formats that mark the start and the end of messages. */
 import type * as Message from "../chat/Message.ts"
 
-/** Marks of ChatML, which most open models use, and of Llama 3: the header with the role, and the end of a message. */
+/** The marks of ChatML, which most open models use, and of Llama 3: a header with the role, and an end mark. */
 const marks: ReadonlyArray<{ readonly header: RegExp; readonly end: string }> = [
   { header: /<\|im_start\|>(\w+)\n/g, end: "<|im_end|>" },
   { header: /<\|start_header_id\|>(\w+)<\|end_header_id\|>\n\n/g, end: "<|eot_id|>" }
 ]
 
-/** Text up to the mark, and without the line break that a template puts after its last one. */
+/** The text before the mark, without the line break that a template adds to the end. */
 const content = (text: string, end: string) => {
   const at = text.indexOf(end)
   return at < 0 ? text : text.slice(0, at)
 }
 
 /**
- * The messages of a prompt's text, without the header of the response that it asks for; one message of the user where the text has no
- * marks. Answers of tools are messages of whatever role the template gives them.
+ * The messages in a prompt's text, without the header of the next response. Text without marks is one user message. Tool results have the
+ * role that the template gives them.
  *
  * @example
  * PromptText.messages("<|im_start|>user\n2 + 2?<|im_end|>\n<|im_start|>assistant\n") // [{ role: "user", content: "2 + 2?" }]
@@ -34,7 +34,7 @@ export const messages = (text: string): ReadonlyArray<Message.Message> => {
   return text === "" ? [] : [{ role: "user", content: text }]
 }
 
-/** The text of a response without the mark that ends it. */
+/** The text of a response without its end mark. */
 export const response = (text: string): string => {
   const mark = marks.find(({ end }) => text.endsWith(end))
   return mark === undefined ? text : text.slice(0, -mark.end.length)

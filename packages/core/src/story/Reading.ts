@@ -1,16 +1,16 @@
-/** What an evaluation says in one number, by which two of them are compared. */
+/** The most informative number of an evaluation, by which evaluations are compared. */
 import type * as Story from "./Story.ts"
 
-/** The unit of a reading, by which it is written and judged. */
+/** The unit of a reading, which determines how it is formatted and judged. */
 export type Unit = "share" | "reward" | "nats"
 
-/** What an evaluator measured at one time: the most telling of its numbers. */
+/** The most informative number that an evaluator measured. */
 export interface Reading {
   readonly metric: "nll" | "margin" | "correct" | "reward"
   readonly unit: Unit
   readonly isLowerBetter: boolean
   readonly value: number
-  /** 0 where it is not known. */
+  /** 0 if unknown. */
   readonly standardError: number
 }
 
@@ -33,7 +33,7 @@ const metricOf = (name: string) => ({ evaluator, metrics }: Evaluated): Found =>
   return typeof value === "number" ? { value, standardError: 0 } : undefined
 }
 
-/** What evaluators measure, the most telling first. */
+/** The possible readings, the most informative first. */
 const kinds = [
   { metric: "nll", read: metricOf("nll"), unit: "nats", isLowerBetter: true },
   { metric: "margin", read: metricOf("margin"), unit: "nats", isLowerBetter: false },
@@ -41,7 +41,7 @@ const kinds = [
   { metric: "reward", read: rewardOf, unit: "reward", isLowerBetter: false }
 ] as const
 
-/** The reading of an evaluation: its negative log-likelihood, else its margin, its share of right answers, or its reward. */
+/** The reading of an evaluation: negative log-likelihood if measured, otherwise margin, share of right answers, or reward. */
 export const of = (evaluated: Evaluated): Reading | undefined =>
   kinds.flatMap(({ read, ...kind }): ReadonlyArray<Reading> => {
     const found = read(evaluated)

@@ -1,6 +1,6 @@
 /**
- * Records as readers have them: as they were written, or read from JSON, where a `null` stands in each gap that NaN and the infinities
- * leave. Types take what stands there: `never` for records as they were written, `null` for JSON.
+ * Records as readers receive them: in memory, or decoded from JSON, where `null` replaces NaN and the infinities. `Gap` is the type of such
+ * a replacement: `never` for records in memory, `null` for JSON.
  *
  * @example
  * const rewards = (records: ReadonlyArray<Recorded.Recorded<null>>) =>
@@ -8,13 +8,13 @@
  */
 import type * as RunRecord from "../records/RunRecord.ts"
 
-/** A value whose numbers may be gaps. */
+/** A value whose numbers may be replaced by gaps. */
 type Read<A, Gap> = A extends number ? A | Gap
   : A extends ReadonlyArray<infer B> ? ReadonlyArray<Read<B, Gap>>
   : A extends object ? { readonly [K in keyof A]: Read<A[K], Gap> }
   : A
 
-/** Fields of every record. They are finite, as those of `Counts` are, so that readers can count with them. */
+/** The fields of every record. These numbers, like those of `Counts`, are always finite, so readers can calculate with them. */
 interface Stamp {
   readonly at: number
   readonly segment: number
@@ -34,7 +34,7 @@ type Of<A, Gap> = A extends RunRecord.RunRecord ?
     & Stamp
   : never
 
-/** Any record, without the datums of its updates, of which every member of every group has some. */
+/** Any record, without the large lists of datums in `Credited` records. */
 export type Recorded<Gap = never> = Of<RunRecord.RunRecord, Gap>
 
 export type Opened<Gap = never> = Of<RunRecord.Opened, Gap>
@@ -49,7 +49,7 @@ export type Warning<Gap = never> = Of<RunRecord.Warning, Gap>
 export type Finished<Gap = never> = Of<RunRecord.Finished, Gap>
 export type Failed<Gap = never> = Of<RunRecord.Failed, Gap>
 
-/** A record as a story keeps it. */
+/** A record in the form that a story keeps. */
 export const make = (record: RunRecord.RunRecord): Recorded => {
   if (record._tag !== "Credited") return record
   const { datums: _, ...credited } = record

@@ -1,4 +1,4 @@
-/** The rollouts of a recorded run with their trajectories, and what updates made of them. */
+/** The rollouts of a recorded run: their trajectories, and how updates used them. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -14,16 +14,16 @@ import type * as Recorded from "./Recorded.ts"
 import * as Story from "./Story.ts"
 import * as StoryReader from "./StoryReader.ts"
 
-/** Why the payload of a group cannot be read: it was lost, cut or changed. */
+/** Why a group's payload cannot be read: it is missing, truncated or changed. */
 export type Damage = RunError | GroupPayload.GroupPayloadError
 
-/** A group as it was rolled out. */
+/** A group with its trajectories. */
 export interface RecordedGroup {
   readonly record: Recorded.Group
   readonly result: GroupResult.GroupResult
-  /** Position in its batch. */
+  /** The group's index in its batch. */
   readonly index: number
-  /** One per member; empty where no update used the group. */
+  /** One advantage per member; empty if no update used the group. */
   readonly advantages: ReadonlyArray<number>
 }
 
@@ -33,7 +33,7 @@ export interface DamagedGroup {
   readonly damage: Damage
 }
 
-/** A batch with the trajectories of its groups, without groups whose records have no payload. */
+/** A batch with the trajectories of its groups. Groups without a payload are left out. */
 export interface Loaded {
   readonly story: Story.Story
   readonly batch: Story.Batch
@@ -43,7 +43,7 @@ export interface Loaded {
 
 type Payloads = Pick<RunReader, "payload">
 
-/** The group's trajectories; undefined where its record has no payload. */
+/** The group's trajectories; undefined if its record has no payload. */
 export const result = (
   { payload }: Payloads,
   record: Pick<Recorded.Group, "payload">
@@ -52,7 +52,7 @@ export const result = (
     ? Effect.succeed(undefined)
     : Effect.flatMap(payload(record.payload), GroupPayload.decode)
 
-/** A batch of the run with the trajectories of its groups. */
+/** Loads a batch with the trajectories of its groups. */
 export const load = Effect.fnUntraced(function*(run: Payloads, story: Story.Story, batch: Story.Batch) {
   const groups: Array<RecordedGroup> = []
   const damaged: Array<DamagedGroup> = []
@@ -67,7 +67,7 @@ export const load = Effect.fnUntraced(function*(run: Payloads, story: Story.Stor
   return loaded
 })
 
-/** What follows where a reader leaves a group out: a warning, unless something else is provided. */
+/** Called for each group that a reader leaves out; logs a warning by default. */
 export const LeftOut = Context.Reference<(group: DamagedGroup) => Effect.Effect<void>>(
   "@effect-rl/core/story/Rollouts/LeftOut",
   {
@@ -76,15 +76,15 @@ export const LeftOut = Context.Reference<(group: DamagedGroup) => Effect.Effect<
   }
 )
 
-/** Says that a reader leaves the group out. */
+/** Reports that a reader leaves the group out. */
 export const leaveOut = (group: DamagedGroup): Effect.Effect<void> => Effect.flatMap(LeftOut, (say) => say(group))
 
-/** Says which groups cannot be read, and gives the others. */
+/** Reports the damaged groups, and returns the readable ones. */
 export const readable = ({ damaged, groups }: Loaded): Effect.Effect<ReadonlyArray<RecordedGroup>> =>
   Effect.as(Effect.forEach(damaged, leaveOut, { discard: true }), groups)
 
 /**
- * The batches of a run, one after the other with their trajectories, so that no more than one is in memory.
+ * Streams a run's batches with their trajectories; only one batch is in memory at a time.
  *
  * @example
  * const longest = Rollouts.stream(reader).pipe(
@@ -98,13 +98,13 @@ export const stream = (run: RunReader): Stream.Stream<Loaded, RunError> =>
       Stream.mapEffect(Stream.fromIterable(Story.batches(story)), (batch) => load(run, story, batch)))
   )
 
-/** A member that finished. */
+/** A member that finished, with its trajectory, reward and advantage. */
 export interface Member {
   readonly group: RecordedGroup
   readonly member: number
   readonly trajectory: Trajectory.Trajectory
   readonly reward: number
-  /** Undefined where no update used it. */
+  /** Undefined if no update used the group. */
   readonly advantage: number | undefined
 }
 
@@ -122,14 +122,14 @@ export const members = (group: RecordedGroup): ReadonlyArray<Member> => {
     }))
 }
 
-/** A member that finished, with what was said. */
+/** A finished member with its conversation. */
 export interface Told extends Member {
   readonly turns: ReadonlyArray<Conversation.Turn>
-  /** The turns whose prompts, rendered again from what was said, are not the recorded tokens; null where the run's renderer is not known. */
+  /** The turns whose prompts render differently from the recorded tokens; null if the run's renderer is unknown. */
   readonly departures: ReadonlyArray<Departure.Departure> | null
 }
 
-/** The members that finished, in order, with what was said as the language reads it. */
+/** The finished members in order, each with its conversation as the language reads it. */
 export const told = (group: RecordedGroup, language?: Conversation.Language): Effect.Effect<ReadonlyArray<Told>> =>
   Effect.forEach(
     members(group),

@@ -1,6 +1,6 @@
 /**
- * A run as its records tell it so far: groups and what updates made of them, iterations, evaluations, checkpoints, what it is doing, what
- * went wrong. Built one record at a time, so that following a live run costs no more than its new records. Payloads stay in the store.
+ * A run so far, reconstructed from its records: groups and their updates, iterations, evaluations, checkpoints, current activity and
+ * problems. It is built record by record, so following a live run only costs its new records. Payloads stay in the store.
  *
  * @example
  * const story = Story.fromRecords(records)
@@ -10,12 +10,15 @@ import * as Key from "../records/Key.ts"
 import * as FailedMember from "../rollout/FailedMember.ts"
 import type * as Recorded from "./Recorded.ts"
 
-/** Groups with different rewards teach something; the members of others all did well, all did badly, or were lost. */
+/**
+ * What a group's rewards teach. `informative`: rewards differ. `good` or `bad`: all members did well or badly. `skipped`: the members were
+ * lost.
+ */
 export type Verdict = "informative" | "good" | "bad" | "skipped"
 
 export const verdicts: ReadonlyArray<Verdict> = ["informative", "good", "bad", "skipped"]
 
-/** What is known of a group; a dropped member has no reward. */
+/** What is known of a group; a dropped member has no finite reward. */
 interface Known {
   readonly outcome: string
   readonly rewards: ReadonlyArray<number | null>
@@ -24,7 +27,7 @@ interface Known {
 const isNumber = (value: number | null): value is number => value !== null && !Number.isNaN(value)
 
 /**
- * Equal rewards from 0.5 on are good, as the metrics `groups/all_good` and `groups/all_bad` count them.
+ * The verdict on a group's rewards. Equal rewards count as good from 0.5 on, as in the metrics `groups/all_good` and `groups/all_bad`.
  *
  * @example
  * Story.verdict({ outcome: "Completed", rewards: [1, 0, 1, 1] }) // "informative"
@@ -37,7 +40,7 @@ export const verdict = ({ outcome, rewards }: Known): Verdict => {
   return first >= 0.5 ? "good" : "bad"
 }
 
-/** Number of groups of each verdict. */
+/** The number of groups by verdict. */
 export type Tally = Record<Verdict, number>
 
 export const noGroups = (): Tally => ({ informative: 0, good: 0, bad: 0, skipped: 0 })
@@ -51,14 +54,14 @@ export const verdictsOf = (groups: ReadonlyArray<Known>): Tally => {
 export interface Iteration<Gap = never> {
   readonly index: number
   readonly groups: Array<Recorded.Group<Gap>>
-  /** Its groups by what their rewards teach. */
+  /** The number of the iteration's groups by verdict. */
   readonly tally: Tally
   sampling?: Recorded.Sampling<Gap>
   credited?: Recorded.Credited<Gap>
   updated?: Recorded.Updated<Gap>
 }
 
-/** One measurement of an evaluator, with its groups. */
+/** One evaluation by an evaluator, with its groups. */
 export interface Evaluation<Gap = never> {
   readonly evaluator: string
   readonly iteration: number
@@ -67,22 +70,22 @@ export interface Evaluation<Gap = never> {
   evaluated?: Recorded.Evaluated<Gap>
 }
 
-/** Events that a person should see, oldest first. */
+/** Events to show to the user, oldest first. */
 export interface Notice {
   readonly at: number
   readonly kind: "warning" | "failure" | "note" | "event"
   readonly text: string
 }
 
-/** What became of a training group in an update. */
+/** How an update treated a training group. */
 export type GroupCredit<Gap = never> = Omit<Recorded.Credited<Gap>["groups"][number], "key" | "iteration"> & {
-  /** The iteration of the update. */
+  /** The iteration that the update belongs to. */
   readonly update: number
   /** The group's index in the update's record. */
   readonly position: number
 }
 
-/** The times, in milliseconds since 1970, between which the run was not open. */
+/** A period in which the run was not open, in milliseconds since 1970. */
 export interface Pause {
   readonly from: number
   readonly to: number
@@ -92,22 +95,22 @@ export interface Story<Gap = never> {
   readonly iterations: Map<number, Iteration<Gap>>
   readonly evaluations: Map<string, Evaluation<Gap>>
   readonly notices: Array<Notice>
-  /** How often members failed, by the kind of failure; failures that a retry made good count as `retried`. */
+  /** The number of failures by kind; failures that a retry replaced count as `retried`. */
   readonly failures: Map<string, number>
-  /** The newest group that each kind of failure struck. */
+  /** The newest group with each kind of failure. */
   readonly struck: Map<string, Recorded.Group<Gap>>
-  /** What became of each training group in an update, by the group's id as text. */
+  /** How updates treated each training group, by the group's id as text. */
   readonly credits: Map<string, GroupCredit<Gap>>
-  /** Times between a segment of the run and the next, in which no process wrote it. */
+  /** Periods between segments, in which no process had the run open. */
   readonly pauses: Array<Pause>
   opened?: Recorded.Opened<Gap>
   saved?: Recorded.Saved<Gap>
   end?: Recorded.Finished<Gap> | Recorded.Failed<Gap>
-  /** Groups that the sampling under way asks for. */
+  /** The number of groups that the current sampling requested. */
   asked: number
   spent: Recorded.Updated<Gap>["spent"]
   last?: Recorded.Recorded<Gap>
-  /** Records that count, oldest first. */
+  /** The records that count, oldest first. */
   readonly records: Array<Recorded.Recorded<Gap>>
 }
 
@@ -124,17 +127,17 @@ export const empty = <Gap = never>(): Story<Gap> => ({
   records: []
 })
 
-/** The iteration of the index; empty where nothing is recorded of it. */
+/** The iteration with the given index; empty if nothing is recorded. */
 export const iteration = <Gap>(story: Story<Gap>, index: number): Iteration<Gap> =>
   story.iterations.get(index) ?? { index, groups: [], tally: noGroups() }
 
 const evaluationId = (evaluator: string, index: number) => `${index} ${evaluator}`
 
-/** The evaluator's measurement before the iteration; empty where nothing is recorded of it. */
+/** The evaluator's measurement before the iteration; empty if nothing is recorded. */
 export const evaluation = <Gap>(story: Story<Gap>, evaluator: string, index: number): Evaluation<Gap> =>
   story.evaluations.get(evaluationId(evaluator, index)) ?? { evaluator, iteration: index, groups: [] }
 
-/** The iteration to add to. */
+/** The iteration with the given index, created if missing. */
 const growingIteration = <Gap>(story: Story<Gap>, index: number): Iteration<Gap> => {
   const found = iteration(story, index)
   story.iterations.set(index, found)
@@ -195,7 +198,7 @@ const addOpened = <Gap>(story: Story<Gap>, opened: Recorded.Opened<Gap>) => {
 }
 
 /**
- * The error of a failed run, where it struck, and its message.
+ * The error of a failed run, its place and its message.
  *
  * @example
  * Story.failure({ error: "JudgeDown", message: "no answer", where: { iteration: 2, group: "sum-7", member: 1 } })
@@ -219,7 +222,7 @@ const addFailed = <Gap extends null>(story: Story<Gap>, failed: Recorded.Failed<
   story.notices.push({ at: failed.at, kind: "failure", text: failure(failed) })
 }
 
-/** A measurement that was cut short and is made again has the groups of the newer one alone. */
+/** An interrupted evaluation that is repeated keeps only the groups of the repetition. */
 const addEvaluating = <Gap>(story: Story<Gap>, evaluating: Recorded.Evaluating<Gap>) => {
   const found = growingEvaluation(story, evaluating.evaluator, evaluating.iteration)
   found.groups.length = 0
@@ -268,16 +271,16 @@ const include = <Gap extends null>(story: Story<Gap>, record: Recorded.Recorded<
   if ("spent" in record) story.spent = record.spent ?? story.spent
 }
 
-/** The story without what was written after the sequence number. */
+/** The story without the records after the sequence number. */
 const until = <Gap extends null>(story: Story<Gap>, sequence: number): Story<Gap> => {
   const kept = empty<Gap>()
   for (const record of story.records) if (record.sequence <= sequence) include(kept, record)
-  // Tokens of abandoned records were paid for.
+  // The tokens of abandoned records were still paid for.
   kept.spent = story.spent
   return kept
 }
 
-/** The story with the record; what a resume abandoned is no longer part of it. The given story must not be used any more. */
+/** Adds a record and removes what a resume abandoned. Modifies the given story, so only the returned story may be used afterwards. */
 export const add = <Gap extends null>(story: Story<Gap>, record: Recorded.Recorded<Gap>): Story<Gap> => {
   const isBack = record._tag === "Opened" && (story.records.at(-1)?.sequence ?? -1) > record.continuesAfter
   const kept = isBack ? until(story, record.continuesAfter) : story
@@ -285,14 +288,14 @@ export const add = <Gap extends null>(story: Story<Gap>, record: Recorded.Record
   return kept
 }
 
-/** The story that records tell, in their order. */
+/** Builds the story from records in order. */
 export const fromRecords = (records: Iterable<Recorded.Recorded>): Story => {
   let story = empty()
   for (const record of records) story = add(story, record)
   return story
 }
 
-/** The training or evaluation group whose record has the sequence number. */
+/** The group, of training or evaluation, whose record has the sequence number; undefined if there is none. */
 export const group = <Gap>(story: Story<Gap>, sequence: number): Recorded.Group<Gap> | undefined => {
   const [first] = story.records
   const near = first === undefined ? undefined : story.records[sequence - first.sequence]
@@ -300,36 +303,36 @@ export const group = <Gap>(story: Story<Gap>, sequence: number): Recorded.Group<
   return found?._tag === "GroupRolledOut" ? found : undefined
 }
 
-/** The credit of a training group; undefined for evaluations, and for groups that no update has settled yet. */
+/** The credit of a training group; undefined for evaluation groups, and for groups that no update has settled yet. */
 export const credit = <Gap>(story: Story<Gap>, group: Key.GroupId): GroupCredit<Gap> | undefined =>
   group.evaluator === undefined ? story.credits.get(Key.ofGroup(group)) : undefined
 
-/** Advantages of the group's members; empty where no update used it. */
+/** The advantages of the group's members; empty if no update used the group. */
 export const advantages = <Gap>(story: Story<Gap>, group: Key.GroupId) => credit(story, group)?.advantages ?? []
 
-/** Iterations in order. */
+/** All iterations, sorted by index. */
 export const iterations = <Gap>(story: Story<Gap>): ReadonlyArray<Iteration<Gap>> =>
   [...story.iterations.values()].toSorted((left, right) => left.index - right.index)
 
-/** Evaluations in order of their iterations. */
+/** All evaluations, ordered by iteration. */
 export const evaluations = <Gap>(story: Story<Gap>): ReadonlyArray<Evaluation<Gap>> =>
   [...story.evaluations.values()].toSorted((left, right) => left.iteration - right.iteration)
 
-/** Names of the evaluators, in the order in which they first measured. */
+/** The names of the evaluators, in the order of their first measurements. */
 export const evaluators = <Gap>(story: Story<Gap>): ReadonlyArray<string> => [
   ...new Set(Array.from(story.evaluations.values(), ({ evaluator }) => evaluator))
 ]
 
-/** Groups that belong together: those of a training iteration, or of one evaluator's measurement before it. */
+/** The groups of a training iteration, or of one evaluation. */
 export interface Batch<Gap = never> {
   readonly iteration: number
-  /** Undefined for training. */
+  /** The evaluator's name; undefined for training. */
   readonly evaluator: string | undefined
-  /** The groups as updates list them, then by key, so that the order does not depend on timing. */
+  /** In the order in which updates list them, then by key, so the order does not depend on timing. */
   readonly groups: ReadonlyArray<Recorded.Group<Gap>>
 }
 
-/** The groups in the order in which updates list them, then by key. */
+/** Sorts groups in the order in which updates list them, then by key. */
 const ordered = <Gap>(story: Story<Gap>, groups: ReadonlyArray<Recorded.Group<Gap>>) => {
   const credits = new Map(groups.map((group) => [group, credit(story, group)]))
   const place = (group: Recorded.Group<Gap>) => credits.get(group) ?? { update: Infinity, position: 0 }
@@ -341,7 +344,7 @@ const ordered = <Gap>(story: Story<Gap>, groups: ReadonlyArray<Recorded.Group<Ga
   })
 }
 
-/** The batches that have groups, in the order in which the first of them ended. */
+/** All batches that have groups, ordered by when their first group ended. */
 export const batches = <Gap>(story: Story<Gap>): ReadonlyArray<Batch<Gap>> =>
   [...story.iterations.values(), ...story.evaluations.values()]
     .filter(({ groups }) => groups.length > 0)
@@ -352,7 +355,7 @@ export const batches = <Gap>(story: Story<Gap>): ReadonlyArray<Batch<Gap>> =>
       groups: ordered(story, batch.groups)
     }))
 
-/** The groups that the update of an iteration lists, of any batch, in its order. */
+/** The groups in the update of an iteration, in its order; they may come from several batches. */
 export const updateGroups = <Gap extends null>(
   story: Story<Gap>,
   index: number
@@ -361,13 +364,13 @@ export const updateGroups = <Gap extends null>(
     iteration(story, batch ?? index).groups.find((group) => group.key === key) ?? []
   )
 
-/** The groups of an iteration: those that its update lists, whose mean reward it reports, or those of its batch before there is an update. */
+/** The groups of an iteration: those in its update, whose mean reward it reports, or before the update those of its batch. */
 export const groupsOf = <Gap extends null>(story: Story<Gap>, index: number): ReadonlyArray<Recorded.Group<Gap>> => {
   const { credited, groups } = iteration(story, index)
   return credited === undefined ? groups : updateGroups(story, index)
 }
 
-/** Iterations that are done. */
+/** The number of finished iterations. */
 export const done = <Gap>(story: Story<Gap>): number => {
   let count = 0
   for (const { updated } of story.iterations.values()) if (updated !== undefined) count++
@@ -377,18 +380,18 @@ export const done = <Gap>(story: Story<Gap>): number => {
 export const lastUpdated = <Gap>(story: Story<Gap>): Recorded.Updated<Gap> | undefined =>
   story.records.findLast((record) => record._tag === "Updated")
 
-/** Checkpoints that were saved, oldest first. */
+/** The saved checkpoints, oldest first. */
 export const checkpoints = <Gap>(story: Story<Gap>): ReadonlyArray<Recorded.Saved<Gap>> =>
   story.records.filter((record) => record._tag === "Saved")
 
-/** Tokens of every kind. */
+/** The total number of tokens spent. */
 export const tokens = ({ spent: { prefilled, sampled, trained } }: Story<null>): number =>
   (prefilled ?? 0) + (sampled ?? 0) + (trained ?? 0)
 
-/** How the newest segment was started; undefined where its record does not tell. */
+/** How the newest segment was started; undefined if not recorded. */
 export const launch = (story: Story<null>): Recorded.Opened<null>["launch"] => story.opened?.launch
 
-/** A setting as a run's launch records it. */
+/** A setting in a run's launch record. */
 export type Chosen = NonNullable<Recorded.Opened<null>["launch"]>["settings"][number]
 
 /** Whether the setting differs from its default. */
@@ -400,8 +403,8 @@ const named = (story: Story<null>, field: string): string => {
   return typeof name === "string" ? name : ""
 }
 
-/** The name of the model, where the program's identity has one. */
+/** The model's name in the program's identity; empty if it has none. */
 export const model = (story: Story<null>): string => named(story, "model")
 
-/** The name of the model's renderer, where the program's identity has one. */
+/** The renderer's name in the program's identity; empty if it has none. */
 export const renderer = (story: Story<null>): string => named(story, "renderer")

@@ -7,7 +7,7 @@ import * as Recorded from "./Recorded.ts"
 import * as Story from "./Story.ts"
 
 /**
- * The story of all records that are written so far. It holds no payloads and no datums.
+ * Reads the story of all records written so far. It contains no payloads and no datums.
  *
  * @example
  * const reader = yield* RunDirectory.open("runs/sums")
@@ -16,7 +16,7 @@ import * as Story from "./Story.ts"
 export const read = (run: Pick<RunReader, "read">): Effect.Effect<Story.Story, RunError> =>
   Stream.runFold(run.read, () => Story.empty(), (story, record) => Story.add(story, Recorded.make(record)))
 
-/** The whole records that count so far, with their payloads' places and their datums: without those that a resume abandoned. */
+/** The complete records that count so far, with payload locations and datums; abandoned records are left out. */
 export const records = (
   run: Pick<RunReader, "read">
 ): Effect.Effect<ReadonlyArray<RunRecord.RunRecord>, RunError> =>

@@ -1,6 +1,6 @@
 /**
- * Bits per byte: the negative log-likelihood of target tokens in bits, per byte of their text in UTF-8. It compares models whatever their
- * tokenizers, which the likelihood per token does not.
+ * Bits per byte: the negative log-likelihood of the target tokens in bits, per UTF-8 byte of their text. Unlike the likelihood per token,
+ * it is comparable across tokenizers.
  *
  * @example
  * const { bits_per_byte } = BitsPerByte.mean(BitsPerByte.sums(weightedData, logprobs, model.tokenizer))
@@ -8,13 +8,13 @@
 import type { Tokenizer } from "../chat/Tokenizer.ts"
 import type * as Datum from "../model/Datum.ts"
 
-/** Sums over the counted tokens of datums: −logprob in nats, and the bytes of their text. */
+/** Sums over the counted tokens: −logprob in nats, and the number of bytes of their text. */
 export interface Sums {
   readonly nats: number
   readonly bytes: number
 }
 
-/** Whether a token is one that the tokenizer adds to its vocabulary, such as `<|im_end|>`. */
+/** Whether a token is a special token, such as `<|im_end|>`. */
 const added = (tokenizer: Tokenizer) => {
   const known = new Map<number, boolean>()
   return (token: number): boolean => {
@@ -26,7 +26,7 @@ const added = (tokenizer: Tokenizer) => {
   }
 }
 
-/** The bytes of a text in UTF-8. */
+/** The number of UTF-8 bytes of a text. */
 const bytesOf = (text: string): number => {
   let bytes = 0
   for (const character of text) {
@@ -37,9 +37,9 @@ const bytesOf = (text: string): number => {
 }
 
 /**
- * Counts the tokens with a positive weight, however large, that are no special tokens: those have no text of their own, and templates
- * differ in how many there are. Each run of counted tokens is decoded by itself. `logprobsDT` are the target tokens' log-probabilities,
- * `[T]` per datum.
+ * Counts tokens with a positive weight, whatever its size, except special tokens: these have no text, and templates use different numbers
+ * of them. Each run of consecutive counted tokens is decoded separately. `logprobsDT` are the target tokens' log-probabilities, `[T]` per
+ * datum.
  */
 export const sums = (
   data: ReadonlyArray<Datum.Datum<"WeightedTokens">>,
@@ -67,7 +67,7 @@ export const sums = (
 }
 
 /**
- * Bits per byte; absent where no token that counts has a text.
+ * Bits per byte; absent if the counted tokens have no text.
  *
  * @see tinker-cookbook `compute_bpb`
  */

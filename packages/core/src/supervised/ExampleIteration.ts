@@ -6,16 +6,16 @@ import type * as Pass from "../run/Pass.ts"
 import * as Program from "../run/Program.ts"
 import type * as SupervisedOptions from "./SupervisedOptions.ts"
 
-/** A batch, the passes of its step, and its own metrics when they are done. */
+/** A batch: the passes of its step, and the metrics computed from their outputs. */
 export interface Batch<out E = never> {
   readonly index: number
   readonly data: ReadonlyArray<Datum.Datum<"WeightedTokens">>
-  /** None where the batch is empty. */
+  /** Empty if the batch is empty. */
   readonly passes: ReadonlyArray<Pass.Pass<E>>
   readonly metrics: (outputs: ReadonlyArray<Program.UpdateOutput>) => Readonly<Record<string, number>>
 }
 
-/** The cursor is the index of the next batch. */
+/** Makes the iteration; its cursor is the index of the next batch. */
 export const make = <E>(
   { adam, iterations, learningRate }: SupervisedOptions.Resolved,
   { data, index, metrics, passes }: Batch<E>

@@ -1,4 +1,4 @@
-/** Held-out data, which evaluators read completely. */
+/** Held-out data, which evaluators read in full. */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type { Weights } from "../backend/Weights.ts"
@@ -14,7 +14,7 @@ interface Batches<A, E, R> {
 export const batches = <A, E, R>({ batch, length }: Batches<A, E, R>) =>
   Effect.forEach(Array.from({ length }, (_, index) => index), (index) => batch(index, 0))
 
-/** The log-probabilities of the targets, `[T]` per datum: every pass is submitted before the first is awaited. */
+/** The log-probabilities of the targets, `[T]` per datum. All passes are submitted before the first is awaited. */
 export const logprobs = Effect.fnUntraced(function*(
   { training }: Weights,
   batches: ReadonlyArray<ReadonlyArray<Datum.Datum<"WeightedTokens">>>
@@ -27,6 +27,6 @@ export const logprobs = Effect.fnUntraced(function*(
   return outputs.flatMap(({ logprobs }) => logprobs)
 })
 
-/** Metrics as an evaluator reports them: `<evaluator>/<metric>`. */
+/** The metrics under the names that an evaluator reports: `<evaluator>/<metric>`. */
 export const named = (evaluator: string, metrics: Readonly<Record<string, number>>) =>
   Object.fromEntries(Object.entries(metrics).map(([metric, value]) => [`${evaluator}/${metric}`, value]))

@@ -6,14 +6,14 @@
  */
 import type * as Datum from "../model/Datum.ts"
 
-/** Sums over the positions of datums: −w·logprob, w, and how many positions have a weight. */
+/** Sums over all positions: −w·logprob, w, and the number of positions with a weight. */
 export interface Sums {
   readonly nll: number
   readonly weight: number
   readonly targets: number
 }
 
-/** `logprobsDT` are the target tokens' log-probabilities, `[T]` per datum. */
+/** Computes the sums. `logprobsDT` are the target tokens' log-probabilities, `[T]` per datum. */
 export const sums = (
   data: ReadonlyArray<Datum.Datum<"WeightedTokens">>,
   logprobsDT: ReadonlyArray<Float32Array>
@@ -34,7 +34,7 @@ export const sums = (
 }
 
 /**
- * Mean negative log-likelihood in nats, weighted; absent where no position has a weight.
+ * The weighted mean negative log-likelihood in nats; absent if no position has a weight.
  *
  * @see tinker-cookbook `compute_mean_nll`
  */

@@ -1,4 +1,4 @@
-/** Evaluation by the likelihood of held-out examples. */
+/** Evaluation by the log-likelihood of held-out examples. */
 import * as Effect from "effect/Effect"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Weights } from "../backend/Weights.ts"
@@ -9,18 +9,18 @@ import * as HeldOut from "./HeldOut.ts"
 import * as Nll from "./Nll.ts"
 import type { SupervisedDataset } from "./SupervisedDataset.ts"
 
-/** The evaluator's name, its data, and what it measures of them. */
+/** The evaluator's name, its data and an optional tokenizer. */
 export interface Options<E, R> {
   readonly name: string
-  /** Held-out examples; every batch is read. */
+  /** Held-out examples; all batches are read. */
   readonly dataset: SupervisedDataset<E, R>
-  /** The tokenizer of the examples: bits per byte are measured as well. */
+  /** The tokenizer of the examples, if bits per byte should be measured too. */
   readonly tokenizer?: Tokenizer
 }
 
 /**
- * The mean negative log-likelihood per trained token, in nats, as `<name>/nll`, by a forward pass, or by the log-probabilities of
- * prompts where the weights can only be sampled from; with a tokenizer also `<name>/bits_per_byte`.
+ * Measures the mean negative log-likelihood per trained token in nats, as `<name>/nll`, and with a tokenizer also `<name>/bits_per_byte`.
+ * Uses a forward pass, or prompt log-probabilities if the weights can only be sampled from.
  *
  * @example
  * const evaluator = NllEvaluator.make({ name: "held_out", dataset: examples, tokenizer: model.tokenizer })

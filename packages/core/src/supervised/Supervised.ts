@@ -21,7 +21,7 @@ import * as SupervisedOptions from "./SupervisedOptions.ts"
 
 export type { SupervisedOptions as Options } from "./SupervisedOptions.ts"
 
-/** Fails with the first invalid option, as `run` does before its first request. */
+/** Fails with the first invalid option; `run` makes the same check before its first request. */
 export const validate = <E, R, EE, ER>(
   options: SupervisedOptions.SupervisedOptions<E, R, EE, ER>
 ): Effect.Effect<void, InvalidOption> => Effect.asVoid(SupervisedOptions.resolve(options))
@@ -49,7 +49,7 @@ const iteration = (
     }
   })
 
-/** The iteration towards a teacher's likeliest tokens in place of the targets. */
+/** An iteration that trains on a teacher's most likely tokens instead of the examples' targets. */
 const softIteration = Effect.fnUntraced(function*(
   resolved: SupervisedOptions.Resolved,
   teacher: TopK.Teacher,
@@ -101,9 +101,10 @@ const program = <E, R>(
 })
 
 /**
- * Trains on each batch of a dataset in order. The stream has a record for everything that happens; see `Run.stream` for resuming,
- * saving and ending early. `nll` of an `Updated` record is the mean over the trained tokens before the update, in nats, and
- * `bits_per_byte` the same of their text. With a `teacher`, `teacher_kl` is the divergence from its likeliest tokens instead, in nats per token.
+ * Trains on the batches of a dataset in order. The stream emits every record of the run; see `Run.stream` for resuming, saving and stopping
+ * early. In an `Updated` record, `nll` is the mean over the trained tokens before the update, in nats, and `bits_per_byte` is the same per
+ * byte of their text, in bits. With a `teacher`, `teacher_kl` (in nats per token) replaces both: the divergence from the teacher's most
+ * likely tokens.
  *
  * @example
  * Supervised.run({

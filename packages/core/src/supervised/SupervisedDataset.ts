@@ -16,15 +16,15 @@ import * as WeightedDatum from "./WeightedDatum.ts"
 export type Conversation = ReadonlyArray<Message.Message>
 
 /**
- * A dataset of `length` batches; `batch(i, seed)` is a pure function of its arguments, because resuming calls it again. The fingerprint
- * identifies the data, their order and the part that is trained on, and is compared on resume.
+ * A dataset of `length` batches. `batch(i, seed)` must be a pure function, because a resumed run calls it again. The fingerprint identifies
+ * the data, their order and the trained part; it is compared on resume.
  *
  * @see tinker-cookbook `SupervisedDataset`
  */
 export interface SupervisedDataset<out E = never, out R = never> {
   readonly length: number
   readonly fingerprint: string
-  /** A batch that has fewer conversations than the others because the rows of an epoch do not fill it. */
+  /** A batch with fewer conversations than the others, if the rows of an epoch do not fill it. */
   readonly shortBatch?: Epochs.ShortBatch | undefined
   readonly batch: (
     index: number,
@@ -35,11 +35,11 @@ export interface SupervisedDataset<out E = never, out R = never> {
 /** How a conversation becomes examples. */
 export interface ExampleOptions {
   readonly model: Pick<ChatModel, "renderer">
-  /** Which messages are trained on; default "all_assistant_messages". */
+  /** Which messages are trained; default `all_assistant_messages`. */
   readonly trainOn?: Renderer.TrainOnWhat
-  /** Positions of an example beyond this are cut off; unlimited unless given. */
+  /** Positions beyond this are cut off; default: unlimited. */
   readonly maxLength?: number
-  /** How tokens are weighted; default "none": every trained token counts the same. */
+  /** How tokens are weighted; default `none`: every trained token has equal weight. */
   readonly reduction?: WeightedDatum.Reduction
 }
 
@@ -49,21 +49,21 @@ export interface ConversationsOptions extends ExampleOptions, Epochs.Options {}
 /** How a stream of conversations becomes examples and batches. */
 export interface StreamedOptions extends ExampleOptions, StreamedRows.Options {}
 
-/** Modes that a renderer without the extension property trains as one example per assistant message. */
+/** Modes for which a renderer without the extension property makes one example per assistant message. */
 const perMessage: ReadonlySet<Renderer.TrainOnWhat> = new Set([
   "last_assistant_message",
   "last_assistant_turn",
   "all_assistant_messages"
 ])
 
-/** A renderer's error with the name of the conversation that it could not render. */
+/** Adds the conversation's name to a renderer's error. */
 export const named = <A>(name: string, rendered: Effect.Effect<A, Renderer.RendererError>) =>
   Effect.mapError(
     rendered,
     ({ detail, renderer }) => new Renderer.RendererError({ renderer, detail: `${name}: ${detail}` })
   )
 
-/** The examples of one conversation, each after the prompt that the model would be sampled with. */
+/** The examples of a conversation; each starts with the prompt that the model would be sampled with. */
 const examples = (
   { renderer }: Pick<ChatModel, "renderer">,
   conversation: Conversation,
@@ -83,7 +83,7 @@ export const check = ({ batchSize, epochs, maxLength }: Epochs.Options & { reado
 
 const defaultTrainOn: Renderer.TrainOnWhat = "all_assistant_messages"
 
-/** The datums of a conversation at a place in its rows. */
+/** The datums of a conversation, given its index in the rows. */
 const dataOf =
   ({ maxLength, model, reduction = "none", trainOn = defaultTrainOn }: ExampleOptions) =>
   ({ at, row }: Epochs.Placed<Conversation>) => {
@@ -96,14 +96,14 @@ const dataOf =
     )
   }
 
-/** What is trained of a conversation, as part of a fingerprint. */
+/** What is trained of a conversation, for the fingerprint. */
 const trained = ({ maxLength, reduction = "none", trainOn = defaultTrainOn }: ExampleOptions) =>
   `trained on ${trainOn}, reduction ${reduction}, longest ${maxLength ?? "unlimited"}`
 
 /**
- * Conversations in batches of `batchSize`, epoch by epoch. A conversation is one datum, or one per trained assistant message where
- * the renderer rewrites history. The first batch fails with `InvalidOption` where an option is out of range; a conversation that
- * cannot be rendered, or has nothing to train on, fails with its place in `rows`.
+ * Makes batches of `batchSize` conversations, epoch by epoch. A conversation becomes one datum, or one per trained assistant message if the
+ * renderer rewrites history. The first batch fails with `InvalidOption` if an option is out of range. A conversation that cannot be
+ * rendered or has nothing to train fails with its index in `rows`.
  *
  * @example
  * SupervisedDataset.conversations(conversations, { model, batchSize: 32, epochs: 2, shuffle: true })
@@ -135,10 +135,10 @@ export const conversations = (
 }
 
 /**
- * Conversations of a stream, which need not fit into memory: an async iterable is one by `Stream.fromAsyncIterable`. The stream is read
- * forward; a resumed run reads it again and passes over the rows that were trained on, so that it must give the same rows each
- * time. Rows that do not fill a batch at the end of an epoch are left out. Fails with the first invalid option; a batch fails where the
- * stream ends before the `rows` that were promised.
+ * Makes batches from a stream of conversations, which need not fit into memory; use `Stream.fromAsyncIterable` for an async iterable. The
+ * stream is read forward, and a resumed run reads it again and skips the rows already trained on, so it must return the same rows each
+ * time. Rows that do not fill a batch at the end of an epoch are left out. Fails with the first invalid option. A batch fails if the stream
+ * ends before the promised number of `rows`.
  *
  * @example
  * Effect.gen(function*() {

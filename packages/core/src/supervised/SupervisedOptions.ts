@@ -18,6 +18,8 @@ export interface UpdateOptions {
 }
 
 /**
+ * The options of a supervised run, in addition to those of every run.
+ *
  * @see tinker-cookbook `supervised.train.Config`
  *
  * @example
@@ -26,26 +28,26 @@ export interface UpdateOptions {
 export interface SupervisedOptions<out E = never, out R = never, out EE = never, out ER = never>
   extends RunOptions.RunOptions<EE, ER>
 {
-  /** Batches of examples to imitate. */
+  /** The dataset of examples to imitate. */
   readonly dataset: SupervisedDataset<E, R>
-  /** Learning rate, a number or a schedule, and the optimizer. */
+  /** The learning rate, constant or scheduled, and the optimizer. */
   readonly update?: UpdateOptions
-  /** Replaces the targets of the examples by a teacher's likeliest tokens: off-policy distillation. */
+  /** Trains on a teacher's most likely tokens instead of the examples' targets: off-policy distillation. */
   readonly teacher?: TopK.Teacher
 }
 
-/** How the weights are updated, with every default filled in. */
+/** How the weights are updated, with defaults filled in. */
 export interface Resolved {
   readonly seed: number
-  /** Iterations of the whole run. */
+  /** The number of iterations of the whole run. */
   readonly iterations: number
   readonly learningRate: LearningRate.LearningRate
   readonly adam: typeof AdamParams.AdamSettings.Type
-  /** The options that must be equal for a run to be resumed. */
+  /** The options that must be equal for a run to resume. */
   readonly identity: JsonObject
 }
 
-/** The learning rate unless another is given. */
+/** The default learning rate. */
 export const defaultLearningRate = 1e-4
 
 interface Shape extends RunOptions.RunOptions<unknown, unknown> {
@@ -54,7 +56,7 @@ interface Shape extends RunOptions.RunOptions<unknown, unknown> {
   readonly teacher?: TopK.Teacher
 }
 
-/** Fills in the defaults; fails with the first invalid option. */
+/** Fills in the defaults. Fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*(
   { dataset, teacher, update = {}, ...options }: Shape,
   rate: number = defaultLearningRate

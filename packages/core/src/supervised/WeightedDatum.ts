@@ -5,7 +5,7 @@ import type * as Renderer from "../chat/Renderer.ts"
 import * as Datum from "../model/Datum.ts"
 import * as ModelInput from "../model/ModelInput.ts"
 
-/** An example from which no datum can be made. */
+/** The error of an example from which no datum can be made. */
 export class InvalidExample extends Schema.TaggedError<InvalidExample>()("InvalidExample", {
   example: Schema.String,
   found: Schema.String,
@@ -17,18 +17,18 @@ export class InvalidExample extends Schema.TaggedError<InvalidExample>()("Invali
 }
 
 /**
- * How the weights of an example's tokens are scaled: "none" leaves them as they are, so that every token counts the same; "mean"
- * divides them by their sum, so that every example counts the same.
+ * How an example's token weights are scaled. `none` leaves them unchanged, so every token counts equally. `mean` divides them by their sum,
+ * so every example counts equally.
  */
 export type Reduction = "none" | "mean"
 
-/** Options of making a datum. */
+/** Options for making a datum. */
 export interface Options {
-  /** The example's name in errors; default "the example". */
+  /** The example's name in errors; default: "the example". */
   readonly name?: string
-  /** Positions beyond this are cut off, an image that does not fit as a whole; unlimited unless given. */
+  /** Positions beyond this are cut off; an image that does not fit completely is removed. Default: unlimited. */
   readonly maxLength?: number
-  /** Default "none". */
+  /** Default: `none`. */
   readonly reduction?: Reduction
 }
 
@@ -36,7 +36,7 @@ export interface Options {
 const endingInText = ({ chunks }: ModelInput.ModelInput) =>
   ModelInput.fromChunks(chunks.slice(0, chunks.findLastIndex(({ _tag }) => _tag === "EncodedText") + 1))
 
-/** The token at each position; 0 where an image lies. */
+/** The token at each position; 0 at image positions. */
 const tokensOf = ({ chunks, length }: ModelInput.ModelInput): Int32Array => {
   const tokens = new Int32Array(length)
   let at = 0
@@ -53,8 +53,8 @@ const reduced = (weightsT: Float32Array, reduction: Reduction) => {
 }
 
 /**
- * The datum of an example: position `t` predicts token `t + 1` with that token's weight. Fails where the weights are not one per
- * position, and where fewer than two positions are left.
+ * Makes the datum of an example: position `t` predicts token `t + 1`, with that token's weight. Fails if there is not exactly one weight
+ * per position, or if fewer than two positions are left.
  *
  * @example
  * const datum = renderer.supervisedExample(messages, "last_assistant_message").pipe(

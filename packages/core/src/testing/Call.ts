@@ -61,7 +61,7 @@ const pass = (name: string) => ({ data, loss }: Pass) => `${name}(${data.length}
 const save = (name: string) => (call: Save) =>
   `${name}(${call.name}${call.ttl === undefined ? "" : `, ${Duration.format(call.ttl)}`})`
 
-/** One line to compare whole runs by, such as `forward_backward(4, ppo)`. */
+/** A call as a one-line text for comparing runs, such as `forward_backward(4, ppo)`. */
 export const describe: (call: Call) => string = Call.$match({
   CreateTrainingClient: ({ baseModel, loraRank }) => `create_training_client(${baseModel}, ${loraRank})`,
   CreateTrainingClientFromState: ({ path }) => `create_training_client_from_state(${path})`,
@@ -79,7 +79,7 @@ export const describe: (call: Call) => string = Call.$match({
   Unload: () => "unload"
 })
 
-/** The calls of one scripted backend so far: training calls in the order of submission. */
+/** The calls of one scripted backend so far; training calls are in submission order. */
 export class CallLog extends Context.Service<CallLog, {
   readonly record: (call: Call) => Effect.Effect<void>
   readonly calls: Effect.Effect<ReadonlyArray<Call>>

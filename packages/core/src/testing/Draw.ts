@@ -1,17 +1,17 @@
-/** Choices drawn from a seed. */
+/** Random choices from a seed. */
 import * as Seed from "../records/Seed.ts"
 
-/** A source of seeded choices. */
+/** A seeded source of choices. */
 export interface Draw {
-  /** In [0, 1). */
+  /** A number in [0, 1). */
   readonly uniform: () => number
-  /** A whole number, both ends included. */
+  /** An integer in the range, both ends included. */
   readonly integer: (least: number, most: number) => number
   readonly chance: (probability: number) => boolean
   readonly oneOf: <A>(choices: readonly [A, ...ReadonlyArray<A>]) => A
 }
 
-/** Equal seeds draw equal choices; `parts` distinguish what the choices are for. */
+/** Makes a source; equal arguments give equal choices. `parts` separate sources with different purposes. */
 export const make = (seed: number, ...parts: ReadonlyArray<string | number>): Draw => {
   const uniform = Seed.uniform(Seed.derive(seed, ...parts))
   return {

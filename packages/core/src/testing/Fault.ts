@@ -6,39 +6,39 @@ import type * as Sampling from "../model/Sampling.ts"
 import type { Operation } from "./Call.ts"
 import type { Draw } from "./Draw.ts"
 
-/** Turns a call into one with the fault. */
+/** A fault: wraps a call, for example to fail or delay it. */
 export type Fault<A, E> = <R>(call: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** No fault. */
+/** Leaves the call unchanged. */
 export const none = <A, E, R>(call: Effect.Effect<A, E, R>) => call
 
-/** The call fails before it begins. */
+/** Fails before the call begins. */
 export const fail = <E>(error: E) => <A, R>(_call: Effect.Effect<A, unknown, R>): Effect.Effect<A, E, R> =>
   Effect.fail(error)
 
-/** The call is done, but its answer is lost. */
+/** Runs the call, then fails: the call succeeds, but its answer is lost. */
 export const failAfter = <E>(error: E) => <A, E2, R>(call: Effect.Effect<A, E2, R>): Effect.Effect<A, E | E2, R> =>
   Effect.andThen(call, Effect.fail(error))
 
-/** The call dies. */
+/** Fails with a defect; the call does not begin. */
 export const die = (defect: unknown) => <A, E, R>(_call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.die(defect)
 
-/** The call never ends, but can be interrupted. */
+/** Never ends, but can be interrupted; the call does not begin. */
 export const hang = <A, E, R>(_call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => Effect.never
 
-/** The call begins only after this time. */
+/** Delays the call by this time. */
 export const slow = (duration: Duration.Input) => <A, E, R>(call: Effect.Effect<A, E, R>) =>
   Effect.delay(call, duration)
 
-/** The call gives another answer. */
+/** Changes the call's answer. */
 export const answer = <A>(change: (answer: A) => A) => <E, R>(call: Effect.Effect<A, E, R>) => Effect.map(call, change)
 
-/** All of the given faults; the first is nearest to the call. */
+/** Applies all of the faults; the first is innermost. */
 export const all = <A, E>(...faults: ReadonlyArray<Fault<A, E>>): Fault<A, E> => (call) =>
   faults.reduce((before, fault) => fault(before), call)
 
-/** One of the given faults, drawn by their weights. */
+/** Applies one of the faults, drawn by weight. */
 export const oneOf = <A, E>(
   draw: Draw,
   choices: ReadonlyArray<readonly [weight: number, fault: Fault<A, E>]>
@@ -47,28 +47,28 @@ export const oneOf = <A, E>(
   return choices.find(([weight]) => (left -= weight) < 0)?.[1] ?? none
 }
 
-/** The sampler stops in the middle, at the limit of tokens. */
+/** A sampled response that is cut in the middle, as by the token limit. */
 export const truncated = answer<Sampling.SampledTokens>(({ logprobs, tokens }) => {
   const half = Math.ceil(tokens.length / 2)
   return { tokens: tokens.subarray(0, half), logprobs: logprobs.subarray(0, half), stopReason: "length" }
 })
 
-/** The sampler computes log-probabilities that are not numbers. */
+/** A sampled response with log-probabilities that are NaN. */
 export const notNumbers = answer<Sampling.SampledTokens>((sampled) => ({
   ...sampled,
   logprobs: sampled.logprobs.map(() => NaN)
 }))
 
 /**
- * A fault for each request to a scripted backend, where `call` counts earlier requests of the operation. A training request has been
- * accepted when its fault happens.
+ * The fault for each request to a scripted backend; `call` is the number of earlier requests of the operation. For training requests, the
+ * fault happens after the backend has accepted the request.
  */
 export type Plan = (operation: Operation, call: number) => Fault<void, Reason>
 
-/** A fault of one call of an operation; all other calls go well. */
+/** A fault in one call of an operation; all other calls succeed. */
 export const call = (operation: Operation, call: number, fault: Fault<void, Reason>): Plan => (found, count) =>
   found === operation && count === call ? fault : none
 
-/** A fault of every call of an operation. */
+/** A fault in every call of an operation. */
 export const every = (operation: Operation, fault: Fault<void, Reason>): Plan => (found) =>
   found === operation ? fault : none

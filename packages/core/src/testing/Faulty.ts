@@ -9,13 +9,13 @@ import type * as Sampling from "../model/Sampling.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Fault from "./Fault.ts"
 
-/** Faults are planned by request, whose key names the turn. */
+/** A policy with faults planned by request, whose key names the turn. */
 export const policy = <E, R, E2 = never>(
   policy: Policy.Policy<E, R>,
   plan: (request: Policy.Request) => Fault.Fault<Sampling.SampledTokens, E | E2>
 ): Policy.Policy<E | E2, R> => ({ act: (request) => plan(request)(policy.act(request)) })
 
-/** Faults are planned by request and the number of earlier requests. */
+/** A sampler with faults planned by request and the number of earlier requests. */
 export const sampler = (
   client: SamplingClient,
   plan: (request: Sampling.SampleRequest, call: number) => Fault.Fault<Sampling.SampleResponse, TinkerError>
@@ -24,7 +24,7 @@ export const sampler = (
   return { ...client, sample: (request) => Effect.suspend(() => plan(request, calls++)(client.sample(request))) }
 }
 
-/** Faults are planned by the arguments and the number of earlier calls. */
+/** A tool with faults planned by arguments and the number of earlier calls. */
 export const tool = <E, R, E2 = never>(
   tool: FunctionTool.FunctionTool<E, R>,
   plan: (argumentText: string, call: number) => Fault.Fault<FunctionTool.Answer, E | E2>
@@ -33,13 +33,13 @@ export const tool = <E, R, E2 = never>(
   return { ...tool, call: (text) => Effect.suspend(() => plan(text, calls++)(tool.call(text))) }
 }
 
-/** The faults of one episode; what is not given goes well. */
+/** The faults of one episode; omitted calls succeed. */
 export interface EnvPlan<E> {
   readonly initialObservation?: Fault.Fault<Env.Prompt | Env.Overflow, E>
   readonly step?: (turn: number) => Fault.Fault<Env.Step, E>
 }
 
-/** The environment with the planned faults. */
+/** An environment with the planned faults. */
 export const env = <E, R, E2 = never>(env: Env.Env<E, R>, plan: EnvPlan<E | E2>): Env.Env<E | E2, R> => {
   const { initialObservation = Fault.none, step = () => Fault.none } = plan
   let turns = 0
@@ -50,7 +50,7 @@ export const env = <E, R, E2 = never>(env: Env.Env<E, R>, plan: EnvPlan<E | E2>)
   }
 }
 
-/** The faults of one group, by the number of earlier tries; what is not given goes well. */
+/** The faults of one group, by the number of earlier attempts; omitted calls succeed. */
 export interface GroupPlan<E> {
   readonly open?: (attempt: number) => Fault.Fault<void, E>
   readonly acquire?: (member: number, attempt: number) => Fault.Fault<void, E>
@@ -58,7 +58,7 @@ export interface GroupPlan<E> {
   readonly grade?: (attempt: number) => Fault.Fault<ReadonlyArray<GroupReward>, E>
 }
 
-/** Counts beginnings by name. */
+/** Counts calls by name. */
 const makeCount = () => {
   const counts = new Map<string, number>()
   return (name: string) => {
@@ -68,7 +68,7 @@ const makeCount = () => {
   }
 }
 
-/** Faults of opening and acquiring happen before anything is acquired. */
+/** A group builder with the planned faults; faults of opening and acquiring happen before anything is acquired. */
 export const group = <E, R, E2 = never>(
   builder: EnvGroupBuilder<E, R>,
   plan: GroupPlan<E | E2>

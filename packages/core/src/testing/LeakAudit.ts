@@ -1,4 +1,4 @@
-/** Counts what is acquired and released, so that a test can check that nothing leaked. */
+/** Counts acquired and released resources, so tests can check for leaks. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,10 +11,10 @@ export interface Count {
   readonly released: number
 }
 
-/** Counts per kind of resource. */
+/** Counts by kind of resource. */
 export type Counts = Readonly<Record<string, Count>>
 
-/** The number of resources held now, per kind; kinds without any are left out. */
+/** The number of resources currently held, by kind; kinds without any are omitted. */
 export const live = (counts: Counts): Readonly<Record<string, number>> =>
   Object.fromEntries(
     Object.entries(counts).flatMap(([kind, { acquired, released }]) =>
@@ -24,11 +24,11 @@ export const live = (counts: Counts): Readonly<Record<string, number>> =>
 
 /** Tracks resources and counts them. */
 export class LeakAudit extends Context.Service<LeakAudit, {
-  /** Counts when `acquire` begins, and when the surrounding scope has run what `acquire` added to it. */
+  /** Counts an acquisition when `acquire` begins, and a release when the surrounding scope has run the finalizers that `acquire` added. */
   readonly track: <A, E, R>(kind: string, acquire: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | Scope.Scope>
-  /** Counts a resource that no scope holds; the effect that is returned counts one release each time it runs. */
+  /** Counts a resource outside any scope; each run of the returned effect counts one release. */
   readonly hold: (kind: string) => Effect.Effect<Effect.Effect<void>>
-  /** Counts the fibers that begin within, and end, as `fiber`. */
+  /** Counts the fibers that start within the effect, and their ends, under the kind `fiber`. */
   readonly fibers: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   readonly counts: Effect.Effect<Counts>
 }>()("@effect-rl/core/testing/LeakAudit") {

@@ -1,4 +1,4 @@
-/** The state that the clients of one scripted backend share. */
+/** The state shared by the clients of one scripted backend. */
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import type { Capabilities } from "../backend/Capabilities.ts"
@@ -11,7 +11,7 @@ import * as Script from "./Script.ts"
 import * as TestTokenizer from "./TestTokenizer.ts"
 import type * as ToyModel from "./ToyModel.ts"
 
-/** Saved weights, with the optimizer where it was saved too. */
+/** Saved weights, and the optimizer's state if it was saved too. */
 export interface Checkpoint {
   readonly baseModel: string
   readonly loraRank: number
@@ -20,7 +20,7 @@ export interface Checkpoint {
   readonly optimizer: ToyModel.Optimizer | undefined
 }
 
-/** A model of the script. */
+/** A model of the script, with its capabilities. */
 export interface Model extends ToyModel.ToyModel {
   readonly name: string
   readonly capabilities: Capabilities
@@ -43,10 +43,10 @@ const portNames: Record<Operation, string> = {
   Unload: "unload"
 }
 
-/** The port's name of an operation, as errors give it. */
+/** The port's name of an operation, as used in errors. */
 export const portName = (operation: Operation) => portNames[operation]
 
-/** A reason as the port's error. */
+/** Converts a reason to the port's error. */
 export const failing = (operation: string) => <A, R>(self: Effect.Effect<A, Reason, R>) =>
   Effect.mapError(self, (reason) => new TinkerError({ operation, reason }))
 
@@ -77,11 +77,11 @@ export const make = Effect.fnUntraced(function*(script: Script.Script) {
         ? Effect.fail(new NotFound({ kind: "model", name, available: [...models.keys()] }))
         : Effect.succeed(model)
     },
-    /** Adds `amount` to the count under a name; returns the count before. */
+    /** Adds `amount` to the count of a name; returns the previous count. */
     count: (name: string, amount = 1) =>
       Ref.modify(counts, (before) => [before[name] ?? 0, { ...before, [name]: (before[name] ?? 0) + amount }] as const),
     record: (call: Call) => log.record(call),
-    /** Makes the script's faults happen. */
+    /** Applies the script's faults to a call. */
     disturb: (operation: Operation, call: number) =>
       Fault.all(...(script.faults ?? []).map((plan) => plan(operation, call)))<never>(Effect.void),
     save: (path: string, checkpoint: Checkpoint) =>

@@ -1,4 +1,4 @@
-/** The script of a backend for tests. A small real model does whatever is not scripted. */
+/** The script of a test backend. A small real model answers whatever is not scripted. */
 import * as Effect from "effect/Effect"
 import type { Capabilities } from "../backend/Capabilities.ts"
 import type { Reason } from "../backend/TinkerError.ts"
@@ -11,52 +11,52 @@ import type { Call } from "./Call.ts"
 import type * as Fault from "./Fault.ts"
 import type { TestTokenizer } from "./TestTokenizer.ts"
 
-/** The place of a request in the run. */
+/** When a request happens in the run. */
 export interface At {
-  /** Requests of the same operation before this one. */
+  /** The number of earlier requests of the same operation. */
   readonly call: number
-  /** Optimizer steps that led to the weights in use. */
+  /** Optimizer steps of the weights in use. */
   readonly step: number
 }
 
-/** The place of a sampling request in the run. */
+/** When a sampling request happens in the run. */
 export interface SampleAt extends At {
   readonly modelPath: string
-  /** Sequences requested before this request. */
+  /** The number of sequences requested by earlier requests. */
   readonly sequence: number
 }
 
-/** A value, or an effect that gives it or fails with a reason. */
+/** A value, or an effect that returns one or fails with a reason. */
 export type Answer<A> = A | Effect.Effect<A, Reason>
 
-/** The scripted answer to a sampling request. */
+/** Answers a sampling request. */
 export type SampleScript = (request: Sampling.SampleRequest, at: SampleAt) => Answer<Sampling.SampleResponse>
 
-/** The calls that `Script.forwardBackward` answers. */
+/** The passes that `Script.forwardBackward` answers. */
 export type PassCall = Extract<Call, { readonly _tag: "Forward" | "ForwardBackward" }>
 
 /** The answers and faults of a scripted backend. */
 export interface Script {
-  /** Models by name with what differs from `defaultCapabilities`; one model, `defaultModel`, unless given. */
+  /** Models by name, each with its differences from `defaultCapabilities`; default: one model, `defaultModel`. */
   readonly models?: Readonly<Record<string, Partial<Capabilities>>>
-  /** Its vocabulary is the models' own; characters unless given. */
+  /** The tokenizer, whose vocabulary is also the models'; default: one token per character. */
   readonly tokenizer?: TestTokenizer
-  /** Once given, a training pass returns each datum's own log-probabilities, so that the importance ratio is 1. */
+  /** Scripts sampling. Training passes then return each datum's own log-probabilities, so the importance ratio is 1. */
   readonly sample?: SampleScript
   readonly computeLogprobs?: (prompt: ModelInput.ModelInput, at: SampleAt) => Answer<Float32Array>
-  /** Once given, passes have no gradients. */
+  /** Scripts passes, which then have no gradients. */
   readonly forwardBackward?: (pass: PassCall, at: At) => Answer<ForwardBackwardOutput>
-  /** Metrics of an optimizer step. */
+  /** The metrics of an optimizer step. */
   readonly optimStep?: (adam: AdamParams, at: At) => Answer<Readonly<Record<string, number>>>
   readonly faults?: ReadonlyArray<Fault.Plan>
-  /** The answer to requests for the backend's health; healthy unless given. */
+  /** The answer to health requests; default: healthy. */
   readonly health?: Answer<void>
 }
 
-/** The name of the model unless the script has others. */
+/** The default name of the model. */
 export const defaultModel = "effect-rl/scripted"
 
-/** The capabilities of a model unless the script changes them. */
+/** The default capabilities of a model. */
 export const defaultCapabilities: Capabilities = {
   contextLength: 512,
   lossReduction: "token-sum",
@@ -70,7 +70,7 @@ export const defaultCapabilities: Capabilities = {
 export const answer = <A>(given: Answer<A>): Effect.Effect<A, Reason> =>
   Effect.isEffect(given) ? given : Effect.succeed(given)
 
-/** A sampled text: its tokens, special tokens included, with a log-probability of −0.5 each unless given. */
+/** A sampled text as tokens, special tokens included; each has a log-probability of −0.5 by default. */
 export const text = (
   tokenizer: Tokenizer,
   content: string,
@@ -84,7 +84,7 @@ export const text = (
   }
 }
 
-/** Answers each request by a function of its prompt's text, called once per sample. */
+/** Answers each request with a function of its prompt's text, called once per sample. */
 export const reply = (
   tokenizer: Tokenizer,
   say: (prompt: string, at: SampleAt & { readonly seed: number | undefined }) => Sampling.SampledTokens
@@ -100,7 +100,7 @@ export const reply = (
   }
 }
 
-/** The given sequences in the order of sampling; a request beyond the last is a defect. */
+/** Returns the given sequences in order; a request for more than are left is a defect. */
 export const inOrder = (sequences: ReadonlyArray<Sampling.SampledTokens>): SampleScript => (request, at) => {
   const end = at.sequence + (request.numSamples ?? 1)
   return end > sequences.length

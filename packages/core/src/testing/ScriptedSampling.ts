@@ -12,7 +12,7 @@ import * as Script from "./Script.ts"
 import * as ToyModel from "./ToyModel.ts"
 import * as ToySampler from "./ToySampler.ts"
 
-/** The weights a client samples from. */
+/** The weights that a client samples from. */
 export interface Source {
   readonly modelPath: string
   readonly model: Machine.Model
@@ -53,7 +53,7 @@ const toyResponse = (
   }
 }
 
-/** Samples from fixed weights until the surrounding scope closes. */
+/** Makes a client that samples from fixed weights until the surrounding scope closes. */
 export const make = Effect.fnUntraced(function*(machine: Machine.Machine, source: Source) {
   const isClosed = yield* Ref.make(false)
   yield* Effect.addFinalizer(() => Ref.set(isClosed, true))

@@ -1,4 +1,4 @@
-/** A backend for tests that answers as scripted, records its calls, and otherwise trains and samples a toy model. */
+/** A test backend that answers as scripted and records its calls; anything not scripted is trained and sampled with a toy model. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as RequestRules from "../backend/RequestRules.ts"
@@ -63,10 +63,10 @@ const makeTinker = Effect.fnUntraced(function*(script: Script.Script) {
   })
 })
 
-/** Options of the layer: the answers and faults of the backend, with defaults for all. */
+/** The backend's answers and faults; all are optional. */
 export interface Options extends Script.Script {}
 
-/** The backend, with the log of its calls and the counts of its clients (`TrainingClient`, `SamplingClient`). */
+/** Provides the backend, the log of its calls, and the counts of its clients (`TrainingClient`, `SamplingClient`). */
 export const layer = (script: Options = {}): Layer.Layer<Tinker | CallLog | LeakAudit> =>
   Layer.effect(Tinker, makeTinker(script)).pipe(
     Layer.provideMerge(Layer.fresh(Layer.merge(CallLog.layer, LeakAudit.layer)))

@@ -20,7 +20,7 @@ import type * as Script from "./Script.ts"
 import * as ScriptedSampling from "./ScriptedSampling.ts"
 import * as TrainedState from "./TrainedState.ts"
 
-/** The weights from which a client starts. */
+/** The weights that a client starts from. */
 export interface Start {
   readonly modelId: string
   readonly model: Machine.Model
@@ -32,17 +32,17 @@ const given = ({ ttl, userMetadata }: SaveOptions = {}) => ({
   ...(userMetadata === undefined ? {} : { userMetadata })
 })
 
-/** The memory that the scripted backend reports for a model. */
+/** The number of bytes that the scripted backend reports per unit of LoRA rank. */
 const bytesPerRank = 2 ** 18
 
-/** Trains until the surrounding scope closes or the client is unloaded. */
+/** Makes a client that trains until the surrounding scope closes or the client is unloaded. */
 export const make = Effect.fnUntraced(
   function*(machine: Machine.Machine, { checkpoint: origin, model, modelId }: Start) {
     const client = modelId
     const queue = yield* RequestQueue.make
     const trained = yield* TrainedState.make(machine, model, origin)
     const { baseModel, loraRank } = origin
-    // Beside the weights a model has their gradients and the two moments of the optimizer.
+    // A model's memory holds its weights, its gradients and the optimizer's two moments: four equal parts.
     const snapshotBytes = loraRank * bytesPerRank / 4
     const info: ModelInfo = { modelId, baseModel, loraRank, memoryBytes: loraRank * bytesPerRank }
 

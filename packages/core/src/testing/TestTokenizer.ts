@@ -1,4 +1,4 @@
-/** Tokenizers small enough to follow by eye. */
+/** Tokenizers that are small enough to check by hand. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { type EncodeOptions, type Tokenizer, Tokenizers } from "../chat/Tokenizer.ts"
@@ -8,14 +8,14 @@ export interface TestTokenizer extends Tokenizer {
   readonly vocabulary: number
 }
 
-/** The definition of a test tokenizer. Ids are positions: unknown, then special tokens, then pieces. */
+/** The definition of a test tokenizer. Ids are assigned in order: the unknown token, special tokens, then pieces. */
 export interface Definition {
   readonly name: string
   readonly specialTokens: ReadonlyArray<string>
   readonly pieces: ReadonlyArray<string>
 }
 
-/** Special tokens of the ChatML and Llama 3 families. */
+/** The special tokens of the ChatML and Llama 3 families. */
 export const specialTokens: ReadonlyArray<string> = [
   "<|endoftext|>",
   "<|im_start|>",
@@ -35,7 +35,7 @@ const longestFirst = (left: string, right: string) => right.length - left.length
 const startsWithAny = (text: string, at: number, candidates: ReadonlyArray<string>) =>
   candidates.find((candidate) => text.startsWith(candidate, at))
 
-/** Takes the longest piece at each position; a character without a piece becomes the unknown token 0. */
+/** Makes a tokenizer that takes the longest piece at each position; a character without a piece becomes the unknown token 0. */
 export const make = (definition: Definition): TestTokenizer => {
   const pieces = [...new Set(definition.pieces)]
   const texts = [unknown, ...definition.specialTokens, ...pieces]
@@ -71,13 +71,13 @@ const printable = Array.from({ length: 95 }, (_, index) => String.fromCharCode(3
 /** Line break, tab and printable ASCII, one token each. */
 export const characterPieces: ReadonlyArray<string> = ["\n", "\t", ...printable]
 
-/** One token per ASCII character. */
+/** A tokenizer with one token per ASCII character. */
 export const characters = make({ name: "characters", specialTokens, pieces: characterPieces })
 
-/** One token for each of the given words, which may begin with a space; other text falls back to characters. */
+/** A tokenizer with one token per given word, which may start with a space; other text is split into characters. */
 export const words = (list: ReadonlyArray<string>) =>
   make({ name: `words(${list.join("|")})`, specialTokens, pieces: [...list, ...characterPieces] })
 
-/** The same tokenizer for every model. */
+/** Provides the same tokenizer for every model. */
 export const layer = (tokenizer: Tokenizer = characters): Layer.Layer<Tokenizers> =>
   Layer.succeed(Tokenizers, Tokenizers.of({ load: () => Effect.succeed(tokenizer) }))

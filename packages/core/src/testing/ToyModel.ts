@@ -1,12 +1,12 @@
 /**
- * A language model that fits on a page: the logits of the next token depend only on the token before it, as a fixed pseudo-random row
- * plus a row that training adds.
+ * A minimal language model. The logits of the next token depend only on the previous token: they are a fixed pseudo-random row plus a
+ * trained row.
  */
 import { type AdamParams, defaults } from "../model/AdamParams.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import * as Seed from "../records/Seed.ts"
 
-/** One row `[V]` per preceding token; absent rows are zero. Never changed in place. */
+/** One row `[V]` per preceding token; missing rows are zero. Rows are never modified in place. */
 export type Rows = ReadonlyMap<number, Float64Array>
 
 export interface ToyModel {
@@ -20,7 +20,7 @@ export interface Optimizer {
   readonly second: Rows
 }
 
-/** `weights` are what training added to the model's own logits; `gradient` is what was accumulated since the last step. */
+/** `weights` are what training has added to the model's own logits; `gradient` is the sum since the last step. */
 export interface State {
   readonly weights: Rows
   readonly gradient: Rows
@@ -29,7 +29,7 @@ export interface State {
 
 export const noOptimizer: Optimizer = { steps: 0, first: new Map(), second: new Map() }
 
-/** What each position reads `[T]`: a token id, or −1 where it is part of an image. */
+/** The token id at each position `[T]`, or −1 for image positions. */
 export const positions = (input: ModelInput.ModelInput): Int32Array =>
   Int32Array.from(
     input.chunks.flatMap((chunk) =>
@@ -37,7 +37,7 @@ export const positions = (input: ModelInput.ModelInput): Int32Array =>
     )
   )
 
-/** What is known of the next token. */
+/** The distribution of the next token. */
 interface Distribution {
   readonly logprobsV: Float64Array
   readonly probabilitiesV: Float64Array
@@ -52,7 +52,7 @@ const distribution = ({ seed, vocabulary }: ToyModel, weights: Rows, before: num
   return { logprobsV, probabilitiesV: logprobsV.map(Math.exp) }
 }
 
-/** Distributions by the weights that they follow from, since each is asked for at thousands of positions. */
+/** Caches distributions by weights, because each is needed at thousands of positions. */
 const known = new WeakMap<Rows, Map<string, Distribution>>()
 
 const distributionAfter = (model: ToyModel, weights: Rows, before: number): Distribution => {
@@ -64,11 +64,11 @@ const distributionAfter = (model: ToyModel, weights: Rows, before: number): Dist
   return found
 }
 
-/** Log-probabilities `[V]` of the token after `before`, which are never changed in place. */
+/** Log-probabilities `[V]` of the token after `before`; do not modify them. */
 export const logprobsAfter = (model: ToyModel, weights: Rows, before: number): Float64Array =>
   distributionAfter(model, weights, before).logprobsV
 
-/** Log-probability of each target `[T·K]`, with `K` targets per position. */
+/** The log-probability of each target `[T·K]`, with `K` targets per position. */
 export const targetLogprobs = (
   model: ToyModel,
   weights: Rows,
@@ -87,13 +87,13 @@ export const targetLogprobs = (
   return logprobsTK
 }
 
-/** Log-probability of each token of a prompt `[T]`, NaN at the first. */
+/** The log-probability of each prompt token `[T]`; NaN for the first. */
 export const promptLogprobs = (model: ToyModel, weights: Rows, promptT: Int32Array): Float32Array => {
   const after = targetLogprobs(model, weights, promptT.subarray(0, -1), promptT.subarray(1))
   return Float32Array.of(NaN, ...after)
 }
 
-/** The gradient plus that of a loss with ∂loss/∂logprob `[T·K]`. */
+/** Adds the gradient of a loss, given ∂loss/∂logprob `[T·K]`. */
 export const accumulate = (
   model: ToyModel,
   state: State,
@@ -153,7 +153,7 @@ const adamRow = (
   return { first, second, update }
 }
 
-/** One step of Adam on the accumulated gradient, which is then dropped. */
+/** Takes one Adam step on the accumulated gradient, and resets the gradient. */
 export const step = (model: ToyModel, state: State, params: AdamParams) => {
   const complete = { ...defaults, ...params }
   const steps = state.optimizer.steps + 1

@@ -1,9 +1,12 @@
-/** Samples from a `ToyModel` as the port describes it. */
+/** Samples from a `ToyModel` according to the port's sampling parameters. */
 import type * as Sampling from "../model/Sampling.ts"
 import * as Seed from "../records/Seed.ts"
 import * as ToyModel from "./ToyModel.ts"
 
-/** Temperature, then the `topK` most likely, then the fewest whose probability reaches `topP`, most likely first. */
+/**
+ * The tokens to sample from, most likely first: applies temperature, then keeps the `topK` most likely tokens, then the fewest whose
+ * probability reaches `topP`.
+ */
 const candidates = (logprobsV: Float64Array, params: Sampling.SamplingParams) => {
   const temperature = params.temperature ?? 1
   const order = Array.from(logprobsV.keys()).toSorted((a, b) => (logprobsV[b] ?? 0) - (logprobsV[a] ?? 0) || a - b)
@@ -33,7 +36,7 @@ const choose = (logprobsV: Float64Array, params: Sampling.SamplingParams, unifor
 const isStopped = (stop: Sampling.Stop, tokens: ReadonlyArray<number>, decode: (tokens: ArrayLike<number>) => string) =>
   stop.some((end) => typeof end === "number" ? tokens.at(-1) === end : decode(tokens).includes(end))
 
-/** One continuation after `before`; log-probabilities are untempered and unfiltered. */
+/** Samples one continuation after `before`. Its log-probabilities ignore temperature, `topK` and `topP`. */
 export const sample = (
   model: ToyModel.ToyModel,
   weights: ToyModel.Rows,
@@ -56,7 +59,7 @@ export const sample = (
   return { tokens: Int32Array.from(tokens), logprobs: Float32Array.from(logprobs), stopReason }
 }
 
-/** The most likely tokens at each position of a prompt, none at the first. */
+/** The most likely tokens at each position of a prompt; none for the first. */
 export const topkPromptLogprobs = (
   model: ToyModel.ToyModel,
   weights: ToyModel.Rows,

@@ -1,4 +1,4 @@
-/** The state of a model in training at a scripted backend. */
+/** The state of a model being trained on a scripted backend. */
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as LossValue from "../backend/LossValue.ts"
@@ -14,7 +14,7 @@ import * as ToyModel from "./ToyModel.ts"
 type AnyDatum = Datum.Datum<Datum.Kind>
 
 interface State extends ToyModel.State {
-  /** Optimizer steps, those before the checkpoint included. */
+  /** Optimizer steps so far, including those before the checkpoint. */
   readonly step: number
 }
 
@@ -51,7 +51,7 @@ const toyPass = (machine: Machine.Machine, model: Machine.Model, start: State, {
   return { output, state }
 }
 
-/** Passes, steps, saves and loads; the state changes only where they succeed. */
+/** The operations on a model: passes, steps, saves and loads. Only successful operations change the state. */
 export const make = Effect.fnUntraced(
   function*(machine: Machine.Machine, model: Machine.Model, origin: Machine.Checkpoint) {
     const state = yield* Ref.make(fromCheckpoint(origin))

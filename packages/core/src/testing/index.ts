@@ -1,4 +1,4 @@
-/** Tests of environments, backends and programs: laws, the contract, scripted backends, faults and simulations. Advanced. */
+/** Test tools for environments, backends and programs: laws, the backend contract, scripted backends, faults and simulations. Advanced. */
 
 export * as Call from "./Call.ts"
 export * as Contract from "./contract/Contract.ts"

@@ -1,4 +1,4 @@
-/** A server with a hidden capacity, in virtual time, and a crowd of clients that keeps it busy. */
+/** A server with a hidden capacity, in virtual time, and clients that keep it busy. */
 import { TinkerError } from "@effect-rl/core"
 import { type AdaptiveLimiter, ModelInput, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import { Seed } from "@effect-rl/core/environments"
@@ -6,9 +6,9 @@ import { Clock, Effect, Fiber, Semaphore } from "effect"
 import { TestClock } from "effect/testing"
 
 export interface Options {
-  /** Sequences it computes at the same time. */
+  /** Maximum number of sequences that it computes at the same time. */
   readonly capacity: number
-  /** Sequences that may wait in it besides; more are turned away. */
+  /** Maximum number of further sequences that may wait. More are rejected. */
   readonly backlog: number
   readonly seed: number
 }
@@ -18,7 +18,7 @@ export const retryAfterMillis = 1000
 
 export const request: Sampling.SampleRequest = { prompt: ModelInput.fromTokens([1]), params: { maxTokens: 64 } }
 
-/** Answers of 16 to 64 tokens, all tokens as fast, except that what is over the capacity waits. */
+/** A server whose answers have 16 to 64 tokens. All tokens take the same time; requests over the capacity wait. */
 export const make = ({ backlog, capacity, seed }: Options) => {
   const uniform = Seed.uniform(seed)
   const computing = Semaphore.makeUnsafe(capacity)
@@ -50,7 +50,7 @@ export const make = ({ backlog, capacity, seed }: Options) => {
   return { client, counts }
 }
 
-/** Runs to the end while the test's clock goes on, and says how many virtual milliseconds that took. */
+/** Runs an effect to its end while the test clock advances, and returns the virtual milliseconds that it took. */
 export const timed = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const start = yield* Clock.currentTimeMillis
   const fiber = yield* Effect.forkChild(Effect.andThen(effect, Clock.currentTimeMillis))
@@ -58,7 +58,7 @@ export const timed = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<
   return (yield* Fiber.join(fiber)) - start
 })
 
-/** `requests` requests from `size` clients, each of which sends one after the other. */
+/** Sends `requests` requests from `size` clients. Each client sends one after the other. */
 export const crowd = (client: SamplingClient.SamplingClient, requests: number, size: number) => {
   let left = requests
   const one: Effect.Effect<void, TinkerError.TinkerError> = Effect.suspend(() =>
@@ -67,7 +67,7 @@ export const crowd = (client: SamplingClient.SamplingClient, requests: number, s
   return Effect.forEach(Array.from({ length: size }), () => one, { concurrency: "unbounded", discard: true })
 }
 
-/** Virtual milliseconds with a fixed number of requests at the same time, each turned away trying again when told to. */
+/** Virtual milliseconds with a fixed number of concurrent requests. A rejected request is sent again when the server says so. */
 export const fixed = (options: Options, requests: number, concurrency: number) => {
   const { client } = make(options)
   const again: SamplingClient.SamplingClient["sample"] = (request) =>
@@ -75,7 +75,7 @@ export const fixed = (options: Options, requests: number, concurrency: number) =
   return timed(crowd({ ...client, sample: again }, requests, concurrency))
 }
 
-/** Virtual milliseconds under a limiter, and the share of requests that was turned away. */
+/** Virtual milliseconds under a limiter, and the share of rejected requests. */
 export const adaptive = Effect.fnUntraced(function*(
   limiter: AdaptiveLimiter.AdaptiveLimiter,
   options: Options,

@@ -1,7 +1,7 @@
 import { LossValue } from "@effect-rl/core/backend"
 import { assert, describe, it } from "@effect/vitest"
 
-/** Log-probability, the one it was sampled with, and advantage: every sign, side and clipping case. */
+/** Combinations of the log-probability, the sampler's log-probability and the advantage that cover every sign and clipping case. */
 const points = [-3, -0.5, 0.7, 4].flatMap((advantage) =>
   [-2.5, -1.35, -1.05, -1, -0.9, -0.75, 0.6].map((logprob) => [logprob, -1, advantage] as const)
 )
@@ -27,7 +27,7 @@ const f32 = Math.fround
 
 describe("LossValue", () => {
   for (const name of ["importance_sampling", "ppo", "dro"] as const) {
-    it(`${name} is its formula, its slope the formula's derivative`, () => {
+    it(`${name} matches its formula and the formula's derivative`, () => {
       for (const point of points) {
         const [lp, q, a] = [f32(point[0]), f32(point[1]), f32(point[2])]
         const formula = (x: number) => formulas[name](x, q, a)
@@ -39,7 +39,7 @@ describe("LossValue", () => {
     })
   }
 
-  it("cispo weighs the log-probability with a clipped ratio that has no gradient", () => {
+  it("cispo weights the log-probability with a clipped ratio that has no gradient", () => {
     for (const point of points) {
       const [lp, q, a] = [f32(point[0]), f32(point[1]), f32(point[2])]
       for (
@@ -56,7 +56,7 @@ describe("LossValue", () => {
     }
   })
 
-  it("ppo has no slope where clipping binds, on the side the advantage pushes to", () => {
+  it("ppo has no slope if clipping binds in the direction of the advantage", () => {
     const slope = (ratio: number, advantage: number) =>
       one("ppo", {}, [Math.log(ratio), 0, advantage]).gradient[0] ?? NaN
     assert.strictEqual(slope(1.5, 1), 0)
@@ -67,11 +67,11 @@ describe("LossValue", () => {
     assert.closeTo(wide.gradient[0] ?? NaN, -1.5, 1e-6)
   })
 
-  it("dro pulls to the sampling distribution as strongly as beta says", () => {
+  it("dro pulls towards the sampling distribution in proportion to beta", () => {
     assert.closeTo(one("dro", { beta: 0.5 }, [-1, -3, 1]).gradient[0] ?? NaN, -(1 - 0.5 * 2), 1e-6)
   })
 
-  it("gspo gives every token of a sequence the geometric mean of the ratios that count", () => {
+  it("gspo gives every token the geometric mean of the sequence's counted ratios", () => {
     const logprobs = Float32Array.of(-1, -2, -7, -3)
     const sampled = {
       logprobs: Float32Array.of(-1.2, -2.1, 0, -2.7),
@@ -85,7 +85,7 @@ describe("LossValue", () => {
     assert.deepStrictEqual([...gradient], [-ratio, ratio, 0, -2 * ratio].map((slope) => f32(slope) + 0))
   })
 
-  it("gspo has no slope where clipping binds, with the bounds of its paper unless others are given", () => {
+  it("gspo has no slope if clipping binds, and its paper's bounds by default", () => {
     const slope = (ratio: number, advantage: number) =>
       one("gspo", {}, [Math.log(ratio), 0, advantage]).gradient[0] ?? NaN
     assert.deepStrictEqual([slope(1.0005, 1), slope(0.9996, -1)], [0, 0])
@@ -93,7 +93,7 @@ describe("LossValue", () => {
     assert.closeTo(slope(0.9998, -1), 0.9998, 1e-6)
   })
 
-  it("sums over tokens and leaves out what is masked, whatever stands there", () => {
+  it("sums over tokens and ignores masked values, even NaN", () => {
     const logprobs = Float32Array.of(-1, -2, -3)
     const sampled = {
       logprobs: Float32Array.of(-1.5, NaN, -2.5),
@@ -110,7 +110,7 @@ describe("LossValue", () => {
     }
   })
 
-  it("leaves out tokens without an advantage, even where their ratio is infinite, for all losses but dro", () => {
+  it("ignores tokens without an advantage, even with an infinite ratio, for all losses but dro", () => {
     for (const name of ["importance_sampling", "ppo", "cispo", "gspo"] as const) {
       const { gradient, loss } = one(name, {}, [-1, -1e30, 0])
       assert.deepStrictEqual([loss, gradient[0]], [0, 0])
@@ -118,7 +118,7 @@ describe("LossValue", () => {
     assert.closeTo(one("dro", {}, [-1, -3, 0]).gradient[0] ?? NaN, 0.05 * 2, 1e-6)
   })
 
-  it("cross entropy weighs each target, several per position as well", () => {
+  it("cross entropy weights each target, including several targets per position", () => {
     const { gradient, loss } = LossValue.crossEntropy(Float32Array.of(-1, -2, -3, -4), {
       weights: Float32Array.of(1, 0.5, 0, -2)
     })

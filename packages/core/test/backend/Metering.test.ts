@@ -4,7 +4,7 @@ import { Effect, Fiber } from "effect"
 
 const prompt = ModelInput.fromTokens([1, 2, 3, 4])
 
-/** Answers with two tokens, of which the prompt's first three are in its cache. */
+/** A client whose answers have two tokens, and report three cached prompt tokens. */
 const client: SamplingClient.SamplingClient = {
   modelPath: "some-model",
   computeLogprobs: ({ length }) => Effect.succeed(new Float32Array(length)),
@@ -17,7 +17,7 @@ const client: SamplingClient.SamplingClient = {
 
 const request = { prompt, numSamples: 2, params: { maxTokens: 8 } }
 
-describe("A counter of requests from elsewhere", () => {
+describe("Metering.counter", () => {
   it.effect("adds up the requests of each model, verdicts and reported tokens", () =>
     Effect.gen(function*() {
       const { metering, used } = Metering.counter()
@@ -35,7 +35,7 @@ describe("A counter of requests from elsewhere", () => {
       ])
     }))
 
-  it.effect("counts an interrupted request as its worst case, and a failed one as nothing", () =>
+  it.effect("counts an interrupted request as its worst case, and a failed request as nothing", () =>
     Effect.gen(function*() {
       const { metering, used } = Metering.counter()
       const hanging = yield* Effect.forkChild(metering.meter({ ...client, sample: () => Effect.never }).sample(request))

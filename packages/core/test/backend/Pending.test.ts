@@ -2,7 +2,7 @@ import { Pending } from "@effect-rl/core/backend"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 
-it.effect("a pending result can be read differently, without asking twice", () =>
+it.effect("Pending.map changes a result without running the request again", () =>
   Effect.gen(function*() {
     let computed = 0
     const pending: Pending.Pending<number> = { await: yield* Effect.cached(Effect.sync(() => ++computed)) }

@@ -12,7 +12,7 @@ const closedBecause = (error: TinkerError.TinkerError) =>
   error.reason._tag === "Closed" ? error.reason.detail : undefined
 
 describe("RequestQueue", () => {
-  it.effect("accepts at once and runs in the order of submission", () =>
+  it.effect("accepts calls at once and runs them in submission order", () =>
     Effect.gen(function*() {
       const queue = yield* RequestQueue.make
       const gate = yield* Deferred.make<void>()
@@ -41,7 +41,7 @@ describe("RequestQueue", () => {
       assert.deepStrictEqual([yield* pending.await, yield* pending.await, runs], [1, 1, 1])
     }))
 
-  it.effect("continues after a failure that was awaited", () =>
+  it.effect("continues after an awaited failure", () =>
     Effect.gen(function*() {
       const queue = yield* RequestQueue.make
       const pending = yield* queue.submit("optimStep", Effect.fail(broken))
@@ -50,7 +50,7 @@ describe("RequestQueue", () => {
       assert.strictEqual(yield* next.await, 1)
     }))
 
-  it.effect("does not run a call that was submitted before a decisive one failed, awaited or not", () =>
+  it.effect("does not run calls submitted before a decisive call failed, whether awaited or not", () =>
     Effect.gen(function*() {
       const queue = yield* RequestQueue.make
       const gate = yield* Deferred.make<void>()
@@ -68,7 +68,7 @@ describe("RequestQueue", () => {
       assert.strictEqual(yield* next.await, 1)
     }))
 
-  it.effect("closes when a later call meets a failure that was not awaited, and names it", () =>
+  it.effect("closes if a later call finds a failure that was not awaited, and names it", () =>
     Effect.gen(function*() {
       const queue = yield* RequestQueue.make
       const first = yield* queue.submit("optimStep", Effect.fail(broken))
@@ -80,7 +80,7 @@ describe("RequestQueue", () => {
       assert.strictEqual(yield* Effect.flip(first.await), broken)
     }))
 
-  it.effect("counts a failure as not awaited where the fiber that awaited it was interrupted", () =>
+  it.effect("counts a failure as not awaited if the awaiting fiber was interrupted", () =>
     Effect.gen(function*() {
       const queue = yield* RequestQueue.make
       const gate = yield* Deferred.make<void>()
@@ -106,7 +106,7 @@ describe("RequestQueue", () => {
       )
     }))
 
-  it.effect("fails what still waits when its scope closes, and waits for the call that runs", () =>
+  it.effect("fails waiting calls when its scope closes, and waits for the running call", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const queue = yield* Scope.provide(scope)(RequestQueue.make)

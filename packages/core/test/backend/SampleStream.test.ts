@@ -4,7 +4,7 @@ import { Effect, Ref, Stream } from "effect"
 
 const prompt = ModelInput.fromTokens([7, 8])
 
-/** A sampler that says 0, 1, 2, … after the prompt, and ends with `last`. */
+/** A sampler that answers 0, 1, 2, … and ends with `last`. */
 const counting = (last: number, asked: Ref.Ref<ReadonlyArray<Sampling.SampleRequest>>) =>
   Effect.fnUntraced(function*(request: Sampling.SampleRequest) {
     yield* Ref.update(asked, (requests) => [...requests, request])
@@ -26,8 +26,8 @@ const run = Effect.fnUntraced(function*(params: Sampling.SamplingParams, last: n
   return { pieces: found.map(({ tokens }) => Array.from(tokens)), requests: yield* Ref.get(asked) }
 })
 
-describe("a response that is sampled in pieces", () => {
-  it.effect("is asked for piece by piece, each after the ones before it and with a seed of its own", () =>
+describe("SampleStream.pieces", () => {
+  it.effect("requests piece by piece, each after the previous ones and with a new seed", () =>
     Effect.gen(function*() {
       const { pieces, requests } = yield* run({ maxTokens: 100, seed: 5 }, 6, 3)
       assert.deepStrictEqual(pieces, [[0, 1, 2], [3, 4, 5], [6]])
@@ -37,20 +37,20 @@ describe("a response that is sampled in pieces", () => {
       )
     }))
 
-  it.effect("ends at its limit of tokens", () =>
+  it.effect("ends at the token limit", () =>
     Effect.gen(function*() {
       const { pieces, requests } = yield* run({ maxTokens: 5 }, 1000, 3)
       assert.deepStrictEqual(pieces, [[0, 1, 2], [3, 4]])
       assert.isFalse(requests.some(({ params }) => "seed" in params))
     }))
 
-  it.effect("comes as one piece where it ends at a text, which could begin in one piece and end in the next", () =>
+  it.effect("returns one piece if the stop is a text, which could span two pieces", () =>
     Effect.gen(function*() {
       const { pieces } = yield* run({ maxTokens: 100, stop: ["\n\nUser:"] }, 40, 3)
       assert.deepStrictEqual(pieces.map(({ length }) => length), [41])
     }))
 
-  it.effect("ends where a backend samples nothing", () =>
+  it.effect("ends if the backend samples nothing", () =>
     Effect.gen(function*() {
       const sample = () => Effect.succeed<Sampling.SampleResponse>({ sequences: [] })
       const pieces = yield* Stream.runCollect(SampleStream.pieces(sample, { prompt, params: { maxTokens: 4 } }))

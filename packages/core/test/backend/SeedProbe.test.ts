@@ -13,7 +13,7 @@ const probe = (script: Script.Script) =>
     return yield* SeedProbe.probe(client, prompt)
   }).pipe(Effect.scoped, Effect.provide(ScriptedTinker.layer(script)))
 
-/** Answers each sample with the token that `pick` draws. */
+/** A client that answers each sample with the token that `pick` draws. */
 const drawing =
   (pick: (seed: number, index: number, request: number) => number): Script.SampleScript =>
   ({ numSamples = 1, params: { seed = 0 } }, { call }) => ({
@@ -24,7 +24,7 @@ const drawing =
     }))
   })
 
-describe("what seeds promise", () => {
+describe("SeedProbe.probe", () => {
   const backends: ReadonlyArray<readonly [meaning: Capabilities.Seeds, title: string, script: Script.Script]> = [
     ["sample", "each sample has a seed of its own", {}],
     ["sample", "seed + i is that of sample i", { sample: drawing((seed, index) => (seed + index) % 31) }],

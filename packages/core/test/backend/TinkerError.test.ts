@@ -28,17 +28,17 @@ const reasons: ReadonlyArray<readonly [reason: TinkerError.Reason, message: stri
 
 const failure = (reason: TinkerError.Reason) => new TinkerError.TinkerError({ operation: "sample", reason })
 
-describe("a backend's error", () => {
-  it("says the operation and what to do about it", () => {
+describe("TinkerError", () => {
+  it("says which operation failed and what to do about it", () => {
     for (const [reason, message] of reasons) assert.strictEqual(failure(reason).message, `sample: ${message}`)
   })
 
-  it("is retryable when the request itself is not at fault", () => {
+  it("is retryable if the request itself is valid", () => {
     const retryable = reasons.map(([reason]) => failure(reason)).filter((error) => error.isRetryable)
     assert.deepStrictEqual(retryable.map(({ reason }) => reason._tag), ["RateLimited", "Unavailable"])
   })
 
-  it.effect("crosses a wire and comes back", () =>
+  it.effect("survives encoding and decoding", () =>
     Effect.gen(function*() {
       const json = Schema.fromJsonString(TinkerError.TinkerError)
       for (const [reason] of reasons) {
@@ -49,7 +49,7 @@ describe("a backend's error", () => {
       }
     }))
 
-  it.effect("is caught by its reason", () =>
+  it.effect("can be caught by its reason", () =>
     Effect.gen(function*() {
       const limited = Effect.fail(failure(new TinkerError.RateLimited({ retryAfterMillis: 250 })))
       const waited = yield* Effect.catchReason(

@@ -12,7 +12,7 @@ const tinker = ScriptedTinker.layer({ tokenizer })
 const sums = Array.from({ length: 5 }, (_, a) => [Message.user(`${a} + 1`), Message.assistant(String(a + 1))])
 const wrong = sums.map(([question = Message.user("")]) => [question, Message.assistant("no")])
 
-/** The base model's weights, behind a client that trains and behind one that only samples. */
+/** The base model's weights, from a training client and from a sampling client. */
 const bothWeights = Effect.gen(function*() {
   const backend = yield* Tinker.Tinker
   const training = yield* backend.createLoraTrainingClient({ baseModel: Script.defaultModel, loraRank: 1 })
@@ -31,8 +31,8 @@ const agree = Effect.fnUntraced(function*<E>(evaluator: Evaluator.Evaluator<E>) 
   }
 })
 
-describe("weights that can only be sampled from", () => {
-  it.effect("have the held-out likelihood that a forward pass computes", () =>
+describe("Weights.fromSamplingClient", () => {
+  it.effect("gives the held-out likelihood that a forward pass computes", () =>
     Effect.gen(function*() {
       const model = { renderer: yield* Renderers.byName("qwen3_instruct", tokenizer) }
       const dataset = SupervisedDataset.conversations(sums, { model, batchSize: 2 })
@@ -41,7 +41,7 @@ describe("weights that can only be sampled from", () => {
       assert.deepStrictEqual(calls.filter(({ _tag }) => _tag === "ComputeLogprobs").length, sums.length)
     }).pipe(Effect.provide(tinker)))
 
-  it.effect("have the margin of preferences that a forward pass computes", () =>
+  it.effect("gives the preference margin that a forward pass computes", () =>
     Effect.gen(function*() {
       const model = { renderer: yield* Renderers.byName("qwen3_instruct", tokenizer) }
       const rows = sums.map((chosen, index) => ({ chosen, rejected: wrong[index] ?? [] }))
@@ -56,7 +56,7 @@ describe("weights that can only be sampled from", () => {
     return String(yield* Effect.flip(forward(sampling)))
   }, Effect.provide(tinker))
 
-  it.effect("refuse a target that is not the next token, unless it has no weight", () =>
+  it.effect("refuses a target that is not the next token, unless it has no weight", () =>
     Effect.gen(function*() {
       const forward = (targets: Int32Array) => (weights_: Weights.Weights) =>
         weights_.training.forward([Datum.weightedTokens(input, { targetTokens: targets, weights })], Loss.crossEntropy)
@@ -69,7 +69,7 @@ describe("weights that can only be sampled from", () => {
       assert.isAbove(metrics["loss:sum"] ?? NaN, 0)
     }))
 
-  it.effect("refuse losses of other kinds", () =>
+  it.effect("refuses other losses than cross entropy", () =>
     Effect.gen(function*() {
       const [one, zero] = [weights.map(() => 1), weights.map(() => 0)]
       const datum = Datum.policyTokens(input, {

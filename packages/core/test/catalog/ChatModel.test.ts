@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import * as CharTokenizer from "../renderers/CharTokenizer.ts"
 
-/** A template that no renderer asks to write. */
+/** A chat template that must not be rendered. */
 const template = (source: string): JinjaTemplate.JinjaTemplate => ({ source, write: () => Result.fail("not written") })
 
 const capabilities: Capabilities.Capabilities = {
@@ -18,7 +18,7 @@ const capabilities: Capabilities.Capabilities = {
   loraRank: [1, 64]
 }
 
-/** A backend that has these models and nothing else. */
+/** A backend that has only these models. */
 const backend = (models: Record<string, Partial<Capabilities.Capabilities>>) =>
   Layer.mock(Tinker.Tinker, {
     capabilities: (name) => {
@@ -29,7 +29,7 @@ const backend = (models: Record<string, Partial<Capabilities.Capabilities>>) =>
     }
   })
 
-/** Tokenizers under these names and nothing else. */
+/** A tokenizer service that has only these names. */
 const tokenizers = (byName: Record<string, Tokenizer.Tokenizer>) =>
   Layer.succeed(Tokenizer.Tokenizers, {
     load: (name) => {
@@ -55,20 +55,20 @@ describe("ChatModel.resolve", () => {
       assert.deepStrictEqual(model.capabilities, capabilities)
     }).pipe(Effect.provide(qwenOnly)))
 
-  it.effect("asks the backend for the variant, and loads the tokenizer of the model behind it", () =>
+  it.effect("asks the backend for the variant, and loads the tokenizer of its model", () =>
     Effect.gen(function*() {
       const model = yield* ChatModel.resolve("Qwen/Qwen3-8B:peft:131072")
       assert.strictEqual(model.capabilities.contextLength, 131072)
       assert.strictEqual(model.renderer.name, "qwen3")
     }).pipe(Effect.provide(qwenOnly)))
 
-  it.effect("never overrides the renderer a caller chose", () =>
+  it.effect("never overrides the caller's renderer", () =>
     Effect.gen(function*() {
       const model = yield* ChatModel.resolve("Qwen/Qwen3-8B", { renderer: "role_colon" })
       assert.strictEqual(model.renderer.name, "role_colon")
     }).pipe(Effect.provide(qwenOnly)))
 
-  it.effect("takes a renderer of one's own, or a function that makes one", () =>
+  it.effect("takes a custom renderer, or a function that makes one", () =>
     Effect.gen(function*() {
       const own = { ...(yield* Qwen3.qwen3(CharTokenizer.qwen)), name: "my-renderer" }
       assert.strictEqual(
@@ -79,7 +79,7 @@ describe("ChatModel.resolve", () => {
       assert.strictEqual(made.renderer.name, "qwen3_instruct")
     }).pipe(Effect.provide(qwenOnly)))
 
-  it.effect("takes a tokenizer of one's own, whose fingerprint must be the model's too", () =>
+  it.effect("takes a custom tokenizer, whose fingerprint must match the model's", () =>
     Effect.gen(function*() {
       const model = yield* ChatModel.resolve("Qwen/Qwen3-8B", { tokenizer: CharTokenizer.qwen })
       assert.strictEqual(model.tokenizer, CharTokenizer.qwen)
@@ -91,7 +91,7 @@ describe("ChatModel.resolve", () => {
       tokenizers({})
     ])))
 
-  it.effect("says why a known model has no renderer here", () =>
+  it.effect("explains why a known model has no renderer here", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(
         ChatModel.resolve("moonshotai/Kimi-K3.1-Pro", { tokenizer: CharTokenizer.qwen })
@@ -130,7 +130,7 @@ describe("ChatModel.resolve", () => {
       )
   )
 
-  it.effect("tries a chat template that greets with a system message it does not know, and says what it raised", () =>
+  it.effect("tries an unknown chat template with a default system message, and reports what it raised", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(ChatModel.resolve("/models/own"))
       assert.strictEqual(error.message, "renderer \"chat_template\": the chat template failed: not written")
@@ -143,7 +143,7 @@ describe("ChatModel.resolve", () => {
       ])
     ))
 
-  it.effect("loads the redirected tokenizer of Llama 3", () =>
+  it.effect("loads the ungated copy of Llama 3's tokenizer", () =>
     Effect.gen(function*() {
       const model = yield* ChatModel.resolve("meta-llama/Llama-3.1-8B", { renderer: "llama3" })
       assert.strictEqual(model.tokenizer, CharTokenizer.llama)
@@ -153,15 +153,15 @@ describe("ChatModel.resolve", () => {
     ])))
 })
 
-describe("what goes wrong", () => {
-  it.effect("a model the backend does not have is its own error, with what it has", () =>
+describe("ChatModel.resolve fails", () => {
+  it.effect("with ChatModelError if the backend does not have the model, and lists its models", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(ChatModel.resolve("Qwen/Qwen3-80B"))
       assert.strictEqual(error._tag, "TinkerError")
       assert.include(error.message, "no model \"Qwen/Qwen3-80B\"; choose from: Qwen/Qwen3-8B")
     }).pipe(Effect.provide(qwenOnly)))
 
-  it.effect("a model outside the registry needs a renderer, and the error names the choices", () =>
+  it.effect("if a model outside the registry has no renderer, and lists the choices", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(ChatModel.resolve("my-org/my-qwen"))
       assert.strictEqual(error._tag, "ChatModelError")
@@ -170,20 +170,20 @@ describe("what goes wrong", () => {
       assert.strictEqual(model.renderer.name, "qwen3")
     }).pipe(Effect.provide(qwenOnly)))
 
-  it.effect("a missing tokenizer is the tokenizers' error", () =>
+  it.effect("with the tokenizer service's error if the tokenizer is missing", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(ChatModel.resolve("Qwen/Qwen3-8B", { tokenizer: "elsewhere" }))
       assert.strictEqual(error._tag, "TokenizerError")
     }).pipe(Effect.provide(qwenOnly)))
 
-  it.effect("a renderer of another family is refused by its missing special token", () =>
+  it.effect("if the tokenizer lacks a special token of the renderer", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(ChatModel.resolve("Qwen/Qwen3-8B", { renderer: "llama3" }))
       assert.strictEqual(error._tag, "RendererError")
       assert.include(error.message, "<|begin_of_text|>")
     }).pipe(Effect.provide(qwenOnly)))
 
-  it.effect("a tokenizer other than the one the model was trained with is refused, both being known", () =>
+  it.effect("if the tokenizer is not the one the model was trained with", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(ChatModel.resolve("Qwen/Qwen3-8B"))
       assert.strictEqual(error._tag, "ChatModelError")
@@ -195,7 +195,7 @@ describe("what goes wrong", () => {
       tokenizers({ "Qwen/Qwen3-8B": CharTokenizer.qwen })
     ])))
 
-  it.effect("the same fingerprint is accepted", () =>
+  it.effect("unless the fingerprints differ", () =>
     Effect.gen(function*() {
       const model = yield* ChatModel.resolve("Qwen/Qwen3-8B")
       assert.strictEqual(model.capabilities.tokenizerFingerprint, model.tokenizer.fingerprint)

@@ -21,13 +21,13 @@ describe("getLr", () => {
       assert.closeTo(yield* Hyperparameters.getLr(model, { isLora: false }), expected / 10, 5e-12)
     }))
 
-  it.effect("knows what works for the embedded presets", () =>
+  it.effect("returns the tested rates of the embedded presets", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* Hyperparameters.getLr("effect-rl/tiny-64"), 1e-3)
       assert.strictEqual(yield* Hyperparameters.getLr("effect-rl/tiny-128"), 1e-3)
     }))
 
-  it.effect("reads the name of a variant up to its colon", () =>
+  it.effect("ignores the variant after a colon in the name", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         yield* Hyperparameters.getLr("Qwen/Qwen3.5-4B:peft:262144"),
@@ -35,7 +35,7 @@ describe("getLr", () => {
       )
     }))
 
-  it.effect("refuses a model that was never calibrated, and names those that were", () =>
+  it.effect("refuses a model that was never calibrated, and lists the calibrated ones", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Hyperparameters.getLr("openai/gpt-oss-20b"))
       assert.strictEqual(error._tag, "ModelRegistryError")
@@ -44,7 +44,7 @@ describe("getLr", () => {
       assert.notInclude(error.detail, "openai/gpt-oss")
     }))
 
-  it.effect("refuses an unknown model with the nearest calibrated one", () =>
+  it.effect("refuses an unknown model and suggests the nearest calibrated one", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Hyperparameters.getLr("Qwen/Qwen3-8"))
       assert.include(error.message, "did you mean \"Qwen/Qwen3-8B\"?")

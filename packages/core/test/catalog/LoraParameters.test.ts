@@ -34,7 +34,7 @@ describe("getLoraParamCount", () => {
       assert.strictEqual(yield* LoraParameters.getLoraParamCount(model), expected)
     }))
 
-  it.effect("is the sum of its parts, times the rank", () =>
+  it.effect("is the sum over the parts, times the rank", () =>
     Effect.gen(function*() {
       const none = { trainMlp: false, trainAttn: false, trainUnembed: false }
       for (const model of ModelRegistry.models.filter((model) => model.loraParametersPerRank)) {
@@ -58,7 +58,7 @@ describe("getLoraParamCount", () => {
       assert.include(error.message, expected)
     }))
 
-  it.effect("refuses a model it has no counts for", () =>
+  it.effect("refuses a model without counts", () =>
     Effect.gen(function*() {
       const uncounted = yield* Effect.flip(LoraParameters.getLoraParamCount("effect-rl/tiny-64"))
       assert.include(uncounted.message, "never counted")

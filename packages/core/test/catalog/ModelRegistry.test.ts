@@ -26,7 +26,7 @@ describe("ModelRegistry", () => {
     assert.isUndefined(ModelRegistry.find("Qwen/Qwen9"))
   })
 
-  it("gives a variant the context that it names and a price of its own, or none", () => {
+  it("gives a variant the context in its name, and its own price or none", () => {
     const [own, longer, other] = ["", ":peft:262144", ":peft:131072"].map((variant) =>
       ModelRegistry.find(`Qwen/Qwen3.8-27B${variant}`)
     )
@@ -37,7 +37,7 @@ describe("ModelRegistry", () => {
     assert.deepStrictEqual(longer?.renderers, own?.renderers)
   })
 
-  it.effect("takes a row of one's own where it takes a name", () =>
+  it.effect("accepts a registry row instead of a name", () =>
     Effect.gen(function*() {
       const own: ModelRegistry.Model = {
         name: "me/own-7B",
@@ -65,7 +65,7 @@ describe("ModelRegistry", () => {
     assert.strictEqual(ModelRegistry.find("Qwen/Qwen3-8B")?.contextLength, 32_768)
   })
 
-  it("has the prices that were found, each with where it is quoted", () => {
+  it("has the published prices, each with its source", () => {
     const priced = ModelRegistry.models.flatMap(({ price }) => price ?? [])
     const named = [...PublishedPrices.byModel.keys()]
     assert.lengthOf(priced, named.filter((name) => !name.includes(":")).length)
@@ -89,7 +89,7 @@ describe("ModelRegistry", () => {
     }
   })
 
-  it("has a renderer here for every model, or a reason why not", () => {
+  it("has a renderer for every model, or a reason why not", () => {
     const missing = ModelRegistry.models.filter(({ renderers }) => !Renderers.names.includes(renderers[0]))
     assert.deepStrictEqual(missing.map(({ name }) => name), ["moonshotai/Kimi-K3.1-Pro"])
     for (const { name, renderers } of missing) {

@@ -25,7 +25,7 @@ const Row = Schema.Struct({
 
 const Attribute = Schema.Literals(["organization", "version", "size", "isChat", "renderers"])
 
-/** Every model that tinker-cookbook 0.6.1 counts, recorded by `scripts/record-hyperparameters.py`. */
+/** Every model for which tinker-cookbook 0.6.1 has LoRA counts, recorded by `scripts/record-hyperparameters.py`. */
 const rows = readFileSync(new URL("../fixtures/chat/0.6.1/hyperparameters.jsonl", import.meta.url), "utf8")
   .trim()
   .split("\n")
@@ -33,8 +33,8 @@ const rows = readFileSync(new URL("../fixtures/chat/0.6.1/hyperparameters.jsonl"
 
 const rate = (model: string, isLora: boolean) => Effect.option(Hyperparameters.getLr(model, { isLora }))
 
-describe("the cookbook's models", () => {
-  it("are those of the registry, beside the engine's own", () => {
+describe("the models of tinker-cookbook", () => {
+  it("equal those of the registry, without the engine's presets", () => {
     assert.lengthOf(rows, 46)
     const hosted = ModelRegistry.models.filter(({ organization }) => organization !== "effect-rl")
     assert.sameMembers(hosted.map(({ name }) => name), rows.map(({ model }) => model))
@@ -66,8 +66,8 @@ describe("the cookbook's models", () => {
   )
 })
 
-describe("rates of other optimizers", () => {
-  it.effect("are refused: none is published for DiMuon", () =>
+describe("learning rates of DiMuon", () => {
+  it.effect("are refused, because none is published", () =>
     Effect.gen(function*() {
       const same = yield* Hyperparameters.getLr("Qwen/Qwen3-8B", { optimizer: "adamw" })
       assert.strictEqual(same, yield* Hyperparameters.getLr("Qwen/Qwen3-8B"))

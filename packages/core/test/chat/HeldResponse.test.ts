@@ -22,8 +22,8 @@ const reasonOf = <A>(held: Result.Result<A, string>) => Result.isFailure(held) ?
 
 const forced = { tools, isForced: true, isOne: true }
 
-describe("a response that is held by a grammar", () => {
-  it.effect("has calls where its family writes them as JSON, and is refused with the reason elsewhere", () =>
+describe("HeldResponse", () => {
+  it.effect("constrains calls if the family writes them as JSON, otherwise gives the reason", () =>
     Effect.gen(function*() {
       const held: Array<string> = []
       for (const name of Families.names) {
@@ -41,7 +41,7 @@ describe("a response that is held by a grammar", () => {
       ])
     }))
 
-  it.effect("consists of one call and its stop where the call is forced", () =>
+  it.effect("allows only one call and its stop if the call is forced", () =>
     Effect.gen(function*() {
       const { calls, jsonSchema } = yield* Effect.fromResult(
         yield* HeldResponse.calls(yield* modelOf("qwen3_instruct"), messages, forced)
@@ -55,7 +55,7 @@ describe("a response that is held by a grammar", () => {
       assert.deepStrictEqual(Object.keys(jsonSchema ?? {}), ["anyOf"])
     }))
 
-  it.effect("is refused without grammars, with a beginning that is given, and where text may look like a call", () =>
+  it.effect("is refused without grammars, with a prefill, and if text may look like a call", () =>
     Effect.gen(function*() {
       const instruct = yield* modelOf("qwen3_instruct")
       const calls = (model: HeldResponse.Model, conversation = messages, isForced = true) =>

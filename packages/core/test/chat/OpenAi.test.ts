@@ -7,8 +7,8 @@ import * as Vectors from "../renderers/Vectors.ts"
 const call = { id: "c1", type: "function" as const, function: { name: "get", arguments: "{\"city\": \"SF\"}" } }
 const picture = "data:image/png;base64,iVBORw0KGgo="
 
-describe("conversations", () => {
-  it.effect("come with reasoning, calls and their answers", () =>
+describe("OpenAi conversations", () => {
+  it.effect("include reasoning, tool calls and their answers", () =>
     Effect.gen(function*() {
       const messages = yield* Schema.decodeUnknownEffect(Schema.Array(OpenAi.ChatMessage))([
         { role: "system", content: "Be terse." },
@@ -30,7 +30,7 @@ describe("conversations", () => {
       assert.deepStrictEqual(tool, { role: "tool", content: "mild", toolCallId: "c1", name: "get" })
     }))
 
-  it.effect("name each answer of a tool after the nearest call before it if ids repeat", () =>
+  it.effect("name each tool answer after the nearest earlier call if ids repeat", () =>
     Effect.gen(function*() {
       const calls = (...names: ReadonlyArray<string>) => ({
         role: "assistant",
@@ -67,7 +67,7 @@ describe("conversations", () => {
       assert.deepStrictEqual(yield* OpenAi.toMessages(messages.map(OpenAi.fromMessage)), messages)
     }))
 
-  it("have an id for every call, and for every answer of a tool that of its call", () => {
+  it("have an id for every call, and the call's id for every tool answer", () => {
     const get = { function: call.function }
     const answer = { role: "tool", content: "mild", name: "get" }
     const asks = { role: "assistant", content: "", toolCalls: [get, get] }
@@ -79,7 +79,7 @@ describe("conversations", () => {
   })
 
   it.effect.each(["https://example.com/a.png", "data:image/gif;base64,AAAA", "data:image/png;base64,?"])(
-    "refuse the image %s by its field",
+    "refuse the image %s and name its field",
     (url) =>
       Effect.gen(function*() {
         const content = [{ type: "image_url" as const, image_url: { url } }]
@@ -90,7 +90,7 @@ describe("conversations", () => {
   )
 })
 
-describe("tools", () => {
+describe("OpenAi tools", () => {
   it("survive a round trip, and may lack a description and parameters", () => {
     const spec = { name: "f", description: "d", parameters: { type: "object" } }
     assert.deepStrictEqual(OpenAi.toToolSpec(OpenAi.fromToolSpec(spec)), spec)
@@ -102,20 +102,20 @@ describe("tools", () => {
   })
 })
 
-describe("responses", () => {
+describe("OpenAi responses", () => {
   const parsed = (termination: "stop_sequence" | "eos" | "malformed", toolCalls: ReadonlyArray<Message.ToolCall>) => ({
     message: { ...Message.assistant("a"), toolCalls },
     termination
   })
 
-  it("end at a stop, with calls or at the limit of their length", () => {
+  it("end at a stop, with tool calls, or at the length limit", () => {
     assert.strictEqual(OpenAi.finishReason(parsed("stop_sequence", [])), "stop")
     assert.strictEqual(OpenAi.finishReason(parsed("eos", [])), "stop")
     assert.strictEqual(OpenAi.finishReason(parsed("stop_sequence", [{ function: call.function }])), "tool_calls")
     assert.strictEqual(OpenAi.finishReason(parsed("malformed", [])), "length")
   })
 
-  it("are chunks while they are sampled", () => {
+  it("are streamed as chunks", () => {
     assert.deepStrictEqual(OpenAi.fromDelta({ _tag: "Text", part: 0, text: "a" }, 0), { content: "a" })
     assert.deepStrictEqual(OpenAi.fromDelta({ _tag: "Thinking", part: 0, thinking: "r" }, 0), {
       reasoning_content: "r"
@@ -144,7 +144,7 @@ const Recorded = Schema.StructWithRest(
   [Schema.Record(Schema.String, Schema.Json)]
 )
 
-/** Upstream gives some families' arguments as values, ours are text for all; numbers lose their spelling in values. */
+/** Upstream represents some families' arguments as values, this library as text. Numbers lose their spelling in values. */
 const values = (given: Schema.Json) =>
   JSON.stringify(
     typeof given === "string"
@@ -152,11 +152,11 @@ const values = (given: Schema.Json) =>
       : given
   )
 
-/** Upstream writes the reasoning of TML v0 as tags in the text; here it is `reasoning_content`, as of all other families. */
+/** Upstream writes the reasoning of TML v0 as tags in the text. This library uses `reasoning_content`, as for all other families. */
 const keepsTags = (renderer: string, content: Message.Message["content"]) =>
   renderer === "tml_v0" && typeof content !== "string" && content.some(({ type }) => type === "thinking")
 
-describe("messages as upstream converts them", () => {
+describe("OpenAi messages recorded from upstream", () => {
   it.effect.each(
     Vectors.parses.filter(({ expect, input }) =>
       !("error" in expect) && !JSON.stringify(expect).includes("NaN") &&

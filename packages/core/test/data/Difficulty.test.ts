@@ -11,8 +11,8 @@ const seen = (...rewards: ReadonlyArray<number>): History.Seen => ({ iteration: 
 const history = (entries: Readonly<Record<string, ReadonlyArray<number>>>): History.History =>
   new Map(Object.entries(entries).map(([key, rewards]) => [key, seen(...rewards)]))
 
-describe("learnability", () => {
-  it("is largest for a group that half of its members solve, and never 0", () => {
+describe("Difficulty.learnability", () => {
+  it("is largest if half of the members solve the problem, and never 0", () => {
     assert.strictEqual(weight.of(seen(1, 0, 1, 0)), 1)
     assert.strictEqual(weight.of(seen(1, 0, 0, 0)), 0.75)
     assert.strictEqual(weight.of(seen(1, 1)), 0.05)
@@ -25,7 +25,7 @@ describe("learnability", () => {
 describe("Difficulty.sample", () => {
   const dataset = pipe(numbered("", 40, 4), Difficulty.sample({ weight, groupsPerBatch: 4, batches: 200 }))
 
-  it.effect("gives each group once in a batch", () =>
+  it.effect("chooses each group at most once per batch", () =>
     Effect.gen(function*() {
       for (const batch of yield* keys(dataset)) assert.strictEqual(new Set(batch).size, 4)
     }))
@@ -40,7 +40,7 @@ describe("Difficulty.sample", () => {
       assert.notDeepEqual(yield* keys(dataset, { seed: 4, history: known }), first)
     }))
 
-  it.effect("prefers informative groups: 4 that half of the members solve to 36 that all solve", () =>
+  it.effect("prefers informative groups: 4 that half of the members solve over 36 that all solve", () =>
     Effect.gen(function*() {
       const solved = Object.fromEntries(Array.from({ length: 36 }, (_, at) => [String(at + 4), [1, 1]]))
       const learning = history({ ...solved, 0: [1, 0], 1: [1, 0], 2: [0, 1], 3: [0, 1] })
@@ -49,7 +49,7 @@ describe("Difficulty.sample", () => {
       assert.isAbove(chosen, 0.5)
     }))
 
-  it.effect("takes groups without weight only where no others are left", () =>
+  it.effect("chooses groups with weight 0 only if no others are left", () =>
     Effect.gen(function*() {
       const onlySecond: Difficulty.Weight = { name: "second", of: (found) => found === undefined ? 0 : 1 }
       const sampled = Difficulty.sample(numbered("", 4, 2), { weight: onlySecond, groupsPerBatch: 3, batches: 50 })
@@ -60,7 +60,7 @@ describe("Difficulty.sample", () => {
     }))
 
   it.effect.each([2, 5])(
-    "draws a group of weight %i as often as that many of weight 1",
+    "draws a group of weight %i that many times as often as one of weight 1",
     (times) =>
       Effect.gen(function*() {
         const favour: Difficulty.Weight = { name: "favour", of: (found) => found === undefined ? 1 : times }
@@ -80,13 +80,13 @@ describe("Difficulty.sample", () => {
       assert.include(error.message, `wrong: weight of "0" is ${wrong}, expected a number from 0 on`)
     }))
 
-  it.effect("refuses a batch without groups", () =>
+  it.effect("refuses an empty batch", () =>
     Effect.gen(function*() {
       const { batch } = Difficulty.sample(numbered("", 4, 2), { weight, groupsPerBatch: 0 })
       assert.include((yield* Effect.flip(batch(0, 0))).message, "groupsPerBatch is 0")
     }))
 
-  it("has a fingerprint of the weight, the batch size and the groups to choose from, not of the length", () => {
+  it("has a fingerprint of the weight, the batch size and the groups, but not of the length", () => {
     const fingerprint = (options: Partial<Difficulty.Options>, count = 40) =>
       Difficulty.sample(numbered("", count, 4), { weight, groupsPerBatch: 4, ...options }).fingerprint
     assert.strictEqual(fingerprint({ batches: 7 }), fingerprint({}))
@@ -99,7 +99,7 @@ describe("Difficulty.sample", () => {
     assert.strictEqual(new Set(all).size, all.length)
   })
 
-  it.effect("works inside an interleaved dataset, by the keys that are its own", () =>
+  it.effect("works inside an interleaved dataset with its own keys", () =>
     Effect.gen(function*() {
       const only: Difficulty.Weight = { name: "known", of: (found) => found === undefined ? 0 : 1 }
       const inner = Difficulty.sample(numbered("", 4, 4), { weight: only, groupsPerBatch: 1, batches: 5 })
@@ -110,22 +110,22 @@ describe("Difficulty.sample", () => {
     }))
 })
 
-describe("other combinators", () => {
-  it.effect("map puts other groups in place of each", () =>
+describe("RLDataset combinators", () => {
+  it.effect("map replaces each group", () =>
     Effect.gen(function*() {
       const renamed = pipe(numbered("", 3, 2), RLDataset.map(({ key }) => builder(key + key), { name: "twice" }))
       assert.deepStrictEqual(yield* keys(renamed), [["00", "11"], ["22"]])
       assert.notStrictEqual(renamed.fingerprint, numbered("", 3, 2).fingerprint)
     }))
 
-  it.effect("filter leaves groups out, and may leave nothing of a batch", () =>
+  it.effect("filter leaves groups out, and may leave a batch empty", () =>
     Effect.gen(function*() {
       const few = RLDataset.filter(numbered("", 4, 2), ({ key }) => Number(key) >= 3, { name: "from 3 on" })
       assert.deepStrictEqual(yield* keys(few), [[], ["3"]])
       assert.notStrictEqual(few.fingerprint, numbered("", 4, 2).fingerprint)
     }))
 
-  it.effect("dropRemainder leaves out what does not fill a batch, in every pass another part of it", () =>
+  it.effect("dropRemainder leaves out the rows that do not fill a batch, other rows in every epoch", () =>
     Effect.gen(function*() {
       const options = { groupsPerBatch: 2, epochs: 2, shuffle: true, group: (at: number) => builder(String(at)) }
       const full = RLDataset.fromArray([0, 1, 2, 3, 4], { ...options, dropRemainder: true })

@@ -1,4 +1,4 @@
-/** Datasets whose groups are only their keys. */
+/** Datasets whose groups consist only of keys. */
 import { type EnvGroupBuilder, RLDataset } from "@effect-rl/core"
 import type { History } from "@effect-rl/core/environments"
 import { Effect } from "effect"
@@ -17,7 +17,7 @@ export const numbered = (prefix: string, count: number, groupsPerBatch: number) 
     group: (index) => builder(`${prefix}${index}`)
   })
 
-/** Batches of just these sizes. */
+/** Batches with exactly these sizes. */
 export const ragged = (...sizes: ReadonlyArray<number>): RLDataset.RLDataset => ({
   length: sizes.length,
   fingerprint: `ragged ${sizes.join()}`,

@@ -10,7 +10,7 @@ const outcome = (iteration: number, key: string, ...rewards: ReadonlyArray<numbe
 const plain = (history: History.History) => Object.fromEntries(history)
 
 describe("History", () => {
-  it("keeps how each group went last, and how often it was seen", () => {
+  it("keeps each group's latest result and its number of visits", () => {
     const history = History.fromOutcomes([outcome(0, "a", 0, 1), outcome(0, "b", 0), outcome(3, "a", 1, 1)])
     assert.deepStrictEqual(plain(history), {
       a: { iteration: 3, visits: 2, rewards: [1, 1] },
@@ -18,13 +18,13 @@ describe("History", () => {
     })
   })
 
-  it("is the same whether it was kept while running or read back", () => {
+  it("is the same while running and when read back", () => {
     const outcomes = [outcome(0, "a", 1), outcome(1, "b", 0), outcome(2, "a", 0)]
     const kept = outcomes.reduce((history, found) => History.extend(history, [found]), History.empty)
     assert.deepStrictEqual(plain(History.fromOutcomes(outcomes)), plain(kept))
   })
 
-  it("forgets records after the checkpoint to which a run went back", () => {
+  it("drops records after the checkpoint to which a run went back", () => {
     const again = [outcome(0, "a", 1), outcome(1, "b", 1), outcome(2, "c", 1), outcome(1, "b", 0), outcome(2, "d", 1)]
     assert.deepStrictEqual(
       plain(History.fromOutcomes(again)),
@@ -32,12 +32,12 @@ describe("History", () => {
     )
   })
 
-  it("counts a group once that was recorded twice, as when its iteration was cut short", () => {
+  it("counts a group only once if its iteration was interrupted and recorded again", () => {
     const history = History.fromOutcomes([outcome(0, "a", 0), outcome(0, "a", 1), outcome(0, "b", 1)])
     assert.deepStrictEqual(history.get("a"), { iteration: 0, visits: 1, rewards: [1] })
   })
 
-  it("can be seen from below a prefix", () => {
+  it("can be restricted to a key prefix", () => {
     const history = History.fromOutcomes([outcome(0, "math/a", 1), outcome(0, "code/b", 0)])
     assert.deepStrictEqual([...History.below(history, "math/").keys()], ["a"])
   })

@@ -21,7 +21,7 @@ const two = (options: Partial<Interleaved.Options> = {}, weights = [1, 1]) =>
 const share = (name: string, all: ReadonlyArray<string>) =>
   all.filter((key) => key.startsWith(`${name}/`)).length / all.length
 
-describe("the order", () => {
+describe("the order of Interleaved.make", () => {
   it.effect("draws from the sources by weight", () =>
     Effect.gen(function*() {
       const dataset = yield* two({ groupsPerBatch: 5, batches: 100 }, [0.7, 0.3])
@@ -30,7 +30,7 @@ describe("the order", () => {
       assert.closeTo(share("a", all), 0.7, 0.1)
     }))
 
-  it.effect("is given by the seed alone", () =>
+  it.effect("depends only on the seed", () =>
     Effect.gen(function*() {
       const dataset = yield* two({ batches: 20 })
       const first = yield* keys(dataset, { seed: 1 })
@@ -42,7 +42,7 @@ describe("the order", () => {
       assert.deepStrictEqual(last.map(({ key }) => key), first[19])
     }))
 
-  it.effect("goes through all groups of a source before it comes round, in another order each time", () =>
+  it.effect("uses all groups of a source before repeating, in another order each time", () =>
     Effect.gen(function*() {
       const sources = [source("x", numbered("", 12, 4))]
       const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 3, batches: 20 })
@@ -51,7 +51,7 @@ describe("the order", () => {
       assert.strictEqual(new Set(cycles.map((cycle) => cycle.join())).size, cycles.length)
     }))
 
-  it.effect("begins a longer run with the shorter one's batches", () =>
+  it.effect("begins with the batches of a shorter run", () =>
     Effect.gen(function*() {
       const short = yield* keys(yield* two({ batches: 3 }))
       const long = yield* keys(yield* two({ batches: 9 }))
@@ -59,8 +59,8 @@ describe("the order", () => {
     }))
 })
 
-describe("length", () => {
-  it.effect("lasts until the first source is used up", () =>
+describe("the length of Interleaved.make", () => {
+  it.effect("ends when the first source is used up", () =>
     Effect.gen(function*() {
       const sources = [source("a", numbered("A", 10, 5), 0.5), source("b", numbered("B", 100, 5), 0.5)]
       assert.strictEqual((yield* Interleaved.make(sources, { groupsPerBatch: 1 })).length, 20)
@@ -69,7 +69,7 @@ describe("length", () => {
   it.effect("is at least one batch", () =>
     Effect.map(two({ groupsPerBatch: 100 }), ({ length }) => assert.strictEqual(length, 1)))
 
-  it.effect("counts a last batch that is shorter", () =>
+  it.effect("counts a shorter last batch", () =>
     Effect.gen(function*() {
       const dataset = yield* Interleaved.make([source("x", ragged(4, 4, 4, 4, 4, 4, 4, 4, 4, 2))], {
         groupsPerBatch: 38
@@ -79,7 +79,7 @@ describe("length", () => {
     }))
 })
 
-describe("a dataset that cannot be", () => {
+describe("Interleaved.make refuses", () => {
   const good = numbered("G", 4, 2)
   const mistakes: ReadonlyArray<
     readonly [
@@ -101,7 +101,7 @@ describe("a dataset that cannot be", () => {
   ]
 
   it.effect.each(mistakes)(
-    "says which field is wrong (%#)",
+    "names the wrong field (%#)",
     ([sources, options, expected]) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(Interleaved.make(sources, { groupsPerBatch: 1, ...options }))
@@ -116,7 +116,7 @@ describe("a dataset that cannot be", () => {
       assert.isTrue(Exit.hasDies(yield* Effect.exit(dataset.batch(index, 0))))
     }))
 
-  it.effect("a batch in the middle that is shorter is an error that names the rule", () =>
+  it.effect("fails if a batch other than the last one is shorter", () =>
     Effect.gen(function*() {
       const sources = [source("x", ragged(4, 2, 4))]
       const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 12, batches: 1 })
@@ -128,8 +128,8 @@ describe("a dataset that cannot be", () => {
     }))
 })
 
-describe("a source of more groups than can be kept in order", () => {
-  it.effect.each([1e8, 1e12])("is refused, such as one of %d batches", (length) =>
+describe("Interleaved.make with more groups than can be ordered in memory", () => {
+  it.effect.each([1e8, 1e12])("is refused, for example with %d batches", (length) =>
     Effect.gen(function*() {
       const long: RLDataset.RLDataset = {
         length,
@@ -143,8 +143,8 @@ describe("a source of more groups than can be kept in order", () => {
     }))
 })
 
-describe("keys", () => {
-  it.effect("begin with the source, and are unique in a batch that a source comes round in", () =>
+describe("the keys of Interleaved.make", () => {
+  it.effect("begin with the source, and are unique even if a source repeats within a batch", () =>
     Effect.gen(function*() {
       const dataset = yield* Interleaved.make([source("x", numbered("", 2, 2))], { groupsPerBatch: 6, batches: 1 })
       const [batch = []] = yield* keys(dataset)
@@ -152,8 +152,8 @@ describe("keys", () => {
     }))
 })
 
-describe("the fingerprint", () => {
-  it.effect("names sources, weights and order, not how long the run is", () =>
+describe("the fingerprint of Interleaved.make", () => {
+  it.effect("contains sources, weights and order, but not the run's length", () =>
     Effect.gen(function*() {
       const { fingerprint } = yield* two({ batches: 4 })
       assert.strictEqual((yield* two({ batches: 8 })).fingerprint, fingerprint)
@@ -167,13 +167,13 @@ describe("the fingerprint", () => {
     }))
 })
 
-it("a dataset consists of its batches: test sets of its sources are not part of it", () => {
+it("Interleaved.make ignores test sets of its sources", () => {
   expectTypeOf<keyof RLDataset.RLDataset>().toEqualTypeOf<
     "length" | "fingerprint" | "shortBatch" | "code" | "readsHistory" | "batch"
   >()
 })
 
-it("adds up the errors of its sources", () => {
+it("Interleaved.make has the union of its sources' errors", () => {
   const failing: RLDataset.RLDataset<SandboxLost> = { ...ragged(1), batch: () => Effect.fail(new SandboxLost()) }
   const mixed = Interleaved.make(
     [{ name: "a", weight: 1, dataset: failing }, { name: "b", weight: 1, dataset: numbered("", 1, 1) }],
@@ -187,7 +187,7 @@ it("adds up the errors of its sources", () => {
   >()
 })
 
-it.effect("is a dataset like others", () =>
+it.effect("Interleaved.make can be used like any dataset", () =>
   Effect.gen(function*() {
     const dataset = RLDataset.filter(yield* two({ batches: 4 }), ({ key }) => key.startsWith("a/"), {
       name: "only a"

@@ -26,7 +26,7 @@ const rewards = <E>(builders: ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<E>>,
 const options = { groupsPerBatch: 2, groupSize: 2 }
 
 describe("RLDataset.problems", () => {
-  it.effect("rewards exactly the answer, apart from white space", () =>
+  it.effect("rewards exact answers, ignoring surrounding white space", () =>
     Effect.gen(function*() {
       const dataset = RLDataset.problems(sums, {
         ...options,
@@ -41,7 +41,7 @@ describe("RLDataset.problems", () => {
       assert.deepStrictEqual(yield* rewards(groups, " 3\n"), [[1, 1], [0, 0]])
     }))
 
-  it.effect("asks the problem's own check, or grades with its reward", () =>
+  it.effect("uses the problem's own check or reward", () =>
     Effect.gen(function*() {
       const made = yield* model
       const dataset = RLDataset.problems(sums, {

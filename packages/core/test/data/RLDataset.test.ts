@@ -28,18 +28,18 @@ const batches = (dataset: RLDataset.RLDataset<InvalidOption.InvalidOption>, seed
   )
 
 describe("RLDataset.fromArray", () => {
-  it.effect("goes through the rows in order, the last batch short", () =>
+  it.effect("goes through the rows in order, with a short last batch", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* batches(letters()), [["a0", "b1"], ["c2", "d3"], ["e4"]])
     }))
 
-  it.effect("begins every pass with a new batch", () =>
+  it.effect("starts every epoch with a new batch", () =>
     Effect.gen(function*() {
       const pass = [["a0", "b1"], ["c2", "d3"], ["e4"]]
       assert.deepStrictEqual(yield* batches(letters({ epochs: 2 })), [...pass, ...pass])
     }))
 
-  it.effect("shuffles every pass in an order of its own, given by the seed alone", () =>
+  it.effect("shuffles every epoch differently, depending only on the seed", () =>
     Effect.gen(function*() {
       const rows = Arr.range(0, 99)
       const dataset = RLDataset.fromArray(rows, {
@@ -57,7 +57,7 @@ describe("RLDataset.fromArray", () => {
     }))
 
   it.effect.prop(
-    "gives every row exactly once per pass, for any batch size",
+    "gives every row exactly once per epoch, for any batch size",
     [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 })), Schema.Int, Schema.Boolean],
     ([groupsPerBatch, seed, shuffle]) =>
       Effect.gen(function*() {
@@ -70,7 +70,7 @@ describe("RLDataset.fromArray", () => {
       })
   )
 
-  it("has a fingerprint of the rows, of what decides their order and of what their groups are made of", () => {
+  it("has a fingerprint of the rows, their order and the composition of their groups", () => {
     assert.strictEqual(letters().fingerprint, letters({ epochs: 1, shuffle: false }).fingerprint)
     assert.strictEqual(
       letters().fingerprint,
@@ -103,7 +103,7 @@ describe("RLDataset.fromArray", () => {
     assert.strictEqual(RLDataset.fromArray([], { groupsPerBatch: 4, group: () => builder("never") }).length, 0)
   })
 
-  it.effect("refuses an invalid option when it is asked for its first batch", () =>
+  it.effect("refuses an invalid option when the first batch is requested", () =>
     Effect.gen(function*() {
       const refusal = (options: object) =>
         Effect.map(Effect.flip(letters(options).batch(0, 0)), ({ message }) => message)
@@ -121,7 +121,7 @@ describe("RLDataset.fromArray", () => {
       assert.include(String(exit), `index is ${index}, expected 0 up to 3 exclusive`)
     }))
 
-  it("adds up the errors and requirements of the groups it may give", () => {
+  it("has the union of the groups' errors and requirements", () => {
     type Builder<E, R> = EnvGroupBuilder.EnvGroupBuilder<E, R>
     const sandboxed: Builder<SandboxLost, never> = builder("sandboxed")
     const judged: Builder<JudgeBusy, Judge> = builder("judged")
@@ -157,7 +157,7 @@ describe("RLDataset.provideContext", () => {
     })
   })
 
-  it.effect("gives its services to groups, environments and rewards", () =>
+  it.effect("provides its services to groups, environments and rewards", () =>
     Effect.gen(function*() {
       const provided = RLDataset.provideContext(asking, Context.make(Judge, { score: 3 }))
       expectTypeOf(provided).toEqualTypeOf<RLDataset.RLDataset<InvalidOption.InvalidOption>>()

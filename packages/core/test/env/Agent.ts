@@ -8,7 +8,7 @@ import * as Talk from "./Talk.ts"
 
 export const question = [Message.system("be brief"), Message.user("one two three")]
 
-/** A call of `echo`, or of the named tool. */
+/** A call of `echo` or of the named tool. */
 export const call = (name = "echo", args = "{}"): Message.ToolCall => ({ function: { name, arguments: args } })
 
 export const calls = (count: number, content = "") =>
@@ -17,7 +17,7 @@ export const answer = (content = "done") => Talk.parsed(content)
 export const unreadable = (error = "no json") =>
   Talk.parsed("", { unparsedToolCalls: [{ rawText: "<tool_call>", error }] })
 
-/** A tool that answers with one word and counts its runs. */
+/** A tool that answers with one word and counts its calls. */
 export const echo = () => {
   const log: Array<string> = []
   const tool = (name: string, stop = false) =>
@@ -42,12 +42,12 @@ export interface Setting extends ToolEnv.Settings {
   /** The runner's own. */
   readonly caller?: Limits.Limits
   readonly hooks?: Hooks.Hooks
-  /** The policy is cut at these turns. */
+  /** Turns in which the policy's response is cut. */
   readonly cutAt?: ReadonlyArray<number>
   readonly sampled?: number
 }
 
-/** Plays an episode whose responses are read as given; it is worth 0.9. */
+/** Plays an episode with the given parsed responses; its reward is 0.9. */
 export const play = Effect.fnUntraced(function*(
   parses: ReadonlyArray<ReturnType<typeof answer>>,
   { caller = {}, cutAt = [], hooks = {}, sampled = 2, ...settings }: Setting = {}

@@ -14,7 +14,7 @@ const policy = {
 }
 
 describe("EnvGroupBuilder.make", () => {
-  it.effect("gives each member a scope, which it does not ask of the caller", () =>
+  it.effect("gives each member its own scope, without requiring one from the caller", () =>
     Effect.gen(function*() {
       const events: Array<string> = []
       const makeEnv = (member: number): Effect.Effect<Env.Env, never, Scope.Scope> =>

@@ -23,7 +23,7 @@ const problem = (grading: Pick<Problems.Problem, "check" | "reward">) =>
 
 type Options = Rollout.GroupOptions
 
-/** The result of a group whose clock is moved by an hour, and what was logged. */
+/** Rolls out a group while the clock advances by an hour. Returns the result and the log. */
 const roll = Effect.fnUntraced(function*(grading: Pick<Problems.Problem, "check" | "reward">, options: Options = {}) {
   const lines: Array<string> = []
   const logger = Logger.make<unknown, void>(({ message }) => {
@@ -40,8 +40,8 @@ const roll = Effect.fnUntraced(function*(grading: Pick<Problems.Problem, "check"
 const dropped = (result: GroupResult.GroupResult) =>
   result._tag === "Partial" ? result.dropped.map(({ failure, member, message }) => [member, failure, message]) : []
 
-describe("a grader", () => {
-  it.effect("that throws costs its member, by name", () =>
+describe("Grader.run", () => {
+  it.effect("drops the member whose grader throws, and names it", () =>
     Effect.gen(function*() {
       const check = (text: string) => {
         if (text === "1") throw new Error("boom")
@@ -53,14 +53,14 @@ describe("a grader", () => {
       assert.deepStrictEqual(lines, [`iteration 8: left out: ${message}`])
     }))
 
-  it.effect("that dies costs its member", () =>
+  it.effect("drops the member whose grader dies", () =>
     Effect.gen(function*() {
       const of = (text: string) => text === "2" ? Effect.die("lost") : Effect.succeed(1)
       const { result } = yield* roll({ reward: { name: "lost", of } })
       assert.deepStrictEqual(dropped(result), [[2, "Ungraded", `group "2+2", member 2: the grader threw: lost`]])
     }))
 
-  it.effect("that hangs is waited for ten minutes, and named after thirty seconds", () =>
+  it.effect("logs a hanging grader after thirty seconds, and drops its member after ten minutes", () =>
     Effect.gen(function*() {
       const check = (text: string) => text === "0" ? Effect.never : Effect.succeed(true)
       const { lines, result } = yield* roll({ check })
@@ -73,7 +73,7 @@ describe("a grader", () => {
       ])
     }))
 
-  it.effect("has the time limit that it is given", () =>
+  it.effect("uses the given time limit", () =>
     Effect.gen(function*() {
       const check = () => Effect.delay(Effect.succeed(true), "2 minutes")
       assert.strictEqual((yield* roll({ check })).result._tag, "Completed")
@@ -81,7 +81,7 @@ describe("a grader", () => {
       assert.strictEqual(result._tag, "Skipped")
     }))
 
-  it.effect("of a whole group that throws or hangs costs the group", () =>
+  it.effect("drops the group whose grader throws or hangs", () =>
     Effect.gen(function*() {
       const builder = yield* problem({ check: () => true })
       const graded = (groupRewards: Effect.Effect<never>) =>
@@ -96,7 +96,7 @@ describe("a grader", () => {
       assert.include(yield* graded(Effect.never), `group "2+2": not graded within 10m`)
     }))
 
-  it.effect("that fails everywhere ends the run, by iteration and reason", () =>
+  it.effect("ends the run if every grader fails, and names the iteration and the reason", () =>
     Effect.gen(function*() {
       const model = yield* Task.model
       const dataset = RLDataset.problems(["1 + 1", "2 + 2"], {
@@ -118,7 +118,7 @@ describe("a grader", () => {
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })
 
-it.effect("an environment that throws aborts with the name of its member", () =>
+it.effect("an environment that throws ends the rollout with its member's name", () =>
   Effect.gen(function*() {
     const builder = yield* problem({ check: () => true })
     const open = Effect.map(builder.open, (group) => ({

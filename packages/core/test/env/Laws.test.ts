@@ -4,10 +4,10 @@ import { EnvLaws, TestTokenizer } from "@effect-rl/core/testing"
 import { describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 
-/** Cuts text into other tokens than a policy that writes character by character. */
+/** A tokenizer that splits text differently from a policy that samples single characters. */
 const words = TestTokenizer.words(["lo", "ok", "call", "tool", " the"])
 
-/** The same conversations are shown again and again. */
+/** A cache, because the same conversations are encoded repeatedly. */
 const encoded = new Map<string, Int32Array>()
 const tokenizer: TestTokenizer.TestTokenizer = {
   ...words,

@@ -6,10 +6,10 @@ import { Duration, Schema } from "effect"
 const counts = ["maxTurns", "maxTrajectoryTokens", "maxSampledTokens", "maxTurnTokens", "maxToolCalls"] as const
 const times = ["rolloutTimeout", "turnTimeout", "stepTimeout"] as const
 
-describe("limits", () => {
+describe("Limits.checks", () => {
   const invalid = (limits: Limits.Limits) => Limits.checks(limits, "limits.").filter(({ holds }) => !holds)
 
-  it("that were left out are valid", () => {
+  it("accepts limits that were left out", () => {
     assert.deepStrictEqual(Limits.unlimited, {})
     assert.deepStrictEqual(invalid({}), [])
   })
@@ -32,7 +32,7 @@ describe("limits", () => {
   })
 })
 
-describe("the tighter of two limits", () => {
+describe("Limits.tighter", () => {
   const Count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))
   const Some = Schema.Struct({
     maxTurns: Schema.optionalKey(Count),
@@ -48,7 +48,7 @@ describe("the tighter of two limits", () => {
   const valueOf = (limit: Limits.Limits[keyof Limits.Limits]) =>
     limit === undefined ? Infinity : Duration.toMillis(Duration.fromInputUnsafe(limit))
 
-  it.prop("is the smaller of each, whatever is given", [Some, Some], ([left, right]) => {
+  it.prop("takes the smaller limit of each pair", [Some, Some], ([left, right]) => {
     const both = Limits.tighter(left, right)
     for (const field of [...counts, ...times]) {
       assert.strictEqual(valueOf(both[field]), Math.min(valueOf(left[field]), valueOf(right[field])), field)
@@ -57,12 +57,12 @@ describe("the tighter of two limits", () => {
   })
 })
 
-describe("the tokens that a turn may sample", () => {
+describe("Limits.turnTokens", () => {
   const Tokens = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 }))
   const Budget = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 40 }))
 
   it.prop(
-    "never exceeds a budget that is not spent, and is at least 1",
+    "never exceeds an unspent budget, and is at least 1",
     [Budget, Budget, Budget, Tokens, Tokens],
     ([maxTrajectoryTokens, maxSampledTokens, maxTurnTokens, observed, sampled]) => {
       const limits = { maxTrajectoryTokens, maxSampledTokens, maxTurnTokens }
@@ -76,7 +76,7 @@ describe("the tokens that a turn may sample", () => {
   )
 })
 
-it("five stop reasons are limits, in order", () => {
+it("five of the stop reasons belong to limits, in this order", () => {
   assert.deepStrictEqual(TerminationReward.limitStopReasons, [
     "max_tokens",
     "max_sampled_tokens",

@@ -24,7 +24,7 @@ const step = (response: string, options: Partial<ProblemEnv.Options> = {}, stopR
 const end = "<|im_end|>"
 const eos = "<|endoftext|>"
 
-describe("the reward is correct + formatCoef·(format − 1)", () => {
+describe("ProblemEnv rewards correct + formatCoef·(format − 1)", () => {
   const table = [
     ["right and well ended", `2${end}`, 1],
     ["right, cut or ended otherwise", "2", 0.9],
@@ -39,14 +39,14 @@ describe("the reward is correct + formatCoef·(format − 1)", () => {
   it.effect("uses the given coefficient", () =>
     Effect.map(step("2", { formatCoef: 0.5 }), ({ reward }) => assert.strictEqual(reward, 0.5)))
 
-  it.effect("counts a format check besides the ending", () =>
+  it.effect("counts a failed format check like an improper ending", () =>
     Effect.map(
       step(`2${end}`, { checkFormat: (text) => text.includes("boxed") }),
       ({ reward }) => assert.closeTo(reward, 0.9, 1e-12)
     ))
 })
 
-describe("a response is well ended", () => {
+describe("ProblemEnv counts a response as well ended", () => {
   const isWellEnded = (found: Env.Step) => found.metrics?.["format"]
 
   it.effect("at the renderer's stop, required or not", () =>
@@ -55,14 +55,14 @@ describe("a response is well ended", () => {
       assert.deepStrictEqual(isWellEnded(yield* step(`2${end}`, { requireStopSequence: false })), EnvMetric.rate(true))
     }))
 
-  it.effect("at the model's end of text only where the stop is not required", () =>
+  it.effect("at the model's end of text only if the stop is not required", () =>
     Effect.gen(function*() {
       const model = { renderer: yield* Renderers.byName("role_colon", tokenizer) }
       assert.closeTo((yield* step(` 2${eos}`, { model })).reward, 0.9, 1e-12)
       assert.strictEqual((yield* step(` 2${eos}`, { model, requireStopSequence: false })).reward, 1)
     }))
 
-  it.effect("never where it was truncated", () =>
+  it.effect("never if it was truncated", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(isWellEnded(yield* step("2", {}, "length")), EnvMetric.rate(false))
       assert.deepStrictEqual(
@@ -72,8 +72,8 @@ describe("a response is well ended", () => {
     }))
 })
 
-describe("an episode", () => {
-  it.effect("begins with the messages before the question, then the question", () =>
+describe("an episode of ProblemEnv", () => {
+  it.effect("begins with the prefix messages, then the question", () =>
     Effect.gen(function*() {
       const prefix = [Message.user("What is 0 + 1?"), Message.assistant("1")]
       const env = yield* problem({ prefix })
@@ -84,7 +84,7 @@ describe("an episode", () => {
       assert.deepStrictEqual(first.stop, stop)
     }))
 
-  it.effect("is over after one step, which reports how it ended and the response", () =>
+  it.effect("ends after one step, which reports the response and how it ended", () =>
     Effect.gen(function*() {
       const done = yield* step(`2${end}`)
       assert.strictEqual(done._tag, "Done")
@@ -92,7 +92,7 @@ describe("an episode", () => {
       assert.propertyVal(done, "stopReason", "completed")
     }))
 
-  it.effect("that was truncated is graded, and reports the truncation", () =>
+  it.effect("is graded if it was truncated, and reports the truncation", () =>
     Effect.gen(function*() {
       const done = yield* step("2", {}, "length")
       assert.closeTo(done.reward, 0.9, 1e-12)
@@ -100,7 +100,7 @@ describe("an episode", () => {
     }))
 })
 
-describe("a grader", () => {
+describe("a grader of ProblemEnv", () => {
   class JudgeAway extends Schema.TaggedError<JudgeAway>()("JudgeAway", {}) {}
 
   const judged = (checkAnswer: (text: string) => Effect.Effect<boolean, JudgeAway>) =>
@@ -123,7 +123,7 @@ describe("a grader", () => {
     }))
 })
 
-it.effect("a group holds one environment per member", () =>
+it.effect("ProblemGroupBuilder makes one environment per member", () =>
   Effect.gen(function*() {
     const env = yield* problem()
     const members: Array<number> = []

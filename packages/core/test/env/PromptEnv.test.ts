@@ -13,8 +13,8 @@ const play = (said: ReturnType<typeof Talk.said> | ReturnType<typeof Talk.cut>) 
     return yield* Rollout.episode(env, Talk.policy(said), Talk.key)
   })
 
-describe("one prompt, one answer", () => {
-  it.effect("earns nothing by itself", () =>
+describe("PromptEnv.make", () => {
+  it.effect("gives no reward of its own", () =>
     Effect.gen(function*() {
       const { stepReward, stopReason, transitions } = yield* play(Talk.said("Hello"))
       assert.strictEqual(stepReward, 0)
@@ -22,15 +22,15 @@ describe("one prompt, one answer", () => {
       assert.deepStrictEqual(transitions.map(({ score }) => score), [{ value: 0, answer: "Hello" }])
     }))
 
-  it.effect("says that an answer was cut", () =>
+  it.effect("reports that an answer was cut", () =>
     Effect.map(
       play(Talk.cut("Hel")),
       ({ stopReason }) => assert.deepStrictEqual(stopReason, Option.some("max_tokens"))
     ))
 })
 
-describe("the answer of a trajectory", () => {
-  it.effect("is the message and how it ended", () =>
+describe("PromptEnv.answer", () => {
+  it.effect("returns the message and how it ended", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* PromptEnv.answer(yield* model, yield* play(Talk.said("Hello"))), {
         message: Message.assistant("Hello"),
@@ -38,7 +38,7 @@ describe("the answer of a trajectory", () => {
       })
     }))
 
-  it.effect("is empty and malformed where there was no response", () =>
+  it.effect("is empty and malformed if there was no response", () =>
     Effect.gen(function*() {
       const silent = { transitions: [], stepReward: 0, stopReason: Option.some("max_tokens"), truncations: 0 } as const
       assert.deepStrictEqual(yield* PromptEnv.answer(yield* model, silent), {
@@ -48,7 +48,7 @@ describe("the answer of a trajectory", () => {
     }))
 })
 
-describe("laws", () => {
+describe("PromptEnv laws", () => {
   const makeEnv = () => Effect.map(Effect.orDie(model), (model) => PromptEnv.make(model, [Message.user("Hi")]))
   const options = { tokenizer: Talk.tokenizer, vocabulary: Talk.tokenizer.vocabulary, replies: ["Hello", ""] } as const
   for (const law of EnvLaws.envLaws(makeEnv, options)) it.effect(law.name, () => law.check)

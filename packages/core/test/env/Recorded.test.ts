@@ -5,7 +5,7 @@ import { Effect, Option, Schema } from "effect"
 import * as Recorded from "./Recorded.ts"
 import * as Talk from "./Talk.ts"
 
-/** Answers as recorded, cut where it may not say as much. */
+/** A policy that gives the recorded answers, cut at its token limit. */
 const answering = (answers: Recorded.MessageEnv["input"]["policy"]) => {
   const requests: Array<Policy.Request> = []
   const policy: Policy.Policy = {
@@ -24,7 +24,7 @@ const answering = (answers: Recorded.MessageEnv["input"]["policy"]) => {
   return { policy, requests }
 }
 
-/** What upstream says in metrics is a field here. */
+/** Upstream reports this as metrics, this library as a field. */
 const asField =
   /^(stop\/.*|max_tokens_reached|context_overflow|parse_error_masked|max_turns|tool_stopped|max_tool_calls|num_truncations.*)$/
 
@@ -35,7 +35,7 @@ const metrics = (recorded: Readonly<Record<string, number>>) =>
       .map(([name, value]) => [name, name === "parse_error" ? EnvMetric.rate(value === 1) : EnvMetric.mean(value)])
   )
 
-/** A turn without a policy call stands for a reason to stop; here there is none such. */
+/** Upstream adds a turn without a policy call for some stop reasons. This library has no such turn. */
 const turns = ({ policy_calls, transitions }: Recorded.Expected) => transitions.slice(0, policy_calls.length)
 
 const assertPlayed = (
@@ -73,7 +73,7 @@ const assertPlayed = (
   )
 }
 
-/** The recorded message environment. Only where it may be asked to does it take in responses that were cut. */
+/** The recorded message environment. It accepts responses that were cut only if the options allow it. */
 const talk = ({ initial_messages, steps }: Recorded.MessageEnv["input"]["env"]) => {
   const scripted = Talk.scripted(
     ...steps.map(({ done, metrics: reported, next_stop, reply, reward }) => ({
@@ -88,7 +88,7 @@ const talk = ({ initial_messages, steps }: Recorded.MessageEnv["input"]["env"]) 
   return { ...scripted, initialMessages: scripted.begin(initial_messages) }
 }
 
-describe("message environments", () => {
+describe("message environments recorded from upstream", () => {
   const make = (
     { env, parse_errors }: Recorded.MessageEnv["input"],
     renderer = Talk.counting(...env.parses.map(Recorded.parsed))
@@ -144,7 +144,7 @@ describe("message environments", () => {
   )
 })
 
-describe("tool environments", () => {
+describe("tool environments recorded from upstream", () => {
   const settings = ({ env, parse_errors, config }: Recorded.ToolEnv["input"]): ToolEnv.Settings => {
     const { builder, rollout_config } = env
     const limits = rollout_config === null ? {} : Recorded.limits(rollout_config.limits)
@@ -188,7 +188,7 @@ describe("tool environments", () => {
       })
       const { policy, requests } = answering(answers)
       const callers = limits ?? config?.limits
-      // Upstream a caller's limits replace the environment's; here the tighter of both hold.
+      // Upstream, the caller's limits replace the environment's. In this library, the tighter of both apply.
       const trajectory = yield* Rollout.episode(
         callers === undefined ? task : { ...task, limits: Limits.unlimited },
         policy,

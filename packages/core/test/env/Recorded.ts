@@ -1,4 +1,4 @@
-/** The recorded message and tool environments of `test/fixtures/rl/rollouts.jsonl`, decoded. */
+/** Decodes the recorded message and tool environments in `test/fixtures/rl/rollouts.jsonl`. */
 import type { Limits, Message } from "@effect-rl/core"
 import type { ParseErrorPolicy } from "@effect-rl/core/environments"
 import type { Renderer } from "@effect-rl/core/renderers"
@@ -120,7 +120,7 @@ export type ToolEnv = typeof ToolEnv.Type
 
 export type Expected = MessageEnv["expect"]
 
-/** Recorded with an environment that speaks in tokens. */
+/** Rows recorded with a token environment. */
 const Other = Schema.Struct({
   input: Schema.Struct({ kind: Schema.Literals(["token_env", "problem_env"]) })
 })
@@ -138,7 +138,7 @@ const isToolEnv = Schema.is(ToolEnv)
 export const messageEnvs = rollouts.filter((rollout) => isMessageEnv(rollout))
 export const toolEnvs = rollouts.filter((rollout) => isToolEnv(rollout))
 
-/** Without what is null: that means not given. */
+/** The fields that are not null, because null means not given. */
 const given = <A extends object>(fields: { readonly [K in keyof A]: A[K] | null }) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 
@@ -159,7 +159,7 @@ export const parseErrors = (recorded: typeof ParseErrors.Type): ParseErrorPolicy
   maskErrorTurns: recorded.mask_error_turns
 })
 
-/** What of an adapter's or a builder's settings both have. */
+/** The settings that an adapter and a builder share. */
 export const reading = (recorded: Omit<MessageEnv["input"]["env"]["adapter"], "terminate_on_length">) => ({
   failedParseReward: recorded.failed_parse_reward,
   terminateOnParseError: recorded.terminate_on_parse_error,

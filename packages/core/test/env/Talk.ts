@@ -1,4 +1,4 @@
-/** Renderers, policies and conversations for tests of environments that speak in messages. */
+/** Renderers, policies and conversations for tests of message environments. */
 import { type Env, Message, type MessageEnv, type Policy } from "@effect-rl/core"
 import { ModelInput, type Sampling } from "@effect-rl/core/backend"
 import { type Renderer, Renderers } from "@effect-rl/core/renderers"
@@ -8,7 +8,7 @@ import { Effect } from "effect"
 export const tokenizer = TestTokenizer.characters
 export const end = "<|im_end|>"
 
-/** Qwen3 without thinking: its prompts extend each other. */
+/** Qwen3 without thinking, whose prompts extend each other. */
 export const qwen = Renderers.byName("qwen3_instruct", tokenizer)
 
 export const tokens = (text: string) => tokenizer.encode(text)
@@ -16,7 +16,7 @@ export const tokens = (text: string) => tokenizer.encode(text)
 export const text = ({ chunks }: ModelInput.ModelInput) =>
   chunks.map((chunk) => chunk._tag === "EncodedText" ? tokenizer.decode(chunk.tokens) : "[image]").join("")
 
-/** What is sampled: `text` and the end of the turn, or `text` cut there. */
+/** A sampled response: `text` and the end of the turn, or `text` that was cut. */
 export const said = (text: string) => ({ tokens: tokens(text + end), stopReason: "stop" as const })
 export const cut = (text: string) => ({ tokens: tokens(text), stopReason: "length" as const })
 
@@ -25,7 +25,7 @@ const sampled = (action: { readonly tokens: Int32Array; readonly stopReason: Sam
   logprobs: new Float32Array(action.tokens.length).fill(-1)
 })
 
-/** Answers in turn, the last answer again and again, and remembers what it was asked. */
+/** A policy that gives the answers in turn, repeats the last one, and records its prompts. */
 export const policy = (...answers: ReadonlyArray<ReturnType<typeof said> | ReturnType<typeof cut>>) => {
   const requests: Array<Policy.Request> = []
   const self: Policy.Policy = {
@@ -40,7 +40,7 @@ export const policy = (...answers: ReadonlyArray<ReturnType<typeof said> | Retur
 
 export const key = { iteration: 0, group: "talk", member: 0, attempt: 0 }
 
-/** A prompt of one token and, for each message, one and one for each of its words. Responses are read as given. */
+/** A renderer whose prompts have one token, plus one per message and one per word. Responses are parsed as given. */
 export const counting = (...parses: ReadonlyArray<Renderer.Parsed>): Renderer.Renderer => {
   let read = 0
   const words = (message: Message.Message) => Message.text(message).split(" ").filter((word) => word !== "").length
@@ -73,14 +73,14 @@ export const malformed = (content: string): Renderer.Parsed => ({
   termination: "malformed"
 })
 
-/** A step without `reply` answers nothing; it is the last unless `done` says otherwise. */
+/** A scripted step. Without `reply` it answers nothing, and is the last step unless `done` is false. */
 interface Script extends Omit<Env.Done, "_tag"> {
   readonly reply?: string
   readonly done?: boolean
   readonly stop?: Sampling.Stop
 }
 
-/** Answers each message with the next of `steps`, the last again and again, and keeps what it was told. */
+/** An environment that answers with `steps` in turn, repeats the last one, and records the messages. */
 export const scripted = (...steps: ReadonlyArray<Script>) => {
   let messages: MessageEnv.Conversation = []
   let turn = 0

@@ -7,18 +7,18 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as Talk from "./Talk.ts"
 
-/** "ab" and " ab" are one token each when text is written, but a policy may write "a" and "b". */
+/** The tokenizer encodes "ab" and " ab" as one token each, but a policy may sample "a" and "b". */
 const tokenizer = TestTokenizer.words(["ab", " ab", "abab"])
 const qwen = Renderers.byName("qwen3_instruct", tokenizer)
 
-/** Tokens of each piece on its own. */
+/** Encodes each piece separately. */
 const pieces = (...texts: ReadonlyArray<string>) =>
   Int32Array.from(texts.flatMap((text) => [...tokenizer.encode(text)]))
 
 const text = ({ chunks }: ModelInput.ModelInput) =>
   chunks.map((chunk) => chunk._tag === "EncodedText" ? tokenizer.decode(chunk.tokens) : "").join("")
 
-/** Shows the prompts of an episode in which these responses are sampled. */
+/** The prompts of an episode with these sampled responses. */
 const prompts = Effect.fnUntraced(function*<E>(env: Env.Env<E>, responses: ReadonlyArray<Env.Action>) {
   const first = yield* env.initialObservation
   if (first._tag === "Overflow") return yield* Effect.die("the prompt does not fit")
@@ -44,7 +44,7 @@ const talking = (
     (env) => prompts(env, responses)
   )
 
-/** What each prompt says after the one before it and its response; `undefined` where it does not begin with them. */
+/** What each prompt adds to the previous prompt and response; `undefined` if it does not begin with them. */
 const additions = (shown: ReadonlyArray<Env.Prompt>, responses: ReadonlyArray<Env.Action>) =>
   responses.map(({ tokens }, turn) => {
     const [before, after] = shown.slice(turn)
@@ -57,8 +57,8 @@ const branches = (shown: ReadonlyArray<Env.Prompt>) => shown.map(({ branch }) =>
 
 const next = "\n<|im_start|>user\ngo on<|im_end|>\n<|im_start|>assistant\n"
 
-describe("sampled tokens stay as they were", () => {
-  it.effect("where text would be cut into other tokens", () =>
+describe("message environments keep sampled tokens", () => {
+  it.effect("if encoding the text would give other tokens", () =>
     Effect.gen(function*() {
       const response = { tokens: pieces("a", "b", "a", "b", Talk.end) }
       assert.notDeepEqual(tokenizer.encode(`abab${Talk.end}`), response.tokens)
@@ -67,7 +67,7 @@ describe("sampled tokens stay as they were", () => {
       assert.deepStrictEqual(branches(shown), [undefined, undefined, undefined, undefined])
     }))
 
-  it.effect("where a call would be written otherwise", () =>
+  it.effect("if a tool call would be rendered differently", () =>
     Effect.gen(function*() {
       const call = `<tool_call>{"arguments":{},"name":"f"}</tool_call>`
       const responses = [{ tokens: pieces(call, Talk.end) }]
@@ -75,7 +75,7 @@ describe("sampled tokens stay as they were", () => {
       assert.deepStrictEqual(additions(shown, responses), [next])
     }))
 
-  it.effect("where it was cut, and then its turn is ended", () =>
+  it.effect("if the response was cut, and then add the end of turn", () =>
     Effect.gen(function*() {
       const responses = [
         { tokens: pieces("x", "ab"), stopReason: "length" as const },
@@ -89,7 +89,7 @@ describe("sampled tokens stay as they were", () => {
 
   const Pieces = Schema.Array(Schema.Literals(["a", "b", "ab", " ab", "abab", " ", "{", "<tool_call>", "</tool_call>"]))
 
-  it.effect.prop("whatever it was", [Schema.Array(Pieces)], ([turns]) =>
+  it.effect.prop("for every response", [Schema.Array(Pieces)], ([turns]) =>
     Effect.gen(function*() {
       const responses = turns.map((texts) => ({ tokens: pieces(...texts, Talk.end) }))
       const shown = yield* talking(yield* qwen, responses)
@@ -97,10 +97,10 @@ describe("sampled tokens stay as they were", () => {
     }))
 })
 
-describe("a prompt that does not continue the history is marked as a branch", () => {
+describe("a prompt is marked as a branch", () => {
   const response = { tokens: pieces("a", "b", Talk.end) }
 
-  it.effect("where the renderer leaves out earlier thinking", () =>
+  it.effect("if the renderer leaves out earlier thinking", () =>
     Effect.gen(function*() {
       const renderer = yield* Renderers.byName("qwen3", tokenizer)
       const responses = [{ tokens: pieces("<think>\nhm\n</think>\n\nab", Talk.end) }]
@@ -114,7 +114,7 @@ describe("a prompt that does not continue the history is marked as a branch", ()
       Effect.succeed({ _tag: "Continue", reward: 0, messages: rewrite(message) } as const)
   })
 
-  it.effect("where the environment changes the conversation", () =>
+  it.effect("if the environment changes the conversation", () =>
     Effect.gen(function*() {
       const first = Message.user("one two three")
       const renderer = yield* qwen
@@ -130,7 +130,7 @@ describe("a prompt that does not continue the history is marked as a branch", ()
       }
     }))
 
-  it.effect("but saying the same in other words of a program changes nothing", () =>
+  it.effect("but not if an equal message is a different object", () =>
     Effect.gen(function*() {
       const same = rewriting(({ content }) => [
         Message.user("one two three"),
@@ -141,7 +141,7 @@ describe("a prompt that does not continue the history is marked as a branch", ()
       assert.deepStrictEqual(additions(shown, [response]), [next])
     }))
 
-  it.effect("where the response's end is a text that it does not have", () =>
+  it.effect("if the rendered conversation lacks the text of the response's end", () =>
     Effect.gen(function*() {
       const renderer = yield* Renderers.byName("role_colon", tokenizer)
       const responses = [
@@ -153,7 +153,7 @@ describe("a prompt that does not continue the history is marked as a branch", ()
       assert.deepStrictEqual(branches(shown), [undefined, undefined, "response"])
     }))
 
-  it.effect("and what follows it is kept again", () =>
+  it.effect("only once: the following turns continue it", () =>
     Effect.gen(function*() {
       const responses = [{ tokens: pieces("ab"), stopReason: "stop" as const }, response, response]
       const env = yield* MessageEnv.toEnv(Talk.scripted({ reward: 0, reply: "go on" }), {
@@ -166,8 +166,8 @@ describe("a prompt that does not continue the history is marked as a branch", ()
     }))
 })
 
-describe("messages that are added", () => {
-  it.effect("follow sampled tokens, too", () =>
+describe("added messages", () => {
+  it.effect("follow the sampled tokens", () =>
     Effect.gen(function*() {
       const response = { tokens: pieces("a", "b", Talk.end) }
       const env = yield* MessageEnv.toEnv(Talk.scripted({ reward: 0, reply: "go on" }), {
@@ -181,7 +181,7 @@ describe("messages that are added", () => {
     }))
 })
 
-describe("a rollout with tools", () => {
+describe("the datum of a rollout with tools", () => {
   const tokensOf: Readonly<Record<string, ReadonlyArray<number>>> = {
     system: [100, 101],
     user: [200, 201],
@@ -189,7 +189,7 @@ describe("a rollout with tools", () => {
   }
   const header = 500
 
-  /** Knows its responses by their tokens: the first calls a tool. */
+  /** A renderer that recognises the responses by their tokens. The first one calls a tool. */
   const renderer: Renderer.Renderer = {
     ...Talk.counting(),
     stop: [301, 311],
@@ -209,7 +209,7 @@ describe("a rollout with tools", () => {
       )
   }
 
-  it.effect("is one datum, with the sampled tokens as its only targets", () =>
+  it.effect("has only the sampled tokens as targets", () =>
     Effect.gen(function*() {
       const sampled = (...tokens: ReadonlyArray<number>) => ({
         tokens: Int32Array.from(tokens),
@@ -250,7 +250,7 @@ describe("a rollout with tools", () => {
     }))
 })
 
-describe("images", () => {
+describe("images at the beginning of a prompt", () => {
   const image: ModelInput.Chunk = { _tag: "Image", data: Uint8Array.of(1), format: "png", expectedTokens: 4 }
   const input = (...chunks: ReadonlyArray<string | ModelInput.Chunk>) =>
     ModelInput.fromChunks(
@@ -259,7 +259,7 @@ describe("images", () => {
       )
     )
 
-  it("are what a prompt begins with only if they are the same, wherever text around them is cut", () => {
+  it("must be equal for the prompt to continue, however the text is split into chunks", () => {
     const whole = input("xy", image, "xyz")
     assert.deepStrictEqual(ModelInput.after(whole, input("x", "y", image, "x")), input("yz"))
     assert.deepStrictEqual(ModelInput.after(whole, input("x", "y")), input(image, "xyz"))

@@ -9,7 +9,7 @@ const [system, question, answer, reply] = [
   Message.user("Too high.")
 ]
 
-/** Conversations as an environment shows them, each with the response that follows it. */
+/** Conversations as an environment shows them, each with the following response. */
 const cases: Readonly<Record<string, ReadonlyArray<ReadonlyArray<Message.Message>>>> = {
   "goes on": [[system, question], [system, question, answer, reply]],
   "goes on with equal messages that were made anew": [[system], [{ ...system }, answer, { ...reply }]],
@@ -20,7 +20,7 @@ const cases: Readonly<Record<string, ReadonlyArray<ReadonlyArray<Message.Message
   "begins anew": [[question], [reply]]
 }
 
-describe("what a turn adds to a conversation", () => {
+describe("Trajectory.addedMessages", () => {
   it.each(Object.entries(cases))("that %s gives the conversation again", (_, conversations) => {
     let said: ReadonlyArray<Message.Message> = []
     let before: ReadonlyArray<Message.Message> | undefined
@@ -33,7 +33,7 @@ describe("what a turn adds to a conversation", () => {
     }
   })
 
-  it("leaves the policy's own responses to their tokens", () => {
+  it("leaves out the policy's own responses", () => {
     assert.deepStrictEqual(Trajectory.addedMessages([question], [question, answer, reply]), { messages: [reply] })
     assert.deepStrictEqual(Trajectory.addedMessages(undefined, [question]), { messages: [question] })
     assert.deepStrictEqual(Trajectory.addedMessages([system, question], [system, question]), { kept: 2, messages: [] })

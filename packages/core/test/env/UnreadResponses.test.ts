@@ -6,8 +6,8 @@ import * as Talk from "./Talk.ts"
 
 const { call, calls, answer, unreadable, play, question, rewards, stopReason, last } = Agent
 
-describe("responses that were cut", () => {
-  it.effect("end the episode ungraded", () =>
+describe("a response that was cut", () => {
+  it.effect("ends the episode ungraded", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(1)], { cutAt: [0] })
       assert.strictEqual(stopReason(played), "max_tokens")
@@ -17,7 +17,7 @@ describe("responses that were cut", () => {
       assert.deepStrictEqual(rewards(yield* play([calls(1)], { cutAt: [0], limits: { maxTurns: 9 } })), [-0.1])
     }))
 
-  it.effect("become part of the conversation with onLength continue", () =>
+  it.effect("becomes part of the conversation with onLength continue", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("a b"), answer()], { cutAt: [0], onLength: "continue" })
       assert.deepStrictEqual(rewards(played), [0, 0.9])
@@ -26,7 +26,7 @@ describe("responses that were cut", () => {
       assert.deepStrictEqual(played.graded[0]?.slice(2), [Message.assistant("a b"), Message.assistant("done")])
     }))
 
-  it.effect("become part of the conversation by default where tokens are limited, until they are used up", () =>
+  it.effect("becomes part of the conversation by default if tokens are limited, until they are used up", () =>
     Effect.gen(function*() {
       const nine = Talk.malformed("1 2 3 4 5 6 7 8 9")
       const limits = { maxTurnTokens: 5, maxTrajectoryTokens: 35 }
@@ -37,7 +37,7 @@ describe("responses that were cut", () => {
       assert.deepStrictEqual(played.graded, [])
     }))
 
-  it.effect("count as turns, so that the episode ends", () =>
+  it.effect("counts as a turn", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("")], { cutAt: Array.from(Array(99).keys()), onLength: "continue" })
       assert.strictEqual(played.requests.length, 5)
@@ -46,8 +46,8 @@ describe("responses that were cut", () => {
     }))
 })
 
-describe("responses that did not end properly", () => {
-  it.effect("end the episode ungraded", () =>
+describe("a response that did not end properly", () => {
+  it.effect("ends the episode ungraded", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("lost")])
       assert.strictEqual(stopReason(played), "parse_error")
@@ -55,7 +55,7 @@ describe("responses that did not end properly", () => {
       assert.deepStrictEqual(played.graded, [])
     }))
 
-  it.effect("are left out of the conversation where terminateOnParseError is false", () =>
+  it.effect("is left out of the conversation if terminateOnParseError is false", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("lost"), answer()], { terminateOnParseError: false })
       assert.deepStrictEqual(rewards(played), [-0.1, 0.9])
@@ -63,14 +63,14 @@ describe("responses that did not end properly", () => {
       assert.deepStrictEqual(played.graded, [[...question, Message.assistant("done")]])
     }))
 
-  it.effect("count as turns, so that the episode ends", () =>
+  it.effect("counts as a turn", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("lost")], { terminateOnParseError: false })
       assert.strictEqual(played.requests.length, 5)
       assert.strictEqual(stopReason(played), "max_turns")
     }))
 
-  it.effect("end the episode also where unreadable calls are answered", () =>
+  it.effect("ends the episode even if parse errors are answered", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("lost")], { parseErrors: { maxConsecutive: 5, terminalReward: -1 } })
       assert.strictEqual(played.requests.length, 1)
@@ -79,10 +79,10 @@ describe("responses that did not end properly", () => {
     }))
 })
 
-describe("calls that cannot be read", () => {
+describe("a response whose tool calls cannot be parsed", () => {
   const parseErrors = { maxConsecutive: 1, retryMessage: "Wrong: {details}" }
 
-  it.effect("are answered with the error", () =>
+  it.effect("is answered with the error", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable(), answer()], { parseErrors })
       assert.deepStrictEqual(rewards(played), [0, 0.9])
@@ -96,13 +96,13 @@ describe("calls that cannot be read", () => {
       assert.deepStrictEqual(second?.metrics, {})
     }))
 
-  it.effect("are answered alike where a message has no list of calls and where the list is empty", () =>
+  it.effect("is answered in the same way without a list of calls and with an empty list", () =>
     Effect.gen(function*() {
       const empty = Talk.parsed("", { toolCalls: [], unparsedToolCalls: [{ rawText: "", error: "no json" }] })
       assert.deepStrictEqual(rewards(yield* play([empty, answer()], { parseErrors })), [0, 0.9])
     }))
 
-  it.effect("are answered in text that counts against the token budget", () =>
+  it.effect("is answered with text that counts against the token budget", () =>
     Effect.gen(function*() {
       const long = { maxConsecutive: 1, retryMessage: `${"word ".repeat(20)}{details}` }
       const { requests } = yield* play([unreadable(), answer()], {
@@ -114,7 +114,7 @@ describe("calls that cannot be read", () => {
       assert.strictEqual(second?.maxTokens, 1000 - (second?.length ?? 0))
     }))
 
-  it.effect("end the episode when there are too many in a row", () =>
+  it.effect("ends the episode after too many in a row", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable()], { parseErrors: { ...parseErrors, terminalReward: -0.5 } })
       assert.deepStrictEqual(rewards(played), [0, -0.5])
@@ -122,25 +122,25 @@ describe("calls that cannot be read", () => {
       assert.deepStrictEqual(played.graded, [])
     }))
 
-  it.effect("are counted from zero again after a readable call", () =>
+  it.effect("is counted from zero again after a parsed call", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable(), calls(1), unreadable(), answer()], { parseErrors })
       assert.strictEqual(stopReason(played), "completed")
     }))
 
-  it.effect("cost the given penalty", () =>
+  it.effect("costs the given penalty", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable(), answer()], { parseErrors: { ...parseErrors, penaltyPerError: 0.25 } })
       assert.deepStrictEqual(rewards(played), [-0.25, 0.9])
     }))
 
-  it.effect("are kept out of training on request", () =>
+  it.effect("is kept out of training on request", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable(), answer()], { parseErrors: { ...parseErrors, maskErrorTurns: true } })
       assert.deepStrictEqual(played.trajectory.transitions.map(({ trainable }) => trainable), [false, true])
     }))
 
-  it.effect("end the episode where parseErrors is not given", () =>
+  it.effect("ends the episode without parseErrors", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable()])
       assert.deepStrictEqual(rewards(played), [-0.1])
@@ -148,21 +148,21 @@ describe("calls that cannot be read", () => {
       assert.deepStrictEqual(played.graded, [])
     }))
 
-  it.effect("stay unanswered at a cost where terminateOnParseError is false", () =>
+  it.effect("gets a negative reward and no answer if terminateOnParseError is false", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable(), answer()], { terminateOnParseError: false })
       assert.deepStrictEqual(rewards(played), [-0.1, 0.9])
       assert.deepStrictEqual(played.graded[0]?.slice(2).map(Message.text), ["", "done"])
     }))
 
-  it.effect("are not answered in the last turn", () =>
+  it.effect("is not answered in the last turn", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable()], { parseErrors, maxTurns: 1 })
       assert.strictEqual(stopReason(played), "parse_error")
       assert.strictEqual(played.requests.length, 1)
     }))
 
-  it.effect("do not affect calls that can be read", () =>
+  it.effect("does not affect calls that can be parsed", () =>
     Effect.gen(function*() {
       const mixed = Talk.parsed("", { toolCalls: [call()], unparsedToolCalls: [{ rawText: "", error: "no json" }] })
       const played = yield* play([mixed, answer()], { parseErrors: { ...parseErrors, penaltyPerError: 1 } })

@@ -5,7 +5,7 @@ import { Effect, Random } from "effect"
 const uniform = (count: number) => Effect.replicateEffect(Random.next, count)
 
 describe("ConfidenceSequence", () => {
-  it.effect("holds the mean at every number of observations, in at least 95 of 100 sequences", () =>
+  it.effect("contains the mean at every number of observations, in at least 95 of 100 sequences", () =>
     Effect.gen(function*() {
       let missed = 0
       for (let trial = 0; trial < 400; trial++) {
@@ -16,7 +16,7 @@ describe("ConfidenceSequence", () => {
       assert.isAtMost(missed / 400, 0.05)
     }).pipe(Random.withSeed("sequences")))
 
-  it.effect("narrows as observations come", () =>
+  it.effect("narrows with more observations", () =>
     Effect.gen(function*() {
       const values = (yield* uniform(2000)).map((value) => value / 10 + 0.4)
       const sequence = ConfidenceSequence.empiricalBernstein(values, { least: 0, most: 1 })

@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as Task from "../rl/Task.ts"
 
-/** One group per sum, `size` attempts each. */
+/** One group per sum, with `size` attempts each. */
 const sums = (size: number) =>
   Effect.map(Task.model, (model) =>
     Task.sums.map(([question, answer], index) =>
@@ -42,8 +42,8 @@ const broken = (key: string, open: Effect.Effect<Env.Env<Lost>, Lost>): Builder 
   open: Effect.succeed({ makeEnv: () => open })
 })
 
-describe("A test set", () => {
-  it.effect("with one attempt each has Wilson's interval over problems", () =>
+describe("Evaluator.testSet", () => {
+  it.effect("has Wilson's interval over problems for one attempt each", () =>
     Effect.gen(function*() {
       const { metrics } = yield* evaluate(yield* sums(1))
       const hits = (metrics["test/correct"] ?? NaN) * 4
@@ -52,7 +52,7 @@ describe("A test set", () => {
       assert.notProperty(metrics, "test/pass@1")
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("with several attempts takes problems as the unit, and says how often one of them is right", () =>
+  it.effect("treats problems as the unit for several attempts, and reports how often one is correct", () =>
     Effect.gen(function*() {
       const { metrics } = yield* evaluate(yield* sums(4))
       const { high, low } = Proportion.wilson(8, 16)
@@ -66,7 +66,7 @@ describe("A test set", () => {
       })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("leaves out members that fail, counts them, and goes on", () =>
+  it.effect("leaves out failed members, counts them, and continues", () =>
     Effect.gen(function*() {
       const groups = yield* sums(1)
       const { metrics } = yield* evaluate([
@@ -77,7 +77,7 @@ describe("A test set", () => {
       assert.deepInclude(metrics, { "test/episodes": 4, "test/skipped_groups": 2 })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("plays under limits, and rewards an episode that ended at one as configured", () =>
+  it.effect("applies limits, and the configured reward of an episode that ended at one", () =>
     Effect.gen(function*() {
       const groups = yield* sums(4)
       const cut = { limits: { maxTurnTokens: 1 } }
@@ -91,7 +91,7 @@ describe("A test set", () => {
       }))
     }))))
 
-  it.effect("counts an episode that ended before it was judged as not correct", () =>
+  it.effect("counts an episode that ended before it was judged as incorrect", () =>
     Effect.gen(function*() {
       const answers = (key: string, step: Env.Step): Builder =>
         broken(
@@ -115,7 +115,7 @@ describe("A test set", () => {
       assert.notProperty((yield* evaluate([cut])).metrics, "test/correct")
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("refuses two groups that share a key", () =>
+  it.effect("refuses two groups with the same key", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(evaluate([...yield* sums(1), ...yield* sums(1)]))
       assert.include(error.message, `key is "sum/0" twice`)
@@ -127,7 +127,7 @@ describe("A test set", () => {
       assert.deepStrictEqual(metrics, { "test/episodes": 0, "test/dropped_members": 0, "test/skipped_groups": 1 })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  describe("of groups whose rewards are", () => {
+  describe("Evaluator.testSet, for groups with the rewards", () => {
     const rewarded = (key: string, ...rewards: ReadonlyArray<number>): Builder => ({
       key,
       size: rewards.length,
@@ -145,7 +145,7 @@ describe("A test set", () => {
     })
     const lost = (key: string) => broken(key, Effect.fail(new Lost()))
 
-    it.effect("[1] and [0] is half right", () =>
+    it.effect("[1] and [0], reports half as correct", () =>
       Effect.gen(function*() {
         const { metrics } = yield* evaluate([rewarded("a", 1), rewarded("b", 0)])
         assert.deepInclude(metrics, {
@@ -156,27 +156,27 @@ describe("A test set", () => {
         })
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-    it.effect("graded has a mean reward with the standard error over groups, whose members are alike", () =>
+    it.effect("between 0 and 1, reports the mean with its standard error over groups", () =>
       Effect.gen(function*() {
         const { metrics, reward } = yield* evaluate([
           rewarded("a", 0.25, 0.75),
           rewarded("b", 1, 1),
           rewarded("c", -0.5, 0.5)
         ])
-        // Group means 0.5, 1 and 0: their variance is 0.25.
+        // The group means are 0.5, 1 and 0; their variance is 0.25.
         assert.strictEqual(reward?.mean, 0.5)
         assert.closeTo(reward?.standardError ?? NaN, Math.sqrt(0.25 / 3), 1e-12)
         assert.strictEqual(metrics["test/reward_standard_error"], reward?.standardError)
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-    it.effect("of one group has no standard error", () =>
+    it.effect("of a single group, reports no standard error", () =>
       Effect.gen(function*() {
         const { metrics, reward } = yield* evaluate([rewarded("a", 0.25, 0.75)])
         assert.deepStrictEqual(reward, { mean: 0.5 })
         assert.notProperty(metrics, "test/reward_standard_error")
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-    it.effect("[1] and a failed group are all right of those that finished, with one missing", () =>
+    it.effect("[1] and a failed group, reports all finished members as correct and one as missing", () =>
       Effect.gen(function*() {
         const { metrics } = yield* evaluate([rewarded("a", 1), lost("b")])
         assert.deepInclude(metrics, { "test/correct": 1, "test/episodes": 1, "test/skipped_groups": 1 })
@@ -185,7 +185,7 @@ describe("A test set", () => {
         assert.deepInclude(none.metrics, { "test/skipped_groups": 2 })
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-    it.effect("[1, 0] and [0, 0] is one of two right in two attempts", () =>
+    it.effect("[1, 0] and [0, 0], reports one of two problems as correct in two attempts", () =>
       Effect.gen(function*() {
         const { metrics } = yield* evaluate([rewarded("a", 1, 0), rewarded("b", 0, 0)])
         assert.deepInclude(metrics, { "test/pass@2": 0.5, "test/correct": 0.25, "test/episodes": 4 })

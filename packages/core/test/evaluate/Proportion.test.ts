@@ -5,13 +5,13 @@ import { Schema } from "effect"
 const close = (found: number, expected: number) => assert.approximately(found, expected, 1e-4)
 
 describe("wilson", () => {
-  it("is the published interval", () => {
+  it("equals the published interval", () => {
     const { high, low } = Proportion.wilson(8, 10)
     close(low, 0.4902)
     close(high, 0.9433)
   })
 
-  it.prop("holds its value and stays within 0 and 1", [Schema.Natural, Schema.Natural], ([successes, failures]) => {
+  it.prop("contains its value and stays within 0 and 1", [Schema.Natural, Schema.Natural], ([successes, failures]) => {
     const { high, low, value } = Proportion.wilson(successes, successes + failures + 1)
     assert.isTrue(0 <= low && low <= value && value <= high && high <= 1)
   })
@@ -24,11 +24,11 @@ describe("clustered", () => {
     return high - low
   }
 
-  it("is Wilson's interval for all trials where clusters do not differ", () => {
+  it("is Wilson's interval for all trials if clusters do not differ", () => {
     assert.deepStrictEqual(Proportion.clustered(times(8, [true, false])), Proportion.wilson(8, 16))
   })
 
-  it("is Wilson's interval for the effective number of trials where clusters differ", () => {
+  it("is Wilson's interval for the effective number of trials if clusters differ", () => {
     const clusters = [...times(4, [true, true]), ...times(4, [false, false])]
     const { high, low, value } = Proportion.clustered(clusters)
     assert.strictEqual(value, 0.5)
@@ -38,19 +38,19 @@ describe("clustered", () => {
     assert.isAbove(width(clusters), width(times(8, [true, false])))
   })
 
-  it("keeps the width of as many trials as there are clusters where all succeed or all fail", () => {
+  it("uses the number of clusters as trials if all succeed or all fail", () => {
     assert.deepStrictEqual(Proportion.clustered(times(10, [true, true, true])), Proportion.wilson(10, 10))
     assert.deepStrictEqual(Proportion.clustered(times(10, [false, false])), Proportion.wilson(0, 10))
   })
 
-  it("of a single cluster is unknown", () => {
+  it("is unknown for a single cluster", () => {
     assert.deepStrictEqual(Proportion.clustered([[true, false]]), { value: 0.5, low: 0, high: 1 })
   })
 
   const Cluster = Schema.Array(Schema.Boolean).check(Schema.isMinLength(1))
 
   it.prop(
-    "holds its value and stays within 0 and 1",
+    "contains its value and stays within 0 and 1",
     [Schema.Array(Cluster).check(Schema.isMinLength(1))],
     ([clusters]) => {
       const { high, low, value } = Proportion.clustered(clusters)

@@ -1,16 +1,16 @@
-/** Scores of simulated methods, whose difference is known. */
+/** Scores of simulated methods with a known difference. */
 import { Seed } from "@effect-rl/core/environments"
 import type { CrossedEffects } from "@effect-rl/core/evaluation"
 
 export interface Options {
   readonly seeds: readonly [left: number, right: number]
-  /** Standard deviation of a seed's mean, of each side. */
+  /** Standard deviation of the seed means, for each side. */
   readonly deviations: readonly [left: number, right: number]
   readonly rewards: "binary" | "graded"
   readonly problems: number
-  /** By how much the right method is better at every problem. */
+  /** The right side's advantage on every problem. */
   readonly effect: number
-  /** Standard deviation by which each method suits a problem better or worse; default 0. */
+  /** Standard deviation of each method's own problem effects. Default: 0. */
   readonly suits?: number
 }
 
@@ -31,7 +31,7 @@ export const draws = (seed: number): Draws => {
 const gradingDeviation = 0.15
 
 /**
- * Two methods on problems of difficulties between 0.2 and 0.8: a reward is 1 with that probability, or lies around it with a standard
+ * Two methods on problems with difficulties between 0.2 and 0.8. A reward is 1 with that probability, or varies around it with a standard
  * deviation of 0.15.
  */
 export const pair = (

@@ -5,10 +5,7 @@ import { Option, Schema } from "effect"
 import * as Golden from "./Golden.ts"
 import * as Samples from "./Samples.ts"
 
-/**
- * The estimate for one group, whose environment reports each reward as a metric as well; a constant group has no advantages to estimate,
- * which is 0 for each member.
- */
+/** The estimate for one group, whose environment also reports each reward as a metric. The advantages of a constant group are 0. */
 const estimate = (
   estimator: Advantage.Estimator,
   rewards: ReadonlyArray<number | undefined>,
@@ -31,7 +28,7 @@ const isEach = (actual: ReadonlyArray<number>, expected: ReadonlyArray<number>, 
   )
 
 describe("Advantage.centered", () => {
-  it("is the reward less the group's mean, in float64", () => {
+  it("is the reward minus the group's mean, in float64", () => {
     assert.deepStrictEqual(estimate(Advantage.centered, [-0.1, 0.9, 0.9, 0.9]), [-0.75, 0.25, 0.25, 0.25])
     assert.deepStrictEqual(
       estimate(Advantage.centered, [1, 0, 0]),
@@ -43,12 +40,12 @@ describe("Advantage.centered", () => {
     assert.deepStrictEqual(estimate(Advantage.centered, [1, undefined, 0, undefined]), [0.5, 0, -0.5, 0])
   })
 
-  it("says nothing where there is nothing to compare", () => {
+  it("is 0 if there is nothing to compare", () => {
     assert.deepStrictEqual(estimate(Advantage.centered, [3]), [0])
     assert.deepStrictEqual(estimate(Advantage.centered, [0.1, 0.1, 0.1]), [0, 0, 0])
   })
 
-  // NaN rewards never get this far: rollouts refuse them.
+  // NaN rewards never get this far, because rollouts refuse them.
   const finite = Golden.advantages.filter(({ known_defect }) => known_defect === undefined)
 
   it.each(finite)("agrees with tinker-cookbook ($id)", ({ expect, input }) => {
@@ -72,7 +69,7 @@ const Rewards = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: -1000,
 )
 
 describe("Advantage.leaveOneOut", () => {
-  it("compares each member with the others' mean", () => {
+  it("compares each member with the mean of the others", () => {
     assert.deepStrictEqual(estimate(Advantage.leaveOneOut, [1, 0, 0, 0, 0]).map((value) => Number(value.toFixed(6))), [
       1,
       -0.25,
@@ -102,19 +99,19 @@ describe("Advantage.normalized", () => {
 })
 
 describe("Advantage.maxRl", () => {
-  it("weighs a problem that is rarely solved more", () => {
+  it("gives more weight to rarely solved problems", () => {
     assert.deepStrictEqual(estimate(Advantage.maxRl, [1, 0, 0, 0]), [3, -1, -1, -1])
     assert.deepStrictEqual(rounded(estimate(Advantage.maxRl, [1, 1, 1, 0])), [0.333333, 0.333333, 0.333333, -1])
   })
 
-  it("says nothing where the mean reward is not positive", () => {
+  it("is 0 if the mean reward is not positive", () => {
     assert.deepStrictEqual(estimate(Advantage.maxRl, [-1, 0]), [0, 0])
     assert.deepStrictEqual(estimate(Advantage.maxRl, [-1, 1]), [0, 0])
     assert.deepStrictEqual(estimate(Advantage.maxRl, [0.1, 0.2, -0.3]), [0, 0, 0])
   })
 
   it.prop(
-    "does not change when every reward is multiplied by as much",
+    "does not change if all rewards are multiplied by the same factor",
     [Rewards, Schema.Literals([2, 16, 1024])],
     ([rewards, by]) => {
       const positive = rewards.map((reward) => reward + 1001)
@@ -124,37 +121,37 @@ describe("Advantage.maxRl", () => {
 })
 
 describe("Advantage.lengthWeighted", () => {
-  it("counts a reward by the tokens of its member", () => {
+  it("weights each reward by its member's number of tokens", () => {
     assert.deepStrictEqual(estimate(Advantage.lengthWeighted, [1, 0], [3, 1]), [0.25, -0.75])
     assert.deepStrictEqual(estimate(Advantage.lengthWeighted, [1, undefined, 0], [3, 9, 1]), [0.25, 0, -0.75])
   })
 
-  it("takes the mean where no member wrote a token", () => {
+  it("uses the plain mean if no member wrote a token", () => {
     assert.deepStrictEqual(estimate(Advantage.lengthWeighted, [1, 0], [0, 0]), [0.5, -0.5])
   })
 })
 
-/** All ways to choose `size` of the values. */
+/** All subsets of `size` of the values. */
 const choices = (values: ReadonlyArray<number>, size: number): ReadonlyArray<ReadonlyArray<number>> =>
   size === 0
     ? [[]]
     : values.flatMap((value, index) => choices(values.slice(index + 1), size - 1).map((others) => [value, ...others]))
 
 describe("Advantage.passAtK", () => {
-  it("gives the best member of the whole group its lead over the second best", () => {
+  it("gives only the best member of the whole group its lead over the second best", () => {
     assert.deepStrictEqual(estimate(Advantage.passAtK(), [0.25, undefined, 1, 0]), [0, 0, 0.75, 0])
     assert.deepStrictEqual(estimate(Advantage.passAtK(), [1, 1, 0]), [0, 0, 0])
     assert.deepStrictEqual(estimate(Advantage.passAtK(), [10, 9, 2]), [1, 0, 0])
   })
 
-  it("is about as many members as there are, where fewer than k finished", () => {
+  it("uses the number of finished members if fewer than k finished", () => {
     assert.deepStrictEqual(
       estimate(Advantage.passAtK(4), [1, undefined, 0]),
       estimate(Advantage.passAtK(), [1, undefined, 0])
     )
   })
 
-  it.prop("is what a member adds to the best of k, averaged over the others it is among", [
+  it.prop("is what a member adds to the best of k, averaged over subsets of the others", [
     Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: -9, maximum: 9 })))
       .check(Schema.isMinLength(2), Schema.isMaxLength(7)),
     Schema.Literals([2, 3, 5])
@@ -170,7 +167,7 @@ describe("Advantage.passAtK", () => {
 })
 
 describe("Advantage.hierarchical", () => {
-  it("compares members within their part alone", () => {
+  it("compares members only within their part of the group", () => {
     const byParity = Advantage.hierarchical("parity", (member) => String(member % 2))
     assert.deepStrictEqual(estimate(byParity, [1, 5, 0, 3, undefined, 1]), [0.5, 2, -0.5, 0, 0, -2])
   })
@@ -180,7 +177,7 @@ describe("Advantage.hierarchical", () => {
   })
 })
 
-/** Advantages per turn, of members with these prompts and one action token per turn. */
+/** Advantages per turn, for members with these prompts and one action token per turn. */
 const perTurn = (
   estimator: Advantage.Estimator,
   members: ReadonlyArray<{ readonly reward: number; readonly prompts: ReadonlyArray<ReadonlyArray<number>> }>
@@ -197,7 +194,7 @@ const perTurn = (
 }
 
 describe("Advantage.sharedPrefix", () => {
-  it("compares each turn with the turns after the same prompt", () => {
+  it("compares turns only with other turns after the same prompt", () => {
     assert.deepStrictEqual(
       perTurn(Advantage.sharedPrefix, [
         { reward: 1, prompts: [[1], [1, 9, 2], [1, 9, 2, 9, 4]] },
@@ -209,7 +206,7 @@ describe("Advantage.sharedPrefix", () => {
     )
   })
 
-  it.prop("is the centered advantage at every turn where no turn is shared", [Rewards], ([rewards]) => {
+  it.prop("equals the centered advantage at every turn if no turn is shared", [Rewards], ([rewards]) => {
     if (new Set(rewards).size < 2) return
     const actual = perTurn(
       Advantage.sharedPrefix,
@@ -235,7 +232,7 @@ describe("Advantage.decoupled", () => {
     return rounded(Array.from(Advantage.decoupled({ correct: 1, format: 0.5 }).of(group)))
   }
 
-  it("gives each component its weight, independently of its scale", () => {
+  it("weights the components independently of their scale", () => {
     const small = withMetrics([true, false], [0, 1e-2])
     assert.deepStrictEqual(small, [0.353602, -0.353602])
     const large = withMetrics([true, false], [0, 100])
@@ -244,7 +241,7 @@ describe("Advantage.decoupled", () => {
 })
 
 describe("Advantage.reward", () => {
-  it("is the reward, and 0 for dropped members", () => {
+  it("equals the reward, and is 0 for dropped members", () => {
     assert.deepStrictEqual(estimate(Advantage.reward, [1, undefined, -0.5]), [1, 0, -0.5])
   })
 })
@@ -266,7 +263,7 @@ const estimators = {
   processRewards: Advantage.processRewards
 }
 
-/** Rewards of any size that a rollout accepts. */
+/** Rewards of any magnitude that a rollout accepts. */
 const Extreme = Schema.Union([
   Schema.Int.check(Schema.isBetween({ minimum: -1000, maximum: 1000 })),
   Schema.Literals([1e30, -1e30, 1e-30, 1e-300, 0.1]),
@@ -294,7 +291,7 @@ describe.each(Object.entries(estimators))("Advantage.%s", (_, estimator) => {
 })
 
 describe.each(without("hierarchical"))("Advantage.%s", (_, estimator) => {
-  it.prop("gives the better of two members at least as much", [Rewards], ([rewards]) => {
+  it.prop("gives the better of two members at least as high an advantage", [Rewards], ([rewards]) => {
     const actual = estimate(estimator, rewards)
     const order = rewards.map((reward, member) => [reward, actual[member] ?? NaN] as const).toSorted(([a], [b]) =>
       a - b
@@ -314,7 +311,7 @@ describe.each(without("reward", "lengthWeighted", "passAtK", "passAtK of 2"))("A
 
 describe.each(without("reward", "maxRl"))("Advantage.%s", (_, estimator) => {
   it.prop(
-    "does not change when every reward is raised by as much",
+    "does not change if all rewards are raised by the same amount",
     [Rewards, Schema.Literals([-8, 1, 64])],
     ([rewards, by]) => {
       isEach(estimate(estimator, rewards.map((reward) => reward + by)), estimate(estimator, rewards), 2000)
@@ -326,7 +323,7 @@ const relativeToScale = ["normalized", "normalized by population", "maxRl", "dec
 
 describe.each(without(...relativeToScale))("Advantage.%s", (_, estimator) => {
   it.prop(
-    "grows in proportion to the rewards",
+    "is proportional to the rewards",
     [Rewards, Schema.Literals([2, 16, 1024])],
     ([rewards, by]) => {
       const grown = estimate(estimator, rewards).map((advantage) => advantage * by)
@@ -337,7 +334,7 @@ describe.each(without(...relativeToScale))("Advantage.%s", (_, estimator) => {
 
 describe.each(without("maxRl").filter(([name]) => relativeToScale.includes(name)))("Advantage.%s", (_, estimator) => {
   it.prop(
-    "does not change when every reward is multiplied by as much",
+    "does not change if all rewards are multiplied by the same factor",
     [Rewards, Schema.Literals([2, 16, 1024])],
     ([rewards, by]) => {
       isEach(estimate(estimator, rewards.map((reward) => reward * by)), estimate(estimator, rewards), 10)
@@ -356,7 +353,7 @@ describe("Rewards far from 0", () => {
     ["sharedPrefix", Advantage.sharedPrefix, [-1, 0, 1]]
   ]
 
-  it.each(differences)("differ as much as others by %s", (_, estimator, expected) => {
+  it.each(differences)("differ as much as the others with %s", (_, estimator, expected) => {
     assert.deepStrictEqual(estimate(estimator, [large, large + 1, large + 2]), expected)
   })
 })

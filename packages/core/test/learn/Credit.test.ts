@@ -13,7 +13,7 @@ const verdicts = (assigned: Credit.Assigned) => assigned.groups.map(({ verdict }
 const advantages = (assigned: Credit.Assigned) => assigned.groups.map(({ advantagesG }) => Array.from(advantagesG))
 
 describe("Credit.groupRelative", () => {
-  it.effect("trains on no group whose advantages are all 0", () =>
+  it.effect("does not train on a group whose advantages are all 0", () =>
     Effect.gen(function*() {
       const tied = Samples.group([1, 1, 0])
       const assigned = yield* Credit.groupRelative(Advantage.passAtK()).assign(
@@ -27,7 +27,7 @@ describe("Credit.groupRelative", () => {
 })
 
 describe("Credit.batchRelative", () => {
-  it.effect("compares members across groups, also of groups whose rewards are equal", () =>
+  it.effect("compares members across groups, including groups with equal rewards", () =>
     Effect.gen(function*() {
       const results = [Samples.group([1, 1]), Samples.skipped(2), Samples.group([0, 0, undefined])]
       const assigned = yield* Credit.batchRelative().assign(results, null, Weights.absent)
@@ -38,7 +38,7 @@ describe("Credit.batchRelative", () => {
       assert.deepStrictEqual(Array.from(datum?.inputs.advantages ?? []), [0, a, a])
     }))
 
-  it.effect("rounds once, after whitening: rewards that float32 cannot tell apart are told apart", () =>
+  it.effect("rounds only after whitening, so it distinguishes rewards that float32 cannot", () =>
     Effect.gen(function*() {
       const large = 2 ** 24
       assert.strictEqual(Math.fround(large + 1), large)
@@ -58,7 +58,7 @@ describe("Credit.batchRelative", () => {
       }
     }))
 
-  it.effect("compares the tokens that are trained on alone: not those of other turns, and none before which nothing was read", () =>
+  it.effect("compares only trained tokens, without other turns and targets without a prompt", () =>
     Effect.gen(function*() {
       const members = [
         Option.some(Samples.trajectory(Samples.turn([], [1, 2, 3]))),
@@ -74,7 +74,7 @@ describe("Credit.batchRelative", () => {
       assert.deepStrictEqual(data, [[a, a], [-a, 0, 0, 0], [-a]])
     }))
 
-  it.effect("trains on nothing where all rewards of the batch are equal", () =>
+  it.effect("trains on nothing if all rewards of the batch are equal", () =>
     Effect.gen(function*() {
       const assigned = yield* Credit.batchRelative().assign(
         [Samples.group([1, 1]), Samples.group([1])],
@@ -91,7 +91,7 @@ describe("Credit.byBranch", () => {
   const branched = (branch: Branch.Branch, prompt: ReadonlyArray<number>, ...tokens: ReadonlyArray<number>) =>
     Samples.turn(prompt, tokens, undefined, { branch })
 
-  /** A conversation, and what an agent with a helper and summaries asks beside it and after it. */
+  /** An agent's conversation, with requests of a helper and of summaries beside it and after it. */
   const agent = Samples.trajectory(
     Samples.turn([1], [2]),
     branched(Branch.anew("subagent"), [5], 6),
@@ -118,7 +118,7 @@ describe("Credit.byBranch", () => {
     }
   })
 
-  it.effect("gives helpers and what follows a compaction a share of the episode's credit, by the conversation of each token", () =>
+  it.effect("multiplies the advantages of helpers and compacted conversations by their factors", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* ofTokens({ subagent: 0.5, compaction: 0.25 })).advantages, [
         [0, [0, 4], [1, 0, 1]],
@@ -130,7 +130,7 @@ describe("Credit.byBranch", () => {
       ])
     }))
 
-  it.effect("gives every branch the episode's own credit unless told otherwise", () =>
+  it.effect("leaves every branch unchanged by default", () =>
     Effect.gen(function*() {
       const { groups } = yield* relative.assign([group], null, Weights.absent)
       const own = groups.flatMap(({ data }) =>
@@ -139,7 +139,7 @@ describe("Credit.byBranch", () => {
       assert.deepStrictEqual((yield* ofTokens({})).advantages, own)
     }))
 
-  it.effect("trains on no group of which nothing is left, and refuses shares below 0", () =>
+  it.effect("does not train on a group whose advantages all become 0, and refuses negative factors", () =>
     Effect.gen(function*() {
       const alone = Samples.trajectory(branched(Branch.anew("subagent"), [1], 2))
       const helpers = Samples.group([1, 0], { members: [Option.some(alone), Option.some(alone)] })
@@ -164,7 +164,7 @@ const trained = <E>(creditOf: (reference: SamplingClient.SamplingClient) => Cred
 
 const penalized = trained((reference) => Credit.klPenalty({ reference, coefficient: 0.5 })(relative))
 
-/** Every token at −1, where the scripted policy says −0.5. */
+/** A log-probability of −1 for every token; the scripted policy reports −0.5. */
 const less = (prompt: ModelInput.ModelInput) => new Float32Array(prompt.length).fill(-1)
 
 describe("Credit.klPenalty", () => {
@@ -183,7 +183,7 @@ describe("Credit.klPenalty", () => {
       assert.strictEqual(records.find(RunRecord.guards.Updated)?.metrics["kl_policy_base"], 0.5)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf, computeLogprobs: less }))))
 
-  it.effect("takes no step where rewards are equal and all tokens diverge equally", () =>
+  it.effect("takes no step if rewards are equal and all tokens diverge equally", () =>
     Effect.gen(function*() {
       const records = yield* penalized
       const updated = records.find(RunRecord.guards.Updated)
@@ -220,7 +220,7 @@ describe("Credit.klPenalty", () => {
   const inputsOf = ({ groups }: Credit.Assigned) => groups.map(({ data }) => data.map(({ inputs }) => inputs))
 
   it.effect.prop(
-    "pulls the members of groups of equal rewards by the penalty alone",
+    "gives groups with equal rewards only the penalty",
     [batch],
     ([batch]) =>
       Effect.gen(function*() {
@@ -251,7 +251,7 @@ describe("Credit.klPenalty", () => {
       })
   )
 
-  it.effect.prop("leaves data as they are where its coefficient is 0", [batch], ([batch]) =>
+  it.effect.prop("leaves data unchanged if its coefficient is 0", [batch], ([batch]) =>
     Effect.gen(function*() {
       const results = resultsOf(batch)
       const penalized = Credit.klPenalty({ reference: positional, coefficient: 0 })(relative)
@@ -264,7 +264,7 @@ describe("Credit.klPenalty", () => {
       assert.deepStrictEqual(advantages(withPenalty), advantages(without))
     }))
 
-  it.effect("reaches no group that an audit suspects", () =>
+  it.effect("does not change groups that an audit suspects", () =>
     Effect.gen(function*() {
       const cheating = Samples.trajectory(
         Samples.turn([1, 2], [3, 4], [-1, -1], { logs: { response: "import reward.txt" } })
@@ -279,7 +279,7 @@ describe("Credit.klPenalty", () => {
       assert.deepStrictEqual(assigned.groups.map(({ data }) => data.length), [0, 2])
     }))
 
-  it.effect("fails as Unsupported where the backend has no log-probabilities of prompts", () =>
+  it.effect("fails as Unsupported if the backend has no prompt log-probabilities", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(penalized)
       assert.strictEqual(error._tag === "TinkerError" && error.reason._tag, "Unsupported")
@@ -299,7 +299,7 @@ describe("Credit.klPenalty", () => {
   }
 
   it.effect.prop(
-    "adds nothing in the mean over the trained tokens of all groups",
+    "has a mean of 0 over the trained tokens of all groups",
     [Schema.Array(Schema.Finite.check(Schema.isBetween({ minimum: -20, maximum: 0 }))).check(Schema.isMinLength(1))],
     ([others]) =>
       Effect.gen(function*() {
@@ -314,7 +314,7 @@ describe("Credit.klPenalty", () => {
       })
   )
 
-  it.effect("leaves tokens alone that the reference gives no log-probability", () =>
+  it.effect("ignores tokens without a log-probability under the reference", () =>
     Effect.gen(function*() {
       const credit = Credit.klPenalty({ reference: answering([NaN]), coefficient: 0.5 })(relative)
       const { groups, metrics } = yield* credit.assign([Samples.group([1, 0])], null, Weights.absent)
@@ -325,9 +325,9 @@ describe("Credit.klPenalty", () => {
       assert.notProperty(metrics, "kl_policy_base")
     }))
 
-  it.effect("pushes tokens down that the reference forbids as if they had −50 nats, and says how many there are", () =>
+  it.effect("counts tokens that the reference forbids as −50 nats, and reports their share", () =>
     Effect.gen(function*() {
-      // Each datum has four positions; only the last token is forbidden.
+      // Each datum has four positions, and only its last token is forbidden.
       for (const forbidden of [-Infinity, -1000]) {
         const credit = Credit.klPenalty({ reference: answering([0, 0, -1, forbidden]), coefficient: 1 })(relative)
         const { groups, metrics } = yield* credit.assign([Samples.group([1, 1])], null, Weights.absent)
@@ -339,7 +339,7 @@ describe("Credit.klPenalty", () => {
       }
     }))
 
-  it.effect("says nothing of forbidden tokens where there are none", () =>
+  it.effect("does not report forbidden tokens if there are none", () =>
     Effect.gen(function*() {
       const teacher = answering([-1])
       for (
@@ -367,7 +367,7 @@ describe("Credit.klPenalty", () => {
 })
 
 describe("Credit.distill", () => {
-  it.effect("trains on groups whose rewards are all equal", () =>
+  it.effect("trains on groups with equal rewards", () =>
     Effect.gen(function*() {
       const records = yield* trained((teacher) => Credit.distill({ teacher }))
       const updated = records.find(RunRecord.guards.Updated)
@@ -375,7 +375,7 @@ describe("Credit.distill", () => {
       assert.strictEqual(updated?.metrics["teacher_kl"], 0.5)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone, computeLogprobs: less }))))
 
-  it.effect("pushes tokens down that the teacher forbids as if they had −50 nats, and says how many there are", () =>
+  it.effect("counts tokens that the teacher forbids as −50 nats, and reports their share", () =>
     Effect.gen(function*() {
       const teacher = {
         ...(yield* reference),
@@ -386,7 +386,7 @@ describe("Credit.distill", () => {
       assert.deepStrictEqual(metrics, { teacher_kl: 24.5, teacher_forbidden: 0.5 })
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
-  it.effect("takes no step where the teacher finds every token as likely as the student", () =>
+  it.effect("takes no step if the teacher's log-probabilities equal the student's", () =>
     Effect.gen(function*() {
       const records = yield* trained((teacher) => Credit.distill({ teacher }))
       assert.deepStrictEqual(records.find(RunRecord.guards.Updated)?.updates, [])
@@ -395,7 +395,7 @@ describe("Credit.distill", () => {
       computeLogprobs: (prompt) => new Float32Array(prompt.length).fill(-0.5)
     }))))
 
-  it.effect("adds the advantages of the task's rewards where an estimator is given", () =>
+  it.effect("adds the advantages of an estimator, if given", () =>
     Effect.gen(function*() {
       const teacher = {
         ...(yield* reference),
@@ -407,7 +407,7 @@ describe("Credit.distill", () => {
       assert.deepStrictEqual(advantages, [[0, 0.5, 0.5], [0, -0.5, -0.5]])
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
-  it.effect("lets the teacher read what the student wrote behind another prompt", () =>
+  it.effect("lets the teacher read the student's answer after another prompt", () =>
     Effect.gen(function*() {
       const asked: Array<ReadonlyArray<number>> = []
       const teacher = {
@@ -454,7 +454,7 @@ describe("Credit.distill", () => {
       return { advantages, asked, truncated: metrics["teacher_truncated"] }
     })
 
-  it.effect("adds nothing to the advantages of tokens beyond the teacher's context", () =>
+  it.effect("does not change the advantages of tokens beyond the teacher's context", () =>
     Effect.gen(function*() {
       // The sampler's log-probabilities are −1, the teacher's −3, and the advantages of rewards ±0.5.
       assert.deepStrictEqual(yield* readsAtMost(5), {
@@ -473,7 +473,7 @@ describe("Credit.distill", () => {
       assert.strictEqual(error.message, "maxContextLength is 0, expected a whole number from 1 on")
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
-  it.effect("refuses another prompt where an environment rewrites what was read before", () =>
+  it.effect("refuses another prompt if an environment rewrites earlier turns", () =>
     Effect.gen(function*() {
       const rewritten = Samples.trajectory(Samples.turn([1, 2], [3]), Samples.turn([9, 2], [4]))
       const prompt = { name: "told", of: () => Effect.succeed(ModelInput.fromTokens([7])) }
@@ -494,7 +494,7 @@ describe("Credit.byTag", () => {
     math: Credit.groupRelative(Advantage.centered)
   })
 
-  it.effect("gives each group the credit of its first tag that has one, in the order of the groups", () =>
+  it.effect("gives each group the credit of its first named tag, in the order of the groups", () =>
     Effect.gen(function*() {
       const results = [tagged("math"), tagged("hard", "code"), tagged("math", "code")]
       const assigned = yield* credit.assign(results, null, Weights.absent)
@@ -506,7 +506,7 @@ describe("Credit.byTag", () => {
       })
     }))
 
-  it.effect("has a teacher for each tag, and reports each one's divergence", () =>
+  it.effect("has a teacher for each tag, and reports the divergence of each", () =>
     Effect.gen(function*() {
       const teacher = (logprob: number) =>
         Effect.map(reference, (client) =>
@@ -521,7 +521,7 @@ describe("Credit.byTag", () => {
       assert.deepStrictEqual(assigned.metrics, { "teacher_kl/code": 2, "teacher_kl/math": 1 })
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
-  it("compares the groups of a batch where one of its credits does, as credits made of others do", () => {
+  it("compares groups across the batch if one of its credits does", () => {
     const byGroup = Credit.groupRelative(Advantage.centered)
     const byBatch = Credit.batchRelative()
     const isByGroup = (...credits: ReadonlyArray<Credit.Credit>) => credits.map(({ isByGroup }) => isByGroup === true)
@@ -533,7 +533,7 @@ describe("Credit.byTag", () => {
     assert.notProperty(Credit.byTag({ code: byGroup, math: byBatch }), "isByGroup")
   })
 
-  it.effect("keeps what each credit trains on again, if anything", () =>
+  it.effect("keeps the data that each credit replays", () =>
     Effect.gen(function*() {
       const once = Credit.groupRelative(Advantage.centered)
       const [group] = (yield* once.assign([tagged("math")], null, Weights.absent)).groups
@@ -551,7 +551,7 @@ describe("Credit.byTag", () => {
       assert.notProperty(yield* replaying.assign([tagged("code")], null, Weights.absent), "replayed")
     }))
 
-  it.effect("keeps what each credit remembers", () =>
+  it.effect("keeps the memory of each credit", () =>
     Effect.gen(function*() {
       const remembering = Credit.byTag({
         code: Credit.roleRelative({ decay: 0.5, roleOf: () => "solver" }),
@@ -563,7 +563,7 @@ describe("Credit.byTag", () => {
       assert.deepStrictEqual(advantages(second), [[0.75, -0.625]])
     }))
 
-  it.effect("refuses a group without a tag that has a credit", () =>
+  it.effect("refuses a group without a named tag", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(credit.assign([tagged("law")], null, Weights.absent))
       assert.strictEqual(

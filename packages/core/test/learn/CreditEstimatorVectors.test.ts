@@ -118,7 +118,7 @@ const lengthVectors = EstimatorRows.ofKinds(
 
 const count = (length: number) => Array.from({ length }, () => 1)
 
-/** A member that wrote and read as many tokens, in as many turns. */
+/** A member with the given numbers of written tokens, read tokens and turns. */
 const episode = (
   { output_tokens, total_tokens, turns }: (typeof lengthVectors)[number]["input"]["members"][number]
 ) => {

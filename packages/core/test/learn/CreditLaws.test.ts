@@ -26,7 +26,7 @@ const Members = Schema.Array(
   Schema.Union([Schema.Int.check(Schema.isBetween({ minimum: -50, maximum: 50 })), Schema.Undefined])
 ).check(Schema.isMinLength(1), Schema.isMaxLength(6))
 
-/** Groups of any size, with members dropped. */
+/** Groups of any size, with dropped members. */
 const Batch = Schema.Array(Members).check(Schema.isMinLength(1), Schema.isMaxLength(5))
 
 const group = (rewards: ReadonlyArray<number | undefined>, index = 0) =>
@@ -78,7 +78,7 @@ describe.each(chosen(...overBatch))("Credit.%s", (_, credit) => {
       data.flatMap(({ inputs: { advantages, mask } }) => Array.from(advantages.filter((_, t) => mask[t] === 1)))
     )
     if (tokens.length === 0) return
-    // Each member has two; those of groups that are not trained on have advantage 0.
+    // Each member has two tokens; those of groups that are not trained on have advantage 0.
     const count = 2 * batch.flat().filter((reward) => reward !== undefined).length
     assert.closeTo(tokens.reduce((sum, advantage) => sum + advantage, 0) / count, 0, 1e-4)
     assert.closeTo(tokens.reduce((sum, advantage) => sum + advantage ** 2, 0) / (count - 1), 1, 1e-3)
@@ -87,7 +87,7 @@ describe.each(chosen(...overBatch))("Credit.%s", (_, credit) => {
 
 type Batch = typeof Batch.Type
 
-/** Every member's advantage, 0 where its group is not trained on. */
+/** Every member's advantage; 0 if its group is not trained on. */
 const ofMembers = (credit: Credit.Credit<unknown>, batch: Batch) => {
   const { groups } = assigned(credit, batch)
   return batch.map((rewards, group) => rewards.map((_, member) => groups[group]?.advantagesG[member] ?? 0))
@@ -100,23 +100,24 @@ describe.each(chosen(...overBatch, "shrinkage", "overlong", "lengthPenalty"))("C
 })
 
 describe.each(chosen(...overBatch, "shrinkage", "overlong"))("Credit.%s", (_, credit) => {
-  it.prop("does not change where every reward is raised by as much", [Batch], ([batch]) => {
+  it.prop("does not change if all rewards are raised by the same amount", [Batch], ([batch]) => {
     const raised = batch.map((rewards) => rewards.map((reward) => reward === undefined ? undefined : reward + 64))
     closeTo(ofMembers(credit, raised), ofMembers(credit, batch), 1e-3)
   })
 })
 
 describe("Credit.shrinkage", () => {
-  it("draws the baseline towards the other groups' mean, as far as their means are noise", () => {
-    // Group means 1/2 and 1; v = 1/4 and 0 by the other group alone, s = 0: λ = ½ for the second group, 0 for the first.
+  it("shrinks the baseline towards the other groups' mean, depending on the noise of the means", () => {
+    // The group means are 1/2 and 1. From the other group alone, v = 1/4 and 0, and s = 0, so λ = ½ for the second group and 0 for the
+    // first.
     closeTo(advantages(assigned(Credit.shrinkage, [[1, 0], [1, 1]])), [[1, -1], [0.25, 0.25]])
   })
 
-  it("takes the other groups' mean for a member without others", () => {
+  it("uses the other groups' mean for a member without others", () => {
     closeTo(advantages(assigned(Credit.shrinkage, [[1], [0, 0]])), [[1], []])
   })
 
-  it.prop("is the leave-one-out advantage of a single group", [Members], ([rewards]) => {
+  it.prop("equals the leave-one-out advantage for a single group", [Members], ([rewards]) => {
     const { groups: [alone] } = assigned(Credit.shrinkage, [rewards])
     const { groups: [expected] } = assigned(Credit.groupRelative(Advantage.leaveOneOut), [rewards])
     closeTo([Array.from(alone?.advantagesG ?? [])], [Array.from(expected?.advantagesG ?? [])], 1e-3)
@@ -132,7 +133,7 @@ describe("Credit.shrinkage", () => {
   })
 })
 
-/** Assigns batch after batch, each with what the one before left. */
+/** Assigns credit to one batch after another, with the memory of the previous one. */
 const inTurn = (credit: Credit.Credit<unknown>, batches: ReadonlyArray<ReadonlyArray<GroupResult.GroupResult>>) => {
   let memory: Json.Json = null
   return batches.map((batch) => {
@@ -145,13 +146,13 @@ const inTurn = (credit: Credit.Credit<unknown>, batches: ReadonlyArray<ReadonlyA
 describe("Credit.roleRelative", () => {
   const credit = Credit.roleRelative({ decay: 0.5 })
 
-  it("compares each seat with its own past", () => {
+  it("compares each seat with its own past rewards", () => {
     const [first, second] = inTurn(credit, [[Samples.group([1, -1])], [Samples.group([1, undefined])]])
     closeTo([...advantages(first ?? assert.fail()), ...advantages(second ?? assert.fail())], [[1, -1], [0.5, 0]])
     assert.deepStrictEqual(second?.memory, { "0": 0.75, "1": -0.5 })
   })
 
-  it("tells games apart by their tags", () => {
+  it("distinguishes games by their tags", () => {
     const [assigned] = inTurn(credit, [[
       Samples.group([1], { key: "first", tags: ["nim"] }),
       Samples.group([1], { key: "second", tags: ["chess"] }),
@@ -160,17 +161,17 @@ describe("Credit.roleRelative", () => {
     closeTo(advantages(assigned ?? assert.fail()), [[1], [1], [0.5]])
   })
 
-  it("trains on nothing where every reward is its baseline", () => {
+  it("trains on nothing if every reward equals its baseline", () => {
     assert.deepStrictEqual(verdicts(assigned(credit, [[0, 0]])), ["constant"])
   })
 
-  it.effect("refuses a decay of 1, with which no average moves", () =>
+  it.effect("refuses a decay of 1, with which no average would change", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Credit.roleRelative({ decay: 1 }).assign([], null, Weights.absent))
       assert.strictEqual(error.field, "decay")
     }))
 
-  it.effect("resumes exactly where a run was interrupted", () =>
+  it.effect("resumes exactly after an interruption", () =>
     Effect.gen(function*() {
       const run = (iterations?: number) =>
         Stream.unwrap(Effect.map(
@@ -191,12 +192,12 @@ describe("Credit.roleRelative", () => {
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })
 
-/** A group of members with these numbers of action tokens and rewards. */
+/** A group whose members have these numbers of action tokens and rewards. */
 const ofLengths = (lengths: ReadonlyArray<number>, rewards: ReadonlyArray<number>) =>
   Samples.group(rewards, { members: Samples.membersOfLength(lengths, rewards) })
 
 describe("Credit.overlong", () => {
-  it.effect("takes nothing up to the buffer, and more and more to the end of it", () =>
+  it.effect("takes nothing below the buffer, and increasingly more within it", () =>
     Effect.gen(function*() {
       const overlong = Credit.overlong({ maxTokens: 10, buffer: 4 })
       const inner = Credit.groupRelative(Advantage.make("raw", ({ group }) => Float32Array.from(group.rewardsG)))
@@ -223,13 +224,13 @@ describe("Credit.overlong", () => {
 describe("Credit.lengthPenalty", () => {
   const credit = Credit.lengthPenalty({ actionTokens: 0.5 })(Credit.groupRelative(Advantage.centered))
 
-  it.effect("prefers the shorter of two right answers", () =>
+  it.effect("prefers the shorter of two correct answers", () =>
     Effect.gen(function*() {
       const { groups: [group] } = yield* credit.assign([ofLengths([2, 4], [1, 1])], null, Weights.absent)
       assert.deepStrictEqual(Array.from(group?.advantagesG ?? []), [0.125, -0.125])
     }))
 
-  it.effect("asks for no shortness where the group fails", () =>
+  it.effect("does not prefer short answers if the group fails", () =>
     Effect.gen(function*() {
       const { groups: [failed, negative] } = yield* credit.assign(
         [
@@ -245,7 +246,7 @@ describe("Credit.lengthPenalty", () => {
 })
 
 describe("Advantage.perToken", () => {
-  it.effect("gives every token of every turn an advantage of its own", () =>
+  it.effect("gives every token of every turn its own advantage", () =>
     Effect.gen(function*() {
       const counting = Advantage.perToken("counting", () => (member, turn, position) =>
         100 * member + 10 * turn + position)
@@ -272,7 +273,7 @@ describe("Advantage.perToken", () => {
         (advantagesG[member] ?? 0) - coefficient * (turnsG[member]?.[turn]?.action.logprobs[position] ?? 0)
     })
 
-  it.prop("reaches groups of equal rewards, and none where it gives every token 0", [Batch], ([batch]) => {
+  it.prop("trains on groups with equal rewards, but not if all advantages are 0", [Batch], ([batch]) => {
     const plain = assigned(Credit.groupRelative(Advantage.centered), batch)
     const none = assigned(Credit.groupRelative(bonus(0)), batch)
     assert.deepStrictEqual(verdicts(none), verdicts(plain))
@@ -287,7 +288,7 @@ describe("Advantage.perToken", () => {
     })
   })
 
-  it("that compares turns with those of other members finds groups of equal rewards constant", () => {
+  it("finds groups with equal rewards constant if turns are compared between members", () => {
     const equal = assigned(Credit.groupRelative(Advantage.sharedPrefix), [[0.1, 0.1, 0.1]])
     assert.deepStrictEqual(verdicts(equal), ["constant"])
   })

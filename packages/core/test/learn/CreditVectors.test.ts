@@ -62,7 +62,7 @@ const lines = TrainingVectors.lines("distill.jsonl")
 
 const isKind = (kind: string) => Schema.is(Schema.Struct({ kind: Schema.Literal(kind) }))
 
-/** Kinds that are compared elsewhere, or have no counterpart. */
+/** Kinds that are compared in other tests, or have no counterpart. */
 const notHere: Readonly<Record<string, string>> = {
   reverse_kl_datums: "compared in learn/TopK.test.ts",
   reverse_kl_loss: "compared in learn/TopK.test.ts",
@@ -84,8 +84,8 @@ const selfDistillations = lines.filter(isKind("self_distillation")).map((line) =
   Schema.decodeUnknownSync(SelfDistillation)(line)
 )
 
-describe("recorded distillation", () => {
-  it("is compared, but for these kinds", () => {
+describe("distillation recorded from tinker-cookbook", () => {
+  it("is compared, except for these kinds", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(lines, reasonOf),
       RecordedLines.accountOf("core/training/distill.jsonl.gz")
@@ -115,7 +115,7 @@ const given = (examples: ReadonlyArray<Example>): Credit.Credit => ({
     })
 })
 
-/** The episode whose datum the example is: one turn for each run of trained tokens. */
+/** The episode from which the example's datum would be made, with one turn for each run of trained tokens. */
 const episode = ({ input_tokens, logprobs, mask, target_tokens }: Example) => {
   const tokens = [...input_tokens.slice(0, 1), ...target_tokens]
   const starts = mask.flatMap((trained, t) => trained === 1 && mask[t - 1] !== 1 ? [t] : [])
@@ -129,7 +129,7 @@ const episode = ({ input_tokens, logprobs, mask, target_tokens }: Example) => {
   }))
 }
 
-/** The advantages that the examples had before the teacher's were added, one per member. */
+/** The examples' advantages before the teacher's were added, one per member. */
 const estimatorOf = (examples: ReadonlyArray<Example>) =>
   Advantage.make("given", () => Float32Array.from(examples, ({ advantages, mask }) => advantages[mask.indexOf(1)] ?? 0))
 
@@ -197,15 +197,15 @@ describe("Credit.distill", () => {
   )
 })
 
-/** Answers with the recorded log-probabilities of a sequence. */
+/** A teacher that answers with the recorded log-probabilities of a sequence. */
 const teacherOf = ({ input, output }: typeof SelfDistillation.Type) =>
   Samples.scorer((tokens) =>
     input.teacher_logprobs[output.queried.findIndex((sequence) => sequence.join() === tokens.join())] ?? []
   )
 
-describe("Credit.distill with a prompt of the teacher", () => {
+describe("Credit.distill with a separate teacher prompt", () => {
   it.effect.each(selfDistillations)(
-    "agrees with tinker-cookbook's self-distillation up to the teacher's context ($id)",
+    "matches tinker-cookbook's self-distillation up to the teacher's context ($id)",
     (vector) =>
       Effect.gen(function*() {
         const { input, output } = vector
@@ -227,13 +227,13 @@ describe("Credit.distill with a prompt of the teacher", () => {
         })
         const assigned = yield* credit.assign(results, null, Weights.absent)
         const ordered = groups.flat()
-        // Upstream leaves the advantages of an answer that the teacher's prompt leaves no room for; they are 0 here.
+        // If the teacher's prompt leaves no room for an answer, upstream keeps its advantages; here they are 0.
         const fills = (group: number) => promptOf(group).length >= input.max_context_length
         const wanted = ({ example, expected, group }: typeof ordered[number]) =>
           fills(group) ? example.mask.map(() => 0) : expected
         assigned.groups.forEach((credited, index) => {
           const rows = groups.filter(({ length }) => length > 0)[index] ?? []
-          // A group of which the teacher has read nothing teaches nothing, and becomes no data.
+          // A group of which the teacher has read nothing gives no data.
           if (credited.data.length === 0) {
             assert.isTrue(rows.every((row) => wanted(row).every((advantage) => advantage === 0)))
           } else assertClose([credited], rows.map(wanted), rows.map(({ example }) => example))

@@ -1,4 +1,4 @@
-/** The recorded rows of advantage estimators, and why some of them are not compared. */
+/** The recorded rows of advantage estimators, and the reasons why some are not compared. */
 import { Schema } from "effect"
 import * as TrainingVectors from "../model/TrainingVectors.ts"
 
@@ -19,7 +19,7 @@ type Row = typeof Row.Type
 
 const Rows = Schema.Array(Schema.Array(Schema.Number))
 
-/** Whether a group of one gets what it earned, where here and for most projects it has nothing to be compared with. */
+/** Whether a row keeps the reward of a single-member group. Here and in most projects such a group has no advantage. */
 const keepsLoneReward = ({ input: { groups = [] }, output: { advantages } }: Row): boolean =>
   groups.some(({ rewards = [] }, index) =>
     rewards.length === 1 && !(Schema.is(Rows)(advantages) && advantages[index]?.[0] === 0)
@@ -49,14 +49,14 @@ const decode = Schema.decodeUnknownSync(Row)
 
 export const lines = TrainingVectors.lines("estimators.jsonl")
 
-/** Why a row is not compared. */
+/** Why a row is not compared; undefined if it is. */
 export const reasonOf = (line: unknown): string | undefined => {
   const row = decode(line)
   return byKind[row.kind]?.(row)
     ?? (keepsLoneReward(row) ? "a group of one keeps its reward, here it has nothing to be compared with" : undefined)
 }
 
-/** The rows of some kinds that are compared. */
+/** The compared rows of some kinds. */
 export const ofKinds = <A>(schema: Schema.Codec<A, unknown>, kinds: ReadonlyArray<string>): ReadonlyArray<A> =>
   lines.filter((line) => kinds.includes(decode(line).kind) && reasonOf(line) === undefined).map((line) =>
     Schema.decodeUnknownSync(schema)(line)

@@ -24,7 +24,7 @@ const Grouped = Schema.Struct({
   })
 })
 
-/** TRL has one flat list of groups, with several rewards for each member. */
+/** TRL records one flat list of groups, with several rewards for each member. */
 const Flat = Schema.Struct({
   id: Schema.String,
   kind: Schema.Literal("centred"),
@@ -50,7 +50,7 @@ interface Vector {
   readonly groups: ReadonlyArray<Group>
 }
 
-/** A reward that is not given counts as 0 beside others. */
+/** The weighted sum of rewards. A missing reward counts as 0 if others are given. */
 const weighed = (components: ReadonlyArray<number>, weights: ReadonlyArray<number>) =>
   components.every(Number.isNaN)
     ? NaN
@@ -146,8 +146,8 @@ const perMember = all.flatMap((vector) => {
 
 const whitened = all.filter(({ kind }) => kind === "reinforce_pp" || kind === "reinforce_pp_baseline")
 
-describe("recorded advantages of other projects", () => {
-  it("are all compared, except for these reasons", () => {
+describe("advantages recorded from other projects", () => {
+  it("are compared, except for these reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(EstimatorRows.lines, EstimatorRows.reasonOf),
       RecordedLines.accountOf("core/training/estimators.jsonl.gz")

@@ -1,4 +1,4 @@
-/** The recorded cases of `test/fixtures/rl`, decoded. */
+/** Decodes the recorded cases in `test/fixtures/rl`. */
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -150,6 +150,6 @@ export const splits = read(
   })
 )
 
-/** Within 1e-6 of the expected number, relative to `scale`: sums of float32 depend on their order. */
+/** Whether a number is within 1e-6 of the expected one, relative to `scale`. float32 sums depend on their order. */
 export const isClose = (actual: number | undefined, expected: number, scale = 1) =>
   actual !== undefined && Math.abs(actual - expected) <= 1e-6 * Math.max(1, Math.abs(scale))

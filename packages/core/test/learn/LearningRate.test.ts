@@ -9,12 +9,12 @@ const assertRates = (rate: LearningRate.LearningRate, expected: ReadonlyArray<nu
     assert.closeTo(found, expected[iteration] ?? NaN, 1e-15, `iteration ${iteration}`)
   )
 
-describe("A learning rate", () => {
-  it("is the same in every iteration where it is a number", () => {
+describe("LearningRate", () => {
+  it("is constant if it is a number", () => {
     assertRates(LearningRate.from(0.5), [0.5, 0.5, 0.5])
   })
 
-  it("rises in equal steps over its warm-up, and is at its peak in the iteration after it", () => {
+  it("rises in equal steps during the warm-up, and reaches its peak in the next iteration", () => {
     assertRates(LearningRate.linear({ peak: 8, warmup: 3 }), [2, 4, 6, 8, 8 * 3 / 4, 8 * 2 / 4, 8 / 4])
     assertRates(LearningRate.cosine({ peak: 8, warmup: 3 }), [
       2,
@@ -32,7 +32,7 @@ describe("A learning rate", () => {
     assertRates(LearningRate.cosine({ peak: 1 }), [1, 0.5])
   })
 
-  it("stays at its peak where the warm-up takes all iterations", () => {
+  it("stays at its peak if the warm-up takes all iterations", () => {
     assertRates(LearningRate.linear({ peak: 1, warmup: 1 }), [0.5])
     assert.strictEqual(LearningRate.linear({ peak: 1, warmup: 1 }).at({ iteration: 1, iterations: 1 }), 1)
   })

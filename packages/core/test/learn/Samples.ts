@@ -1,4 +1,4 @@
-/** Groups as rollouts leave them, written briefly. */
+/** Short constructors for groups as rollouts return them. */
 import { Datum, ModelInput, type SamplingClient } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
 import type { GroupResult, TrainingData } from "@effect-rl/core/program"
@@ -6,7 +6,7 @@ import { Effect, Option } from "effect"
 
 type Extra = Partial<Omit<Trajectory.Transition, "observation" | "action">>
 
-/** A turn: what was read, and what was written with which log-probabilities. */
+/** A turn: the tokens read, and the tokens written with their log-probabilities. */
 export const turn = (
   observation: ReadonlyArray<number> | ModelInput.ModelInput,
   tokens: ReadonlyArray<number>,
@@ -29,7 +29,7 @@ export const trajectory = (...transitions: ReadonlyArray<Trajectory.Transition>)
   truncations: 0
 })
 
-/** Members of one turn with as many action tokens as given; a member without a reward was dropped. */
+/** Single-turn members with the given numbers of action tokens. A member without a reward was dropped. */
 export const membersOfLength = (lengths: ReadonlyArray<number>, rewards: ReadonlyArray<number | undefined>) =>
   rewards.map((reward, member) =>
     reward === undefined
@@ -37,7 +37,7 @@ export const membersOfLength = (lengths: ReadonlyArray<number>, rewards: Readonl
       : Option.some(trajectory(turn([1, 2], Array.from({ length: lengths[member] ?? 0 }, (_, token) => token))))
   )
 
-/** A group of the given rewards; a member without a reward was dropped. */
+/** A group with the given rewards. A member without a reward was dropped. */
 export const group = (
   rewards: ReadonlyArray<number | undefined>,
   overrides: Partial<GroupResult.Group> = {}
@@ -71,7 +71,7 @@ export const skipped = (size: number, failure: GroupResult.FailureTag = "GraderF
   dropped: []
 })
 
-/** Steps in order, then the group's reward, in float64. */
+/** The sum of the step rewards in order, then the group's reward, in float64. */
 export const totals = (
   { final_rewards, step_rewards }: {
     readonly step_rewards: ReadonlyArray<ReadonlyArray<number>>
@@ -85,7 +85,7 @@ interface Positions {
   readonly mask?: ReadonlyArray<number>
 }
 
-/** A datum of the first member whose target tokens do not matter. */
+/** A datum of the first member with arbitrary target tokens. */
 export const datum = (
   { logprobs, mask = logprobs.map(() => 1), advantages = mask }: Positions
 ): TrainingData.TrainingDatum => ({
@@ -98,12 +98,12 @@ export const datum = (
   origin: { iteration: 0, group: "g", member: 0, turns: [0], segment: 0, samplerStep: 0 }
 })
 
-/** Answers of a pass over the data, in their order. */
+/** The answers of a pass over the data, in order. */
 export const answers =
   (data: ReadonlyArray<TrainingData.TrainingDatum>, logprobs: ReadonlyArray<Float32Array>) =>
   (datum: Datum.Datum<Datum.Kind>): Float32Array | undefined => logprobs[data.findIndex((other) => other === datum)]
 
-/** A client that answers with known log-probabilities, by a sequence or its place among the requests, and what it was asked. */
+/** A client that answers with known log-probabilities, chosen by the sequence or the request's number, and records its requests. */
 export const scorer = (
   logprobsOf: (tokens: ReadonlyArray<number>, place: number) => ReadonlyArray<number | null>
 ) => {

@@ -10,7 +10,7 @@ const told = (signals: ReadonlyArray<Signal.Signal>) =>
 const named = (key: string, rewards: ReadonlyArray<number | undefined>) => Samples.group(rewards, { key })
 
 describe("Signal.each", () => {
-  it("tells of every group whether its rewards differ, in the order of the results", () => {
+  it("says for every group whether its rewards differ, in order", () => {
     const signals = Signal.each([
       named("mixed", [1, 0, 1]),
       named("all bad", [0, 0]),
@@ -27,7 +27,7 @@ describe("Signal.each", () => {
     ])
   })
 
-  it("compares only surviving members, needs two of them, and says why there is nothing to compare", () => {
+  it("compares only remaining members, needs two of them, and explains constant groups", () => {
     const signals = Signal.each([
       named("two differ", [1, undefined, 0]),
       named("two are equal", [1, undefined, 1]),
@@ -40,13 +40,13 @@ describe("Signal.each", () => {
     ])
   })
 
-  it("tells float64 rewards apart that float32 would not, but not 0 from -0", () => {
+  it("distinguishes float64 rewards that are equal in float32, but not 0 from -0", () => {
     const signals = Signal.each([named("sum of tenths", [0.1 + 0.2, 0.3]), named("zeros", [0, -0])])
     assert.deepStrictEqual(told(signals), [["Informative", "sum of tenths"], ["Constant", "zeros"]])
   })
 
   it.prop(
-    "has one signal for each result, which its rewards bear out",
+    "has one signal for each result, consistent with its rewards",
     [Schema.Array(Schema.Array(Schema.Literals([0, 0.5, 1])))],
     ([rewards]) => {
       const results = rewards.map((group) => Samples.group(group))
@@ -66,7 +66,7 @@ describe("Signal.informative", () => {
     assert.deepStrictEqual(Signal.informative(results).map(({ group }) => group.key), expect.informative.map(String))
   })
 
-  it("cannot be bypassed: neither a group nor a lookalike is an informative group", () => {
+  it("cannot be bypassed: only Signal creates informative groups", () => {
     expectTypeOf<GroupResult.Group>().not.toExtend<Signal.InformativeGroup>()
     expectTypeOf<{ readonly group: GroupResult.Group; readonly brand: "InformativeGroup" }>()
       .not.toExtend<Signal.InformativeGroup>()

@@ -1,4 +1,7 @@
-/** What was sampled is what is trained on: a conversation that is shown differently from how it was written begins another datum. */
+/**
+ * Checks that exactly the sampled tokens are trained on. A conversation that is shown differently from how it was written begins another
+ * datum.
+ */
 import { Advantage } from "@effect-rl/core"
 import type { Trajectory } from "@effect-rl/core/environments"
 import { Signal, TrainingData } from "@effect-rl/core/program"
@@ -8,7 +11,7 @@ import * as Samples from "./Samples.ts"
 
 const Token = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 4 }))
 
-/** What happens to a conversation between two turns, at a place given as a share of its length. */
+/** A change to a conversation between two turns, at a position given as a share of its length. */
 const Edit = Schema.Struct({
   kind: Schema.Literals(["kept", "kept", "kept", "removed", "replaced", "inserted", "cut"]),
   at: Schema.Number.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
@@ -35,7 +38,7 @@ const edited = (tokens: ReadonlyArray<number>, { at, kind, token }: typeof Edit.
   }
 }
 
-/** The turns of a conversation; each turn's log-probabilities are numbers that no other has. */
+/** The turns of a conversation. Each turn's log-probabilities are unique numbers. */
 const played = (edits: typeof Conversation.Type): ReadonlyArray<Trajectory.Transition> => {
   let conversation: ReadonlyArray<number> = [7, 8]
   return edits.map((edit, index) => {
@@ -55,7 +58,7 @@ const assembled = (turns: ReadonlyArray<Trajectory.Transition>) => {
 const textOf = ({ chunks }: Trajectory.Transition["observation"]) =>
   chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : [...chunk.tokens])
 
-/** All tokens of a datum, the last of which is a target alone. */
+/** All tokens of a datum. The last one is only a target. */
 const whole = ({ inputs, modelInput }: TrainingData.TrainingDatum) => [
   ...textOf(modelInput),
   ...inputs.targetTokens.slice(-1)
@@ -64,7 +67,7 @@ const whole = ({ inputs, modelInput }: TrainingData.TrainingDatum) => [
 const startsWith = (tokens: ReadonlyArray<number>, prefix: ReadonlyArray<number>) =>
   prefix.every((token, index) => tokens[index] === token)
 
-/** Turns whose prompt is not what was read and written before. */
+/** Turns whose prompt does not begin with what was read and written before. */
 const rewrites = (turns: ReadonlyArray<Trajectory.Transition>) =>
   turns.flatMap(({ observation }, index) => {
     const before = turns[index - 1]
@@ -73,7 +76,7 @@ const rewrites = (turns: ReadonlyArray<Trajectory.Transition>) =>
   })
 
 describe("token identity", () => {
-  it.prop("every datum holds exactly the tokens that its turns read and wrote", [Conversation], ([edits]) => {
+  it.prop("every datum contains exactly the tokens that its turns read and wrote", [Conversation], ([edits]) => {
     const turns = played(edits)
     for (const datum of assembled(turns)) {
       const own = turns.filter((_, index) => datum.origin.turns.includes(index))
@@ -93,7 +96,7 @@ describe("token identity", () => {
   })
 
   it.prop(
-    "another datum begins exactly where a prompt rewrote what had been sampled",
+    "another datum begins exactly where a prompt rewrites sampled tokens",
     [Conversation],
     ([edits]) => {
       const turns = played(edits)

@@ -62,7 +62,7 @@ const losses = lines.filter((line) => Schema.is(Loss)(line))
 const data = lines.filter((line) => Schema.is(Data)(line))
 const offPolicy = lines.filter((line) => Schema.is(OffPolicy)(line))
 
-/** A teacher that tells recorded candidates, request by request, of ids below a limit, and what it was asked. */
+/** A teacher that returns recorded candidates with ids below a limit, request by request, and records its requests. */
 const teacherOf = (recorded: ReadonlyArray<typeof Candidates.Type>, below = Infinity) => {
   const asked: Array<ReadonlyArray<number>> = []
   const client: SamplingClient.SamplingClient = {
@@ -93,7 +93,7 @@ const isClose = (found: ArrayLike<number>, expected: ReadonlyArray<number>, what
   })
 }
 
-/** Only targets with a weight are trained. */
+/** Compares only targets with a weight, because only they are trained. */
 const isSame = (
   { inputs }: Datum.Datum<"WeightedCandidates">,
   targets: ReadonlyArray<ReadonlyArray<number>>,
@@ -104,8 +104,8 @@ const isSame = (
   assert.deepStrictEqual(kept(inputs.targetTokens), kept(targets.flat()))
 }
 
-describe("recorded top-k distillation", () => {
-  it("is all compared", () => assert.deepStrictEqual([losses, data, offPolicy].map(({ length }) => length), [10, 4, 4]))
+describe("top-k distillation recorded from tinker-cookbook", () => {
+  it("misses no row", () => assert.deepStrictEqual([losses, data, offPolicy].map(({ length }) => length), [10, 4, 4]))
 
   it.each(losses)("has the same reverse KL divergence and gradient: $id", ({ input, output }) => {
     const soft = input.weights.map((rows): Datum.Datum<"WeightedCandidates"> => ({
@@ -127,7 +127,7 @@ describe("recorded top-k distillation", () => {
   })
 
   it.effect.each(data)(
-    "makes the same targets of what a student wrote: $id",
+    "makes the same targets for a student's text: $id",
     ({ input, output }) =>
       Effect.gen(function*() {
         const { asked, client } = teacherOf(input.teacher_topk, input.vocab_size ?? Infinity)
@@ -155,20 +155,23 @@ describe("recorded top-k distillation", () => {
       }).pipe(Effect.provide(Task.layer()))
   )
 
-  it.effect.each(offPolicy)("makes the same targets of an example: $id", ({ input, output }) =>
-    Effect.gen(function*() {
-      const { client: teacher } = teacherOf([input.teacher_topk])
-      const example = Datum.weightedTokens(ModelInput.fromTokens(input.datum.input_tokens), {
-        targetTokens: Int32Array.from(input.datum.target_tokens),
-        weights: Float32Array.from(input.datum.weights)
+  it.effect.each(offPolicy)(
+    "makes the same targets for an example: $id",
+    ({ input, output }) =>
+      Effect.gen(function*() {
+        const { client: teacher } = teacherOf([input.teacher_topk])
+        const example = Datum.weightedTokens(ModelInput.fromTokens(input.datum.input_tokens), {
+          targetTokens: Int32Array.from(input.datum.target_tokens),
+          weights: Float32Array.from(input.datum.weights)
+        })
+        const soft = yield* TopK.read({ teacher, k: input.n_teacher_targets }, [TopK.asTarget(example)])
+        soft.data.forEach((datum) => isSame(datum, output.target_tokens, output.weights))
       })
-      const soft = yield* TopK.read({ teacher, k: input.n_teacher_targets }, [TopK.asTarget(example)])
-      soft.data.forEach((datum) => isSame(datum, output.target_tokens, output.weights))
-    }))
+  )
 })
 
-describe("the reverse KL divergence", () => {
-  it("is 0, without a gradient, where the student agrees with the teacher", () => {
+describe("TopK.reverseKl", () => {
+  it("is 0, without a gradient, if the student agrees with the teacher", () => {
     const soft: Datum.Datum<"WeightedCandidates"> = {
       kind: "WeightedCandidates",
       modelInput: ModelInput.fromTokens([1]),
@@ -180,7 +183,7 @@ describe("the reverse KL divergence", () => {
   })
 })
 
-/** The teacher is the model before training, so that a student has nothing to learn but its candidates. */
+/** The teacher is the model before training, so the student only learns to restrict itself to the candidates. */
 const teacher = Effect.map(Task.model, ({ name }) => name).pipe(
   Effect.flatMap((baseModel) => Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel })))
 )
@@ -196,7 +199,7 @@ const candidatesTrained = Effect.map(
 )
 
 describe.each(["forward", "reverse"] as const)("a run with the teacher's likeliest tokens, %s", (divergence) => {
-  it.effect("trains on every group, whatever its rewards, and on candidates alone", () =>
+  it.effect("trains on every group, whatever its rewards, and only on candidates", () =>
     Effect.gen(function*() {
       const options = yield* Task.options()
       const loss = Objective.topK({ teacher: yield* teacher, k: 2, divergence })
@@ -204,7 +207,7 @@ describe.each(["forward", "reverse"] as const)("a run with the teacher's likelie
       yield* Stream.runDrain(Rl.run({ ...options, update }))
       const updates = yield* Task.current(RunRecord.guards.Updated)
       assert.lengthOf(updates, 2)
-      // The teacher is the student before training: their divergence is 0, and the cross entropy is the teacher's entropy.
+      // The teacher equals the student before training, so the divergence is 0 and the cross entropy is the teacher's entropy.
       const [first] = updates.map(({ metrics }) => metrics["loss:sum"] ?? NaN)
       if (divergence === "reverse") assert.closeTo(first ?? NaN, 0, 1e-4)
       else assert.isAbove(first ?? NaN, 0)
@@ -214,8 +217,8 @@ describe.each(["forward", "reverse"] as const)("a run with the teacher's likelie
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 })
 
-describe("supervised training towards a teacher's likeliest tokens", () => {
-  it.effect("approaches the teacher, and is not resumed with another number of them", () =>
+describe("supervised training with a teacher's likeliest tokens", () => {
+  it.effect("approaches the teacher, and is not resumed with another k", () =>
     Effect.gen(function*() {
       const options = yield* Imitation.options({ update: { learningRate: 1 } })
       const soft = { ...options, teacher: { teacher: yield* teacher, k: 3 } }

@@ -9,7 +9,7 @@ import * as Samples from "./Samples.ts"
 
 const { turn } = Samples
 
-/** Datums of a group whose first member has these turns and that advantage, and whose second has nothing to train on. */
+/** The datums of a group. Its first member has these turns and this advantage; its second has nothing to train on. */
 const assembleOne = (turns: ReadonlyArray<Trajectory.Transition>, advantage = 1) => {
   const members = [Samples.trajectory(...turns), Samples.trajectory()].map(Option.some)
   const informative = Signal.informative([Samples.group([1, 0], { members })])
@@ -30,7 +30,7 @@ const arraysOf = ({ inputs, modelInput }: TrainingData.TrainingDatum) => ({
 
 const masksOf = (data: ReadonlyArray<TrainingData.TrainingDatum>) => data.map(({ inputs }) => inputs.mask.join(" "))
 
-/** Three turns, each of which reads all that came before it. */
+/** Three turns, each of which reads everything before it. */
 const conversation = (trainable: readonly [boolean, boolean, boolean] = [true, true, true]) => [
   turn([1, 2, 3, 4, 5], [10, 11, 12], [-0.5, -0.25, -0.125], { trainable: trainable[0] }),
   turn([1, 2, 3, 4, 5, 10, 11, 12, 20, 21], [30, 31], [-1, -2], { trainable: trainable[1] }),
@@ -38,7 +38,7 @@ const conversation = (trainable: readonly [boolean, boolean, boolean] = [true, t
 ]
 
 describe("TrainingData.assemble", () => {
-  it("makes one datum of turns that continue each other, shifted by one", () => {
+  it("joins turns that continue each other in one datum, with targets shifted by one", () => {
     assert.deepStrictEqual(assembleOne(conversation(), 0.25).map(arraysOf), [{
       input: [[1, 2, 3, 4, 5, 10, 11, 12, 20, 21, 30, 31, 40, 50, 51]],
       targets: [2, 3, 4, 5, 10, 11, 12, 20, 21, 30, 31, 40, 50, 51, 52],
@@ -48,7 +48,7 @@ describe("TrainingData.assemble", () => {
     }])
   })
 
-  it("names the sequences that its tokens were sampled in, where the backend names them", () => {
+  it("records the provenance of its tokens, if the backend names sequences", () => {
     const named = conversation().map((one, index) => ({ ...one, action: { ...one.action, sequenceId: `s${index}` } }))
     const [datum] = assembleOne(named)
     const shown = (spans: ReadonlyArray<Datum.Span> = []) =>
@@ -72,7 +72,7 @@ describe("TrainingData.assemble", () => {
     assert.notProperty(assembleOne([...named.slice(0, 2), ...conversation().slice(2)])[0], "provenance")
   })
 
-  it("names the weights of each target where turns say which sampled them", () => {
+  it("records the sampler step of each target, if the turns have it", () => {
     const told = conversation().map((one, index) => ({ ...one, action: { ...one.action, samplerStep: 7 + index } }))
     assert.deepStrictEqual(
       assembleOne(told)[0]?.samplerSteps,
@@ -81,11 +81,11 @@ describe("TrainingData.assemble", () => {
     assert.notProperty(assembleOne(conversation())[0], "samplerSteps")
   })
 
-  it("masks a single turn's action alone", () => {
+  it("masks only the action of a single turn", () => {
     assert.deepStrictEqual(masksOf(assembleOne([turn([1, 2, 3], [10, 11, 12])])), ["0 0 1 1 1"])
   })
 
-  it("starts another datum where a turn rewrites history", () => {
+  it("starts another datum if a turn rewrites history", () => {
     const data = assembleOne([turn([1, 2, 3], [10, 11], [-1, -2]), turn([50, 51, 52], [60, 61], [-3, -4])], -0.75)
     assert.deepStrictEqual(data.map(arraysOf), [
       {
@@ -105,13 +105,13 @@ describe("TrainingData.assemble", () => {
     ])
   })
 
-  it("trains on what the policy wrote and not on what a tool answered", () => {
+  it("trains on what the policy wrote and not on tool answers", () => {
     const prompt = [100, 101, 200, 201, 500]
     const data = assembleOne([turn(prompt, [300, 301]), turn([...prompt, 300, 301, 400, 401, 500], [310, 311])])
     assert.deepStrictEqual(masksOf(data), ["0 0 0 0 1 1 0 0 0 1 1"])
   })
 
-  it("keeps a turn that is not trainable as context, with its log-probabilities", () => {
+  it("keeps an untrainable turn as context, with its log-probabilities", () => {
     const middle = assembleOne(conversation([true, false, true]), 2).map(arraysOf)
     assert.deepStrictEqual(middle.map(({ mask }) => mask.join(" ")), ["0 0 0 0 1 1 1 0 0 0 0 0 1 1 1"])
     assert.deepStrictEqual(middle.map(({ advantages }) => advantages.join(" ")), ["0 0 0 0 2 2 2 0 0 0 0 0 2 2 2"])
@@ -120,7 +120,7 @@ describe("TrainingData.assemble", () => {
     assert.deepStrictEqual(masksOf(last), ["0 0 0 0 1 1 1 0 0 1 1 0 0 0 0"])
   })
 
-  it("spans images: as many positions as they take, none of them a target", () => {
+  it("includes images: they take their positions, and none is a target", () => {
     const image = { _tag: "Image", data: Uint8Array.of(1, 2, 3), format: "png", expectedTokens: 3 } as const
     const sameImage = { ...image, data: Uint8Array.of(1, 2, 3) }
     const see = (seen: ModelInput.Image, ...after: ReadonlyArray<number>) =>
@@ -142,7 +142,7 @@ describe("TrainingData.assemble", () => {
     assert.lengthOf(assembleOne([first, zeros]), 2, "an image is not as many zeros")
   })
 
-  it("has an advantage per member and says where each datum comes from", () => {
+  it("has an advantage per member and records the origin of each datum", () => {
     const members = [
       Option.some(Samples.trajectory(turn([1, 2], [3]), turn([1, 2, 3, 4], [5]), turn([9], [6]))),
       Option.none(),
@@ -180,7 +180,7 @@ describe("TrainingData.assemble", () => {
     ])
   })
 
-  it("joins a turn to the datum of the turn that it continues, and trains each token of parallel branches once", () => {
+  it("joins a turn to the one it continues, and trains each token of parallel branches once", () => {
     const root = turn([1, 2], [3])
     const left = turn([1, 2, 3, 4], [5])
     const right = turn([1, 2, 3, 6], [7], undefined, { branch: { after: 0, reason: "parallel" } })
@@ -199,12 +199,12 @@ describe("TrainingData.assemble", () => {
     assert.deepStrictEqual(masksOf(data), ["0 1 0 1 0 1", "0 0 0 1 0 1"])
   })
 
-  it("begins another datum where a turn does not begin with the turn that it says it continues", () => {
+  it("starts another datum if a turn does not begin with the turn that it claims to continue", () => {
     const other = turn([1, 9], [5], undefined, { branch: { after: 0, reason: "parallel" } })
     assert.deepStrictEqual(masksOf(assembleOne([turn([1, 2], [3]), other])), ["0 1", "0 1"])
   })
 
-  it("dies where an estimator does not give one finite number per member", () => {
+  it("dies if an estimator does not give one finite number per member", () => {
     assert.throws(() => assembleOne([turn([1], [2])], NaN), /group "g": the estimator gave NaN for member 0/)
     const short = Advantage.make("short", () => Float32Array.of(1))
     assert.throws(
@@ -235,7 +235,7 @@ const toChunk = (chunk: Golden.Chunk): ModelInput.Chunk => {
   }
 }
 
-describe("TrainingData.assemble next to tinker-cookbook", () => {
+describe("TrainingData.assemble compared with tinker-cookbook", () => {
   const turnsOf = ({ input }: (typeof Golden.datums)[number]) =>
     input.transitions.map(({ ac, metrics, ob }) =>
       turn(ModelInput.fromChunks(ob.map(toChunk)), ac.tokens, ac.logprobs ?? [], {
@@ -250,7 +250,7 @@ describe("TrainingData.assemble next to tinker-cookbook", () => {
     "error" in recorded.expect ? [{ ...recorded, ...recorded.expect }] : []
   )
 
-  // Apart from arrays without an action token being int64, which typed arrays cannot be.
+  // Arrays without an action token are int64 upstream, which typed arrays cannot be.
   it.each(assembled)("makes the same datums ($id)", (recorded) => {
     assert.deepStrictEqual(
       assembleOne(turnsOf(recorded), recorded.input.advantage).map((datum) => ({
@@ -268,7 +268,7 @@ describe("TrainingData.assemble next to tinker-cookbook", () => {
     )
   })
 
-  it.each(Golden.assemblies)("gives each its owner's advantage ($id)", ({ expect, input }) => {
+  it.each(Golden.assemblies)("gives each datum its member's advantage ($id)", ({ expect, input }) => {
     const results = input.groups.map((group) =>
       Samples.group(Samples.totals(group), {
         members: group.step_rewards.map((steps) =>
@@ -281,7 +281,7 @@ describe("TrainingData.assemble next to tinker-cookbook", () => {
         TrainingData.assemble(group, Advantage.centered).data.map((datum) => ({ groupIndex, datum }))
       )
     )
-    // tinker-cookbook makes datums without an advantage of constant groups; here they make none.
+    // tinker-cookbook makes datums without an advantage from constant groups; this library makes none.
     const isInformative = (groupIndex: number) => data.some((made) => made.groupIndex === groupIndex)
     const expected = expect.datum_owners.flatMap(([groupIndex, member], index) =>
       isInformative(groupIndex ?? NaN)
@@ -302,7 +302,7 @@ describe("TrainingData.assemble next to tinker-cookbook", () => {
     )
   })
 
-  it.each(refused)("loses no step where tinker-cookbook refuses: $error ($id)", (recorded) => {
+  it.each(refused)("loses no step in cases that tinker-cookbook refuses: $error ($id)", (recorded) => {
     const turns = turnsOf(recorded)
     switch (recorded.error) {
       case "length_mismatch":
@@ -318,7 +318,7 @@ describe("TrainingData.assemble next to tinker-cookbook", () => {
     }
   })
 
-  it("cuts an image that nothing follows, and keeps what was learned before it", () => {
+  it("cuts an image at the end, and keeps the tokens before it", () => {
     const image = { _tag: "Image", data: Uint8Array.of(1), format: "png", expectedTokens: 2 } as const
     const answered = ModelInput.append(ModelInput.fromTokens([1, 2, 3]), [4])
     const withImage = ModelInput.fromChunks([...answered.chunks, image])
@@ -330,11 +330,11 @@ describe("TrainingData.assemble next to tinker-cookbook", () => {
   })
 })
 
-describe("TrainingData.assemble, as laws", () => {
+describe("TrainingData.assemble laws", () => {
   const Tokens = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 })))
   const Turns = Schema.Array(Schema.Struct({ reads: Tokens, writes: Tokens, rewrites: Schema.Boolean }))
 
-  /** Reads a continuation, or something else altogether. */
+  /** Plays turns that continue the previous one or read something else. */
   const play = (turns: typeof Turns.Type) => {
     let read: ReadonlyArray<number> = []
     return turns.map(({ reads, rewrites, writes }) => {
@@ -344,7 +344,7 @@ describe("TrainingData.assemble, as laws", () => {
     })
   }
 
-  it.prop("every action token that has a predecessor is trained on exactly once", [Turns], ([turns]) => {
+  it.prop("every action token with a predecessor is trained exactly once", [Turns], ([turns]) => {
     const played = play(turns)
     const written = played.reduce((count, { action, observation }) => {
       const unpredicted = observation.length === 0 && action.tokens.length > 0 ? 1 : 0
@@ -355,7 +355,7 @@ describe("TrainingData.assemble, as laws", () => {
     assert.strictEqual(trained, written)
   })
 
-  it.prop("all arrays are as long as the input, and zero outside of the mask", [Turns], ([turns]) => {
+  it.prop("all arrays are as long as the input, and zero outside the mask", [Turns], ([turns]) => {
     for (const { inputs, modelInput } of assembleOne(play(turns), 0.5)) {
       const lengths = Object.values(inputs).map(({ length }) => length)
       assert.deepStrictEqual(new Set(lengths), new Set([modelInput.length]))

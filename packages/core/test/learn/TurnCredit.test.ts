@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import * as Samples from "./Samples.ts"
 
-/** A group whose members' turns have these rewards, one token each; what the group gave them in the end comes on top. */
+/** A group whose members' turns have these rewards and one token each. `finalG` are the group rewards, which are added to the last turn. */
 const group = (rewardsGT: ReadonlyArray<ReadonlyArray<number>>, finalG: ReadonlyArray<number> = []) => {
   const members = rewardsGT.map((rewardsT) => {
     const tokensBefore = (turn: number) => [1, ...Array.from({ length: turn }, (_, before) => [10 + before, 2]).flat()]
@@ -20,7 +20,7 @@ const group = (rewardsGT: ReadonlyArray<ReadonlyArray<number>>, finalG: Readonly
   return Samples.group(totals, { members })
 }
 
-/** The advantages of the trained tokens, one for each turn. */
+/** The advantages of the trained tokens, one per turn. */
 const advantages = (estimator: Advantage.Estimator, result: ReturnType<typeof group>) =>
   Effect.map(
     Credit.groupRelative(estimator).assign([result], null, Weights.absent),
@@ -31,7 +31,7 @@ const advantages = (estimator: Advantage.Estimator, result: ReturnType<typeof gr
   )
 
 describe("Advantage.turnReturns", () => {
-  it.effect("credits a turn with what came after it, less what came after the others' turn", () =>
+  it.effect("credits a turn with its return minus the mean return of the others' turns", () =>
     Effect.gen(function*() {
       // Returns: [3, 2, 0], [1, 0, 0].
       assert.deepStrictEqual(yield* advantages(Advantage.turnReturns(), group([[1, 2, 0], [1, 0, 0]])), [
@@ -42,19 +42,19 @@ describe("Advantage.turnReturns", () => {
       assert.deepStrictEqual(discounted, [[0.5, 1], [-0.5, -1]])
     }))
 
-  it.effect("gives the group's reward to the last turn", () =>
+  it.effect("adds the group's reward to the last turn", () =>
     Effect.gen(function*() {
       const found = yield* advantages(Advantage.turnReturns({ gamma: 0 }), group([[0, 0], [0, 0]], [1, 0]))
       assert.deepStrictEqual(found, [[0, 0.5], [0, -0.5]])
     }))
 
-  it.effect("compares a turn that one member alone took with the last that others took too", () =>
+  it.effect("compares a turn that only one member took with the last turn that others took", () =>
     Effect.gen(function*() {
-      // Returns: [2, 2, 2], [0]: after the first turn, whose mean is 1, nobody else went on.
+      // The returns are [2, 2, 2] and [0]. After the first turn, whose mean is 1, only one member continues.
       assert.deepStrictEqual(yield* advantages(Advantage.turnReturns(), group([[0, 0, 2], [0]])), [[1, 1, 1], [-1]])
     }))
 
-  it.effect("is centered where episodes have one turn", () =>
+  it.effect("equals centered for single-turn episodes", () =>
     Effect.gen(function*() {
       const single = group([[1], [0], [0.5]])
       assert.deepStrictEqual(
@@ -65,9 +65,9 @@ describe("Advantage.turnReturns", () => {
 })
 
 describe("Advantage.processRewards", () => {
-  it.effect("adds up the normalised rewards of a turn and of those after it", () =>
+  it.effect("sums the normalised rewards of a turn and the turns after it", () =>
     Effect.gen(function*() {
-      // Rewards 1, 0, 0, 1: mean ½, sample deviation √⅓.
+      // The rewards are 1, 0, 0, 1: mean ½, sample deviation √⅓.
       const unit = 0.5 / Math.sqrt(1 / 3)
       const found = yield* advantages(Advantage.processRewards, group([[1, 0], [0, 1]]))
       const expected = [[0, -unit], [0, unit]]
@@ -76,7 +76,7 @@ describe("Advantage.processRewards", () => {
       )
     }))
 
-  it.effect("trains on nothing where all turns have the same reward", () =>
+  it.effect("trains on nothing if all turns have the same reward", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* advantages(Advantage.processRewards, group([[1, 1], [1, 1]])), [])
     }))
@@ -99,18 +99,18 @@ describe("Credit.adaptiveEntropy", () => {
       data.map(({ inputs: { advantages, mask } }) => Array.from(advantages).filter((_, t) => mask[t] === 1))
     )
 
-  it.effect("begins without a bonus, and raises its coefficient while the entropy is below the target", () =>
+  it.effect("starts without a bonus, and raises its coefficient while the entropy is below the target", () =>
     Effect.gen(function*() {
       const first = yield* credit.assign([unsure], null, Weights.absent)
       assert.deepStrictEqual(tokens(first), [[0.5, 0.5], [-0.5, -0.5]])
       assert.strictEqual(first.metrics["entropy_coefficient"], 0)
       const second = yield* credit.assign([unsure], first.memory, Weights.absent)
       assert.strictEqual(second.metrics["entropy_coefficient"], 0.5)
-      // The entropy is 1.5: unlikely tokens gain, likely ones lose.
+      // The entropy is 1.5, so unlikely tokens gain and likely ones lose.
       assert.deepStrictEqual(tokens(second), [[0.25, 1.25], [-0.75, -0.75]])
     }))
 
-  it.effect("adds nothing above the target, and lowers its coefficient, never below 0", () =>
+  it.effect("adds nothing above the target, and lowers its coefficient, but not below 0", () =>
     Effect.gen(function*() {
       const above = yield* credit.assign([varied], { coefficient: 0.75, credit: null }, Weights.absent)
       assert.deepStrictEqual(tokens(above), [[0.5, 0.5], [-0.5, -0.5]])
@@ -119,14 +119,14 @@ describe("Credit.adaptiveEntropy", () => {
       assert.deepStrictEqual(lower.memory, { coefficient: 0, credit: null })
     }))
 
-  it.effect("reaches groups of equal rewards as well", () =>
+  it.effect("also applies to groups with equal rewards", () =>
     Effect.gen(function*() {
       const solved = { ...unsure, rewardsG: Float64Array.of(1, 1) }
       const { groups } = yield* credit.assign([solved], { coefficient: 0.5, credit: null }, Weights.absent)
       assert.deepStrictEqual(groups.map(({ verdict }) => verdict), ["informative"])
     }))
 
-  it.effect("remembers what the other credit remembers", () =>
+  it.effect("keeps the memory of the other credit", () =>
     Effect.gen(function*() {
       const roles = Credit.adaptiveEntropy({ target: 2 })(Credit.roleRelative())
       const { memory } = yield* roles.assign([unsure], null, Weights.absent)

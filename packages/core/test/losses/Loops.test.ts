@@ -39,9 +39,9 @@ const back = (loops: Loops.Loops, given: number) =>
     return own
   })
 
-describe("the loops of an operation", () => {
+describe("Loops of an operation", () => {
   for (const [name, operation] of Object.entries(operations)) {
-    it(`compute what its function of one element does: ${name}`, () => {
+    it(`match its function of one element: ${name}`, () => {
       const { loops } = operation
       if (loops === undefined) return assert.fail(`${name} has no loops`)
       const general = operation.arity === 1 ? Loops.ofOne(operation) : Loops.ofTwo(operation)
@@ -50,7 +50,7 @@ describe("the loops of an operation", () => {
     })
   }
 
-  it("leave a slope of 0 as it is, whatever it is multiplied by", () => {
+  it("leave a slope of 0 unchanged, whatever the factor is", () => {
     for (const operation of Object.values(operations)) {
       const slopes = operation.loops === undefined ? undefined : back(operation.loops, 0)
       for (const own of slopes ?? []) assert.isTrue(own.every((slope) => slope === 1))

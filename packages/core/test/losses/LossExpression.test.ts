@@ -13,7 +13,7 @@ const lossOf = (sample: Samples.Sample, logprobs: ReadonlyArray<number>) =>
 const nudged = (logprobs: ReadonlyArray<number>, at: number, step: number) =>
   logprobs.map((value, index) => index === at ? value + step : value)
 
-describe("the gradient of every policy loss is that of finite differences", () => {
+describe("LossExpression gradients of every policy loss equal finite differences", () => {
   for (const sample of Samples.smooth) {
     it(`${sample.expression.name}, seed ${sample.seed}`, () => {
       const { gradient } = lossOf(sample, sample.logprobs)
@@ -28,7 +28,7 @@ describe("the gradient of every policy loss is that of finite differences", () =
   }
 })
 
-describe("an expression", () => {
+describe("LossExpression", () => {
   const inputs = {
     targetTokens: new Int32Array(4),
     logprobs: Float32Array.of(NaN, -1, -2, -1),
@@ -37,7 +37,7 @@ describe("an expression", () => {
   }
   const example = Datum.policyTokens(ModelInput.fromTokens([1, 2, 3, 4]), inputs)
 
-  it("adds up over the action tokens, and needs no log-probability elsewhere", () => {
+  it("sums over the action tokens, and needs no log-probability elsewhere", () => {
     const { gradient, loss } = Result.getOrThrow(
       LossExpression.evaluate(PolicyLoss.importanceSampling, example, [-9, -1, -2, -1])
     )
@@ -45,14 +45,14 @@ describe("an expression", () => {
     assert.deepStrictEqual([...gradient], [0, -1, -1, 2])
   })
 
-  it("has means over the action tokens", () => {
+  it("averages over the action tokens", () => {
     const squared = LossExpression.make("squared", {}, ({ logprobs }) => square(mean(logprobs)))
     const { gradient, loss } = Result.getOrThrow(LossExpression.evaluate(squared, example, [-9, -1, -2, -3]))
     assert.strictEqual(loss, 4)
     gradient.forEach((slope, at) => assert.closeTo(slope, at === 0 ? 0 : -4 / 3, 1e-12))
   })
 
-  it("reads extra arrays of a datum", () => {
+  it("reads a datum's extra arrays", () => {
     const scaled = LossExpression.make(
       "scaled",
       { extras: { weights: "token", scale: "sequence" } },
@@ -66,7 +66,7 @@ describe("an expression", () => {
     assert.deepStrictEqual([...gradient].map((slope) => slope + 0), [-2, 0, -1, 0])
   })
 
-  it("depends on the positions that its sums and means count, by the mask or by weights of their own", () => {
+  it("depends on the positions that its sums and means count, by the mask or by weights", () => {
     const extras = { weights: "token" } as const
     const weighted = { ...example, extras: { weights: Float32Array.of(1, 0, 0, 0) } }
     const summed = LossExpression.make("summed", { extras }, ({ logprobs, weights }) => sum(logprobs, weights))
@@ -82,7 +82,7 @@ describe("an expression", () => {
     assert.deepStrictEqual(LossExpression.counted(computed)(weighted), Uint8Array.of(1, 1, 1, 1))
   })
 
-  it("is written as LaTeX, each symbol defined once", () => {
+  it("is formatted as LaTeX that defines each symbol once", () => {
     const ratio = ({ logprobs, samplerLogprobs }: LossExpression.Inputs<{}>) =>
       named("\\rho_t", exp(sub(logprobs, samplerLogprobs)))
     const squared = LossExpression.make(
@@ -101,7 +101,7 @@ describe("an expression", () => {
     )
   })
 
-  it("mixes terms of every shape and plain numbers, also as bounds and as further operands", () => {
+  it("combines terms of every shape and plain numbers, also as bounds", () => {
     const { add, clamp, minimum } = LossTerm
     const mixed = LossExpression.make(
       "mixed",
@@ -112,7 +112,7 @@ describe("an expression", () => {
     assert.strictEqual(Result.getOrThrow(LossExpression.evaluate(mixed, example, [-9, -1, -2, -3])).loss, -8)
   })
 
-  it("declares to a server the inputs that it reads", () => {
+  it("declares the inputs that it reads", () => {
     const names = ({ graph }: { readonly graph: LossExpression.LossExpression["graph"] }) =>
       graph.inputs.map(({ name, rank }) => `${name}:${rank}`)
     assert.deepStrictEqual(names(PolicyLoss.gspo()), [
@@ -133,7 +133,7 @@ describe("an expression", () => {
   })
 })
 
-it("a mixture divides each component by the token count of the whole batch", () => {
+it("PolicyLoss.withObservations divides each part by the token count of the whole batch", () => {
   const datum = (mask: ReadonlyArray<number>) =>
     Datum.policyTokens(ModelInput.fromTokens(mask.map(() => 1)), {
       targetTokens: new Int32Array(mask.length),

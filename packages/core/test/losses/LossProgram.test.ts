@@ -17,9 +17,9 @@ const gradientOf = (program: LossProgram.Compiled, inputs: LossProgram.Inputs) =
   ...Result.getOrThrow(LossProgram.evaluate(program, inputs)).gradient
 ]
 
-describe("the program of a loss expression", () => {
+describe("LossProgram of a loss expression", () => {
   for (const [index, expression] of Samples.expressions.entries()) {
-    it(`reads no number of a token that its sums leave out: ${index}, ${expression.name}`, () => {
+    it(`reads no value of a token that its sums exclude: ${index}, ${expression.name}`, () => {
       const program = compile(expression)
       const sample = Samples.sample(expression, 7)
       const counted = LossExpression.counted(expression)(sample.example)
@@ -45,7 +45,7 @@ describe("the program of a loss expression", () => {
     mask: { data: new Float32Array(length).fill(1), shape: [length] }
   })
 
-  it("adds up every token where a sum has no mask", () => {
+  it("sums over every token if a sum has no mask", () => {
     const all = LossExpression.make("all", {}, ({ advantages, logprobs }) => sum(logprobs, sub(advantages, 1)))
     const program = compile(all)
     assert.isUndefined(program.counting)
@@ -62,7 +62,7 @@ describe("the program of a loss expression", () => {
       "mask: has rank 0, declared with rank 1"
     ],
     [
-      "an input that the datum lacks",
+      "an input that the datum does not have",
       Record.remove(given(3), "advantages"),
       "advantages: the datum has no such input"
     ],
@@ -79,14 +79,14 @@ describe("the program of a loss expression", () => {
     })
   }
 
-  it("refuses a datum of too many tokens before it computes anything", () => {
+  it("refuses a datum with too many tokens before computing anything", () => {
     const program = compile(plain)
     assert.isTrue(Result.isSuccess(LossProgram.check(program, given(100), 100)))
     const found = LossProgram.check(program, given(2 ** 24), 2 ** 24)
     assert.match(Result.isFailure(found) ? found.failure.message : "", /16777216 tokens take \d+ numbers to compute/)
   })
 
-  it("keeps a slope of 0 where a value beside it is infinite", () => {
+  it("keeps a slope of 0 beside an infinite value", () => {
     const infinite = LossExpression.make(
       "infinite",
       {},
@@ -96,7 +96,7 @@ describe("the program of a loss expression", () => {
     assert.deepStrictEqual(gradientOf(compile(infinite), data), [0, 0])
   })
 
-  it("has infinite bounds, and conditions between constants", () => {
+  it("supports infinite bounds and conditions between constants", () => {
     const odd = LossExpression.make(
       "odd",
       { parameters: { low: -Infinity, one: 1 } },
@@ -107,7 +107,7 @@ describe("the program of a loss expression", () => {
     assert.deepStrictEqual(gradientOf(compile(odd), data), [2, 0, 0])
   })
 
-  it("chooses between two numbers by a condition over the sequence", () => {
+  it("selects one of two numbers by a condition on the sequence", () => {
     const chosen = LossExpression.make(
       "chosen",
       {},
@@ -117,7 +117,7 @@ describe("the program of a loss expression", () => {
   })
 })
 
-describe("other graphs", () => {
+describe("LossProgram of other graphs", () => {
   const node = (name: string, target: string, args: LossGraph.Node["args"]) =>
     ({ op: "call_function", name, target, args, kwargs: {} }) as const
 

@@ -1,4 +1,6 @@
-/** What other projects call a loss, as expressions: ours where ours is meant, theirs written down where conventions differ. */
+/**
+ * Expressions for the losses of other projects: this library's if they are the same, otherwise written out with that project's conventions.
+ */
 import { PolicyLoss } from "@effect-rl/core"
 import { LossTerm } from "@effect-rl/core/losses"
 import * as Clipped from "./peers/Clipped.ts"
@@ -10,7 +12,7 @@ export { type Example, isOurs } from "./peers/Vocabulary.ts"
 
 const { mul, neg, sum } = LossTerm
 
-/** A recorded kind, its parameters, and how far at most a log-probability has moved: verl and SkyRL bound that by 20. */
+/** A recorded kind with its parameters and the largest log-ratio in its data. verl and SkyRL limit the log-ratio to 20. */
 export interface Named {
   readonly kind: string
   readonly peer: string
@@ -20,7 +22,7 @@ export interface Named {
   readonly isScoredBySign: boolean
 }
 
-/** The expression of a recorded kind; undefined where a loss is not of one datum. */
+/** The expression of a recorded kind; undefined if the loss needs more than one datum. */
 export const expressionOf = ({ drift, isScoredBySign, kind, parameters, peer }: Named): Expression | undefined => {
   const [low, high] = boundsOf(parameters)
   switch (kind) {

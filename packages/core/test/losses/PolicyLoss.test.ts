@@ -58,7 +58,7 @@ type Case = typeof Case.Type
 
 const rows = TrainingVectors.lines("losses.jsonl").map((line) => Schema.decodeUnknownSync(Row)(line))
 
-/** Kinds that are no loss of one datum, and what they would need here. */
+/** Kinds that are not a loss of one datum, and how this library handles them. */
 const withoutLoss: Readonly<Record<string, string>> = {
   rollout_correction: "weights and masks of a batch without a loss: verl's variants have no counterpart",
   aggregation: "compared in rl/Aggregation.test.ts",
@@ -79,7 +79,7 @@ const threePolicies = new Set([
   "ppo_decoupled_rejection"
 ])
 
-/** (teacher − q) weighted by 1 + γ(1 − share of Σ|a| before the token). */
+/** The advantage (teacher − q), weighted by 1 + γ(1 − share of Σ|a| before the token). */
 const teacherAdvantages = (
   { old_logprobs: sampler, teacher_logprobs: teacher = [], mask }: Sequence,
   gamma: number
@@ -124,7 +124,7 @@ const exampleOf = ({ input: { params }, kind }: Case, sequence: Sequence): PeerL
   }
 }
 
-/** Inputs computed here are float32, and TRL keeps its parameters in it. */
+/** Losses with inputs that are computed here in float32, or whose parameters TRL keeps in float32. */
 const inFloat32 = new Set(["ppo_decoupled_approximate", "iw_opd", "vespo_three_policies"])
 
 const driftOf = ({ input: { sequences } }: Case) =>
@@ -155,7 +155,7 @@ const sumOf = (numbers: ReadonlyArray<number>) => numbers.reduce((sum, number) =
 
 const meanOf = (numbers: ReadonlyArray<number>) => sumOf(numbers) / numbers.length
 
-/** What the project's own function returns of the losses of all sequences, or why that is not known from them. */
+/** The value that the project's function returns for the losses of all sequences, or the reason why it cannot be derived from them. */
 const reduced = (
   { input: { sequences }, output: { upstream_reduction: reduction } }: Case,
   losses: ReadonlyArray<number>
@@ -178,13 +178,13 @@ const reduced = (
   }
 }
 
-describe("losses recorded from other projects", () => {
-  it("are all compared, but for those that are no loss of one datum", () => {
+describe("policy losses recorded from other projects", () => {
+  it("are compared, except for those that need more than one datum", () => {
     const counts = RecordedLines.counted(rows, reasonOf)
     assert.deepStrictEqual(counts, RecordedLines.accountOf("core/training/losses.jsonl.gz"))
   })
 
-  it("are losses of this library, but for conventions that it does not have", () => {
+  it("equal losses of this library, except for conventions that it does not have", () => {
     const isWritten = (row: Case) =>
       PeerLosses.isOurs(expressionOf(row)) ? undefined : `${row.kind} of ${row.input.peer}`
     assert.deepStrictEqual(RecordedLines.counted(recorded, isWritten), {
@@ -246,8 +246,8 @@ const pairs = TrainingVectors.lines("losses.jsonl").filter((line) => Schema.is(P
 const token = (): Datum.Datum<"WeightedTokens"> =>
   Datum.weightedTokens(ModelInput.fromTokens([0]), { targetTokens: Int32Array.of(1), weights: Float32Array.of(1) })
 
-describe("preference losses recorded from other projects", () => {
-  it("are of the sigmoid, and of IPO", () => {
+describe("other projects' recorded preference losses", () => {
+  it("are compared for sigmoid and IPO", () => {
     const counts = RecordedLines.counted(pairs, ({ input: { params } }) => params.loss_type)
     assert.deepStrictEqual(counts, { sigmoid: 1, ipo: 2 })
   })
@@ -276,7 +276,7 @@ describe("TOPR", () => {
   ])).check(Schema.isMinLength(1), Schema.isMaxLength(8))
   const advantage = Schema.Literals([-1.5, 0.5])
 
-  /** By the formula of the paper: each token's gradient is the weight of its sequence, or of itself, times the advantage. */
+  /** The paper's formula: each token's gradient is the advantage times the weight of its sequence or token. */
   const gradients = (
     drawn: ReadonlyArray<readonly [logprob: number, sampler: number, mask: 0 | 1]>,
     advantage: number,
@@ -290,7 +290,7 @@ describe("TOPR", () => {
     })
   }
 
-  it.prop("tapers bad answers by the ratio of their sequence, and by token under its own name", [tokens, advantage], ([
+  it.prop("weights bad answers by the ratio of the sequence, or per token as topr_token", [tokens, advantage], ([
     drawn,
     advantage
   ]) => {
@@ -311,7 +311,7 @@ describe("TOPR", () => {
     }
   })
 
-  it("has the formula of its paper", () => {
+  it("matches its paper's formula", () => {
     assert.include(LossExpression.formula(PolicyLoss.topr), "\\sum")
   })
 })

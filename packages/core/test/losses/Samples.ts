@@ -1,9 +1,9 @@
-/** Random data for every policy loss. */
+/** Random data for each policy loss. */
 import { PolicyLoss } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { LossExpression } from "@effect-rl/core/losses"
 
-/** Every extra of a loss of the library. */
+/** The extras of all losses of the library. */
 export const extras = {
   proximalLogprobs: "token",
   alpha: "token",
@@ -24,7 +24,7 @@ export interface Sample {
 const withExtras = <X extends LossExpression.Extras>(self: LossExpression.LossExpression<X>): Expression =>
   LossExpression.make(self.name, { extras, equivalent: self.equivalent }, () => self.body)
 
-/** The losses of the library with their defaults, and with bounds that random data meet. */
+/** The losses of the library with their defaults, and with bounds that random data reach. */
 export const expressions: ReadonlyArray<Expression> = [
   withExtras(PolicyLoss.importanceSampling),
   withExtras(PolicyLoss.ppo()),
@@ -56,7 +56,7 @@ const generator = (seed: number) => {
   }
 }
 
-/** One datum whose current log-probabilities lie around the sampler's. */
+/** One datum whose current log-probabilities vary around the sampler's. */
 export const sample = (expression: Expression, seed: number, drift = 0.4): Sample => {
   const random = generator(seed * 7919 + 17)
   const length = 4 + Math.floor(random() * 5)
@@ -92,12 +92,12 @@ export const sample = (expression: Expression, seed: number, drift = 0.4): Sampl
   }
 }
 
-/** Losses whose value is not the integral of the gradient they train with, as they stop it on purpose. */
+/** Losses that deliberately stop gradients, so their gradient is not that of their value. */
 const stopsGradients = new Set(["cispo", "gspo", "icepop", "vespo", "decoupled_ppo", "topr", "topr_token"])
 
 export const all: ReadonlyArray<Sample> = expressions.flatMap((expression) =>
   [1, 2, 3].map((seed) => sample(expression, seed))
 )
 
-/** Those for which finite differences are the gradient. */
+/** Losses whose gradient equals finite differences. */
 export const smooth = all.filter(({ expression }) => !stopsGradients.has(expression.name))

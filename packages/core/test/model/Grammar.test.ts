@@ -1,4 +1,4 @@
-/** The JSON Schemas that grammars hold. */
+/** Tests the JSON Schemas that grammars can enforce. */
 import { Grammar, ModelInput, RequestRules } from "@effect-rl/core/backend"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
@@ -6,8 +6,8 @@ import { Effect, Result, type Schema } from "effect"
 
 const held = (schema: Schema.Json) => Result.getOrThrow(Grammar.canonical(schema))
 
-describe("a grammar's schema", () => {
-  it("is compiled without annotations, and with what it leaves open closed", () => {
+describe("Grammar.canonical", () => {
+  it("removes annotations, and closes what the schema leaves open", () => {
     const cases: ReadonlyArray<readonly [Schema.Json, Schema.Json]> = [
       [true, {}],
       [{ title: "anything", $schema: "https://json-schema.org/draft/2020-12/schema" }, {}],
@@ -32,7 +32,7 @@ describe("a grammar's schema", () => {
     for (const [schema, canonical] of cases) assert.deepStrictEqual(held(schema), canonical)
   })
 
-  it("is refused by the name of the part that no grammar holds", () => {
+  it("refuses a schema and names the part that cannot be enforced", () => {
     const cases: ReadonlyArray<readonly [Schema.Json, string]> = [
       [false, "the schema is false, expected a schema that some value has"],
       [{ type: "number", multipleOf: 2 }, "multipleOf is 2, which no grammar holds"],
@@ -79,7 +79,7 @@ describe("a grammar's schema", () => {
     )
   })
 
-  it("is refused before it is made larger than a grammar may be", () => {
+  it("refuses a schema before it becomes too large", () => {
     const nested = (schema: Schema.Json, levels: number, wrap: (schema: Schema.Json) => Schema.Json): Schema.Json =>
       Array.from({ length: levels }).reduce<Schema.Json>(wrap, schema)
     const cases: ReadonlyArray<readonly [Schema.Json, string]> = [
@@ -101,7 +101,7 @@ describe("a grammar's schema", () => {
     assert.deepStrictEqual(held(repeated), nested({ type: "null" }, 40, (items) => ({ type: "array", items })))
   })
 
-  it("has the properties that it names, whatever their names, and values that JSON can write", () => {
+  it("keeps property names of any kind, and values that JSON can write", () => {
     const schema = JSON.parse(`{"properties":{"__proto__":{"type":"null"}},"required":["__proto__"]}`)
     assert.include(JSON.stringify(held(schema)), `"properties":{"__proto__":{"type":"null"}}`)
     assert.include(JSON.stringify(held(JSON.parse(`{"$ref":"#/$defs/__proto__","$defs":{"__proto__":true}}`))), "{}")
@@ -110,7 +110,7 @@ describe("a grammar's schema", () => {
     }
   })
 
-  it.effect("is refused as a field of a request, which needs a backend with grammars", () =>
+  it.effect("is checked in requests, and needs a backend with grammars", () =>
     Effect.gen(function*() {
       const prompt = ModelInput.fromTokens([1])
       const check = (jsonSchema: Schema.Json, sampling: ReadonlyArray<"grammar">) => {

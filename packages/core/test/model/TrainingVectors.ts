@@ -1,4 +1,4 @@
-/** Vectors recorded by executing the code of other projects; `test/fixtures/training` describes them. */
+/** Vectors recorded by running the code of other projects; see `test/fixtures/training`. */
 import { Schema } from "effect"
 import * as RecordedLines from "../RecordedLines.ts"
 
@@ -10,13 +10,13 @@ const parse = (line: string): unknown =>
 /** The rows of a file. */
 export const lines = (file: string): ReadonlyArray<unknown> => RecordedLines.read(`training/${file}.gz`).map(parse)
 
-/** Equal within `tolerance`, relative where the expected number is above 1. */
+/** Whether two numbers are equal within `tolerance`, which is relative if the expected number is above 1. */
 export const isClose = (actual: number, expected: number, tolerance: number): boolean =>
   Object.is(actual, expected) || Math.abs(actual - expected) <= tolerance * Math.max(1, Math.abs(expected))
 
 const Numbers = Schema.Array(Schema.Number)
 
-/** A datum as tinker-cookbook's functions take it. */
+/** A datum in the format of tinker-cookbook's functions. */
 export const Example = Schema.Struct({
   input_tokens: Numbers,
   target_tokens: Numbers,
@@ -31,7 +31,7 @@ const Row = Schema.Struct({
   expect: Schema.Unknown
 })
 
-/** The rows of a file of tinker-cookbook at commit `9dfcc3a`, in the form of the others. */
+/** The rows of a file recorded from tinker-cookbook at commit `9dfcc3a`, in the format of the others. */
 export const cookbookRows = (file: string) =>
   RecordedLines.read(`rl/${file}.gz`).map((line) => {
     const { expect, id, input } = Schema.decodeUnknownSync(Row)(parse(line))

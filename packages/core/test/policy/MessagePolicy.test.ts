@@ -23,7 +23,7 @@ const backend = (script: Script.Script) => Layer.merge(ScriptedTinker.layer(scri
 const says = (text: string) => Script.reply(tokenizer, () => Script.text(tokenizer, text))
 
 describe("MessagePolicy.fromSamplingClient", () => {
-  it.effect("shows the conversation as the renderer does, and answers with a message", () =>
+  it.effect("renders the conversation, and answers with a message", () =>
     Effect.gen(function*() {
       const { model, policy } = yield* make
       const messages = [Message.system("Be brief."), Message.user("Hi")]
@@ -37,14 +37,14 @@ describe("MessagePolicy.fromSamplingClient", () => {
       }])
     }).pipe(Effect.provide(backend({ sample: says("Hello<|im_end|>") }))))
 
-  it.effect("takes a response that was cut as far as it goes", () =>
+  it.effect("returns the beginning of a response that was cut", () =>
     Effect.gen(function*() {
       const { policy } = yield* make
       const message = yield* policy.respond({ messages: [Message.user("Hi")], key: "" })
       assert.strictEqual(Message.text(message), "Hel")
     }).pipe(Effect.provide(backend({ sample: says("Hel") }))))
 
-  it.effect("fails as the backend does", () =>
+  it.effect("fails with the backend's error", () =>
     Effect.gen(function*() {
       const { policy } = yield* make
       const error = yield* Effect.flip(policy.respond({ messages: [Message.user("Hi")], key: "" }))

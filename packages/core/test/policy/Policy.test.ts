@@ -18,8 +18,8 @@ const asked = Effect.gen(function*() {
   return (yield* calls).filter(Call.Call.$is("Sample")).map(({ request }) => request)
 })
 
-describe("a policy that samples", () => {
-  it.effect("asks once per turn, with the turn's own seed and the environment's stop", () =>
+describe("Policy.fromSamplingClient", () => {
+  it.effect("sends one request per turn, with the turn's seed and the environment's stop", () =>
     Effect.gen(function*() {
       const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
       yield* policy.act({ prompt, stop: ["\n"], key })
@@ -28,7 +28,7 @@ describe("a policy that samples", () => {
       ])
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("passes on its sampling options, and takes the tighter cap", () =>
+  it.effect("passes its sampling options on, and uses the lower token limit", () =>
     Effect.gen(function*() {
       const policy = Policy.fromSamplingClient(yield* client, {
         maxTokens: 8,
@@ -45,7 +45,7 @@ describe("a policy that samples", () => {
       assert.deepInclude(params[0], { temperature: 0.7, topP: 0.9, topK: 40 })
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("passes on the grammar of a turn", () =>
+  it.effect("passes the grammar of a turn on", () =>
     Effect.gen(function*() {
       const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
       const grammar = { jsonSchema: { type: "object" } }
@@ -53,7 +53,7 @@ describe("a policy that samples", () => {
       assert.deepStrictEqual((yield* asked).map((request) => request.grammar), [grammar])
     }).pipe(Effect.provide(ScriptedTinker.layer({ models: { [Script.defaultModel]: { sampling: ["grammar"] } } }))))
 
-  it.effect("fails where its backend has no grammars", () =>
+  it.effect("fails if its backend does not support grammars", () =>
     Effect.gen(function*() {
       const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
       const { reason } = yield* Effect.flip(
@@ -62,7 +62,7 @@ describe("a policy that samples", () => {
       assert.deepInclude(reason, { _tag: "Unsupported", capability: "grammar" })
     }).pipe(Effect.provide(ScriptedTinker.layer({ models: { [Script.defaultModel]: { sampling: [] } } }))))
 
-  it.effect("acts the same for the same key, independently of earlier requests", () =>
+  it.effect("gives the same response for the same key, independently of earlier requests", () =>
     Effect.gen(function*() {
       const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
       const first = yield* policy.act({ prompt, stop: [], key })
@@ -71,7 +71,7 @@ describe("a policy that samples", () => {
       assert.deepStrictEqual(yield* policy.act({ prompt, stop: [], key }), first)
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("samples a group's first prompts as one request with a seed would", () =>
+  it.effect("samples a group's first prompts like one request with a seed", () =>
     Effect.gen(function*() {
       const sampler = yield* client
       const policy = Policy.fromSamplingClient(sampler, { maxTokens: 8, seed: 5 })
@@ -85,7 +85,7 @@ describe("a policy that samples", () => {
       assert.deepStrictEqual(members, together.sequences)
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("fails where the backend returns nothing", () =>
+  it.effect("fails if the backend returns nothing", () =>
     Effect.gen(function*() {
       const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
       const error = yield* Effect.flip(policy.act({ prompt, stop: [], key }))

@@ -13,7 +13,7 @@ const rows = Array.from({ length: 5 }, (_, a) => ({
 
 type Overrides = Partial<Pick<Dpo.Options, "run" | "update" | "loss" | "beta" | "gamma" | "loadCheckpointPath">>
 
-/** Six iterations: two epochs of five preferences in batches of two, shuffled. */
+/** Options for six iterations: two shuffled epochs of five preferences in batches of two. */
 const options = (overrides: Overrides = {}) =>
   Effect.map(Task.model, (model) => ({
     model,
@@ -35,14 +35,14 @@ const updates = Effect.map(
 
 const fresh = Task.layer()
 
-/** The weights that log-probabilities were asked of. */
+/** The weights from which log-probabilities were requested. */
 const references = Effect.map(
   Call.CallLog.use(({ calls }) => calls),
   (calls) => [...new Set(calls.flatMap((call) => call._tag === "ComputeLogprobs" ? [call.modelPath] : []))]
 )
 
-describe("a run of direct preference optimisation", () => {
-  it.effect("begins with a margin of 0 and widens it", () =>
+describe("Dpo.run", () => {
+  it.effect("starts with a margin of 0 and widens it", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ beta: 0.5 }))
       const [first, ...others] = yield* updates
@@ -53,7 +53,7 @@ describe("a run of direct preference optimisation", () => {
       assert.strictEqual(others.at(-1)?.["dpo/accuracy"], 1)
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("asks the base model for the reference, and trains chosen and rejected responses in one pass", () =>
+  it.effect("uses the base model as the reference, and trains both responses in one pass", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ run: { iterations: 1 } }))
       const trace = yield* Task.trace
@@ -62,7 +62,7 @@ describe("a run of direct preference optimisation", () => {
       assert.deepStrictEqual(yield* references, ["effect-rl/scripted"])
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("keeps its reference, and resumes exactly, wherever it was interrupted", () =>
+  it.effect("keeps its reference, and resumes exactly after any interruption", () =>
     Effect.gen(function*() {
       const expected = yield* Effect.provide(Effect.andThen(Stream.runDrain(run()), updates), fresh, { local: true })
       for (let stop = 1; stop < 6; stop++) {
@@ -79,7 +79,7 @@ describe("a run of direct preference optimisation", () => {
       }
     }))
 
-  it.effect("takes the checkpoint that it starts from as its reference", () =>
+  it.effect("uses the checkpoint that it starts from as its reference", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ update: { learningRate: 1 } }))
       const saved = (yield* Task.current(RunRecord.guards.Saved)).at(-1)
@@ -94,7 +94,7 @@ describe("a run of direct preference optimisation", () => {
       assert.closeTo(first.value.metrics["dpo/margin"] ?? NaN, 0, 1e-5)
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("is not resumed against another reference or with another beta", () =>
+  it.effect("refuses to resume with another reference or beta", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ run: { iterations: 1 } }))
       const beta = yield* Effect.flip(Stream.runDrain(run({ beta: 0.2 })))
@@ -103,14 +103,14 @@ describe("a run of direct preference optimisation", () => {
       assert.include(reference.message, "elsewhere")
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("refuses a beta that prefers nothing, before its first request", () =>
+  it.effect("refuses a beta of 0 before its first request", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(run({ beta: 0 })))
       assert.strictEqual(error.message, "beta is 0, expected a number above 0")
       assert.deepStrictEqual(yield* Task.trace, [])
     }).pipe(Effect.provide(fresh)))
 
-  it.effect.each(PairLoss.names)("widens the margin by the loss %s", (loss) =>
+  it.effect.each(PairLoss.names)("widens the margin with the loss %s", (loss) =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ loss }))
       const margins = (yield* updates).map((metrics) => metrics["dpo/margin"] ?? NaN)
@@ -119,7 +119,7 @@ describe("a run of direct preference optimisation", () => {
       assert.deepStrictEqual(yield* references, asked)
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("refuses a gamma of a loss that has none, and another loss when it is resumed", () =>
+  it.effect("refuses a gamma for a loss that has none, and another loss on resume", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(run({ gamma: 1 })))
       assert.strictEqual(error.message, `gamma is 1, expected left out for the loss "sigmoid"`)
@@ -128,7 +128,7 @@ describe("a run of direct preference optimisation", () => {
       assert.include(other.message, "loss")
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("lowers its learning rate over its iterations", () =>
+  it.effect("decreases its learning rate over the iterations", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(
         run({ update: { learningRate: LearningRate.cosine({ peak: 1 }) }, run: { iterations: 2 } })
@@ -139,8 +139,8 @@ describe("a run of direct preference optimisation", () => {
     }).pipe(Effect.provide(fresh)))
 })
 
-describe("the evaluator of held-out preferences", () => {
-  it.effect("sees the margin grow", () =>
+describe("PreferenceEvaluator", () => {
+  it.effect("measures a growing margin", () =>
     Effect.gen(function*() {
       const given = yield* options()
       const heldOut = Preferences.pairs(rows, { model: given.model, batchSize: 3 })

@@ -15,7 +15,7 @@ const reference = [Float32Array.of(-2), Float32Array.of(-2)]
 const refusal =
   "data is 3 datums, expected an even number: each pair's chosen response and, next to it, the rejected one"
 
-describe("the loss of direct preference optimisation", () => {
+describe("the DPO loss", () => {
   it.effect("is the logistic loss of the pair's margin", () =>
     Effect.gen(function*() {
       const { gradients, loss } = yield* DpoLoss.make({ referenceDT: reference, beta: 0.5 })([datum, datum], pair)
@@ -36,7 +36,7 @@ describe("the loss of direct preference optimisation", () => {
 
 const Logprob = Schema.Finite.check(Schema.isBetween({ minimum: -4, maximum: -0.01 }))
 
-/** The log-probabilities of one to four tokens under policy and reference, behind a prompt of one token or none. */
+/** The log-probabilities of one to four tokens under policy and reference, after a prompt of one token or none. */
 const Sequence = Schema.Struct({
   tokens: Schema.Array(Schema.Tuple([Logprob, Logprob])).check(Schema.isMinLength(1), Schema.isMaxLength(4)),
   hasPrompt: Schema.Boolean
@@ -62,7 +62,7 @@ const read = ({ hasPrompt, tokens }: typeof Sequence.Type): Read => {
   }
 }
 
-/** Every loss but that whose means over the batch are constants: one pair whose means are negative has none. */
+/** Whether the loss is differentiable for these scores. KTO treats batch means as constants, so it needs negative means. */
 const isSmooth = (name: PairLoss.Name, scores: ReadonlyArray<number>) =>
   name !== "kto_pair" || scores.every((score) => score < -0.01)
 
@@ -73,7 +73,7 @@ describe.each(PairLoss.names)("the loss %s", (name) => {
       referenceDT: sequences.map(({ reference }) => reference)
     })
 
-  it.prop("has the gradient of its finite differences, and none off the answer", [Batch], ([pairs]) => {
+  it.prop("has the gradient of finite differences, and none outside the answer", [Batch], ([pairs]) => {
     const sequences = pairs.flat().map(read)
     const scores = DpoLoss.sequences(
       sequences.map(({ datum }) => datum),
@@ -97,17 +97,17 @@ describe.each(PairLoss.names)("the loss %s", (name) => {
     }
   })
 
-  it.prop("falls where the chosen answer becomes more likely", [Sequence, Sequence], (pair) => {
+  it.prop("decreases if the chosen answer becomes more likely", [Sequence, Sequence], (pair) => {
     const [won, lost] = [read(pair[0]), read(pair[1])]
     const [before, after] = [won, { ...won, logprobs: won.logprobs.map((value) => value + 2 ** -8) }].map((one) =>
       lossOf([one, lost]).loss
     )
-    // IPO stops at its margin: it is as far from it on the other side.
+    // IPO is minimal at its margin, so it may be as far from it on the other side.
     if (name !== "ipo") assert.isBelow(after ?? NaN, before ?? NaN)
   })
 })
 
-describe("losses of pairs", () => {
+describe("PairLoss", () => {
   const tokens = (...logprobs: ReadonlyArray<number>) => ({
     datum: Datum.weightedTokens(ModelInput.fromTokens(logprobs.map(() => 0)), {
       targetTokens: new Int32Array(logprobs.length),
@@ -128,21 +128,21 @@ describe("losses of pairs", () => {
       referenceDT: references.map((value) => Float32Array.of(value))
     }).loss
 
-  it("IPO is at rest where the mean margin is 1/2β", () => {
+  it("IPO has its minimum at a mean margin of 1/2β", () => {
     assert.strictEqual(lossOf("ipo", [tokens(-1), tokens(-2)], { beta: 0.5 }, [-1, -1]), 0)
     assert.strictEqual(lossOf("ipo", [tokens(-1), tokens(-1)], { beta: 0.5 }, [-1, -1]), 1)
   })
 
-  it("KTO of pairs begins at 1/2, as both answers are as likely as before", () => {
+  it("KTO on pairs starts at 1/2, when both answers are as likely as before", () => {
     assert.strictEqual(lossOf("kto_pair", [tokens(-1), tokens(-2)], {}, [-1, -2]), 0.5)
   })
 
-  it("ORPO is the mean negative log-likelihood of the chosen answer and β times the log-odds' logistic loss", () => {
+  it("ORPO is the chosen answer's negative log-likelihood plus β times the odds-ratio loss", () => {
     const found = lossOf("orpo", [tokens(-1, -3), tokens(-2)], { beta: 0.5 })
     assert.closeTo(found, 2 + 0.5 * Math.LN2, 1e-12)
   })
 
-  it("SimPO compares means over tokens, less γ", () => {
+  it("SimPO compares means over tokens, minus γ", () => {
     const found = lossOf("simpo", [tokens(-1, -3), tokens(-2)], { beta: 4, gamma: 1 })
     assert.closeTo(found, Math.log1p(Math.E), 1e-12)
   })

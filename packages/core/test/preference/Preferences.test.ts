@@ -13,8 +13,8 @@ const refusal = (row: Preferences.Preference) => Effect.map(Effect.flip(first(ro
 const question = Message.user("2 + 2")
 const conversation = (answer: string): SupervisedDataset.Conversation => [question, Message.assistant(answer)]
 
-describe("preferences", () => {
-  it.effect("may have their prompt apart, as messages or as a text", () =>
+describe("Preferences.pairs", () => {
+  it.effect("accepts a separate prompt, as messages or as a string", () =>
     Effect.gen(function*() {
       const expected = yield* first({ chosen: conversation("4"), rejected: conversation("5") })
       const apart = { chosen: [Message.assistant("4")], rejected: [Message.assistant("5")] }
@@ -22,7 +22,7 @@ describe("preferences", () => {
       assert.deepStrictEqual(yield* first({ prompt: "2 + 2", chosen: "4", rejected: "5" }), expected)
     }))
 
-  it.effect("are refused without a prompt", () =>
+  it.effect("refuses preferences without a prompt", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         yield* refusal({ chosen: "4", rejected: "5" }),
@@ -35,7 +35,7 @@ describe("preferences", () => {
       assert.include(yield* refusal({ prompt: [], chosen: "4", rejected: "5" }), "no message before the chosen answer")
     }))
 
-  it.effect("are refused where their prompts differ", () =>
+  it.effect("refuses preferences with different prompts", () =>
     Effect.gen(function*() {
       const other = [Message.user("3 + 3"), Message.assistant("6")]
       assert.strictEqual(

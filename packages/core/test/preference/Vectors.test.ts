@@ -1,4 +1,4 @@
-/** Vectors recorded by executing tinker-cookbook's preference training. */
+/** Compares preference training with vectors recorded from tinker-cookbook. */
 import { LearningRate } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import * as DpoLoss from "@effect-rl/core/preference/DpoLoss"
@@ -90,8 +90,8 @@ const single = (weight: number) =>
     weights: Float32Array.of(weight)
   })
 
-describe("vectors of preference training", () => {
-  it("are all compared", () => assert.strictEqual(updates.length + losses.length, lines.length))
+describe("preference training recorded from tinker-cookbook", () => {
+  it("is compared completely", () => assert.strictEqual(updates.length + losses.length, lines.length))
 
   it.each(updates)(
     "a whole update has the same loss, gradient, metrics and learning rate: $id",
@@ -122,7 +122,7 @@ describe("vectors of preference training", () => {
     }
   )
 
-  it.each(losses)("the loss of whole sequences is the same: $id", ({ id, input, output }) => {
+  it.each(losses)("the losses of whole sequences match: $id", ({ id, input, output }) => {
     const interleaved = (chosen: ReadonlyArray<number>, rejected: ReadonlyArray<number>) =>
       chosen.flatMap((value, pair) => [Float32Array.of(value), Float32Array.of(rejected[pair] ?? NaN)])
     const policy = interleaved(input.chosen, input.rejected)

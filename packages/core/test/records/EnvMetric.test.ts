@@ -4,7 +4,7 @@ import { Schema } from "effect"
 
 const value = Schema.Int.check(Schema.isBetween({ minimum: -1000, maximum: 1000 }))
 
-/** `valuesET[e][t]` is what turn `t` of episode `e` reports. */
+/** `valuesET[e][t]` is the value that turn `t` of episode `e` reports. */
 const valuesET = Schema.Array(Schema.Array(value))
 
 const report = (valuesET: ReadonlyArray<ReadonlyArray<number>>, make: (value: number) => EnvMetric.EnvMetric) =>
@@ -12,36 +12,36 @@ const report = (valuesET: ReadonlyArray<ReadonlyArray<number>>, make: (value: nu
 
 const sum = (values: ReadonlyArray<number>) => values.reduce((left, right) => left + right, 0)
 
-describe("over all turns of all episodes", () => {
-  it.prop("a sum is their sum", [valuesET], ([valuesET]) => {
+describe("EnvMetric over all turns of all episodes", () => {
+  it.prop("adds up a sum", [valuesET], ([valuesET]) => {
     const all = valuesET.flat()
     assert.strictEqual(report(valuesET, EnvMetric.sum)["x"], all.length === 0 ? undefined : sum(all))
   })
 
-  it.prop("a mean is their mean", [valuesET], ([valuesET]) => {
+  it.prop("averages a mean", [valuesET], ([valuesET]) => {
     const all = valuesET.flat()
     assert.strictEqual(report(valuesET, EnvMetric.mean)["x"], all.length === 0 ? undefined : sum(all) / all.length)
   })
 
-  it.prop("a maximum is the largest", [valuesET], ([valuesET]) => {
+  it.prop("takes the largest value of a maximum", [valuesET], ([valuesET]) => {
     const all = valuesET.flat()
     assert.strictEqual(report(valuesET, EnvMetric.max)["x"], all.length === 0 ? undefined : Math.max(...all))
   })
 
-  it.prop("no metric depends on the order of episodes", [valuesET], ([valuesET]) => {
+  it.prop("does not depend on the order of episodes", [valuesET], ([valuesET]) => {
     for (const make of [EnvMetric.sum, EnvMetric.mean, EnvMetric.max, (value: number) => EnvMetric.rate(value > 0)]) {
       assert.deepStrictEqual(report(valuesET.toReversed(), make), report(valuesET, make))
     }
   })
 })
 
-describe("a rate", () => {
-  it("is over episodes: one that does not report it is a miss", () => {
+describe("an EnvMetric rate", () => {
+  it("is a share of episodes, in which an episode that does not report it is a miss", () => {
     const episodes = [[{ correct: EnvMetric.rate(true) }], [{ correct: EnvMetric.rate(false) }], [{}], []]
     assert.deepEqual(EnvMetric.aggregate(episodes), { correct: 0.25 })
   })
 
-  it("counts an episode once, however many of its turns hit", () => {
+  it("counts an episode once, however many of its turns are hits", () => {
     const episodes = [
       [{ tool: EnvMetric.rate(true) }, { tool: EnvMetric.rate(true) }, { tool: EnvMetric.rate(false) }],
       [{}]
@@ -55,13 +55,13 @@ describe("a rate", () => {
   })
 })
 
-it("a metric that no episode reports is absent", () => {
+it("is absent if no episode reports it", () => {
   assert.deepEqual(EnvMetric.aggregate([]), {})
   assert.deepEqual(EnvMetric.aggregate([[], [{}]]), {})
 })
 
-describe("a name that every object has", () => {
-  it("is a name like any other", () => {
+describe("a metric named like a property of every object", () => {
+  it("is aggregated like any other", () => {
     assert.strictEqual(EnvMetric.aggregate([[{ constructor: EnvMetric.sum(3) }], [{}]])["constructor"], 3)
   })
 })

@@ -10,18 +10,18 @@ const keys = Schema.Struct({ iteration: small, group: Schema.String, member: sma
 const part = Schema.Literals(["", "a", "/", "@", "a/", "/a", "a@1/b", "%2F", "%"])
 const ids = Schema.Struct({ evaluator: Schema.optionalKey(part), iteration: Schema.Literals([1, 11]), key: part })
 
-describe("the id of a group", () => {
-  it.prop("is the same text for equal groups alone", [ids, ids], ([left, right]) => {
+describe("a group id", () => {
+  it.prop("is equal only for equal groups", [ids, ids], ([left, right]) => {
     const isSame = left.evaluator === right.evaluator && left.iteration === right.iteration && left.key === right.key
     assert.strictEqual(Key.ofGroup(left) === Key.ofGroup(right), isSame)
   })
 
-  it("names training groups by batch and key, and those of evaluations by their evaluator too", () => {
+  it("contains batch and key of a training group, and also the evaluator of an evaluation", () => {
     assert.strictEqual(Key.ofGroup({ iteration: 7, key: "gsm8k/12" }), "7/gsm8k/12")
     assert.strictEqual(Key.ofGroup({ iteration: 7, key: "12", evaluator: "a/b" }), "7@a%2Fb/12")
   })
 
-  it("is described with iterations counted from 1, or with those before an evaluation", () => {
+  it("is described with iterations counted from 1, or as before an iteration for evaluations", () => {
     assert.strictEqual(Key.describeGroup({ iteration: 7, key: "gsm8k/12" }), "gsm8k/12 of iteration 8")
     assert.strictEqual(
       Key.describeGroup({ iteration: 1, key: "12", evaluator: "held_out" }),
@@ -30,14 +30,14 @@ describe("the id of a group", () => {
   })
 })
 
-describe("the seed of an attempt", () => {
-  it.prop("is the same for the same run and key, and a positive int32", [small, keys], ([run, key]) => {
+describe("an attempt's seed", () => {
+  it.prop("is equal for the same run and key, and is a positive int32", [small, keys], ([run, key]) => {
     const { seed } = Key.memberAttempt(run, key)
     assert.strictEqual(Key.memberAttempt(run, key).seed, seed)
     assert.isTrue(Number.isInteger(seed) && seed >= 0 && seed < 2 ** 31)
   })
 
-  it("differs by run, iteration, group, member and attempt", () => {
+  it("depends on run, iteration, group, member and attempt", () => {
     const key = { iteration: 1, group: "a", member: 2, attempt: 3 }
     const attempts = [
       Key.memberAttempt(7, key),
@@ -54,8 +54,8 @@ describe("the seed of an attempt", () => {
   })
 })
 
-describe("a rollout", () => {
-  /** The attempts that environments and graders of a group are given, where the first of each fails. */
+describe("the seeds of a rollout", () => {
+  /** The attempts that a group's environments and graders receive when the first attempt of each fails. */
   const given = Effect.fnUntraced(function*(iteration: number, seed: number) {
     const members: Array<Key.Attempt> = []
     const graders: Array<Key.Attempt> = []
@@ -87,7 +87,7 @@ describe("a rollout", () => {
     return { members, graders }
   })
 
-  it.effect("gives each attempt of a member and of the grader a key and seed of its own", () =>
+  it.effect("differ for each attempt of a member and of the grader", () =>
     Effect.gen(function*() {
       const { graders, members } = yield* given(4, 1)
       assert.sameMembers(members.map(({ key }) => key), [
@@ -103,7 +103,7 @@ describe("a rollout", () => {
       assert.strictEqual(new Set([...members, ...graders].map(({ seed }) => seed)).size, 6)
     }))
 
-  it.effect("gives the same seeds again for the same iteration and run, and others for others", () =>
+  it.effect("are reproduced for the same iteration and run, and differ for others", () =>
     Effect.gen(function*() {
       const seeds = (iteration: number, seed: number) =>
         Effect.map(given(iteration, seed), ({ graders, members }) => [...members, ...graders].map(({ seed }) => seed))

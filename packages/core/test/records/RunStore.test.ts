@@ -19,8 +19,8 @@ const opened = (continuesAfter: number): RunRecord.Entry => ({
   warnings: []
 })
 
-describe("a run in memory", () => {
-  it.effect("stamps records with their order and segment", () =>
+describe("RunStore in memory", () => {
+  it.effect("numbers records and their segments", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
       for (const entry of [opened(-1), warning("a"), opened(0), warning("b")]) yield* store.append(entry)
@@ -31,7 +31,7 @@ describe("a run in memory", () => {
       ]])
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("gives a record's payload back", () =>
+  it.effect("returns a record's payload", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
       const { payload } = yield* store.append(warning("a"), "[1,2]")
@@ -41,7 +41,7 @@ describe("a run in memory", () => {
       assert.strictEqual(error.message, "memory: there is no payload 7")
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("is followed from any record on, while it is written", () =>
+  it.effect("can be followed from any record while it is written", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
       yield* store.append(warning("a"))
@@ -56,7 +56,7 @@ describe("a run in memory", () => {
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 })
 
-it.effect("the current story leaves out what a resume abandoned", () =>
+it.effect("leaves records that a resume abandoned out of the current story", () =>
   Effect.gen(function*() {
     const store = yield* RunStore.RunStore
     for (const entry of [opened(-1), warning("kept"), warning("abandoned"), opened(1), warning("after")]) {
@@ -66,6 +66,6 @@ it.effect("the current story leaves out what a resume abandoned", () =>
     assert.deepStrictEqual(story.map(({ sequence }) => sequence), [0, 1, 3, 4])
   }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-it("a number that JSON lacks is written as a string", () => {
+it("writes a number that JSON lacks as a string", () => {
   assert.deepStrictEqual([1.5, NaN, -Infinity].map(Json.number), [1.5, "NaN", "-Infinity"])
 })

@@ -13,7 +13,7 @@ const first = (iteration: number, group: string, member: number): Key.TurnKey =>
   turn: 0
 })
 
-describe("the seed of a turn", () => {
+describe("a turn's seed", () => {
   it.prop(
     "is groupSeed + k for member k's first prompt",
     [seed, small, Schema.String, small],
@@ -45,7 +45,7 @@ describe("the seed of a turn", () => {
     assert.lengthOf(new Set([Seed.turn(7, key), ...others]), 7)
   })
 
-  it("is its own for each turn of a run", () => {
+  it("is different for each turn of a run", () => {
     const seeds = Array.from(
       { length: 50 },
       (_, group) => Array.from({ length: 20 }, (_, turn) => Seed.turn(1, { ...first(0, `group/${group}`, 0), turn }))
@@ -54,19 +54,19 @@ describe("the seed of a turn", () => {
   })
 })
 
-describe("a derived seed", () => {
-  it("tells parts apart, however they are cut", () => {
+describe("Seed.derive", () => {
+  it("distinguishes parts, even if their concatenation is equal", () => {
     assert.notStrictEqual(Seed.derive(0, "ab", "c"), Seed.derive(0, "a", "bc"))
     assert.notStrictEqual(Seed.derive(0, 1, 23), Seed.derive(0, 12, 3))
   })
 
-  it.prop("leaves room for members below int32", [Schema.Int, Schema.String], ([seed, part]) => {
+  it.prop("leaves room to add member indices within int32", [Schema.Int, Schema.String], ([seed, part]) => {
     const derived = Seed.derive(seed, part)
     assert.isTrue(Number.isInteger(derived) && derived >= 0 && derived < 2 ** 30)
   })
 })
 
-describe("uniform", () => {
+describe("Seed.uniform", () => {
   it.prop("gives equal numbers in [0, 1) for equal seeds", [seed], ([seed]) => {
     const one = Seed.uniform(seed)
     const other = Seed.uniform(seed)
@@ -77,12 +77,12 @@ describe("uniform", () => {
     }
   })
 
-  it("differs between seeds that are alike in their low 32 bits", () => {
+  it("differs between seeds with equal low 32 bits", () => {
     const seeds = [1, 2 ** 32 + 1, 2 ** 33 + 1, 2 ** 52 + 1]
     assert.strictEqual(new Set(seeds.map((seed) => Seed.uniform(seed)())).size, seeds.length)
   })
 
-  it("fills [0, 1) evenly, and neighbouring seeds are no neighbours", () => {
+  it("is uniform on [0, 1), and neighbouring seeds are uncorrelated", () => {
     const count = 10_000
     const firsts = Array.from({ length: count }, (_, seed) => Seed.uniform(seed)())
     const next = Seed.uniform(1)
@@ -95,14 +95,14 @@ describe("uniform", () => {
   })
 })
 
-describe("a permutation", () => {
-  it.prop("has every index once, and is the same for the same seed", [small, seed], ([length, seed]) => {
+describe("Seed.permutation", () => {
+  it.prop("contains every index once, and is the same for the same seed", [small, seed], ([length, seed]) => {
     const order = Seed.permutation(length, seed)
     assert.deepStrictEqual(order.toSorted(), Uint32Array.from({ length }, (_, index) => index))
     assert.deepStrictEqual(Seed.permutation(length, seed), order)
   })
 
-  it("reaches every order of three about equally often", () => {
+  it("yields every order of three about equally often", () => {
     const counts = new Map<string, number>()
     for (let seed = 0; seed < 6000; seed++) {
       const order = Seed.permutation(3, seed).join("")
@@ -113,7 +113,7 @@ describe("a permutation", () => {
   })
 })
 
-it("keys read as paths", () => {
+it("the text of a key is a path", () => {
   assert.strictEqual(
     Key.toString({ iteration: 7, group: "gsm8k/12", member: 3, attempt: 0, turn: 1 }),
     "7/gsm8k/12/m3/a0/t1"

@@ -14,19 +14,19 @@ const Amounts = Schema.Struct({
   dollars: Schema.optionalKey(amount)
 })
 
-describe("What is spent", () => {
-  it.prop("adds up in any order, and nothing adds nothing", [Amounts, Amounts, Amounts], ([a, b, c]) => {
+describe("Spent", () => {
+  it.prop("is added up in any order, and an empty part changes nothing", [Amounts, Amounts, Amounts], ([a, b, c]) => {
     assert.deepStrictEqual(Spent.add(a, b), Spent.add(b, a))
     assert.deepStrictEqual(Spent.add(Spent.add(a, b), c), Spent.add(a, Spent.add(b, c)))
     assert.deepStrictEqual(Spent.add(a, Spent.zero), a)
   })
 
-  it.prop("has dollars where both parts have", [Amounts, Amounts], ([a, b]) => {
+  it.prop("has dollars if both parts have them", [Amounts, Amounts], ([a, b]) => {
     const isKnown = a.dollars !== undefined && b.dollars !== undefined
     assert.strictEqual("dollars" in Spent.add(a, b), isKnown)
   })
 
-  it.prop("adds the spending before and since", [Amounts, Amounts], ([before, more]) => {
+  it.prop("adds the spending before a resume and since", [Amounts, Amounts], ([before, more]) => {
     const { dollars: _, ...after } = Spent.add(before, more)
     const { dollars: _since, ...since } = Spent.since(before, Spent.add(before, more))
     const { dollars: _more, ...added } = more

@@ -1,7 +1,7 @@
-/** Tokenizers without a vocabulary: one id per code point, and ids of their own for the added tokens of a model family. */
+/** Tokenizers without a vocabulary: each code point is a token, and the added tokens of a model family have their own ids. */
 import type { Tokenizer } from "@effect-rl/core/renderers"
 
-/** Added tokens in the order of their ids. Splitting special tokens keeps those of `added` whole. */
+/** The added tokens of a family in the order of their ids. Those in `added` stay whole even if special tokens are split. */
 interface Family {
   readonly special: ReadonlyArray<string>
   readonly added: ReadonlyArray<string>
@@ -177,14 +177,14 @@ const made: ReadonlyMap<string, Tokenizer.Tokenizer> = new Map(
   Object.entries(families).map(([name, family]) => [name, make(name, family)])
 )
 
-/** The tokenizer of a family. */
+/** The tokenizer of a model family. */
 export const of = (name: string): Tokenizer.Tokenizer => {
   const tokenizer = made.get(name)
   if (tokenizer === undefined) throw new Error(`no family ${name}; choose from: ${[...made.keys()].join(", ")}`)
   return tokenizer
 }
 
-/** The control tokens of a family. */
+/** The control tokens of a model family. */
 export const specials = (name: string): ReadonlyArray<string> => families[name]?.special ?? []
 
 export const qwen = of("qwen")

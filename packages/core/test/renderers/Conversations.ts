@@ -1,4 +1,4 @@
-/** Random conversations that a renderer can write and read without loss. */
+/** Random conversations that a renderer can write and parse without loss. */
 import { Message } from "@effect-rl/core"
 import { PythonJson } from "@effect-rl/core/renderers"
 import { Schema } from "effect"
@@ -20,7 +20,7 @@ const Call = Schema.Struct({
 export const Turn = Schema.Struct({
   asks: Words,
   thinks: Schema.optional(Words),
-  /** A call before the answer, which a tool answers. */
+  /** Tool calls before the answer, each with a tool's answer. */
   steps: Schema.Array(Schema.Struct({ calls: Schema.NonEmptyArray(Call), says: Schema.optional(Words) })),
   answers: Words
 })
@@ -71,11 +71,11 @@ const stepMessages = (renderer: string, turn: Turn): ReadonlyArray<Message.Messa
   })
 }
 
-/** The same turns, all of which reason. */
+/** The same turns, all with reasoning. */
 export const thinking = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> =>
   turns.map((turn) => ({ ...turn, thinks: turn.thinks ?? ["hm"] }))
 
-/** The messages of turns, with what the renderer's family can say. */
+/** The messages of turns, limited to what the renderer's family supports. */
 export const messages = (renderer: string, turns: ReadonlyArray<Turn>): ReadonlyArray<Message.Message> =>
   turns.slice(0, 3).flatMap((turn) => [
     Message.user(say(turn.asks)),
@@ -85,13 +85,13 @@ export const messages = (renderer: string, turns: ReadonlyArray<Turn>): Readonly
       : Message.assistant(say(turn.answers))
   ])
 
-/** The conversations that end with each of the assistant's messages. */
+/** The prefixes of a conversation that end with an assistant message. */
 export const endingWithAssistant = (
   conversation: ReadonlyArray<Message.Message>
 ): ReadonlyArray<ReadonlyArray<Message.Message>> =>
   conversation.flatMap((message, index) => message.role === "assistant" ? [conversation.slice(0, index + 1)] : [])
 
-/** The parts and calls of a message, without the white space that families write between text and calls. */
+/** A message's parts and calls, without the white space that some families write between text and calls. */
 export const comparable = (message: Message.Message) => ({
   thinking: Message.thinking(message),
   text: message.toolCalls === undefined ? Message.text(message) : Message.text(message).trimEnd(),

@@ -1,6 +1,6 @@
 /**
- * Recorded results that are upstream defects, and what is right instead. A difference names the input it stands for,
- * never the id of a vector, and its result is compared like any other: nothing is skipped.
+ * Corrections of recorded results that are upstream defects. A correction applies to inputs with a certain property, never to the id of a
+ * vector, and the corrected result is compared like any other; nothing is skipped.
  */
 import { Record } from "effect"
 import type * as Vectors from "./Vectors.ts"
@@ -12,7 +12,7 @@ type Recorded = Extract<Expected, { readonly message: unknown }>["message"]
 
 const [think, lineEnd] = [151667, 198]
 
-/** Whether a response opens a thinking block, and not with the very tokens of `<think>` and a line end. */
+/** Whether a response opens a thinking block with other tokens than those of `<think>` and a newline. */
 export const opensOtherwise = ({ ids, text, tokenizer }: Vectors.Parse["input"]): boolean =>
   tokenizer === "qwen3"
     ? ids?.[0] === think && ids[1] !== lineEnd
@@ -20,10 +20,10 @@ export const opensOtherwise = ({ ids, text, tokenizer }: Vectors.Parse["input"])
 
 const strip = (text: string) => text.replace(/^\s+|\s+$/g, "")
 
-/** The line ends after an empty thinking block, which belong to the text after it. */
+/** The newlines after an empty thinking block, which belong to the text after it. */
 const afterEmptyBlock = (text: string) => /^<think><\/think>(\n*)/.exec(text)?.[1] ?? ""
 
-/** The message without a second opening at the beginning of its thinking. */
+/** The message without a second opening tag at the beginning of its thinking. */
 const openedOnce = (message: Recorded, text: string): Recorded => {
   if (typeof message.content === "string") {
     return { ...message, content: message.content.replace(/^<think>\n<think>/, "<think>") }
@@ -39,9 +39,8 @@ const openedOnce = (message: Recorded, text: string): Recorded => {
 }
 
 /**
- * Upstream asks whether a response begins with the token ids of `<think>` and a line end. Where it begins otherwise, also
- * because the vocabulary merges the line end with another one, upstream opens the thinking block a second time and reads
- * the written tag as thinking.
+ * Upstream checks whether a response begins with the token ids of `<think>` and a newline. If it begins otherwise, for example because the
+ * vocabulary merges the newline with another one, upstream opens the thinking block a second time and parses the tag as thinking.
  */
 export const parse = ({ expect, input }: Vectors.Parse): Expected => {
   const isPrefilled = /^(qwen3_5|qwen3_8|nemotron3)/.test(input.renderer)
@@ -49,7 +48,7 @@ export const parse = ({ expect, input }: Vectors.Parse): Expected => {
   return { ...expect, message: openedOnce(expect.message, input.text ?? "") }
 }
 
-/** The vector with `count` tokens less at the end of its last run of weights; `tokens` are its tokens without them. */
+/** The vector without the last `count` tokens of its last run of weights. `tokens` are its remaining tokens. */
 const shorter = (
   vector: Vectors.Supervised,
   count: number,
@@ -72,7 +71,7 @@ const shorter = (
 
 const unused = [27, 95145, 29]
 
-/** Upstream ends a last message that is not the assistant's with a made-up `<UNUSED>`; these three tokens are left out. */
+/** Upstream ends a last message that is not the assistant's with an invented `<UNUSED>`. These three tokens are removed. */
 const withoutUnused = (vector: Vectors.Supervised): Vectors.Supervised => {
   const { chunkLengths = [], ids = [] } = vector.expect
   if (vector.input.renderer !== "role_colon" || ids.slice(-3).join() !== unused.join()) return vector
@@ -85,8 +84,8 @@ const withoutUnused = (vector: Vectors.Supervised): Vectors.Supervised => {
 const emptyThinking = [151667, 271, 151668, 271]
 
 /**
- * Upstream writes an empty thinking block before an answer whose text closes a block that it did not open, and then that
- * block; the model's own template, like ours, writes one.
+ * If the text of an answer closes a block that it did not open, upstream writes an empty thinking block before that block. The model's own
+ * template and this library write only one block.
  */
 const withOneThinkingBlock = (vector: Vectors.Supervised): Vectors.Supervised => {
   const { chunkLengths = [], ids = [] } = vector.expect
@@ -100,7 +99,7 @@ const withOneThinkingBlock = (vector: Vectors.Supervised): Vectors.Supervised =>
   })
 }
 
-/** Upstream crashes on the last message of a conversation without messages; here it is no example. */
+/** Upstream crashes on the last message of an empty conversation. This library returns no example. */
 const withoutMessages = (vector: Vectors.Supervised): Vectors.Supervised => {
   const { expect, input } = vector
   const recorded = expect.examples["last_assistant_message"]
@@ -109,8 +108,8 @@ const withoutMessages = (vector: Vectors.Supervised): Vectors.Supervised => {
 }
 
 /**
- * Upstream trains no marked message of TML v0 but the assistant's; here every marked one, as with all other families.
- * Of an empty conversation it refuses to give examples, of others without an answer it gives none; here there is none.
+ * For TML v0, upstream trains only the assistant's marked messages; this library trains every marked message, as for all families. For an
+ * empty conversation upstream fails, and for others without an answer it returns no examples; this library returns none in both cases.
  */
 const markedAnswers = (vector: Vectors.Supervised): Vectors.Supervised => {
   const { input } = vector

@@ -1,4 +1,4 @@
-/** Every renderer with the tokenizer it is tried with, and what its family can say. */
+/** Every renderer with its test tokenizer, and the features of its family. */
 import { Renderers, type Tokenizer } from "@effect-rl/core/renderers"
 import * as CharTokenizer from "./CharTokenizer.ts"
 
@@ -12,7 +12,7 @@ const tokenizerFamilies: ReadonlyArray<readonly [prefix: string, family: string]
   ["tml", "tml"]
 ]
 
-/** All except `chat_template`, which is tested with templates and their interpreter in `packages/files/test/template`. */
+/** All renderers except `chat_template`, whose tests are in `packages/files/test/template`. */
 export const names = Renderers.names.filter((name) => name !== "chat_template")
 
 export const familyOf = (name: string): string =>
@@ -22,34 +22,34 @@ export const tokenizerOf = (name: string): Tokenizer.Tokenizer => CharTokenizer.
 
 export const make = (name: string) => Renderers.byName(name, tokenizerOf(name))
 
-/** Whether a prompt may begin the answer: not where messages have headers of their own. */
+/** Whether a prompt may contain the beginning of the answer. It may not if messages have headers of their own. */
 export const takesPrefill = (name: string): boolean => name !== "tml_v0"
 
-/** Whether a turn may reason. */
+/** Whether a turn may contain reasoning. */
 export const thinks = (name: string): boolean =>
   !/^(llama3|role_colon|smollm2|deepseekv3$|qwen3_instruct)|disable_thinking$/.test(name)
 
-/** Whether arguments are written in the order of their names. */
+/** Whether the arguments of a call are sorted by name. */
 export const sortsArguments = (name: string): boolean => name === "tml_v0"
 
-/** Whether an example ends with the last message that is trained, and there is none without one. */
+/** Whether an example ends with the last trained message, and does not exist without one. */
 export const endsWithTrained = (name: string): boolean => name === "tml_v0"
 
-/** How many calls a message may have. */
+/** The maximum number of calls in a message. */
 export const maxCalls = (name: string): number => {
   if (/^(llama3$|role_colon|smollm2)/.test(name)) return 0
   return /^(gpt_oss|llama3_tools)/.test(name) ? 1 : 2
 }
 
-/** Whether calls may have text or thinking beside them. */
+/** Whether a message with calls may not contain text or thinking. */
 export const callsAlone = (name: string): boolean => name === "llama3_tools"
 
 /**
- * Whether a message may have calls and nothing else. A response of gpt-oss without text is its raw text, and DeepSeek V3
- * ends only messages with content.
+ * Whether a message may consist only of calls. A gpt-oss response without text is its raw text, and DeepSeek V3 ends only messages with
+ * content.
  */
 export const mayCallAlone = (name: string): boolean => !/^(gpt_oss|deepseekv3)/.test(name)
 
-/** Nemotron 3 writes an answer without thinking otherwise than its prompt begins it. */
+/** Whether a renderer writes an answer without thinking differently from how its prompt begins it. */
 export const leavesItsPrompt = (name: string): boolean =>
   name.startsWith("nemotron3") && !name.endsWith("disable_thinking")

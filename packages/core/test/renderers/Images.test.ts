@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { Base64 } from "effect/encoding"
 import * as CharTokenizer from "./CharTokenizer.ts"
 
-/** The beginning of a PNG file, which says its size. */
+/** The beginning of a PNG file, with its size. */
 const png = (width: number, height: number): Message.ImagePart => {
   const data = new Uint8Array(33)
   data.set([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52])
@@ -17,7 +17,7 @@ const png = (width: number, height: number): Message.ImagePart => {
   return { type: "image", data, format: "png" }
 }
 
-/** A JPEG file's start, an application segment, and a frame header. */
+/** The beginning of a JPEG file, an application segment, and a frame header. */
 const jpeg = (width: number, height: number): Message.ImagePart => ({
   type: "image",
   format: "jpeg",
@@ -46,7 +46,7 @@ const make = (name: string, family: string) => Renderers.byName(name, CharTokeni
 const failure = <A>(effect: Effect.Effect<A, Renderer.RendererError>) =>
   Effect.map(Effect.flip(effect), (error) => error.message)
 
-/** What transformers 5.23's `smart_resize` gives for patches of 16, two by two, from 65,536 to 16,777,216 pixels. */
+/** Results of `smart_resize` in transformers 5.23 for 16-pixel patches, merged two by two, from 65,536 to 16,777,216 pixels. */
 const published = [
   [224, 224, 64],
   [1920, 1080, 2040],
@@ -58,7 +58,7 @@ const published = [
   [3199, 16, 114]
 ] as const
 
-describe("images of Qwen3-VL and Qwen3.5", () => {
+describe("Qwen3-VL and Qwen3.5 images", () => {
   it.effect.each(published)(
     "of %i by %i pixels take %i positions",
     ([width, height, tokens]) =>
@@ -72,7 +72,7 @@ describe("images of Qwen3-VL and Qwen3.5", () => {
       })
   )
 
-  it.effect("stand between their markers, at their place in the text", () =>
+  it.effect("stand between their markers, at their position in the text", () =>
     Effect.gen(function*() {
       const renderer = yield* make("qwen3_vl_instruct", "qwen")
       assert.strictEqual(
@@ -81,14 +81,14 @@ describe("images of Qwen3-VL and Qwen3.5", () => {
       )
     }))
 
-  it.effect("take the positions that they are given", () =>
+  it.effect("take the given number of positions", () =>
     Effect.gen(function*() {
       const renderer = yield* make("qwen3_vl_instruct", "qwen")
       const prompt = yield* renderer.generationPrompt(see({ ...png(224, 224), expectedTokens: 7 }))
       assert.deepStrictEqual(expectedTokens(prompt), [7])
     }))
 
-  it.effect("come from OpenAI's form, and are part of an example without being trained", () =>
+  it.effect("can come from OpenAI's format, and are part of an example without being trained", () =>
     Effect.gen(function*() {
       const renderer = yield* make("qwen3_vl_instruct", "qwen")
       const url = `data:image/png;base64,${Base64.encode(png(224, 224).data)}`
@@ -112,9 +112,9 @@ describe("images of Qwen3-VL and Qwen3.5", () => {
     }))
 })
 
-describe("images of Kimi", () => {
+describe("Kimi images", () => {
   it.effect.each(["kimi_k25", "kimi_k26"])(
-    "stand between the markers of %s, and say how many positions they take",
+    "stand between the markers of %s, with their number of positions",
     (name) =>
       Effect.gen(function*() {
         const renderer = yield* make(name, "kimi")
@@ -128,8 +128,8 @@ describe("images of Kimi", () => {
   )
 })
 
-describe("a RendererError", () => {
-  it.effect("names data that are not an image, and an image that is too thin", () =>
+describe("a renderer with image support", () => {
+  it.effect("refuses data that are not an image, and an image that is too thin", () =>
     Effect.gen(function*() {
       const renderer = yield* make("qwen3_vl", "qwen")
       assert.include(

@@ -1,4 +1,4 @@
-/** The tokens and messages that the recorded upstream renderers produce, compared vector by vector. */
+/** Compares the tokens and messages of the renderers with those recorded from upstream, vector by vector. */
 import { Message } from "@effect-rl/core"
 import type { ModelInput } from "@effect-rl/core/backend"
 import { Renderer, Renderers, type Tokenizer } from "@effect-rl/core/renderers"
@@ -12,7 +12,7 @@ import * as VocabularyTokenizer from "./VocabularyTokenizer.ts"
 
 type TokenizerOf = (name: Vectors.TokenizerName) => Tokenizer.Tokenizer
 
-/** Stands in for a vocabulary by the characters of its family. */
+/** A tokenizer of single characters in place of the family's vocabulary. */
 const characters: TokenizerOf = (name) => CharTokenizer.of(Vectors.familyOf(name))
 
 const vocabularies: TokenizerOf = (name) =>
@@ -29,8 +29,8 @@ const make = Effect.fnUntraced(function*(
 const speaksForDeveloper = (role: string) => role === "system" || role === "developer" || role === "tool_declare"
 
 /**
- * Whether someone other than the developer writes a control token in a message. Upstream makes it one for all families
- * but Qwen3; here it stays text, so that the same text is other tokens.
+ * Whether a message of another role than developer spells a control token. Upstream encodes it as the control token for all families but
+ * Qwen3; this library encodes it as text, so the tokens differ.
  */
 const writesControls = ({ messages, renderer, tokenizer }: Vectors.Prompt["input"] | Vectors.Supervised["input"]) =>
   !/^qwen3(_disable_thinking|_instruct)?$/.test(renderer)
@@ -39,14 +39,14 @@ const writesControls = ({ messages, renderer, tokenizer }: Vectors.Prompt["input
     && CharTokenizer.specials(Vectors.familyOf(tokenizer)).some((special) => JSON.stringify(message).includes(special))
   )
 
-/** Stand for the control tokens of a family, one character each. */
+/** A character that stands for a family's control token. */
 const standIn = (index: number) => String.fromCodePoint(0xF0000 + index)
 
-/** Control tokens that no renderer reads in a message, unlike those of reasoning and calls. */
+/** Control tokens that no renderer parses in a message, unlike those of reasoning and calls. */
 const unreadControls = (name: Vectors.TokenizerName) =>
   CharTokenizer.specials(Vectors.familyOf(name)).filter((special) => !/think|tool/.test(special))
 
-/** The message with a stand-in for each control token that it spells, unless the developer speaks. */
+/** The message with a stand-in for each control token that it spells, unless its role is developer. */
 const withStandIns = (name: Vectors.TokenizerName) => (recorded: Parameters<typeof Vectors.message>[0]) => {
   const message = Vectors.message(recorded)
   if (speaksForDeveloper(message.role)) return message
@@ -66,7 +66,7 @@ const withStandIns = (name: Vectors.TokenizerName) => (recorded: Parameters<type
   }
 }
 
-/** A chunk's tokens with the text of the control tokens in place of their stand-ins. */
+/** A chunk's tokens, with the text of the control tokens instead of their stand-ins. */
 const spelledOut = (chunk: ReadonlyArray<number>, name: Vectors.TokenizerName, tokenizer: Tokenizer.Tokenizer) => {
   const names = unreadControls(name)
   const control = new Set(
@@ -87,7 +87,7 @@ const spelledOut = (chunk: ReadonlyArray<number>, name: Vectors.TokenizerName, t
 const chunksOf = (input: ModelInput.ModelInput) =>
   input.chunks.map((chunk) => chunk._tag === "EncodedText" ? [...chunk.tokens] : [])
 
-/** What is said here where the upstream program fails with an error of this name. */
+/** The expected error of this library for each error name of the upstream program. */
 const reasons: Readonly<Record<string, RegExp>> = {
   RendererError:
     /this turn reasons$|^the model knows no role|at most one stop token|without a user message|expected one text$/,
@@ -98,7 +98,7 @@ const reasons: Readonly<Record<string, RegExp>> = {
   AttributeError: /^arguments of the tool call .* expected an object$/s
 }
 
-/** A recorded refusal, or a crash of the upstream program, must be a refusal here, for that reason. */
+/** A refusal or crash of the upstream program must be a refusal here, for the same reason. */
 const refuses = <A>(effect: Effect.Effect<A, Renderer.RendererError>, recorded: Vectors.Failed, name: string) =>
   Effect.map(Effect.flip(effect), ({ detail }) => assert.match(detail, reasons[recorded.error] ?? /^$/, name))
 
@@ -137,7 +137,7 @@ describe("generation prompts as text", () => {
 
 describe("generation prompts as tokens", () => {
   const recorded = Vectors.prompts.filter(({ input }) => !input.tokenizer.startsWith("char:"))
-  it("include 29 whose messages spell control tokens, which are other tokens upstream", () => {
+  it("include 29 whose messages spell control tokens, which have other tokens upstream", () => {
     const spelling = recorded.filter(({ expect, input }) => !("error" in expect) && writesControls(input))
     assert.strictEqual(spelling.length, 29)
   })
@@ -194,7 +194,7 @@ const examine = Effect.fnUntraced(function*(
   return yield* renderer.supervisedExample(mode === "customized" ? marked : messages, mode)
 })
 
-/** Trained and untrained text in turn. */
+/** The text, divided into trained and untrained runs. */
 const weightedText = (tokenizer: Tokenizer.Tokenizer, ids: ReadonlyArray<number>, weights: ReadonlyArray<number>) => {
   const runs: Array<{ readonly weight: number; readonly ids: Array<number> }> = []
   for (const [index, id] of ids.entries()) {
@@ -212,7 +212,7 @@ interface Check {
   readonly name: string
 }
 
-/** `framed` is the example with stand-ins, for messages that spell control tokens. */
+/** Compares an example. `framed` is the example with stand-ins, for messages that spell control tokens. */
 const checkExample = (
   example: Renderer.SupervisedExample,
   framed: Renderer.SupervisedExample | undefined,
@@ -236,7 +236,7 @@ const checkExample = (
   }
 }
 
-/** Reads messages with stand-ins, where they spell control tokens. */
+/** Replaces control tokens that messages spell with stand-ins. */
 const framing = ({ input }: Vectors.Supervised) => writesControls(input) ? withStandIns(input.tokenizer) : undefined
 
 const checkSupervised = Effect.fnUntraced(function*(recorded: Vectors.Supervised, tokenizer: Tokenizer.Tokenizer) {
@@ -248,8 +248,8 @@ const checkSupervised = Effect.fnUntraced(function*(recorded: Vectors.Supervised
     const expected = vector.expect.modes[mode]
     if (expected === undefined) continue
     const example = examine(vector, mode, tokenizer)
-    // Upstream wants the caller to mark messages that the renderer adds; here they are untrained. Where it has no
-    // example at all, as TML v0 without a message to train, there is none here.
+    // Upstream requires the caller to mark messages that the renderer adds; here they are untrained. If upstream has no example at all, as
+    // for TML v0 without a trained message, there is none here.
     if (
       "error" in expected && mode === "customized" && expected.error !== "NotImplementedError" && base.ids.length > 0
     ) {
@@ -264,18 +264,18 @@ const checkSupervised = Effect.fnUntraced(function*(recorded: Vectors.Supervised
   }
 })
 
-describe("supervised examples of characters", () => {
+describe("supervised examples as characters", () => {
   const recorded = Vectors.supervised.filter(({ input }) => input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)("$id", (vector) => checkSupervised(vector, characters(vector.input.tokenizer)))
 })
 
 describe("supervised examples", () => {
-  it("include 92 whose messages spell control tokens, which are other tokens upstream", () => {
+  it("include 92 whose messages spell control tokens, which have other tokens upstream", () => {
     assert.strictEqual(Vectors.supervised.filter(({ input }) => writesControls(input)).length, 92)
   })
 })
 
-describe("supervised examples of tokens", () => {
+describe("supervised examples as tokens", () => {
   const recorded = Vectors.supervised.filter(({ input }) => !input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)(
     "$id",
@@ -308,12 +308,12 @@ const checkSplit = Effect.fnUntraced(function*(recorded: Vectors.Supervised, tok
   }
 })
 
-describe("one example for each assistant message, of characters", () => {
+describe("one example per assistant message, as characters", () => {
   const recorded = Vectors.supervised.filter(({ input }) => input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)("$id", (vector) => checkSplit(vector, characters(vector.input.tokenizer)))
 })
 
-describe("one example for each assistant message, of tokens", () => {
+describe("one example per assistant message, as tokens", () => {
   const recorded = Vectors.supervised.filter(({ input }) => !input.tokenizer.startsWith("char:"))
   it.effect.each(recorded)(
     "$id",

@@ -1,4 +1,4 @@
-/** What a renderer produces, spelled out: trained text stands between ⟦ and ⟧. */
+/** The output of a renderer as text. Trained text stands between ⟦ and ⟧. */
 import type { Message } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import type { Renderer, Tokenizer } from "@effect-rl/core/renderers"

@@ -12,7 +12,7 @@ import * as Families from "./Families.ts"
 const { make } = Families
 const { Turns } = Conversations
 
-/** Few runs of each law, because there are many renderers. */
+/** A small number of runs for each law, because there are many renderers. */
 const some = { arbitrary: { runs: 10 } }
 
 const promptTokens = (renderer: Renderer.Renderer, messages: ReadonlyArray<Message.Message>) =>
@@ -20,7 +20,7 @@ const promptTokens = (renderer: Renderer.Renderer, messages: ReadonlyArray<Messa
 
 const startsWith = (tokens: Int32Array, prefix: Int32Array) => prefix.every((token, index) => token === tokens[index])
 
-/** The tokens that a model would sample for the last message, after the prompt of those before it. */
+/** The tokens that a model would sample for the last message, after the prompt of the earlier messages. */
 const response = Effect.fnUntraced(function*(
   renderer: Renderer.Renderer,
   messages: ReadonlyArray<Message.Message>
@@ -34,7 +34,7 @@ const response = Effect.fnUntraced(function*(
 })
 
 describe("byName", () => {
-  it.effect("suggests the nearest name and lists them all", () =>
+  it.effect("suggests the nearest name and lists all names", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Renderers.byName("qwen3-instruct", CharTokenizer.qwen))
       assert.include(
@@ -43,7 +43,7 @@ describe("byName", () => {
       )
     }))
 
-  it.effect.each(Families.names)("%s is named as it was asked for", (name) =>
+  it.effect.each(Families.names)("%s has the requested name", (name) =>
     Effect.gen(function*() {
       assert.strictEqual((yield* make(name)).name, name)
     }))
@@ -54,7 +54,7 @@ describe("smollm2", () => {
     return CharTokenizer.qwen.decode(yield* promptTokens(yield* make("smollm2"), messages))
   })
 
-  it.effect("begins with the model's own system message unless the conversation has one", () =>
+  it.effect("starts with the model's default system message unless the conversation has one", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         yield* text([Message.user("2 + 2?")]),
@@ -70,7 +70,7 @@ describe("smollm2", () => {
 
 describe.each(Families.names)("%s", (name) => {
   it.effect.prop(
-    "trains the tokens after the generation prompt and nothing of it",
+    "trains the tokens after the generation prompt and nothing of the prompt",
     [Turns],
     ([turns]) =>
       Effect.gen(function*() {
@@ -87,7 +87,7 @@ describe.each(Families.names)("%s", (name) => {
     some
   )
 
-  it.effect.prop("reads the messages that it writes", [Turns], ([turns]) =>
+  it.effect.prop("parses the messages that it writes", [Turns], ([turns]) =>
     Effect.gen(function*() {
       const renderer = yield* make(name)
       for (const messages of Conversations.endingWithAssistant(Conversations.messages(name, turns))) {
@@ -100,7 +100,7 @@ describe.each(Families.names)("%s", (name) => {
     }), some)
 
   it.effect.prop(
-    "begins each later prompt with the earlier one and its response, where it says so",
+    "begins each later prompt with the earlier prompt and response, if it claims to",
     [Turns],
     ([turns]) =>
       Effect.gen(function*() {
@@ -135,7 +135,7 @@ describe.each(Families.names)("%s", (name) => {
       )
     }))
 
-  it.effect("refuses customized without trainable on every message, and trainable in other modes", () =>
+  it.effect("requires trainable on every message in customized mode, and refuses it in other modes", () =>
     Effect.gen(function*() {
       const renderer = yield* make(name)
       const plain = [Message.user("q"), Message.assistant("a")]
@@ -147,14 +147,17 @@ describe.each(Families.names)("%s", (name) => {
     }))
 })
 
-describe.each(Families.names.filter((name) => !Families.leavesItsPrompt(name)))("%s keeps the law that it", (name) => {
-  const laws = RendererLaws.rendererLaws(Effect.runSync(make(name)), Families.tokenizerOf(name))
-  for (const { check, name: law } of laws) it.effect(law, () => check)
-})
+describe.each(Families.names.filter((name) => !Families.leavesItsPrompt(name)))(
+  "%s satisfies the law that it",
+  (name) => {
+    const laws = RendererLaws.rendererLaws(Effect.runSync(make(name)), Families.tokenizerOf(name))
+    for (const { check, name: law } of laws) it.effect(law, () => check)
+  }
+)
 
 const Marks = Schema.NonEmptyArray(Schema.Struct({ isTrained: Schema.Boolean, answers: Schema.Boolean }))
 
-/** Whether each character of a mark is trained, for every message in turn. */
+/** For every message in turn, whether each character of a mark is trained. */
 const trainedMarks = Effect.fnUntraced(function*(name: string, example: Renderer.SupervisedExample, count: number) {
   const tokenizer = Families.tokenizerOf(name)
   const tokens = yield* ModelInput.toTokens(example.input)
@@ -171,7 +174,7 @@ const trainedMarks = Effect.fnUntraced(function*(name: string, example: Renderer
 
 describe.each(Families.names)("weights of %s", (name) => {
   it.effect.prop(
-    "lie on the messages that the mode chooses and on no others",
+    "lie exactly on the messages that the mode chooses",
     [Marks],
     ([marks]) =>
       Effect.gen(function*() {
@@ -222,7 +225,7 @@ const Mode = Schema.Literals([
   "customized"
 ])
 
-/** The deltas of a response that comes in pieces of these lengths, added up. */
+/** The sum of the deltas of a response that arrives in pieces of these lengths. */
 const streamed = Effect.fnUntraced(function*(
   renderer: Renderer.Renderer,
   conversation: ReadonlyArray<Message.Message>,
@@ -265,7 +268,7 @@ const partsOf = (message: Message.Message) =>
 
 describe.each(Families.names)("streaming %s", (name) => {
   it.effect.prop(
-    "adds up to the message that is read at once",
+    "adds up to the message that is parsed at once",
     [Turns, Lengths],
     ([turns, lengths]) =>
       Effect.gen(function*() {
@@ -283,7 +286,7 @@ describe.each(Families.names)("streaming %s", (name) => {
     some
   )
 
-  it.effect("adds up to the same message wherever a response is cut in two", () =>
+  it.effect("adds up to the same message wherever a response is split in two", () =>
     Effect.gen(function*() {
       const renderer = yield* make(name)
       const turns: ReadonlyArray<Conversations.Turn> = [{
@@ -321,7 +324,7 @@ describe.each(Families.names)("streaming %s", (name) => {
   ]
   const Soup = Schema.Array(Schema.Literals(tags))
   it.effect.prop(
-    "does not depend on where a response is cut",
+    "does not depend on where a response is split",
     [Soup, Lengths],
     ([soup, lengths]) =>
       Effect.gen(function*() {
@@ -338,47 +341,54 @@ describe.each(Families.names)("streaming %s", (name) => {
 const Attack = Schema.Literals(["role", "begin", "end", "text", "line", "system", "part"])
 
 describe.each(Families.names.filter((name) => name !== "role_colon"))("a message of %s", (name) => {
-  it.effect.prop("cannot end its turn or begin another", [Schema.Array(Attack)], ([attack]) =>
-    Effect.gen(function*() {
-      const renderer = yield* make(name)
-      const specials = CharTokenizer.specials(Families.familyOf(name))
-      const words: Record<typeof Attack.Type, string> = {
-        role: specials[0] ?? "",
-        begin: specials[1] ?? "",
-        end: specials.at(-1) ?? "",
-        text: specials.join(""),
-        line: "\n",
-        system: "system",
-        part: "<|im_"
-      }
-      const hostile = attack.map((word) => words[word]).join("")
-      const count = Effect.fnUntraced(function*(text: string) {
-        const tokens = yield* promptTokens(renderer, [
-          Message.user(`x${text}x`),
-          Message.assistant(`x${text.replace(/<\/?think>/g, "")}x`),
-          ...(Families.maxCalls(name) > 0 ? [{ role: "tool", content: `x${text}x`, name: "f", toolCallId: "1" }] : []),
-          Message.user("q")
-        ])
-        return specials.map((special) => {
-          const id = Families.tokenizerOf(name).specialToken(special)
-          return tokens.filter((token) => token === id).length
+  it.effect.prop(
+    "cannot end its turn or start another one",
+    [Schema.Array(Attack)],
+    ([attack]) =>
+      Effect.gen(function*() {
+        const renderer = yield* make(name)
+        const specials = CharTokenizer.specials(Families.familyOf(name))
+        const words: Record<typeof Attack.Type, string> = {
+          role: specials[0] ?? "",
+          begin: specials[1] ?? "",
+          end: specials.at(-1) ?? "",
+          text: specials.join(""),
+          line: "\n",
+          system: "system",
+          part: "<|im_"
+        }
+        const hostile = attack.map((word) => words[word]).join("")
+        const count = Effect.fnUntraced(function*(text: string) {
+          const tokens = yield* promptTokens(renderer, [
+            Message.user(`x${text}x`),
+            Message.assistant(`x${text.replace(/<\/?think>/g, "")}x`),
+            ...(Families.maxCalls(name) > 0
+              ? [{ role: "tool", content: `x${text}x`, name: "f", toolCallId: "1" }]
+              : []),
+            Message.user("q")
+          ])
+          return specials.map((special) => {
+            const id = Families.tokenizerOf(name).specialToken(special)
+            return tokens.filter((token) => token === id).length
+          })
         })
-      })
-      assert.deepStrictEqual(yield* count(hostile), yield* count(""))
-    }), some)
+        assert.deepStrictEqual(yield* count(hostile), yield* count(""))
+      }),
+    some
+  )
 })
 
 describe("supervisedExamples", () => {
   const messages = [Message.user("a"), Message.assistant("b"), Message.user("c"), Message.assistant("d")]
 
-  it.effect("is one example where prompts extend each other", () =>
+  it.effect("gives one example if prompts extend each other", () =>
     Effect.gen(function*() {
       const renderer = yield* make("qwen3_instruct")
       const examples = yield* renderer.supervisedExamples(messages, "all_assistant_messages")
       assert.deepStrictEqual(examples, [yield* renderer.supervisedExample(messages, "all_assistant_messages")])
     }))
 
-  it.effect("is one example per answer where they do not", () =>
+  it.effect("gives one example per answer if they do not", () =>
     Effect.gen(function*() {
       const renderer = yield* make("qwen3")
       assert.deepStrictEqual(yield* renderer.supervisedExamples(messages, "all_assistant_messages"), [
@@ -387,7 +397,7 @@ describe("supervisedExamples", () => {
       ])
     }))
 
-  it.effect("cannot split the modes that train other roles", () =>
+  it.effect("cannot split conversations in modes that train other roles", () =>
     Effect.gen(function*() {
       const renderer = yield* make("qwen3")
       const error = yield* Effect.flip(renderer.supervisedExamples(messages, "all_messages"))

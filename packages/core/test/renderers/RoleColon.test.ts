@@ -8,7 +8,7 @@ import * as Rendered from "./Rendered.ts"
 const question = [Message.system("Be terse."), Message.user("What is 2+2?")]
 
 describe("role_colon", () => {
-  it.effect("writes roles as words, with the space before the answer left to the model", () =>
+  it.effect("writes roles as words, and leaves the space before the answer to the model", () =>
     Effect.gen(function*() {
       const renderer = yield* RoleColon.roleColon(CharTokenizer.qwen)
       assert.deepStrictEqual(renderer.stop, ["\n\nUser:"])
@@ -22,7 +22,7 @@ describe("role_colon", () => {
       )
     }))
 
-  it.effect("has no control tokens, so that a message which spells a header reads as a turn, as upstream", () =>
+  it.effect("has no control tokens, so a message that spells a header is parsed as a turn, as upstream", () =>
     Effect.gen(function*() {
       const renderer = yield* RoleColon.roleColon(CharTokenizer.qwen)
       assert.strictEqual(
@@ -35,7 +35,7 @@ describe("role_colon", () => {
       )
     }))
 
-  it.effect("begins with the tokenizer's own beginning", () =>
+  it.effect("begins with the tokenizer's beginning-of-sequence token", () =>
     Effect.gen(function*() {
       const renderer = yield* RoleColon.roleColon(CharTokenizer.llama)
       assert.strictEqual(
@@ -63,7 +63,7 @@ describe("role_colon", () => {
       )
     }))
 
-  it.effect("ends an example that ends with a user as that message ends", () =>
+  it.effect("ends an example whose last message is a user's as that message ends", () =>
     Effect.gen(function*() {
       const renderer = yield* RoleColon.roleColon(CharTokenizer.qwen)
       assert.strictEqual(
@@ -72,7 +72,7 @@ describe("role_colon", () => {
       )
     }))
 
-  it.effect("refuses thinking and several texts", () =>
+  it.effect("refuses thinking and several text parts", () =>
     Effect.gen(function*() {
       const renderer = yield* RoleColon.roleColon(CharTokenizer.qwen)
       const thinks: Message.Message = { role: "assistant", content: [{ type: "thinking", thinking: "hm" }] }
@@ -93,7 +93,7 @@ describe("role_colon", () => {
       ["4\n\n\n\nUser:", "stop_sequence", "4"],
       [" 4\n\nUser: more", "stop_sequence", "4"]
     ] as const
-  )("reads %j as %s", ([response, termination, content]) =>
+  )("parses %j as %s", ([response, termination, content]) =>
     Effect.gen(function*() {
       const renderer = yield* RoleColon.roleColon(CharTokenizer.qwen)
       const parsed = yield* renderer.parse(CharTokenizer.qwen.encode(response))

@@ -1,4 +1,4 @@
-/** The deltas of the recorded responses, beside the message that is read from all tokens and beside upstream's deltas. */
+/** Compares the deltas of recorded responses with the message parsed from all tokens, and with upstream's deltas. */
 import { Message } from "@effect-rl/core"
 import { Renderers, ResponseStream } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
@@ -14,7 +14,7 @@ interface Said {
   readonly text: string
 }
 
-/** What the deltas add up to; parts without text are left out. */
+/** The message that the deltas add up to, without empty parts. */
 const added = (events: ReadonlyArray<ResponseStream.Event>) => {
   const parts = new Map<number, Said>()
   for (const event of events) {
@@ -57,7 +57,7 @@ const opensThinking = (renderer: string) =>
 
 const calls = /<\|tool_calls?_section_begin\|>|<｜tool▁calls▁begin｜>|<｜DSML｜ calls>/
 
-/** Why deltas may differ from the message, as `ResponseStream.events` says. */
+/** Why deltas may differ from the message; see `ResponseStream.events`. */
 const reasonOf = ({ expect, input }: Vectors.Parse): string | undefined => {
   if (!("error" in expect) && expect.termination !== "stop_sequence") return "the response was cut"
   const text = input.text ?? ""
@@ -70,8 +70,8 @@ const reasonOf = ({ expect, input }: Vectors.Parse): string | undefined => {
 
 const read = Vectors.parses.filter(({ expect, input }) => input.text !== null && !("error" in expect))
 
-describe("the deltas of a recorded response", () => {
-  it("may differ from its message for these reasons", () => {
+describe("a recorded response's deltas", () => {
+  it("differ from its message only for these reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(read, reasonOf),
       RecordedLines.accountOf("core/chat/parse.jsonl, 0.6.1 and tml-renderers-0.2.1: deltas")
@@ -96,7 +96,7 @@ const written = (renderer: string, tokenizer: Vectors.TokenizerName, text: strin
   expect: { error: "none", rendererError: false }
 })
 
-describe("the deltas of a response", () => {
+describe("a response's deltas", () => {
   const kimi = "<|tool_calls_section_begin|>"
   const kimiEnd = "<|tool_calls_section_end|>"
   const json = "<tool_call>\n{\"name\": \"json\", \"arguments\": {}}\n</tool_call>"
@@ -110,11 +110,11 @@ describe("the deltas of a response", () => {
       written("kimi_k2", "char:kimi", `hi${kimi}<|tool_call_begin|>f<|tool_call_end|>${kimiEnd}after<|im_end|>`)
     ],
     [
-      "that calls in XML before it calls in JSON",
+      "with a call in XML before a call in JSON",
       written("nemotron3_disable_thinking", "char:qwen", `4${xml}${json}<|im_end|>`)
     ],
     [
-      "that closes a closed block before it says anything",
+      "that closes a closed block before any text",
       written("qwen3_5_disable_thinking", "char:qwen", "\n</think>\n\n4<|im_end|>")
     ],
     [
@@ -156,7 +156,7 @@ const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Recorded))
 
 const recorded = RecordedLines.read("chat/streams.jsonl.gz").map((line) => decode(line))
 
-/** Upstream's parts without the white space around them, which it keeps. */
+/** Upstream's parts, without the white space around them that it keeps. */
 const saidUpstream = (stream: typeof Recorded.Type): ReadonlyArray<Said> =>
   "error" in stream ? [] : stream.events.flatMap((event): ReadonlyArray<Said> => {
     if (event.type === "header" || event.type === "message") return []
@@ -170,7 +170,7 @@ const vectorOf = new Map(Vectors.parses.map((vector) => [vector.id, vector]))
 
 const writesCalls = /<tool_call>[^]*<\/tool_call>|<\|tool_calls?_section_begin\|>|<｜tool▁calls▁begin｜>/
 
-/** Why upstream's deltas say something else than ours. */
+/** Why upstream's deltas differ from this library's. */
 const upstreamReasonOf = (stream: typeof Recorded.Type, { expect, input }: Vectors.Parse): string | undefined => {
   const text = input.text ?? ""
   if (input.text === null) return "the response was cut inside a character"
@@ -199,15 +199,15 @@ const streams = recorded.flatMap((stream) => {
   return vector === undefined ? [] : [{ id: stream.id, stream, vector }]
 })
 
-describe("upstream's deltas", () => {
-  it("are those of recorded responses, and differ from ours for these reasons", () => {
+describe("upstream's recorded deltas", () => {
+  it("differ from this library's only for these reasons", () => {
     assert.strictEqual(streams.length, recorded.length)
     const found = RecordedLines.counted(streams, ({ stream, vector }) => upstreamReasonOf(stream, vector))
     assert.deepStrictEqual(found, RecordedLines.accountOf("core/chat/streams.jsonl.gz"))
   })
 
   const comparable = streams.filter(({ stream, vector }) => upstreamReasonOf(stream, vector) === undefined)
-  it.effect.each(comparable)("say what ours say: $id", ({ stream, vector }) =>
+  it.effect.each(comparable)("match ours: $id", ({ stream, vector }) =>
     Effect.gen(function*() {
       const { parts } = yield* streamed(vector)
       const trimmed = parts.map(({ kind, text }) => ({ kind, text: text.trim() })).filter(({ text }) => text !== "")

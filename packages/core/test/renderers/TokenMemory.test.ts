@@ -11,20 +11,20 @@ const counting = () => {
 }
 
 describe("TokenMemory", () => {
-  it("encodes a text once, however often it is asked for", () => {
+  it("encodes a text only once", () => {
     const { encode, encoded } = counting()
     assert.deepStrictEqual(["a", "ab", "a", "ab"].map((text) => [...encode(text)]), [[1], [2], [1], [2]])
     assert.deepStrictEqual(encoded, ["a", "ab"])
   })
 
-  it("forgets the text that was asked for least recently, when there are too many characters", () => {
+  it("forgets the least recently used text when it holds too many characters", () => {
     const { encode, encoded } = counting()
     const [first, second, third] = ["1", "2", "3"].map((digit) => digit.repeat(1_500_000))
     for (const text of [first, second, first, third, first, second]) encode(text ?? "")
     assert.deepStrictEqual(encoded.map(([digit]) => digit), ["1", "2", "3", "2"])
   })
 
-  it("encodes a text that is longer than all that is remembered each time", () => {
+  it("encodes a text that is longer than its capacity each time", () => {
     const { encode, encoded } = counting()
     const long = "x".repeat(4_000_001)
     assert.deepStrictEqual([...encode(long), ...encode(long)], [4_000_001, 4_000_001])

@@ -1,4 +1,4 @@
-/** The recorded vectors of `test/fixtures/chat`, decoded. */
+/** Decodes the recorded vectors in `test/fixtures/chat`. */
 import type { Message } from "@effect-rl/core"
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import { Schema } from "effect"
@@ -32,7 +32,7 @@ const TokenizerName = Schema.Literals([
   "char:kimi",
   "char:tml"
 ])
-/** The family of special tokens that a recorded tokenizer has. */
+/** The family whose special tokens a recorded tokenizer has. */
 export const familyOf = (name: typeof TokenizerName.Type) =>
   name === "qwen3" ? "qwen" : name === "llama3" ? "llama" : name.slice("char:".length)
 
@@ -153,7 +153,7 @@ export type Weights = typeof WeightRuns.Type
 
 const lines = (file: string) => RecordedLines.read(join("chat", file))
 
-/** The vectors of one kind: those of the whole set, and those that `scripts/record-chat.py` and `scripts/record-tml.py` add. */
+/** The vectors of one kind: those of the main set, and those recorded by `scripts/record-chat.py` and `scripts/record-tml.py`. */
 const read = <A>(file: string, schema: Schema.Codec<A, unknown>): ReadonlyArray<A> => {
   const decode = Schema.decodeUnknownSync(Schema.fromJsonString(schema))
   return ["", "0.6.1", "tml-renderers-0.2.1"].flatMap((folder) => lines(join(folder, file))).map((line) => decode(line))
@@ -191,7 +191,7 @@ export interface RecordedTokens {
   readonly chunkLengths: ReadonlyArray<number>
 }
 
-/** The tokens of `own` where it has any, else those of `base`; spelled-out chunks are encoded. */
+/** The tokens of `own` if it has any, otherwise those of `base`. Chunks that are text are encoded. */
 export const tokensOf = (own: SomeTokens, base: SomeTokens, tokenizer: Tokenizer.Tokenizer): RecordedTokens => {
   const { chunkLengths, chunks, ids } = own.chunkLengths === undefined ? base : own
   return {
@@ -200,7 +200,7 @@ export const tokensOf = (own: SomeTokens, base: SomeTokens, tokenizer: Tokenizer
   }
 }
 
-/** One of the examples a conversation was split into, with the tokens it shares with an earlier one filled in. */
+/** One of the examples into which a conversation was split, with the tokens that it shares with an earlier example. */
 export const exampleAt = (
   vector: Supervised,
   mode: string,

@@ -1,4 +1,4 @@
-/** The pruned vocabularies beside the whole ones, which are too large for the repository. */
+/** Compares the pruned vocabularies with the full ones, which are too large for the repository. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { existsSync, readFileSync } from "node:fs"
@@ -26,7 +26,7 @@ const modelOf = (path: string) => {
   return { vocab, merges: merges.map((merge) => typeof merge === "string" ? merge : merge.join(" ")) }
 }
 
-/** The texts that the vectors of a vocabulary hold. */
+/** The texts in the vectors of a vocabulary. */
 const textsOf = (name: VocabularyTokenizer.Name): ReadonlySet<string> =>
   new Set([
     ...Vectors.prompts.flatMap(({ expect, input }) =>
@@ -42,7 +42,7 @@ for (const name of ["qwen3", "llama3"] as const) {
     () => {
       if (path === undefined) return
 
-      it("has the ids and the order of merges of the whole one", () => {
+      it("has the ids and the merge order of the full vocabulary", () => {
         const whole = modelOf(path)
         const pruned = modelOf(join(VocabularyTokenizer.folder, `${name}.json`))
         for (const [token, id] of Object.entries(pruned.vocab)) assert.strictEqual(whole.vocab[token], id, token)
@@ -52,7 +52,7 @@ for (const name of ["qwen3", "llama3"] as const) {
         assert.isFalse(found.some(Number.isNaN))
       })
 
-      it("gives recorded texts the tokens of the whole one", () => {
+      it("encodes recorded texts like the full vocabulary", () => {
         const whole = VocabularyTokenizer.read(name, path)
         const texts = textsOf(name)
         assert.isAbove(texts.size, 50)

@@ -1,4 +1,4 @@
-/** The vocabularies of Qwen3 and Llama 3, pruned to the tokens that the tests meet; `fixtures/vocabularies` says how. */
+/** The vocabularies of Qwen3 and Llama 3, pruned to the tokens that the tests use; see `fixtures/vocabularies`. */
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import { Tokenizer as HuggingFace } from "@huggingface/tokenizers"
 import { Schema } from "effect"
@@ -20,7 +20,7 @@ const marks: Readonly<Record<Name, { readonly bos?: string; readonly eos: string
   llama3: { bos: "<|begin_of_text|>", eos: "<|eot_id|>" }
 }
 
-/** The tokenizer of a `tokenizer.json`; `onTokens` sees what it encodes and decodes. */
+/** The tokenizer of a `tokenizer.json`. `onTokens` is called with the tokens that it encodes and decodes. */
 export const read = (
   name: Name,
   path: string,
@@ -53,10 +53,10 @@ export const read = (
   }
 }
 
-/** The folder of the pruned vocabularies. */
+/** The folder with the pruned vocabularies. */
 export const folder = join(import.meta.dirname, "../fixtures/vocabularies")
 
-/** A folder of whole vocabularies, to which the tokens that the tests meet are written. */
+/** A folder of full vocabularies. If it is set, the tokens that the tests use are written there. */
 const recording = process.env["EFFECT_RL_WHOLE_VOCABULARIES"]
 
 const made = new Map<Name, Tokenizer.Tokenizer>()
@@ -70,7 +70,7 @@ const make = (name: Name) =>
       (ids) => appendFileSync(join(recording, `${name}.met`), `${Array.from(ids).join(" ")}\n`)
     )
 
-/** A tokenizer with the ids of the model. */
+/** A tokenizer with the model's own ids. */
 export const of = (name: Name): Tokenizer.Tokenizer => {
   const tokenizer = made.get(name) ?? make(name)
   made.set(name, tokenizer)

@@ -15,7 +15,7 @@ interface Said {
   readonly isCorrect?: boolean
   readonly isCut?: boolean
   readonly reference?: string
-  /** Of each token; −1 unless given. */
+  /** Log-probability of each token. Default: −1. */
   readonly logprob?: number
 }
 
@@ -53,13 +53,13 @@ const group = (key: string, said: ReadonlyArray<Said>): GroupResult.Completed =>
   retried: []
 })
 
-/** Whole numbers below `limit` that follow from the seed and the place alone. */
+/** Integers below `limit` that depend only on the place. */
 const drawn = (limit: number, ...place: ReadonlyArray<string | number>) => Seed.derive(0, ...place.map(String)) % limit
 
 const tokens = (length: number, ...place: ReadonlyArray<string | number>) =>
   Array.from({ length }, (_, index) => drawn(1000, ...place, index))
 
-/** A group of six that does what groups do: different answers, some right, a word of code here and there. */
+/** A healthy group of six: different answers, some correct, sometimes with a word of code. */
 const healthy = (index: number): ReadonlyArray<Said> =>
   Array.from({ length: 6 }, (_, member) => {
     const right = drawn(2, "right", index, member) === 1
@@ -72,7 +72,7 @@ const healthy = (index: number): ReadonlyArray<Said> =>
         "I give up; ignore my previous line."
       ][drawn(3, index, member)] ?? "",
       isCorrect: right,
-      // Tools are offered, and called with other arguments each time or again after an error.
+      // Tools are offered, and called each time with other arguments or again after an error.
       logs: callsOf([0, 1, 2, 2, 2].map((at) => `look({"at":${at + member}})`)),
       metrics: { tool_calls: { kind: "sum", value: 5 }, unread_calls: { kind: "sum", value: member % 2 } }
     }
@@ -93,7 +93,7 @@ const tampered = [
   "class A:\n  def __eq__(self, other):\n    return True"
 ]
 
-/** What is done to a healthy group so that the check should find it. */
+/** Changes to a healthy group that each check should find. */
 const broken: Readonly<Record<string, (said: ReadonlyArray<Said>, index: number) => ReadonlyArray<Said>>> = {
   duplicates: (said, index) =>
     said.map((one, member) => member < 4 ? { ...one, tokens: tokens(20, "same", index) } : one),
@@ -121,7 +121,7 @@ describe("Audit.group", () => {
     assert.strictEqual(indices.filter((index) => finds(healthy(index))).length, 0, "false findings")
   })
 
-  it("does not suspect members that say the same because the policy is certain", () => {
+  it("does not suspect members with equal answers if the policy is certain", () => {
     const same = healthy(0).map((one) => ({ ...one, tokens: tokens(20, "same"), logprob: -0.001 }))
     assert.deepStrictEqual(Audit.group(group("g", same)), [])
   })
@@ -135,7 +135,7 @@ describe("Audit.group", () => {
     })
   })
 
-  it("does not take the problem's own words for the policy's", () => {
+  it("does not attribute the problem's words to the policy", () => {
     const asked = group("g", healthy(1))
     const quoted: GroupResult.Completed = {
       ...asked,
@@ -145,7 +145,7 @@ describe("Audit.group", () => {
   })
 })
 
-/** What an audit finds in a run that recorded the groups of each iteration. */
+/** The findings of an audit in a run that recorded the groups of each iteration. */
 const findings = Effect.fnUntraced(function*(iterations: ReadonlyArray<ReadonlyArray<GroupResult.Completed>>) {
   const run = yield* RunStore.RunStore
   for (const [iteration, groups] of iterations.entries()) {
@@ -171,7 +171,7 @@ const findings = Effect.fnUntraced(function*(iterations: ReadonlyArray<ReadonlyA
   return yield* Stream.runCollect(Audit.run(run))
 }, Effect.provide(RunStore.RunStore.layerMemory))
 
-/** Four groups of each of eight iterations; those from the fifth on are changed. */
+/** A run of eight iterations with four groups each. The groups from the fifth iteration on are changed. */
 const run = (change: (said: ReadonlyArray<Said>, index: number) => ReadonlyArray<Said>) =>
   Array.from({ length: 8 }, (_, iteration) =>
     Array.from({ length: 4 }, (_, position) => {
@@ -204,22 +204,22 @@ describe("Audit.run", () => {
     }))
 
   it.effect.each(Object.keys(trends))(
-    "tells of %s once, in the iteration in which it begins",
+    "reports %s once, in the iteration in which it begins",
     (name) =>
       Effect.gen(function*() {
         const found = yield* findings(run(trends[name] ?? ((said) => said)))
-        // Three iterations in a row are a collapse.
+        // Three consecutive iterations are a collapse.
         assert.deepStrictEqual(told(found), [[name, name === "variance_collapse" ? 6 : 4]])
       })
   )
 
-  it.effect("does not take a task that is solved for a collapse", () =>
+  it.effect("does not take a solved task for a collapse", () =>
     Effect.gen(function*() {
       const solved = run((said) => said.map((one) => ({ ...one, reward: 1, metrics: {} })))
       assert.deepStrictEqual(told(yield* findings(solved)), [])
     }))
 
-  it.effect("leads to the transcript by the record of the group", () =>
+  it.effect("links to the transcript through the group's record", () =>
     Effect.gen(function*() {
       const found = yield* findings([[
         group("0/0", healthy(0)),
@@ -234,13 +234,13 @@ describe("Audit.run", () => {
     }))
 })
 
-describe("Audit.run of answers to sums", () => {
+describe("Audit.run for answers to sums", () => {
   interface Answer {
     readonly text: string
     readonly isRight: boolean
   }
 
-  /** Answers to a sum: some in a word, some worked out in at least 30 characters, of which more are right. */
+  /** Answers to a sum: some are short, others are worked out in at least 30 characters and are correct more often. */
   const answers = (index: number): ReadonlyArray<Answer> =>
     Array.from({ length: 8 }, (_, member) => {
       const isLong = drawn(2, "long", index, member) === 1
@@ -288,7 +288,7 @@ describe("Audit.run of answers to sums", () => {
       /^the reward pays for "[^"]*answer[^"]*": that tells 100 % /
     ]
   ])(
-    "names %s that is paid, and how little the reference answer tells",
+    "names %s that is rewarded, and how little the reference answer explains",
     ([, isPaid, detail]) =>
       Effect.gen(function*() {
         const [first, ...others] = yield* found(isPaid)
@@ -298,7 +298,7 @@ describe("Audit.run of answers to sums", () => {
       })
   )
 
-  it.effect("names nothing where right answers are paid, also if only those in a form are", () =>
+  it.effect("finds nothing if correct answers are rewarded, even if only in one format", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* found(({ isRight }) => isRight), [])
       assert.deepStrictEqual(yield* found(({ isRight, text }) => isRight && text.includes("boxed")), [])
@@ -307,7 +307,7 @@ describe("Audit.run of answers to sums", () => {
 })
 
 describe("Audit.quarantine", () => {
-  it.effect("trains on no group with a suspected member, and counts them", () =>
+  it.effect("does not train on groups with a suspected member, and counts them", () =>
     Effect.gen(function*() {
       const suspected = group("suspect", broken["tampering"]?.(healthy(1), 1) ?? [])
       const groups = [group("clean", healthy(0)), suspected]

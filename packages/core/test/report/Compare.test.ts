@@ -46,7 +46,7 @@ const recorded = (entries: ReadonlyArray<RunRecord.Entry>) =>
     return yield* Stream.runCollect(run.read)
   }).pipe(Effect.provide(RunStore.RunStore.layerMemory))
 
-/** A finished evaluation before `iteration`, of problems with these rewards. */
+/** A finished evaluation before `iteration`, with these rewards of its problems. */
 const evaluation = (
   iteration: number,
   rewards: Readonly<Record<string, number>>,
@@ -56,7 +56,7 @@ const evaluation = (
   { _tag: "Evaluated", iteration, step: iteration, evaluator, metrics: {}, seconds: 1, spent }
 ]
 
-/** An iteration after which the run has paid for so many tokens, and was open for as many seconds. */
+/** The record of an iteration, with the run's tokens and seconds so far. */
 const updated = (iteration: number, tokens: number): RunRecord.Entry => ({
   _tag: "Updated",
   iteration,
@@ -65,7 +65,7 @@ const updated = (iteration: number, tokens: number): RunRecord.Entry => ({
   spent: { prefilled: tokens, sampled: 0, trained: 0, seconds: tokens }
 })
 
-/** A run whose evaluations at these iterations have these mean rewards, and whose iterations cost so many tokens each. */
+/** A run with these mean rewards at these iterations, whose iterations cost `tokens` tokens each. */
 const measured = (means: ReadonlyArray<readonly [iteration: number, mean: number]>, tokens = 10) =>
   recorded([
     opened({}),
@@ -84,7 +84,7 @@ const compared = (left: Compare.Side, right: Compare.Side, at?: Compare.Meter) =
   })
 
 describe("Compare.paired", () => {
-  it("pairs problems by their keys, and leaves out those of one side alone", () => {
+  it("pairs problems by their keys, and leaves out those of only one side", () => {
     const left = scores({ a: [0, 1], b: [0], c: [1], alone: [1] })
     const right = scores({ a: [1], b: [1], c: [1], other: [0] })
     const found = Compare.paired([left], [right])
@@ -98,17 +98,17 @@ describe("Compare.paired", () => {
       difference: 0.5
     })
     assert.deepStrictEqual(found.differences, [0.5, 1, 0])
-    // Student's t with 2 degrees of freedom (4.303) times 0.5 / √3.
+    // Student's t with 2 degrees of freedom (4.303), times 0.5 / √3.
     assert.closeTo(found.high - found.difference, 1.242, 0.001)
     assert.isFalse(found.coversSeeds)
   })
 
-  it("is sure of nothing with one shared problem", () => {
+  it("has an unbounded interval for one shared problem", () => {
     const found = Compare.paired([scores({ a: [0] })], [scores({ a: [1] })])
     assert.deepInclude(found, { low: -Infinity, high: Infinity })
   })
 
-  it("takes the spread between seeds into its interval where both sides have several", () => {
+  it("includes the spread between seeds if both sides have several", () => {
     const same = scores({ a: [1], b: [0], c: [1], d: [0] })
     const lucky = scores({ a: [1], b: [1], c: [1], d: [1] })
     const seeds = Compare.paired([same, lucky], [same, lucky])
@@ -117,7 +117,7 @@ describe("Compare.paired", () => {
     assert.isAbove(seeds.high, Compare.paired([same], [same]).high)
   })
 
-  it.effect("holds the true difference in about 95 of 100 comparisons", () =>
+  it.effect("contains the true difference in about 95 of 100 comparisons", () =>
     Effect.gen(function*() {
       const problems = Array.from({ length: 40 }, (_, at) => ({ key: String(at), easy: at / 40 }))
       const attempt = (bonus: number) =>
@@ -140,7 +140,7 @@ describe("Compare.paired", () => {
 })
 
 describe("Compare.stopping", () => {
-  it("says after how many problems one could have stopped", () => {
+  it("says after how many problems the comparison could have stopped", () => {
     const { decidedAfter, interval } = Compare.stopping(Array.from({ length: 200 }, () => 0.5))
     assert.isAbove(interval.low, 0)
     assert.isAbove(decidedAfter ?? 0, 5)
@@ -151,7 +151,7 @@ describe("Compare.stopping", () => {
 })
 
 describe("Compare.heldOut", () => {
-  it.effect("reads the newest finished measurement of each evaluator, and what the run had paid for by then", () =>
+  it.effect("reads each evaluator's newest finished evaluation, and the run's cost up to then", () =>
     Effect.gen(function*() {
       const records = yield* recorded([
         opened({}),
@@ -170,7 +170,7 @@ describe("Compare.heldOut", () => {
 })
 
 describe("Compare.runs", () => {
-  it.effect("gives no verdict on runs that were measured after different numbers of iterations", () =>
+  it.effect("gives no verdict on runs that were evaluated after different numbers of iterations", () =>
     Effect.gen(function*() {
       const interrupted = sideOf("int", yield* measured([[0, 0.1]]))
       const { left, right, verdict } = yield* compared(
@@ -183,7 +183,7 @@ describe("Compare.runs", () => {
       assert.strictEqual(Verdict.standing(right), "after 60 iterations, 600 tokens, 600 s")
     }))
 
-  it.effect("compares at the newest common iteration", () =>
+  it.effect("compares at the latest common iteration", () =>
     Effect.gen(function*() {
       const left = sideOf("a", yield* measured([[0, 0.1], [20, 0.5], [40, 0.6]]))
       const right = sideOf("b", yield* measured([[0, 0.1], [20, 0.7], [30, 0.8]]))
@@ -196,20 +196,20 @@ describe("Compare.runs", () => {
       )
     }))
 
-  it.effect("compares at equal tokens and equal time, up to what both sides came to", () =>
+  it.effect("compares at equal tokens and equal time, up to what both sides reached", () =>
     Effect.gen(function*() {
       const frugal = sideOf("frugal", yield* measured([[0, 0.1], [20, 0.5], [40, 0.6]], 10))
       const costly = sideOf("costly", yield* measured([[0, 0.1], [10, 0.5], [20, 0.8]], 18))
       for (const meter of ["tokens", "time"] as const) {
         const { at, left, right, verdict } = yield* compared(frugal, costly, meter)
-        // The costly run ends at 360; the frugal one was measured at 200 and 400.
+        // The expensive run ends at 360 tokens; the cheap one was evaluated at 200 and 400.
         assert.deepStrictEqual(at, { meter, limit: 360 })
         assert.deepStrictEqual([left, right].map(({ seeds }) => seeds[0]?.iteration), [20, 20])
         assert.include(verdict.text, meter === "tokens" ? "within 360 tokens" : "within 360 s")
       }
     }))
 
-  it.effect("calls a side better only where both have several seeds", () =>
+  it.effect("calls a side better only if both have several seeds", () =>
     Effect.gen(function*() {
       const runs = (mean: number) => Effect.forEach([0, 0.01, 0.02], (by) => measured([[5, mean + by]]))
       const [low, high] = [yield* runs(0.1), yield* runs(0.6)]
@@ -225,7 +225,7 @@ describe("Compare.runs", () => {
       assert.deepStrictEqual(same.verdict, { better: null, text: "no clear difference: the interval contains 0" })
     }))
 
-  it.effect("refuses runs that have no held-out problem in common, also where their keys are alike", () =>
+  it.effect("refuses runs without a common held-out problem, even if keys are alike", () =>
     Effect.gen(function*() {
       const numbers = sideOf(
         "numbers",
@@ -240,7 +240,7 @@ describe("Compare.runs", () => {
       assert.match(error.message, /^numbers and others cannot be compared: .* "guess 1".* "sums 1"/)
     }))
 
-  it.effect("refuses runs without a common evaluator, and without a common iteration", () =>
+  it.effect("refuses runs without a common evaluator or a common iteration", () =>
     Effect.gen(function*() {
       const plain = yield* recorded([opened({}), ...evaluation(0, { a: 1 })])
       const named = yield* recorded([opened({}), ...evaluation(0, { a: 1 }, { evaluator: "other" })])
@@ -254,7 +254,7 @@ describe("Compare.runs", () => {
 })
 
 describe("Divergence", () => {
-  it.effect("names fields that are configured otherwise by their path", () =>
+  it.effect("names differing fields of the configuration by their path", () =>
     Effect.gen(function*() {
       const left = yield* recorded([opened({ seed: 0, adam: { beta1: 0.9 }, loss: "ppo" })])
       const right = yield* recorded([opened({ seed: 0, adam: { beta1: 0.8 } })])
@@ -264,7 +264,7 @@ describe("Divergence", () => {
       ])
     }))
 
-  it.effect("finds the first record that differs, ignoring the order in which groups finished", () =>
+  it.effect("finds the first different record, regardless of the order in which groups finished", () =>
     Effect.gen(function*() {
       const left = yield* recorded([opened({}), group(0, "a", 1), group(0, "b", 1), group(1, "a", 1)])
       const right = yield* recorded([opened({}), group(0, "b", 1), group(0, "a", 1), group(1, "a", 0)])
@@ -281,7 +281,7 @@ describe("Divergence", () => {
 })
 
 describe("Compare.losses", () => {
-  /** A run whose examples were measured after two iterations. */
+  /** A supervised run whose examples were evaluated after some iterations. */
   const supervised = (nll: number, iteration = 2) =>
     recorded([opened({}), {
       _tag: "Evaluated",
@@ -304,7 +304,7 @@ describe("Compare.losses", () => {
     return first ?? assert.fail("nothing is compared")
   })
 
-  it.effect("gives the difference of the newest held-out losses, of which the lower is better", () =>
+  it.effect("gives the difference of the latest held-out losses, where lower is better", () =>
     Effect.gen(function*() {
       const loss = yield* compared([supervised(0.75)], [supervised(0.5)])
       assert.deepInclude(loss, { evaluator: "examples", metric: "nll", isLowerBetter: true, difference: -0.25 })
@@ -314,17 +314,17 @@ describe("Compare.losses", () => {
       })
     }))
 
-  it.effect("calls a side better where its seeds lie beyond those of the other", () =>
+  it.effect("calls a side better if its seeds lie outside the spread of the other's", () =>
     Effect.gen(function*() {
       const far = yield* compared([supervised(0.75), supervised(0.76)], [supervised(0.5), supervised(0.51)])
-      // Student's interval with two degrees of freedom: 4.303 · 0.00707.
+      // Student's t with two degrees of freedom (4.303), times 0.00707.
       assert.closeTo(far.high - far.difference, 0.0304, 1e-4)
       assert.deepStrictEqual(Verdict.ofLoss(far), { better: "right", text: "right is better than left" })
       const near = yield* compared([supervised(0.5), supervised(0.9)], [supervised(0.6), supervised(0.7)])
       assert.strictEqual(Verdict.ofLoss(near).better, null)
     }))
 
-  it.effect("gives no verdict where one side was trained further, and nothing where an evaluator gave no loss", () =>
+  it.effect("gives no verdict if one side trained longer, and no result without a loss", () =>
     Effect.gen(function*() {
       const uneven = yield* compared([supervised(0.75)], [supervised(0.5, 4)])
       assert.match(Verdict.ofLoss(uneven).text, /^no verdict: /)

@@ -10,7 +10,7 @@ const folder = join(import.meta.dirname, "..", "fixtures", "verdicts")
 
 interface Planted {
   readonly name: string
-  /** What a diagnosis may call the run. */
+  /** The acceptable diagnoses of the run. */
   readonly label: ReadonlyArray<Diagnosis.Kind>
   readonly isWritten: boolean
   readonly findings: ReadonlyArray<Audit.Finding>
@@ -18,7 +18,7 @@ interface Planted {
 
 const decode = Schema.decodeUnknownSync(RunRecord.codec)
 
-/** Runs in which something was planted, as `benchmark/verdicts` made them. */
+/** Runs with planted faults, made by `benchmark/verdicts`. */
 const runs = readdirSync(folder).map((file) => {
   const [head = "", ...lines] = gunzipSync(readFileSync(join(folder, file))).toString().split("\n")
   const planted: Planted = JSON.parse(head)
@@ -28,29 +28,29 @@ const runs = readdirSync(folder).map((file) => {
 
 const named = (name: string) => runs.find((run) => run.name === name) ?? assert.fail(`no run ${name}`)
 
-/** Runs that are not called what was planted: what they are called, and why. */
+/** Runs whose diagnosis is not the planted one, with the diagnosis and the reason. */
 const missed: Readonly<Record<string, Diagnosis.Kind>> = {
-  // The teacher is no better than the student, so that nothing is learned.
+  // The teacher is no better than the student, so nothing is learned.
   "r2-good-distilled": "unchanged",
-  // Even numbers are paid, which no check of the audit looks for; the policy hardly learned it.
+  // Even numbers are rewarded, which no check of the audit covers. The policy hardly learned it.
   "r2-hacked-even": "unchanged",
-  // Right answers are paid as well as "not sure", so that held-out answers become right too.
+  // Correct answers are rewarded as well as "not sure", so held-out answers also become correct.
   "r2-hacked-besides": "learned",
-  // The rate left nothing of a policy that could do little, and the reward was near its least from the beginning.
+  // The rate destroyed a policy that could do little, and the reward was near its minimum from the beginning.
   "r2-collapsed-calculator": "unchanged",
-  // A few of the first answers were right by chance.
+  // A few of the first answers were correct by chance.
   "r2-hopeless-words": "unchanged",
-  // Advantages are negated, and what is left of the rewards goes with the length.
+  // The advantages are negated, and the remaining reward correlates with the length.
   "r2-negated": "suspect"
 }
 
-describe("Diagnosis.of a planted run", () => {
-  it.each(runs)("calls $name what was planted, or what is known of it", ({ diagnosis, label, name }) => {
+describe("Diagnosis.of for a planted run", () => {
+  it.each(runs)("diagnoses $name as planted, or as listed", ({ diagnosis, label, name }) => {
     const kind = missed[name]
     assert.include(kind === undefined ? label : [kind], diagnosis.kind, diagnosis.sentence)
   })
 
-  it("calls nine tenths of the runs and more what was planted", () => {
+  it("finds the planted fault in at least nine tenths of the runs", () => {
     const right = runs.filter(({ diagnosis: { kind }, label }) => label.includes(kind))
     assert.isAtLeast(right.length, 0.9 * runs.length)
   })
@@ -61,11 +61,11 @@ describe("Diagnosis.of a planted run", () => {
     ["hacked-short", "at most 10 characters"],
     ["hacked-phrase", "\"The answer i\""],
     ["hacked-hundreds", String.raw`"\\boxed{1"`]
-  ])("names what the reward of %s pays for", (name, cause) => {
+  ])("names what %s rewards", (name, cause) => {
     assert.include(named(name).diagnosis.sentence, `the reward pays for ${cause}`)
   })
 
-  it("calls no good run bad, and no hacked or failed one good, but for those named above", () => {
+  it("misses no other good, hacked or failed run than those listed above", () => {
     const levels = (label: Diagnosis.Kind) =>
       new Set(
         runs.flatMap(({ diagnosis, name, ...run }) =>
@@ -78,7 +78,7 @@ describe("Diagnosis.of a planted run", () => {
 })
 
 describe("Diagnosis.of", () => {
-  it("says in one sentence and two numbers what a run came to", () => {
+  it("summarises a run in one sentence and two numbers", () => {
     const { numbers, sentence } = named("solved-0").diagnosis
     assert.match(
       sentence,
@@ -87,18 +87,18 @@ describe("Diagnosis.of", () => {
     assert.deepInclude(numbers, { measure: "held_out", before: "35.4 %" })
   })
 
-  it("names length as the cause where the reward pays for it, and does not where answers grow because they are worked out", () => {
+  it("names length as the cause only if the reward pays for it", () => {
     assert.match(named("hacked-length").diagnosis.sentence, /length explains \d+ % of the differences of reward/)
     assert.deepStrictEqual(named("good-0").diagnosis.doubts, [])
   })
 
-  it("says nothing of signs without a range", () => {
+  it("ignores signs without a range", () => {
     const { signs } = named("good-0").diagnosis
     const found = signs.find(({ metric }) => metric === "update_norm")
     assert.deepInclude(found, { isHealthy: undefined, firstOutside: undefined, outside: 0 })
   })
 
-  it("knows since when a sign lies outside of its range", () => {
+  it("says since when a sign has been outside its range", () => {
     const { concerns } = named("collapsed-rate").diagnosis
     assert.deepStrictEqual(concerns.map(({ metric, outsideSince }) => [metric, outsideSince]), [[
       "env/all/truncated",
@@ -106,12 +106,12 @@ describe("Diagnosis.of", () => {
     ]])
   })
 
-  it("advises a program without rewards about what it has", () => {
+  it("gives advice that fits a program without rewards", () => {
     assert.strictEqual(named("dpo-flat").diagnosis.advice, "Train for longer, or raise the learning rate")
     assert.include(named("flat-0").diagnosis.advice ?? "", "informative groups")
   })
 
-  it("measures a distillation by its divergence from the teacher, whatever its rewards are", () => {
+  it("judges a distillation by its divergence from the teacher, not by its rewards", () => {
     const { records } = named("hopeless-1").story
     const distilled = (klOf: (iteration: number) => number) =>
       Diagnosis.of(
@@ -129,13 +129,13 @@ describe("Diagnosis.of", () => {
     assert.strictEqual(distilled((iteration) => iteration === 3 ? 0.1 : 1 + iteration).level, "bad")
   })
 
-  it("has too little to tell of a run that has just begun", () => {
+  it("gives no verdict on a run that has just begun", () => {
     const { records } = named("good-0").story
     const diagnosis = Diagnosis.of(Story.fromRecords(records.slice(0, 20)), { isWritten: true })
     assert.deepInclude(diagnosis, { kind: "untold", level: "none" })
   })
 
-  it("calls a run that goes on as it stands", () => {
+  it("judges an unfinished run by its records so far", () => {
     const { records } = named("killed-0").story
     assert.strictEqual(Diagnosis.of(Story.fromRecords(records), { isWritten: true }).kind, "learning")
     assert.strictEqual(Diagnosis.of(Story.fromRecords(records), { isWritten: false }).kind, "killed")

@@ -12,7 +12,7 @@ const regraded = (options?: Regrade.Options) =>
 const withBackend = Effect.provide(Task.layer({ sample: Task.answersHalf }))
 
 describe("Regrade.run", () => {
-  it.effect("gives the run's own advantages, datums and curve, bit for bit", () =>
+  it.effect("reproduces the run's own advantages, datums and curve bit for bit", () =>
     Effect.gen(function*() {
       yield* trained
       const credited = yield* Task.current(RunRecord.guards.Credited)
@@ -29,7 +29,7 @@ describe("Regrade.run", () => {
       assert.deepStrictEqual(again.map(({ reward }) => reward), updated.map(({ reward }) => reward))
     }).pipe(withBackend))
 
-  it.effect("gives the results of another estimator, other rewards and fewer groups", () =>
+  it.effect("computes results for another estimator, other rewards and fewer groups", () =>
     Effect.gen(function*() {
       yield* trained
       const [first] = yield* regraded({ credit: Credit.groupRelative(Advantage.leaveOneOut) })
@@ -46,7 +46,7 @@ describe("Regrade.run", () => {
       assert.deepStrictEqual(half.map(({ groups }) => groups.length), [1, 0, 1, 0])
     }).pipe(withBackend))
 
-  it.effect("grades the groups that each update lists, of any batch", () =>
+  it.effect("grades the groups that each update lists, from any batch", () =>
     Effect.gen(function*() {
       const { append } = yield* RunStore.RunStore
       yield* trained
@@ -55,7 +55,7 @@ describe("Regrade.run", () => {
       if (first === undefined || second === undefined) return assert.fail("no two updates")
       const [early, late] = first.groups
       if (early === undefined || late === undefined) return assert.fail("no two groups")
-      // Pretends that the second update had also trained on a group of the first batch.
+      // Pretends that the second update also trained on a group of the first batch.
       yield* append({ ...first, groups: [early] })
       yield* append({ ...second, groups: [{ ...late, iteration: first.iteration }, ...second.groups] })
       const again = yield* regraded()

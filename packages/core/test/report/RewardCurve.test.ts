@@ -34,12 +34,12 @@ describe("RewardCurve.text", () => {
     }
   })
 
-  it("says so where there is nothing to draw", () => {
+  it("says so if there is nothing to draw", () => {
     assert.strictEqual(RewardCurve.text([], { width: 40, height: 8 }), "no iterations yet")
     assert.strictEqual(RewardCurve.text([{ iteration: 0, reward: NaN }], { width: 40, height: 8 }), "no iterations yet")
   })
 
-  it("treats values whose labels would not differ as equal", () => {
+  it("treats values with equal labels as equal", () => {
     const rows = (rewards: ReadonlyArray<number>) => RewardCurve.text(reportsOf(rewards), { width: 40, height: 8 })
     assert.strictEqual(rows([2e-323, 0]), rows([0, 0]))
     assert.include(rows([1e17, 1e17 + 16]), "100000000000000000 ┤⠉⠉")
@@ -66,7 +66,7 @@ describe("RewardCurve.svg", () => {
     assert.strictEqual(runningMean, "64,356.7 420,288.5 776,152.2")
   })
 
-  it("marks held-out scores with their intervals, and connects them", () => {
+  it("marks held-out scores with their intervals and connects them", () => {
     const evaluations = [{ iteration: 0, value: 0.25, low: 0, high: 0.5 }, { iteration: 3, value: 0.75 }]
     const drawn = RewardCurve.svg(rising, { evaluations })
     assert.include(drawn, ">held out</text>")
@@ -74,21 +74,21 @@ describe("RewardCurve.svg", () => {
     assert.lengthOf(attributeOf(drawn, "points"), attributeOf(svg, "points").length + 3)
   })
 
-  it("is one of held-out scores alone where there are no rewards", () => {
+  it("draws only held-out scores if there are no rewards", () => {
     const drawn = RewardCurve.svg([], { evaluations: [{ iteration: 0, value: 0.25 }, { iteration: 3, value: 0.75 }] })
     assert.match(drawn, /transform="rotate[^>]*>held out</)
     assert.notMatch(drawn, /reward<|mean of/)
     assert.lengthOf(attributeOf(drawn, "points"), 3)
   })
 
-  it("is one self-contained document of 800 by 450", () => {
+  it("is a self-contained document of 800 by 450", () => {
     assert.match(svg, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" width="800" height="450" viewBox="0 0 800 450"/)
     assert.include(svg, "<title>A run</title>")
     assert.isTrue(svg.endsWith("</svg>\n"))
     assert.notMatch(svg, /href|url\(|<script|<style/)
   })
 
-  it("is drawn without iterations, with one, and with rewards that are not numbers", () => {
+  it("can be drawn without iterations, with one, and with rewards that are not numbers", () => {
     assert.include(RewardCurve.svg([]), "no iterations yet")
     assert.include(RewardCurve.svg(rising.slice(0, 1)), "<circle")
     assert.strictEqual(
@@ -101,7 +101,7 @@ describe("RewardCurve.svg", () => {
     )
   })
 
-  it.prop("lets no title out of its text", [Schema.String], ([title]) => {
+  it.prop("escapes the title", [Schema.String], ([title]) => {
     const tagsOf = (document: string) => document.match(/<\/?\w+/g)
     const titled = RewardCurve.svg(rising, { title: `${title}<script>&"'\u0000` })
     assert.deepStrictEqual(tagsOf(titled), tagsOf(svg))
@@ -109,7 +109,7 @@ describe("RewardCurve.svg", () => {
     assert.notInclude(titled, "\u0000")
   })
 
-  it.prop("places every point inside of the document", [Rewards], ([rewards]) => {
+  it.prop("places every point inside the document", [Rewards], ([rewards]) => {
     const drawn = RewardCurve.svg(reportsOf(rewards))
     assert.notMatch(drawn, /NaN|Infinity|undefined/)
     for (

@@ -37,7 +37,7 @@ const data = (losses: ReadonlyArray<ReadonlyArray<number>>, masks: ReadonlyArray
   return Arr.isReadonlyArrayNonEmpty(made) ? made : assert.fail("no data")
 }
 
-/** The sum over trained tokens, as a loss sums them. */
+/** The sum over trained tokens, as losses compute it. */
 const total = (data: ReadonlyArray<ReturnType<typeof Samples.datum>>) =>
   data.reduce(
     (sum, { inputs: { advantages, mask } }) =>
@@ -54,8 +54,8 @@ const proportional: ReadonlyArray<LossExpression.LossExpression> = [
   PolicyLoss.gmpo()
 ]
 
-describe("the aggregation of an update", () => {
-  it.each(recorded)("has the numbers that verl computes: $id", ({ input, output }) => {
+describe("an update's aggregation", () => {
+  it.each(recorded)("matches verl: $id", ({ input, output }) => {
     const all = data(input.token_losses, input.mask)
     for (const name of Aggregation.names) {
       const found = total(Aggregation.aggregate(all, { name, constant: input.padded_width }))
@@ -67,13 +67,13 @@ describe("the aggregation of an update", () => {
     )
   })
 
-  it("of sequences of the same length is the same for all means over tokens and sequences", () => {
+  it("of sequences with equal lengths is the same for all means over tokens and sequences", () => {
     const equal = data([[1, 2], [3, -1]], [[1, 1], [1, 1]])
     const sums = Aggregation.names.map((name) => total(Aggregation.aggregate(equal, { name, constant: 2 })))
     assert.deepStrictEqual(sums, [5, 1.25, 2.5, 1.25, 1.25])
   })
 
-  it("leaves data without a trained token as they are", () => {
+  it("does not change data without trained tokens", () => {
     const untrained = data([[1, 2]], [[0, 0]])
     for (const name of Aggregation.names) {
       assert.deepStrictEqual(Aggregation.aggregate(untrained, { name, constant: 2 }), untrained)
@@ -108,7 +108,7 @@ const run = (overrides: Task.Overrides = {}) =>
 const half = Task.layer({ sample: Task.answersHalf })
 
 describe("a run with an aggregation", () => {
-  it.effect("trains on advantages that are divided by the tokens of the update", () =>
+  it.effect("trains on advantages divided by the update's number of tokens", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run())
       const sums = yield* trained
@@ -128,14 +128,14 @@ describe("a run with an aggregation", () => {
       }
     }).pipe(Effect.provide(half)))
 
-  it.effect("is not resumed with another", () =>
+  it.effect("is not resumed with another aggregation", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ run: { iterations: 1 } }))
       const error = yield* Effect.flip(Stream.runDrain(run({ update: { aggregation: "seq-mean-token-mean" } })))
       assert.include(error.message, "aggregation")
     }).pipe(Effect.provide(half)))
 
-  it.effect("is refused for a loss of which a part does not grow with the advantage, and without use for a constant", () =>
+  it.effect("is refused for a loss that is not proportional to the advantage, and has no effect on a constant", () =>
     Effect.gen(function*() {
       const dro = yield* Effect.flip(
         Stream.runDrain(run({ update: { loss: PolicyLoss.dro(), aggregation: "token-mean" } }))

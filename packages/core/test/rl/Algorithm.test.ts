@@ -13,7 +13,7 @@ type Parts = Pick<
   "rollout" | "update"
 >
 
-/** Each algorithm beside the parts that make it, given one by one. */
+/** Each algorithm with the equivalent individual options. */
 const algorithms: ReadonlyArray<readonly [name: string, Algorithm.Algorithm<InvalidOption.InvalidOption>, Parts]> = [
   ["grpo", Algorithm.grpo(), { update: { credit: normalized, loss: Loss.ppo(clip) } }],
   ["drGrpo", Algorithm.drGrpo(), {
@@ -36,7 +36,7 @@ const algorithms: ReadonlyArray<readonly [name: string, Algorithm.Algorithm<Inva
   }]
 ]
 
-/** Everything that a run of two iterations reports of its updates. */
+/** All update metrics of a run with two iterations. */
 const updates = (parts: Parts & { readonly algorithm?: Algorithm.Algorithm<InvalidOption.InvalidOption> }) =>
   Effect.gen(function*() {
     const options = yield* Task.options()
@@ -46,7 +46,7 @@ const updates = (parts: Parts & { readonly algorithm?: Algorithm.Algorithm<Inval
     return events.filter(RunRecord.guards.Updated).map(({ metrics, reward, updates }) => ({ metrics, reward, updates }))
   }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf })))
 
-describe("an algorithm by name", () => {
+describe("Algorithm by name", () => {
   it.effect.each(algorithms)(
     "%s trains as its parts given one by one",
     ([, algorithm, parts]) =>
@@ -70,7 +70,7 @@ describe("an algorithm by name", () => {
       }).pipe(Effect.provide(Task.layer()))
   )
 
-  it.effect("gives way to the run's own options", () =>
+  it.effect("is overridden by the run's own options", () =>
     Effect.gen(function*() {
       const options = yield* Task.options()
       const resolved = yield* RlOptions.resolve({

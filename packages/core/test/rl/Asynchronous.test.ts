@@ -12,7 +12,7 @@ const run = (pace: Pace.Pace, overrides: Task.Overrides = {}) =>
 
 const isComparable = (name: string) => !name.startsWith("time/") && !name.startsWith("async/")
 
-/** A run's records without times, places in the store and what only asynchronous training says. */
+/** A run's records without times, storage positions and fields that only asynchronous training sets. */
 const story = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   records.map(({ at: _at, payload: _payload, ...record }) => {
     switch (record._tag) {
@@ -38,8 +38,8 @@ const story = (records: ReadonlyArray<RunRecord.RunRecord>) =>
     }
   })
 
-describe("Asynchronous training", () => {
-  it.effect("without steps off-policy makes the same records and requests as synchronous training", () =>
+describe("asynchronous training", () => {
+  it.effect("with no steps off-policy makes the same records and requests as synchronous training", () =>
     Effect.gen(function*() {
       const recorded = (pace: Pace.Pace) =>
         Effect.gen(function*() {
@@ -51,7 +51,7 @@ describe("Asynchronous training", () => {
       assert.deepStrictEqual(yield* recorded(Pace.async({ maxStepsOffPolicy: 0, turnWeights: "newest" })), expected)
     }))
 
-  it.effect("begins groups an iteration ahead, trains on each once, and records how old it is", () =>
+  it.effect("starts groups one iteration ahead, trains on each once, and records its age", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(run(Pace.async({ maxStepsOffPolicy: 1 })))
       const begun = records.filter(RunRecord.guards.Sampling).map(({ begun = [], groups, step }) => {
@@ -84,7 +84,7 @@ describe("Asynchronous training", () => {
       })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.live("gives up a group that hangs after an hour, unless another time is given", () =>
+  it.live("abandons a hanging group after an hour or the configured time", () =>
     Effect.gen(function*() {
       const world = {
         batches: [[{ seconds: 1 }, { seconds: undefined }], [{ seconds: 1 }]],
@@ -106,7 +106,7 @@ describe("Asynchronous training", () => {
       assert.deepStrictEqual(yield* ended({ rollout: { groupTimeout: "1 minute" } }), { verdicts, hours: 0 })
     }))
 
-  it.effect("asks for a loss by name, as the default has no clip", () =>
+  it.effect("requires a loss to be named, since the default does not clip", () =>
     Effect.gen(function*() {
       const options = yield* Task.options()
       const validate = (pace: Pace.Pace, loss?: Loss.Loss<"PolicyTokens">) =>

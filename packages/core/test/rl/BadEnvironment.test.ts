@@ -1,4 +1,4 @@
-/** One environment misbehaves in the second iteration: the error names it and its fault, and the first iteration is kept. */
+/** An environment misbehaves in the second iteration. The error names it and its fault, and the first iteration is kept. */
 import { Env, type EnvGroupBuilder, type FailurePolicy, type InvalidOption, Rl, RunRecord } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Branch } from "@effect-rl/core/environments"
@@ -11,10 +11,10 @@ import * as Task from "./Task.ts"
 type E = Renderer.RendererError | InvalidOption.InvalidOption | Scripted.Broken
 type Group = EnvGroupBuilder.EnvGroup<E>
 
-/** As it comes from JavaScript, where nothing checked it. */
+/** A value from untyped JavaScript, which nothing has checked. */
 const untyped = (json: string): Env.Step => JSON.parse(json)
 
-/** The second member of the group plays this instead of its problem. */
+/** Makes the group's second member play this environment instead of its problem. */
 const playing = (env: () => Env.Env<E>) => (group: Group): Group => ({
   ...group,
   makeEnv: (member, attempt) => member === 1 ? Effect.sync(env) : group.makeEnv(member, attempt)
@@ -75,7 +75,7 @@ const misbehaviours: ReadonlyArray<Misbehaviour> = [
 const spoiled = (spoil: (group: Group) => Group) => (builder: EnvGroupBuilder.EnvGroupBuilder<E>) =>
   builder.key === "sum/3" ? { ...builder, open: Effect.map(builder.open, spoil) } : builder
 
-/** Two iterations of two groups; without `spoil` all of them behave. */
+/** A run of two iterations with two groups. `spoil` may break one of them. */
 const run = (spoil: (group: Group) => Group = (group) => group, onFailure?: FailurePolicy.FailurePolicy) =>
   Stream.unwrap(Effect.map(Task.options(), ({ dataset, ...options }) => {
     const batch = (index: number, seed: number): Effect.Effect<ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<E>>, E> =>
@@ -125,7 +125,7 @@ describe("an environment that", () => {
 
 const prompt = Env.prompt(ModelInput.fromTokens([40, 41]), [])
 
-/** One iteration of one group, of an environment made for each member's reward. */
+/** A run of one iteration with one group, whose environments are made from the members' rewards. */
 const runOf = (length: number, rewards: ReadonlyArray<number>, envOf: (reward: number) => Env.Env<Scripted.Broken>) =>
   Stream.unwrap(Effect.map(Task.model, (model) => {
     const makeEnv = (member: number) => Effect.sync(() => envOf(rewards[member] ?? 0))
@@ -140,7 +140,7 @@ const runOf = (length: number, rewards: ReadonlyArray<number>, envOf: (reward: n
 
 const once = (reward: number) => Scripted.env(Scripted.done(reward))
 
-describe("a run", () => {
+describe("a run with a misbehaving environment", () => {
   it.effect("ends an episode whose prompt does not grow", () =>
     Effect.gen(function*() {
       const again: Env.Continue = {
@@ -164,7 +164,7 @@ describe("a run", () => {
   )
 
   it.effect.each([1e200, -1e200, 1e31])(
-    "refuses the reward %d, whose advantage has no finite number",
+    "refuses the reward %d, which has no finite advantage",
     (reward) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(Stream.runDrain(runOf(1, [reward, 0], once)))

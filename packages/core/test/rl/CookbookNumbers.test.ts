@@ -1,4 +1,4 @@
-/** Numbers that tinker-cookbook at commit `9dfcc3a` computes beside its loops. */
+/** Numbers that tinker-cookbook at commit `9dfcc3a` computes besides its loops. */
 import { Hyperparameters, LearningRate } from "@effect-rl/core"
 import * as LoraParameters from "@effect-rl/core/catalog/LoraParameters"
 import * as TokenAdvantages from "@effect-rl/core/learn/TokenAdvantages"
@@ -12,7 +12,7 @@ const rows = [...TrainingVectors.cookbookRows("kl.jsonl"), ...TrainingVectors.co
 
 const Failed = Schema.Struct({ error: Schema.String })
 
-/** Why rows of a kind are not compared. */
+/** Why rows of a kind are excluded from the comparison. */
 const reasons = new Map([
   ["sampling_client_metrics", "the step and the time of each group's sampling client have no counterpart"],
   ["interleaved_schedule", "CPython's random numbers decide the order; ours is another"],
@@ -44,8 +44,8 @@ const cases = <A>(schema: Schema.Codec<A, unknown>, kind: string) =>
     Schema.decodeUnknownSync(schema)(row)
   )
 
-describe("numbers of tinker-cookbook", () => {
-  it("are compared, except for these reasons", () => {
+describe("tinker-cookbook's numbers", () => {
+  it("are compared, except for the listed reasons", () => {
     const counts = RecordedLines.counted(rows, reasonOf)
     assert.deepStrictEqual(counts, RecordedLines.accountOf("core/rl/kl.jsonl.gz and misc.jsonl.gz"))
   })

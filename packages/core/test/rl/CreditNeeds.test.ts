@@ -45,20 +45,20 @@ const readers: ReadonlyArray<readonly [title: string, made: Made]> = [
   ]
 ]
 
-/** A client of another backend, which says nothing of what that can do. */
+/** A client of another backend that reports no capabilities. */
 const elsewhere: SamplingClient.SamplingClient = {
   modelPath: "elsewhere",
   sample: () => Effect.die(new Error("nothing is sampled from it")),
   computeLogprobs: ({ length }) => Effect.succeed(new Float32Array(length).fill(-1))
 }
 
-describe("On a backend without log-probabilities of prompts", () => {
+describe("on a backend without prompt log-probabilities", () => {
   const layer = Task.layer({
     sample: Task.answersHalf,
     models: { [Script.defaultModel]: { promptLogprobs: false, topkPromptLogprobs: 0 } }
   })
 
-  it.effect.each(readers)("a run with %s is refused before anything is sampled", ([, made]) =>
+  it.effect.each(readers)("a run with %s is refused before sampling", ([, made]) =>
     Effect.gen(function*() {
       const client = yield* Tinker.Tinker.use((tinker) =>
         tinker.createSamplingClient({ baseModel: Script.defaultModel })
@@ -73,7 +73,7 @@ describe("On a backend without log-probabilities of prompts", () => {
       assert.deepStrictEqual(yield* calls, ["CreateSamplingClient"])
     }).pipe(Effect.scoped, Effect.provide(layer)))
 
-  it.effect("a run continues with a teacher of another backend that has them", () =>
+  it.effect("a run works with a teacher on another backend that has them", () =>
     Effect.gen(function*() {
       yield* run(Credit.distill({ teacher: elsewhere }))
       assert.include(yield* calls, "OptimStep")
@@ -88,7 +88,7 @@ const paces = [
   ["streaming", Credit.groupRelative(Advantage.decoupled(misspelled)), Pace.streaming({ minibatches: 2 })]
 ] as const
 
-describe("A credit that compares metrics", () => {
+describe("a credit that compares metrics", () => {
   const layer = Task.layer({ sample: Task.answersHalf })
 
   it.effect.each(paces)("is refused before the first update for a metric that no attempt reports (%s)", (
@@ -104,7 +104,7 @@ describe("A credit that compares metrics", () => {
       assert.notInclude(yield* calls, "OptimStep")
     }).pipe(Effect.provide(layer)))
 
-  it.effect("counts a metric as 0 that is left out after the first iteration", () =>
+  it.effect("counts a metric that is missing after the first iteration as 0", () =>
     Effect.gen(function*() {
       const options = yield* Task.options()
       const credit = Credit.batchRelative(Advantage.decoupled({ correct: 1 }))
@@ -133,7 +133,7 @@ describe("A credit that compares metrics", () => {
       assert.deepStrictEqual(steps, [1, 0])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("is not refused where all attempts were cut short before they could report", () =>
+  it.effect("is accepted if all attempts were cut short before they could report", () =>
     Effect.gen(function*() {
       const records = yield* run(Credit.batchRelative(Advantage.decoupled({ steps: 1 })))
       assert.deepInclude(records.at(-1), { _tag: "Finished", reason: "completed" })
@@ -142,21 +142,21 @@ describe("A credit that compares metrics", () => {
     }))))
 })
 
-describe("A run with Advantage.passAtK", () => {
+describe("a run with Advantage.passAtK", () => {
   const run = (k: number) =>
     Stream.unwrap(Effect.map(
       Task.options({ run: { iterations: 1 } }),
       (options) => Rl.run({ ...options, update: { credit: Credit.groupRelative(Advantage.passAtK(k)) } })
     )).pipe(Stream.runCollect)
 
-  it.effect.each([1, 0, -1, 1.5, NaN])("refuses k = %s before anything is sampled", (k) =>
+  it.effect.each([1, 0, -1, 1.5, NaN])("refuses k = %s before sampling", (k) =>
     Effect.gen(function*() {
       const { message } = yield* Effect.flip(run(k))
       assert.include(message, `update.credit.k is ${k}, expected a whole number from 2 on`)
       assert.deepStrictEqual(yield* Task.trace, [])
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("refuses a k above the size of its groups in the first iteration", () =>
+  it.effect("refuses a k above its group size in the first iteration", () =>
     Effect.gen(function*() {
       const { message } = yield* Effect.flip(run(5))
       assert.include(message, "update.credit.k is 5, expected at most the 4 members of the group \"sum/0\"")

@@ -1,4 +1,4 @@
-// Which problems come next depends on how earlier ones went: a run that was stopped anywhere and resumed asks the same problems.
+// The choice of problems depends on earlier results. A run that is stopped anywhere and resumed chooses the same problems.
 import { Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Difficulty } from "@effect-rl/core/environments"
 import { assert, it } from "@effect/vitest"
@@ -17,7 +17,7 @@ const run = Stream.unwrap(Effect.map(Task.options({ run: { saveEvery: 2 } }), ({
     })
   })))
 
-/** The groups of each iteration. */
+/** Each iteration's groups. */
 const asked = Effect.map(
   Task.current(RunRecord.guards.GroupRolledOut),
   (groups) =>
@@ -31,7 +31,7 @@ const fresh = Task.layer({ sample: Task.answersHalf })
 
 const uninterrupted = Effect.provide(Effect.andThen(Stream.runDrain(run), asked), fresh, { local: true })
 
-it.effect("an interrupted run continues with the problems of an uninterrupted one", () =>
+it.effect("an interrupted run continues with the same problems as an uninterrupted one", () =>
   Effect.gen(function*() {
     const expected = yield* uninterrupted
     assert.strictEqual(expected.length, iterations)
@@ -48,7 +48,7 @@ it.effect("an interrupted run continues with the problems of an uninterrupted on
     }
   }))
 
-it.effect("groups that a resume abandoned are not remembered", () =>
+it.effect("groups that a resume abandoned are forgotten", () =>
   Effect.gen(function*() {
     const expected = yield* uninterrupted
     const resumed = yield* Effect.gen(function*() {

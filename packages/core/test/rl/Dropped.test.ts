@@ -1,4 +1,4 @@
-/** How many members an iteration may lose before the run stops. */
+/** The share of members that an iteration may lose before the run stops. */
 import { type EnvGroupBuilder, FailurePolicy, type InvalidOption, Rl, RunRecord, RunStore } from "@effect-rl/core"
 import type { Renderer } from "@effect-rl/core/renderers"
 import { assert, describe, it } from "@effect/vitest"
@@ -8,7 +8,7 @@ import * as Task from "./Task.ts"
 
 type Builder = EnvGroupBuilder.EnvGroupBuilder<Renderer.RendererError | InvalidOption.InvalidOption | Scripted.Broken>
 
-/** In the second of two iterations, `count` members of each of its two groups fail. */
+/** Makes `count` members fail in both groups of the second of two iterations. */
 const losing = (count: number) => (builder: Builder): Builder => ({
   ...builder,
   open: Effect.map(builder.open, (group) => ({
@@ -40,8 +40,8 @@ const run = (count: number, overrides: Overrides) => losingOf(5, count, override
 const drop = Scripted.always("drop")
 const answersHalf = Effect.provide(Task.layer({ sample: Task.answersHalf }))
 
-describe("an iteration", () => {
-  it.effect("may lose a fifth of its members, which are counted by reason and as rewards of 0", () =>
+describe("an iteration that loses members", () => {
+  it.effect("may lose a fifth of them, which are counted by reason and as rewards of 0", () =>
     Effect.gen(function*() {
       const events = yield* Stream.runCollect(run(1, { onFailure: drop }))
       const [first, second] = events.filter(RunRecord.guards.Updated)
@@ -55,7 +55,7 @@ describe("an iteration", () => {
       })
     }).pipe(answersHalf))
 
-  it.effect("that loses more stops the run, which names the losses and keeps finished iterations", () =>
+  it.effect("that loses more stops the run with an error that names the losses, and keeps finished iterations", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(run(2, { onFailure: drop })))
       assert.strictEqual(error._tag, "TooManyDropped")
@@ -87,13 +87,13 @@ describe("an iteration", () => {
       assert.deepInclude(later.at(-1), { _tag: "Finished", iteration: 2 })
     }).pipe(answersHalf))
 
-  it.effect("may lose exactly the given share, though 0.29 · 100 is less than 29 in binary", () =>
+  it.effect("may lose exactly the given share, although 0.29 · 100 is below 29 in floating point", () =>
     Effect.gen(function*() {
       const events = yield* Stream.runCollect(losingOf(100, 29, { onFailure: drop, maxDroppedShare: 0.29 }))
       assert.deepInclude(events.at(-1), { _tag: "Finished", iteration: 2 })
     }).pipe(answersHalf))
 
-  it.effect("counts the members of a skipped group as lost with it", () =>
+  it.effect("counts all members of a skipped group as lost", () =>
     Effect.gen(function*() {
       const onFailure = FailurePolicy.minViableGroup({ maxRetries: 0 })
       const error = yield* Effect.flip(Stream.runDrain(run(2, { onFailure })))
@@ -109,7 +109,7 @@ describe("an iteration", () => {
       )
     }).pipe(answersHalf))
 
-  it.effect("may lose what is said", () =>
+  it.effect("may lose the configured share", () =>
     Effect.gen(function*() {
       const events = yield* Stream.runCollect(run(5, { onFailure: drop, maxDroppedShare: 1 }))
       const [, second] = events.filter(RunRecord.guards.Updated)
@@ -124,7 +124,7 @@ describe("an iteration", () => {
     }).pipe(answersHalf))
 })
 
-it.effect("a group with fewer than two survivors says nothing to learn from", () =>
+it.effect("a group with fewer than two survivors has no training signal", () =>
   Effect.gen(function*() {
     const events = yield* Stream.runCollect(run(4, { onFailure: drop, maxDroppedShare: 1 }))
     const [, second] = events.filter(RunRecord.guards.Updated)

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Task from "./Task.ts"
 
-/** Half of the answers to the second batch of each epoch are right, and none of the others. */
+/** Half of the answers to each epoch's second batch are right; all other answers are wrong. */
 const everySecond = Script.reply(Task.tokenizer, (prompt, { seed = 0 }) => {
   const answer = Task.sums.slice(2).find(([question]) => prompt.includes(question))?.[1]
   return Task.say(answer !== undefined && seed % 2 === 0 ? answer : "0")
@@ -24,8 +24,8 @@ const keys = (records: ReadonlyArray<RunRecord.RunRecord>) =>
 
 const scripted = Task.layer({ sample: everySecond })
 
-describe("Dynamic sampling", () => {
-  it.effect("samples further groups until enough are informative", () =>
+describe("dynamic sampling", () => {
+  it.effect("samples additional groups until enough are informative", () =>
     Effect.gen(function*() {
       const records = yield* run({ minInformative: 2 })
       assert.deepStrictEqual(
@@ -40,7 +40,7 @@ describe("Dynamic sampling", () => {
       assert.deepStrictEqual(updated(records).map(({ updates }) => updates.length), [1, 1, 1])
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("counts groups that were sampled and not trained on", () =>
+  it.effect("counts groups that were sampled but not trained on", () =>
     Effect.gen(function*() {
       const [first] = updated(yield* run({ minInformative: 2 }))
       assert.deepInclude(first?.metrics, {
@@ -53,13 +53,13 @@ describe("Dynamic sampling", () => {
       })
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("takes no more than its most batches", () =>
+  it.effect("takes at most maxBatches batches", () =>
     Effect.gen(function*() {
       const records = yield* run({ minInformative: 100, maxBatches: 2 })
       assert.deepStrictEqual(keys(records).map(({ length }) => length), [4, 4, 4])
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("refuses a number of most batches where an iteration samples one", () =>
+  it.effect("refuses maxBatches if an iteration samples only one batch", () =>
     Effect.gen(function*() {
       for (const dynamic of [{ maxBatches: 4 }, { minInformative: 0, maxBatches: 3 }]) {
         const error = yield* Effect.flip(run(dynamic))
@@ -73,7 +73,7 @@ describe("Dynamic sampling", () => {
       assert.deepStrictEqual(yield* Task.records, [])
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("resumes exactly where it was interrupted", () =>
+  it.effect("resumes exactly after an interruption", () =>
     Effect.gen(function*() {
       const dynamic = { minInformative: 2 }
       const whole = yield* run(dynamic).pipe(Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
@@ -91,11 +91,11 @@ const paces = [
   ["streaming", Pace.streaming({ minibatches: 2 })]
 ] as const
 
-/** Groups of each update, those that were put aside last. */
+/** Each update's groups, with filtered groups last. */
 const sorted = (records: ReadonlyArray<RunRecord.RunRecord>) => keys(records).map((groups) => groups.toSorted())
 
-describe.each(paces)("Dynamic sampling in %s", (_, pace) => {
-  it.effect("gives the place of a group without a signal to the next one, until enough groups are informative", () =>
+describe.each(paces)("dynamic sampling in %s", (_, pace) => {
+  it.effect("replaces groups without a signal until enough groups are informative", () =>
     Effect.gen(function*() {
       const records = yield* run({ minInformative: 2 }, {}, pace)
       assert.deepStrictEqual(
@@ -110,7 +110,7 @@ describe.each(paces)("Dynamic sampling in %s", (_, pace) => {
       assert.strictEqual(total("train/discarded_tokens"), 48)
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("makes updates of minInformative groups, for any batch size", () =>
+  it.effect("makes updates of minInformative groups for any batch size", () =>
     Effect.gen(function*() {
       const groups = (minInformative: number) =>
         Effect.map(
@@ -123,7 +123,7 @@ describe.each(paces)("Dynamic sampling in %s", (_, pace) => {
       assert.deepStrictEqual(yield* groups(3), [3, 3])
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("resumes where it was interrupted", () =>
+  it.effect("resumes after an interruption", () =>
     Effect.gen(function*() {
       const dynamic = { minInformative: 2 }
       const whole = yield* run(dynamic, {}, pace).pipe(Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
@@ -133,8 +133,8 @@ describe.each(paces)("Dynamic sampling in %s", (_, pace) => {
     }).pipe(Effect.provide(scripted)))
 })
 
-describe("Dynamic sampling without a group ahead", () => {
-  it.effect("samples at most `maxBatches` batches, and trains on their groups", () =>
+describe("dynamic sampling without groups ahead", () => {
+  it.effect("samples at most `maxBatches` batches and trains on their groups", () =>
     Effect.gen(function*() {
       const records = yield* run({ minInformative: 2, maxBatches: 1 }, {}, Pace.async({ maxStepsOffPolicy: 0 }))
       const constant = ["sum/0 filtered", "sum/1 filtered"]

@@ -1,4 +1,4 @@
-/** Evaluations beside training, in virtual time: each scripted token is the number of steps behind the weights that sampled it. */
+/** Evaluations concurrent with training, in virtual time. Each scripted token is the step number of the weights that sampled it. */
 import { type Evaluator, Pace, RunRecord, Tinker, type TinkerError } from "@effect-rl/core"
 import { AdaptiveLimiter, ModelInput, type Weights } from "@effect-rl/core/backend"
 import { Simulation } from "@effect-rl/core/testing"
@@ -17,7 +17,7 @@ const world: Schedules.World = {
 
 const pace = Pace.async({ maxStepsOffPolicy: 1 })
 
-/** Samples before and after a while: the metrics are the steps behind the weights. */
+/** An evaluator that samples before and after a delay and reports the weights' step numbers. */
 const slow = (seconds: number): Evaluator.Evaluator<TinkerError.TinkerError> => ({
   name: "slow",
   evaluate: ({ sampler }: Weights.Weights) =>
@@ -42,7 +42,7 @@ const paces = [["asynchronous", pace], ["streaming", Pace.streaming({ minibatche
 const updatedAt = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   records.filter(RunRecord.guards.Updated).map(({ at }) => at)
 
-/** What was measured, without when. */
+/** The evaluation results without their times. */
 const measured = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   RunRecord.current(records).filter(RunRecord.guards.Evaluated).map(({ iteration, metrics, step }) => {
     const { "slow/first": first, "slow/last": last, "slow/step": said } = metrics
@@ -51,8 +51,8 @@ const measured = (records: ReadonlyArray<RunRecord.RunRecord>) =>
 
 const expected = [0, 4, 8].map((step) => ({ iteration: step, step, said: step, first: step, last: step }))
 
-describe.each(paces)("An evaluation beside %s training", (_, pace) => {
-  it.live("measures the weights it began with, while updates go on as if there were none", () =>
+describe.each(paces)("an evaluation concurrent with %s training", (_, pace) => {
+  it.live("measures the weights with which it began, while updates continue unaffected", () =>
     Effect.gen(function*() {
       const without = yield* run(slow(1), 0, pace)
       const { held, records, simulation } = yield* run(slow(7), 4, pace)
@@ -64,15 +64,15 @@ describe.each(paces)("An evaluation beside %s training", (_, pace) => {
       assert.deepStrictEqual(held, {})
     }))
 
-  it.live("is waited for by the next one, so that evaluations end in the order of their iterations", () =>
+  it.live("delays the next evaluation, so evaluations end in iteration order", () =>
     Effect.gen(function*() {
       const { records } = yield* run(slow(1000), 4, pace)
       assert.deepStrictEqual(measured(records), expected)
     }))
 })
 
-describe("An evaluation beside training", () => {
-  it.live("says where its weights were saved", () =>
+describe("an evaluation concurrent with training", () => {
+  it.live("reports where its weights were saved", () =>
     Effect.gen(function*() {
       const { records } = yield* run(slow(7), 4)
       const [before, between, last] = records.filter(RunRecord.guards.Evaluating)
@@ -82,7 +82,7 @@ describe("An evaluation beside training", () => {
       assert.notProperty(last, "weights")
     }))
 
-  it.live("asks for the very weights that were saved for it, where the backend knows their digest", () =>
+  it.live("requests exactly the weights saved for it if the backend knows their digest", () =>
     Effect.gen(function*() {
       const asked: Array<unknown> = []
       const withDigests = Effect.map(Tinker.Tinker, (tinker) =>
@@ -118,7 +118,7 @@ describe("An evaluation beside training", () => {
       )
     }))
 
-  it.live("is waited for by synchronous training, whose weights are not saved for it", () =>
+  it.live("blocks synchronous training, which saves no weights for it", () =>
     Effect.gen(function*() {
       const { records } = yield* run(slow(7), 4, Pace.synchronous)
       assert.deepStrictEqual(measured(records), expected)
@@ -130,7 +130,7 @@ describe("An evaluation beside training", () => {
       )
     }))
 
-  it.live("is taken up where a run was killed or interrupted meanwhile, and measures the same", () =>
+  it.live("is repeated with the same result if the run was killed or interrupted", () =>
     Effect.gen(function*() {
       const takenUp = new Set<number>()
       for (let seed = 0; seed < 16; seed++) {
@@ -156,7 +156,7 @@ describe("An evaluation beside training", () => {
       assert.deepStrictEqual(takenUp, new Set([0, 4]))
     }))
 
-  it.live("fails the run where it fails", () =>
+  it.live("fails the run if it fails", () =>
     Effect.gen(function*() {
       const fails = { name: "slow", evaluate: () => Effect.delay(Effect.die("the evaluator is broken"), 2000) }
       const { records, simulation: { exit } } = yield* run(fails, 4)
@@ -165,7 +165,7 @@ describe("An evaluation beside training", () => {
       assert.isFalse(records.some(RunRecord.guards.Finished))
     }))
 
-  it.live("is given up where the budget is used up meanwhile, and the run ends with a checkpoint", () =>
+  it.live("is abandoned when the budget is used up, and the run ends with a checkpoint", () =>
     Effect.gen(function*() {
       const overrides = { run: { evalEvery: 4, saveEvery: 0, maxTokensTotal: 150, evaluators: [slow(1000)] } }
       const { held, records, simulation } = yield* Schedules.run(world, pace, { overrides })
@@ -179,14 +179,14 @@ describe("An evaluation beside training", () => {
     }))
 })
 
-/** Requests that wait for each other: more than the limiter begins with. */
+/** More concurrent requests than the limiter's initial permits. */
 const crowd: Schedules.World = {
   batches: Array.from({ length: iterations }, () => Array.from({ length: 8 }, () => ({ seconds: 0, tokenSeconds: 1 }))),
   trainSeconds: 1,
   publishSeconds: 0
 }
 
-/** The group whose prompt is sampled, so that its requests can be told from those of training until it is trained on itself. */
+/** The group whose prompt the evaluation samples. Its requests are distinguishable from training until training reaches it. */
 const last = crowd.batches.flat().length - 1
 
 const requests = 120
@@ -205,7 +205,7 @@ const wide: Evaluator.Evaluator<TinkerError.TinkerError> = {
 
 const besideRollouts = Schedules.run(crowd, pace, { overrides: { run: { evalEvery: 100, evaluators: [wide] } } })
 
-/** The share of the first evaluation in the requests that are sent until its last one is. */
+/** The first evaluation's share of the requests sent before its last one. */
 const shareOf = (sampled: Schedules.Seen["sampled"]) => {
   const isEvaluation = sampled.map(({ key, step }) => key === String(last) && step === 0)
   return requests / (isEvaluation.lastIndexOf(true) + 1 - isEvaluation.indexOf(true))
@@ -217,8 +217,8 @@ const updatesDuring = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   return records.slice(from, to).filter(RunRecord.guards.Updated).length
 }
 
-describe("An evaluation and rollouts that wait for the same permits", () => {
-  it.live("each get their share: neither starves, and updates go on", () =>
+describe("an evaluation and rollouts that wait for the same permits", () => {
+  it.live("share them: neither starves, and updates continue", () =>
     Effect.gen(function*() {
       const { records, seen } = yield* Effect.provide(besideRollouts, AdaptiveLimiter.layer)
       assert.isAbove(shareOf(seen.sampled), 0.5)
@@ -226,7 +226,7 @@ describe("An evaluation and rollouts that wait for the same permits", () => {
       assert.isAtLeast(updatesDuring(records), 2)
     }))
 
-  it.live("are sent all at once if nothing limits them", () =>
+  it.live("are sent at once without a limit", () =>
     Effect.gen(function*() {
       const { seen } = yield* besideRollouts
       assert.strictEqual(shareOf(seen.sampled), 1)

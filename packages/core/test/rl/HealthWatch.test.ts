@@ -16,7 +16,7 @@ const updated = (records: ReadonlyArray<RunRecord.RunRecord>) => records.filter(
 const warnings = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   records.filter(RunRecord.guards.Warning).map(({ message }) => message)
 
-/** The trainer finds the first sequence of each pass likelier than the sampler did, by so much per token, and the others as likely. */
+/** Makes the trainer's log-probabilities of each pass's first sequence exceed the sampler's by `logRatio` per token. */
 const drifted = (logRatio: number) => ({ data }: Call.Call & { readonly _tag: "ForwardBackward" | "Forward" }) => ({
   logprobs: data.map(({ modelInput }, index) =>
     new Float32Array(modelInput.length).fill(-0.5 + (index === 0 ? logRatio : 0))
@@ -24,14 +24,14 @@ const drifted = (logRatio: number) => ({ data }: Call.Call & { readonly _tag: "F
   metrics: { "loss:sum": 0 }
 })
 
-/** A backend on which one of an update's 8 sequences of two tokens decides it, the more the larger the log-ratio. */
+/** A backend on which one of an update's 8 two-token sequences dominates; a larger log-ratio makes it dominate more. */
 const layer = (logRatio: number) =>
   Task.layer({ sample: Task.answersHalf, forwardBackward: (pass) => drifted(logRatio)(pass) })
 
-describe("A run that stops on its health", () => {
+describe("a run that stops on a health concern", () => {
   const stopOn = "optim/entropy, optim/effective_sample_size"
 
-  it.effect("fails with the sign after the iteration that has it, which is recorded and saved", () =>
+  it.effect("fails with the concern after recording and saving the affected iteration", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(run({ stopOn })))
       assert.instanceOf(error, HealthWatch.Unhealthy)
@@ -44,7 +44,7 @@ describe("A run that stops on its health", () => {
       assert.deepInclude(records.findLast(RunRecord.guards.Saved), { iteration: 1, kind: "interrupted" })
     }).pipe(Effect.provide(layer(3))))
 
-  it.effect("gives every record to the stream before it fails, the last checkpoint too, in the store's order", () =>
+  it.effect("emits every record, including the last checkpoint, in the store's order before it fails", () =>
     Effect.gen(function*() {
       const given: Array<RunRecord.RunRecord> = []
       const training = Stream.runForEach(run({ stopOn }), (record) => Effect.sync(() => given.push(record)))
@@ -53,7 +53,7 @@ describe("A run that stops on its health", () => {
       assert.deepStrictEqual(given.slice(-2).map(({ _tag }) => _tag), ["Failed", "Saved"])
     }).pipe(Effect.provide(layer(3))))
 
-  it.effect("lets the run continue from its checkpoint if it is resumed without stopOn", () =>
+  it.effect("can continue from its checkpoint if it is resumed without stopOn", () =>
     Effect.gen(function*() {
       yield* Effect.ignore(Stream.runDrain(run({ stopOn })))
       const records = yield* Stream.runCollect(run({}))
@@ -61,7 +61,7 @@ describe("A run that stops on its health", () => {
       assert.deepInclude(records.at(-1), { _tag: "Finished", reason: "completed" })
     }).pipe(Effect.provide(layer(3))))
 
-  it.effect("does nothing in a healthy run", () =>
+  it.effect("has no effect on a healthy run", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(run({ stopOn }))
       assert.deepInclude(records.at(-1), { _tag: "Finished", reason: "completed" })

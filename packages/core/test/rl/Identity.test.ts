@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Task from "./Task.ts"
 
-it.effect("the identity of a run has every option that must be equal for it to be resumed", () =>
+it.effect("a run's identity contains every option that a resumed run must not change", () =>
   Effect.gen(function*() {
     const options = yield* Task.options()
     yield* Stream.runDrain(Rl.run({

@@ -19,15 +19,15 @@ const run = (kl: Kl, iterations = 1, maxTokensTotal?: number) =>
 
 const updated = (records: ReadonlyArray<RunRecord.RunRecord>) => records.find(RunRecord.guards.Updated)
 
-/** Every token at −1, where the scripted policy says −0.5. */
+/** Log-probability −1 for every token, while the scripted policy returns −0.5. */
 const less = (prompt: ModelInput.ModelInput) => new Float32Array(prompt.length).fill(-1)
 
 const scripted = Task.layer({ sample: Task.answersHalf, computeLogprobs: less })
 
 const fresh = Effect.provide(RunStore.RunStore.layerMemory, { local: true })
 
-describe("A run with a KL penalty", () => {
-  it.effect("measures its divergence from the base model, which is part of its identity", () =>
+describe("a run with a KL penalty", () => {
+  it.effect("measures its divergence from the base model; the penalty is part of its identity", () =>
     Effect.gen(function*() {
       const records = yield* run({ coefficient: 0.5 })
       assert.strictEqual(updated(records)?.metrics["kl_policy_base"], 0.5)
@@ -39,7 +39,7 @@ describe("A run with a KL penalty", () => {
       assert.include(yield* Task.trace, `create_sampling_client(${Script.defaultModel})`)
     }).pipe(Effect.provide(scripted)))
 
-  /** A reference that finds some positions likelier than others. */
+  /** A reference whose log-probabilities differ between positions. */
   const uneven = (prompt: ModelInput.ModelInput) => Float32Array.from({ length: prompt.length }, (_, t) => -(t % 3))
 
   const paces = {
@@ -49,7 +49,7 @@ describe("A run with a KL penalty", () => {
   }
 
   it.effect.each(Object.entries(paces))(
-    "trains on solved and failed groups as well: %s",
+    "also trains on solved and failed groups: %s",
     ([, pace]) =>
       Effect.gen(function*() {
         const options = yield* Task.options({
@@ -87,7 +87,7 @@ describe("A run with a KL penalty", () => {
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone, computeLogprobs: uneven })))
   )
 
-  it.effect("leaves out groups of equal rewards where dynamic sampling replaces them", () =>
+  it.effect("omits groups with equal rewards if dynamic sampling replaces them", () =>
     Effect.gen(function*() {
       const dynamic = { minInformative: 2, maxBatches: 100 }
       const options = yield* Task.options({ update: { kl: { coefficient: 0.5 } }, run: { iterations: 1 } })
@@ -95,7 +95,7 @@ describe("A run with a KL penalty", () => {
       assert.deepStrictEqual(updated(records)?.updates ?? [], [])
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone, computeLogprobs: uneven }))))
 
-  it.effect("is not resumed with another coefficient or another reference", () =>
+  it.effect("is not resumed with another coefficient or reference", () =>
     Effect.gen(function*() {
       yield* run({ coefficient: 0.5 }, 1)
       const reference = "scripted://model-0/sampler_weights/final"
@@ -105,16 +105,16 @@ describe("A run with a KL penalty", () => {
       }
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("pays for the tokens that the reference reads", () =>
+  it.effect("counts the tokens that the reference reads", () =>
     Effect.gen(function*() {
       const without = updated(yield* fresh(run({})))?.spent
       const withPenalty = updated(yield* fresh(run({ coefficient: 0.5 })))?.spent
-      // Each of the 8 datums is read whole: its input and the last of its targets.
+      // Each of the 8 datums is read completely: its input and its last target.
       const read = (without?.trained ?? NaN) + 8
       assert.strictEqual(withPenalty?.prefilled, (without?.prefilled ?? NaN) + read)
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("waits for its turn at the limiter, and asks the reference again where the backend turns it away", () =>
+  it.effect("waits at the limiter, and asks the reference again after a rejection", () =>
     Effect.gen(function*() {
       const turnsAway = Fault.fail(new TinkerError.RateLimited({ retryAfterMillis: 1000 }))
       const limiter = yield* AdaptiveLimiter.make
@@ -132,14 +132,14 @@ describe("A run with a KL penalty", () => {
       assert.deepStrictEqual([inUse, Option.isSome(lastRateLimited)], [0, true])
     }))
 
-  it.effect("ends where the reference does not fit its budget", () =>
+  it.effect("ends if the reference exceeds its budget", () =>
     Effect.gen(function*() {
       const { prefilled, sampled } = updated(yield* fresh(run({})))?.spent ?? assert.fail()
       const records = yield* run({ coefficient: 0.5 }, 1, prefilled + sampled + 30)
       assert.deepInclude(records.at(-1), { _tag: "Finished", reason: "max_tokens_total", iteration: 0 })
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("is refused before anything is sampled where the backend gives no log-probabilities of prompts", () =>
+  it.effect("is refused before sampling if the backend has no prompt log-probabilities", () =>
     Effect.gen(function*() {
       for (const kl of [{ coefficient: 0.5 }, { postUpdate: true }]) {
         const error = yield* Effect.flip(run(kl))
@@ -151,7 +151,7 @@ describe("A run with a KL penalty", () => {
       models: { [Script.defaultModel]: { promptLogprobs: false, topkPromptLogprobs: 0 } }
     }))))
 
-  it.effect("is refused before anything is sampled where the backend does not have the reference", () =>
+  it.effect("is refused before sampling if the backend does not have the reference", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(run({ coefficient: 0.5, reference: "scripted://elsewhere/weights" }))
       assert.strictEqual(error instanceof TinkerError.TinkerError && error.reason._tag, "NotFound")
@@ -159,7 +159,7 @@ describe("A run with a KL penalty", () => {
       assert.isFalse(calls.some(({ _tag }) => _tag === "Sample"))
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("names the setting that is wrong", () =>
+  it.effect("names an invalid setting", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(run({ coefficient: -1 }))
       assert.strictEqual("field" in error && error.field, "update.kl.coefficient")
@@ -170,15 +170,15 @@ describe("A run with a KL penalty", () => {
     }).pipe(Effect.provide(scripted)))
 })
 
-describe("After an update", () => {
-  it.effect("a run says how far it moved on its own data, where asked to", () =>
+describe("after an update", () => {
+  it.effect("a run reports on request how far it moved on its own data", () =>
     Effect.gen(function*() {
       const metrics = updated(yield* run({ postUpdate: true }))?.metrics
       assert.deepInclude(metrics, { kl_pre_post_v1: 0.5, kl_pre_post_v2: 0.125 })
       assert.notProperty(metrics, "kl_policy_base")
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("measuring is given up where the budget ends", () =>
+  it.effect("the measurement is skipped if it exceeds the budget", () =>
     Effect.gen(function*() {
       const { prefilled, sampled, trained } = updated(yield* fresh(run({})))?.spent ?? assert.fail()
       const records = yield* run({ postUpdate: true }, 1, prefilled + sampled + trained + 1)

@@ -10,7 +10,7 @@ import * as Task from "./Task.ts"
 
 type UpdateLoss = NonNullable<NonNullable<Rl.Options["update"]>["loss"]>
 
-/** The records of one iteration that minimises the loss. */
+/** The records of one iteration with the given loss. */
 const trained = (loss: UpdateLoss, substeps = 1) =>
   Stream.unwrap(Effect.map(
     Task.options({ update: { loss, substeps }, run: { iterations: 1 } }),
@@ -29,7 +29,7 @@ const identity = (records: ReadonlyArray<RunRecord.RunRecord>) => {
 
 const { exp, mul, neg, sub } = LossTerm
 
-/** REINFORCE with a penalty of its own on the distance from other log-probabilities. */
+/** REINFORCE with a penalty on the distance from other log-probabilities. */
 const anchored = LossExpression.make(
   "anchored",
   { extras: { anchor: "token" } },
@@ -55,7 +55,7 @@ describe("Objective.reading", () => {
       extras: { anchor: new Float32Array(datum.inputs.targetTokens.length).fill(value) }
     }))
 
-  it.effect("reads what a service of the run gives, and the weights before the update", () =>
+  it.effect("reads a service of the run, and the weights before the update", () =>
     Effect.gen(function*() {
       const steps: Array<number> = []
       const loss = Objective.reading(anchored, (data, weights) =>
@@ -79,7 +79,7 @@ describe("Objective.reading", () => {
 })
 
 describe("Rl.run with a loss", () => {
-  it.effect("asks the backend by name for a loss that it has, also where that is given as an expression", () =>
+  it.effect("requests a loss by name if the backend has it, even if it is given as an expression", () =>
     Effect.gen(function*() {
       for (const loss of [Loss.ppo({ clipHigh: 1.28 }), PolicyLoss.ppo({ clipHigh: 1.28 })]) {
         const records = yield* Effect.provide(trained(loss), Task.layer({ sample: Task.answersHalf }), { local: true })
@@ -91,14 +91,14 @@ describe("Rl.run with a loss", () => {
       }
     }))
 
-  it.effect("takes the gradient of an expression in two passes where the backend computes no graphs", () =>
+  it.effect("computes an expression's gradient in two passes if the backend has no graphs", () =>
     Effect.gen(function*() {
       const records = yield* trained(reinforce(2))
       assert.deepStrictEqual(passes(records), [{ datums: 8, loss: "reinforce", route: "two-pass" }])
       assert.include(yield* Task.trace, "forward_backward_custom(8)")
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("keeps an expression's parameters and formula in the run's identity", () =>
+  it.effect("records an expression's parameters and formula in the run's identity", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(identity(yield* trained(reinforce(2))), {
         loss: "reinforce",
@@ -108,7 +108,7 @@ describe("Rl.run with a loss", () => {
       assert.include(mismatch.message, "loss_config")
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("takes a function across the datums of an update", () =>
+  it.effect("accepts a function over all datums of an update", () =>
     Effect.gen(function*() {
       const sizes: Array<number> = []
       const mean = Objective.custom("mean", {}, (data) => (_, logprobs) =>
@@ -126,7 +126,7 @@ describe("Rl.run with a loss", () => {
       assert.strictEqual(records.find(RunRecord.guards.Updated)?.metrics["loss:sum"], 0.5)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("measures clipping only of losses that the backend has by name", () =>
+  it.effect("measures clipping only for losses that the backend has by name", () =>
     Effect.gen(function*() {
       const clipped = (loss: UpdateLoss) =>
         Effect.map(
@@ -160,7 +160,7 @@ const observations = (data: Array.NonEmptyReadonlyArray<TrainingData.TrainingDat
   }))
 
 describe("Objective.withObservations", () => {
-  it("imitates only the environment's answers to actions: no prompt, no action, no image", () => {
+  it("imitates only the environment's answers: no prompt, action or image", () => {
     const image: ModelInput.Chunk = {
       _tag: "Image",
       data: new Uint8Array(1),
@@ -172,7 +172,7 @@ describe("Objective.withObservations", () => {
       image,
       { _tag: "EncodedText", tokens: Int32Array.of(4, 5) }
     ])
-    // Targets: prompt, action, image, image, answer, action, answer; the datum of another member has an untrained turn.
+    // Targets: prompt, action, image, image, answer, action, answer. The other member's datum has an untrained turn.
     const data = [
       datum(withImage, [0, -1, 0, 0, 0, -1, 0], [0, 1, 0, 0, 0, 1, 0]),
       datum(ModelInput.fromTokens([1, 2, 3, 4]), [-1, -2, 0, -1], [0, 0, 0, 1])
@@ -192,7 +192,7 @@ describe("Objective.withObservations", () => {
 })
 
 describe("Objective.custom", () => {
-  it("is no expression, and is refused by type where one is expected", () => {
+  it("is not an expression, and does not compile where one is expected", () => {
     const across = Objective.custom(
       "mean",
       {},
@@ -209,7 +209,7 @@ describe("Objective.custom", () => {
   })
 })
 
-/** Log-probabilities of −1 at every target, lower by 1 after each optimizer step. */
+/** Log-probabilities of −1 at every target, decreasing by 1 with each optimizer step. */
 const falling: Script.Script = {
   sample: Task.answersHalf,
   forwardBackward: ({ data }, { step }) => ({
@@ -225,7 +225,7 @@ describe("Objective.proximal", () => {
     ({ logprobs, proximalLogprobs }) => mul(logprobs, proximalLogprobs)
   )
 
-  it.effect("reads the weights before the first update of the iteration", () =>
+  it.effect("reads the weights from before the iteration's first update", () =>
     Effect.gen(function*() {
       const records = yield* trained(Objective.proximal(product), 2)
       const actions = records.find(RunRecord.guards.Updated)?.metrics["env/all/total_ac_tokens"] ?? NaN
@@ -243,7 +243,7 @@ describe("Objective.proximal", () => {
       ])
     }).pipe(Effect.provide(Task.layer(falling))))
 
-  it.effect("pays for its forward pass as for prompts", () =>
+  it.effect("pays for its forward pass at the price of prompts", () =>
     Effect.gen(function*() {
       const prefilled = (loss: UpdateLoss) =>
         Effect.map(
@@ -257,7 +257,7 @@ describe("Objective.proximal", () => {
 })
 
 describe("Objective.decoupled", () => {
-  /** Tokens were sampled at −0.5. Wrong answers become less likely by 1 with each optimizer step. */
+  /** Tokens are sampled at −0.5. The log-probability of wrong answers decreases by 1 with each optimizer step. */
   const correcting: Script.Script = {
     sample: Task.answersHalf,
     forwardBackward: ({ data }, { step }) => ({
@@ -269,7 +269,7 @@ describe("Objective.decoupled", () => {
     })
   }
 
-  it.effect("counts the optimizer steps of an iteration's earlier minibatches", () =>
+  it.effect("counts the optimizer steps of the iteration's earlier minibatches", () =>
     Effect.gen(function*() {
       const options = yield* Task.options({
         groupsPerBatch: 4,
@@ -279,14 +279,14 @@ describe("Objective.decoupled", () => {
       const records = yield* Stream.runCollect(Rl.run(options))
       const updated = records.find(RunRecord.guards.Updated)
       const losses = updated?.updates.flatMap(({ passes }) => passes.map(({ metrics }) => metrics["loss:sum"] ?? NaN))
-      // Half of the answers of a minibatch have the advantage 0.5, half −0.5, where ratios below 0.8 are clipped.
+      // Half of a minibatch's answers have advantage 0.5. The other half have −0.5, for which ratios below 0.8 are clipped.
       const sum = (updated?.metrics["env/all/total_ac_tokens"] ?? NaN) / 16
       const expected = [0, 0, 1 / 2, 2 / 3].map((alpha, step) => sum * (0.8 * Math.exp(alpha * (-0.5 - step)) - 1))
       assert.lengthOf(losses ?? [], 4)
       expected.forEach((loss, index) => assert.closeTo(losses?.[index] ?? NaN, loss, 1e-5))
     }).pipe(Effect.provide(Task.layer(correcting))))
 
-  it("places the proximal policy by the optimizer steps of the weights that sampled a token", () => {
+  it("derives the proximal policy from the optimizer steps of the weights that sampled a token", () => {
     const told = datum(ModelInput.fromTokens([1, 2, 3, 4, 5]), [0, -1, -1, 0, -2], [0, 1, 1, 0, 1])
     const newer = { ...told, origin: { ...told.origin, samplerStep: 3 } }
     const both = { ...told, samplerSteps: Int32Array.of(-1, 2, 2, -1, 4) }

@@ -1,4 +1,4 @@
-/** Runs of one seed compute what they computed when their digests were recorded, on every Node. */
+/** Runs with the same seed reproduce recorded digests on every Node version. */
 import { Advantage, Credit, Loss, Pace, Rl } from "@effect-rl/core"
 import type { DynamicSampling } from "@effect-rl/core/program"
 import { Simulation } from "@effect-rl/core/testing"
@@ -10,7 +10,7 @@ import * as Task from "./Task.ts"
 
 const update = { loss: Loss.ppo(), learningRate: 0.05, substeps: 2 }
 
-/** Replaces groups without a signal however many there are, in updates of so many groups. */
+/** Replaces any number of groups without a signal, in updates of `minInformative` groups. */
 const replacing = (minInformative: number) => ({ dynamic: { minInformative, maxBatches: 1000 } })
 
 interface Rollouts {
@@ -46,14 +46,14 @@ const onPolicy: ReadonlyArray<readonly [string, Pace.Pace, string, Rollouts?]> =
   ["streaming", Pace.streaming({ minibatches: 2 }), "6bff109a5a35b498"]
 ]
 
-describe("Training on-policy", () => {
+describe("on-policy training", () => {
   for (const [name, pace, expected, rollouts] of onPolicy) {
     it.effect(`${name} computes the recorded numbers`, () =>
       Effect.map(trained(pace, {}, rollouts), (digest) => assert.strictEqual(digest, expected)))
   }
 })
 
-/** Centered advantages, a millionth larger. */
+/** Centered advantages, increased by a millionth. */
 const larger = Advantage.make(
   "centered",
   (informative) => Advantage.centered.of(informative).map((advantage) => advantage * (1 + 1e-6))
@@ -64,7 +64,7 @@ const changes: Readonly<Record<string, Task.Overrides["update"]>> = {
   "a learning rate": { learningRate: 0.05 * (1 + 1e-6) }
 }
 
-describe("The digest of a run", () => {
+describe("a run's digest", () => {
   for (const [name, changed] of Object.entries(changes)) {
     it.effect(`notices ${name} a millionth larger`, () =>
       Effect.gen(function*() {
@@ -73,7 +73,7 @@ describe("The digest of a run", () => {
   }
 })
 
-/** Seconds of 24 groups, no two of which end together; every seventh takes long, every fifth has no signal. */
+/** 24 groups with different durations. Every seventh takes long, and every fifth has no signal. */
 const usual: Schedules.World = {
   batches: Schedules.inBatches(
     Array.from({ length: 24 }, (_, index) => ({
@@ -115,15 +115,15 @@ const ahead: ReadonlyArray<readonly [string, Pace.Pace, string, Rollouts["rollou
   ]
 ]
 
-describe("Training ahead", () => {
+describe("training ahead", () => {
   for (const [name, pace, expected, rollout] of ahead) {
     it.live(`${name} follows the schedule that it did`, () =>
       Effect.map(scheduled(pace, usual, rollout), (digest) => assert.strictEqual(digest, expected)))
   }
 })
 
-describe("The digest of a schedule", () => {
-  it.live("notices a group that takes longer", () =>
+describe("a schedule's digest", () => {
+  it.live("changes if one group takes longer", () =>
     Effect.gen(function*() {
       const pace = Pace.async({ maxStepsOffPolicy: 1, onStale: "drop" })
       const batches = usual.batches.map((groups, batch) => batch === 2 ? [{ seconds: 30 }, ...groups.slice(1)] : groups)

@@ -1,14 +1,14 @@
-/** What a run computed, by its records: what was sampled, credited and trained on, without times. */
+/** The digest of what a run sampled, credited and trained on, according to its records without times. */
 import { RunRecord, RunStore } from "@effect-rl/core"
 import { GroupResult } from "@effect-rl/core/program"
 import { GroupPayload } from "@effect-rl/core/records"
 import { Effect, Stream, Struct } from "effect"
 import { createHash } from "node:crypto"
 
-/** Digits of a fraction; `Math.exp`, `Math.log` and `Math.pow` differ in the sixteenth between versions of V8. */
+/** Number of digits for fractions; `Math.exp`, `Math.log` and `Math.pow` differ in the sixteenth digit between V8 versions. */
 const digits = 9
 
-/** JSON text with whole numbers, such as tokens, as they are, and fractions to nine digits. */
+/** JSON text with exact whole numbers, such as tokens, and fractions with nine digits. */
 const written = (value: unknown) =>
   JSON.stringify(
     value,
@@ -25,7 +25,7 @@ const tokensOf = (result: GroupResult.GroupResult) =>
       transitions.map(({ action }) => [Array.from(action.tokens), Array.from(action.logprobs)])
     )
 
-/** Lines of a run's records without the batches of datums, which earlier records did not name; those of the groups of an iteration in the order of their keys. */
+/** Record lines without datum batches, which earlier records did not contain. An iteration's group lines are sorted by key. */
 const lines = Effect.gen(function*() {
   const { payload, read } = yield* RunStore.RunStore
   const records = RunRecord.current(yield* Stream.runCollect(read))
@@ -67,7 +67,7 @@ const lines = Effect.gen(function*() {
   return [...groups.toSorted(), ...credits, ...updates]
 })
 
-/** The checksum of the lines. */
+/** The checksum of these lines. */
 export const digest = Effect.map(
   lines,
   (lines) => createHash("sha256").update(lines.join("\n")).digest("hex").slice(0, 16)

@@ -7,7 +7,7 @@ import * as Task from "./Task.ts"
 
 const Buffer = Schema.Array(StoredDatum.StoredDatum)
 
-/** Trains on all data of the iteration before once more. */
+/** A credit that trains once more on all data of the previous iteration. */
 const again: Credit.Credit = {
   ...Credit.groupRelative(Advantage.centered),
   name: "again",
@@ -33,28 +33,28 @@ const run = (update: { readonly credit: Credit.Credit; readonly substeps?: numbe
 
 const fresh = () => Task.layer({ sample: Task.answersHalf })
 
-describe("Datums that a credit replays", () => {
-  it.effect("are trained on behind those of the iteration, as they were before", () =>
+describe("datums that a credit replays", () => {
+  it.effect("are appended to the iteration's datums, unchanged", () =>
     Effect.gen(function*() {
       const { passes } = yield* run({ credit: again })
       assert.deepStrictEqual(passes.map(({ length }) => length), [8, 16, 16, 16])
       assert.deepStrictEqual(passes[1]?.slice(8), passes[0])
     }).pipe(Effect.provide(fresh())))
 
-  it.effect("are spread over the updates of an iteration", () =>
+  it.effect("are distributed over an iteration's updates", () =>
     Effect.gen(function*() {
       const { passes } = yield* run({ credit: again, substeps: 2 })
       assert.deepStrictEqual(passes.map(({ length }) => length), [4, 4, 8, 8, 8, 8, 8, 8])
     }).pipe(Effect.provide(fresh())))
 
-  it.effect("are in the record of what was trained on, with their iteration", () =>
+  it.effect("are recorded as trained on, with their original iteration", () =>
     Effect.gen(function*() {
       const { credited } = yield* run({ credit: again })
       const iterations = credited[2]?.datums.map((datum) => datum.iteration ?? 2)
       assert.deepStrictEqual(iterations, [2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1])
     }).pipe(Effect.provide(fresh())))
 
-  it.effect("are counted, and no other metric of the iteration sees them", () =>
+  it.effect("are counted, and do not affect the iteration's other metrics", () =>
     Effect.gen(function*() {
       const { updated } = yield* run({ credit: again })
       assert.deepStrictEqual(
@@ -64,7 +64,7 @@ describe("Datums that a credit replays", () => {
       assert.deepStrictEqual(updated.map(({ metrics }) => metrics["optim/datums"]), [8, 8, 8, 8])
     }).pipe(Effect.provide(fresh())))
 
-  it.effect("are the same after a run was interrupted and resumed", () =>
+  it.effect("are the same after the run was interrupted and resumed", () =>
     Effect.gen(function*() {
       const { passes: expected } = yield* Effect.provide(run({ credit: again }), fresh(), { local: true })
       const options = yield* Task.options({ epochs: 2, update: { credit: again }, run: { saveEvery: 1 } })

@@ -17,7 +17,7 @@ const isUpdated = (iteration: number) => (record: RunRecord.RunRecord) =>
   record._tag === "Updated" && record.iteration === iteration
 
 describe("Rl.run", () => {
-  it.effect("samples, trains and saves in the order of the protocol", () =>
+  it.effect("samples, trains and saves in protocol order", () =>
     Effect.gen(function*() {
       const events = yield* Stream.runCollect(run({ run: { saveEvery: 1 } }))
       assert.deepStrictEqual(yield* Task.trace, [
@@ -51,7 +51,7 @@ describe("Rl.run", () => {
       ])
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("reports exactly what a policy that answers half of them earns", () =>
+  it.effect("reports exactly the reward of a policy that answers half of the problems", () =>
     Effect.gen(function*() {
       const [first] = updates(yield* Stream.runCollect(run()))
       assert.isDefined(first)
@@ -68,7 +68,7 @@ describe("Rl.run", () => {
       })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("gives the same numbers through a limiter that the backend turns away", () =>
+  it.effect("has the same numbers if a limiter's requests are rejected and repeated", () =>
     Effect.gen(function*() {
       const turnsAway = Fault.fail(new TinkerError.RateLimited({ retryAfterMillis: 1000 }))
       const faults = [Fault.call("Sample", 1, turnsAway)]
@@ -86,7 +86,7 @@ describe("Rl.run", () => {
       assert.deepStrictEqual([inUse, permits < 8, Option.isSome(lastRateLimited)], [0, true, true])
     }))
 
-  it.effect("takes no step without a signal", () =>
+  it.effect("takes no optimizer step without a signal", () =>
     Effect.gen(function*() {
       const events = updates(yield* Stream.runCollect(run()))
       assert.deepStrictEqual(events.map(({ updates }) => updates), [[], []])
@@ -95,7 +95,7 @@ describe("Rl.run", () => {
       )
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone }))))
 
-  it.effect("queues each substep before it awaits the one before", () =>
+  it.effect("queues each substep before it awaits the previous one", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ update: { substeps: 2 }, run: { iterations: 1 } }))
       assert.deepStrictEqual((yield* Task.trace).slice(2, 6), [
@@ -107,13 +107,13 @@ describe("Rl.run", () => {
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })
 
-describe("What an episode may do and is worth", () => {
+describe("an episode of a run", () => {
   const cut = Script.reply(
     Task.tokenizer,
     () => ({ ...Task.say("2"), stopReason: "length" })
   )
 
-  it.effect("can be worth nothing where it ended at a limit", () =>
+  it.effect("can have reward 0 if it ended at a limit", () =>
     Effect.gen(function*() {
       const [plain] = updates(yield* Stream.runCollect(run({ run: { iterations: 1 } })))
       assert.isAbove(plain?.reward?.mean ?? NaN, 0)
@@ -125,7 +125,7 @@ describe("What an episode may do and is worth", () => {
       assert.deepInclude(first?.metrics, { "env/all/stop/max_tokens": 1, "env/all/zero_reward_on_limit": 0.5 })
     }).pipe(Effect.provide(Task.layer({ sample: cut }))))
 
-  it.effect("is no longer than the model's context, where a turn is cut and an episode ends", () =>
+  it.effect("fits into the model's context: its turn is truncated, or it ends", () =>
     Effect.gen(function*() {
       const asked = (contextLength: number) =>
         Effect.gen(function*() {
@@ -145,7 +145,7 @@ describe("What an episode may do and is worth", () => {
       assert.deepInclude(iteration?.metrics, { "env/all/stop/max_tokens": 1 })
     }))
 
-  it.effect("is limited and listened to as it says", () =>
+  it.effect("obeys the configured limits and hooks", () =>
     Effect.gen(function*() {
       const options = yield* Task.options({ rollout: { limits: { maxTurnTokens: 3 } }, run: { iterations: 1 } })
       const ended: Array<string> = []
@@ -158,8 +158,8 @@ describe("What an episode may do and is worth", () => {
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })
 
-describe("Ending early", () => {
-  it.effect("saves what is done before the stream ends", () =>
+describe("ending early", () => {
+  it.effect("saves finished work before the stream ends", () =>
     Effect.gen(function*() {
       yield* run({ epochs: 4 }).pipe(
         Stream.takeUntil(isUpdated(2)),
@@ -172,7 +172,7 @@ describe("Ending early", () => {
       assert.deepStrictEqual(yield* Task.live, {})
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("does not save an update that failed half-way", () =>
+  it.effect("does not save a partially failed update", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(run()))
       assert.strictEqual(error._tag, "TinkerError")
@@ -185,9 +185,9 @@ describe("Ending early", () => {
     }))))
 })
 
-describe("Interruption", () => {
+describe("interruption", () => {
   it.effect(
-    "at any of 200 points leaks nothing, saves what is done, and loses nothing on resuming",
+    "at any of 200 points leaks nothing, saves finished work, and loses nothing on resuming",
     () =>
       Effect.gen(function*() {
         const next = Seed.uniform(7)
@@ -211,8 +211,8 @@ describe("Interruption", () => {
   )
 })
 
-describe("Resuming", () => {
-  it.effect("gives the numbers of a run that was never interrupted", () =>
+describe("resuming", () => {
+  it.effect("yields the numbers of an uninterrupted run", () =>
     Effect.gen(function*() {
       const withoutTime = ({ metrics }: RunRecord.Updated) =>
         Object.entries(metrics).filter(([name]) => !name.startsWith("time/"))
@@ -229,7 +229,7 @@ describe("Resuming", () => {
       assert.deepStrictEqual(updates(pieces).map(withoutTime), updates(whole).map(withoutTime))
     }))
 
-  it.effect("of a finished run does nothing again", () =>
+  it.effect("does nothing for a finished run", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run())
       const before = yield* Task.trace
@@ -238,7 +238,7 @@ describe("Resuming", () => {
       assert.lengthOf(yield* Task.trace, before.length + 1)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("resumes from the checkpoint before one that is gone, and names the broken one", () =>
+  it.effect("falls back to the previous checkpoint if the latest is gone, and names the broken one", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ epochs: 2, run: { iterations: 2, saveEvery: 1 } }))
       const error = yield* Effect.flip(Stream.runDrain(run({ epochs: 2 })))
@@ -269,7 +269,7 @@ describe("Resuming", () => {
       assert.include(error.message, "learning_rate 0.01, now it is 0.5")
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("refuses a backend whose losses are reduced otherwise, as the same learning rate is another one there", () =>
+  it.effect("refuses a backend with another loss reduction, which changes the meaning of the learning rate", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ run: { iterations: 1 } }))
       const { model, ...options } = yield* Task.options()
@@ -280,21 +280,21 @@ describe("Resuming", () => {
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })
 
-describe("What decides the data", () => {
+describe("an option that determines the data", () => {
   it.effect.each(
     [
       [{ rollout: { limits: { maxTurns: 3 } } }, "started with limits"],
       [{ rollout: { limits: { rolloutTimeout: "1 minute" } } }, "started with limits"],
       [{ rollout: { termination: { zeroRewardOnLimit: true } } }, "started with termination"]
     ] as const
-  )("must be as it was on resuming: %s", ([overrides, message]) =>
+  )("must not change on resuming: %s", ([overrides, message]) =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ run: { iterations: 1 } }))
       const error = yield* Effect.flip(Stream.runDrain(run(overrides)))
       assert.include(error.message, message)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("and options that only decide which attempts fail may change", () =>
+  it.effect("unlike options that only decide which attempts fail, which may change", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(
         run({ rollout: { limits: { maxTurns: 3, turnTimeout: "1 minute" } }, run: { iterations: 1 } })
@@ -312,7 +312,7 @@ describe("What decides the data", () => {
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })
 
-describe("A token budget", () => {
+describe("a token budget", () => {
   it.effect("is never exceeded, and ends the run with a checkpoint", () =>
     Effect.gen(function*() {
       const maxTokensTotal = 1500
@@ -326,7 +326,7 @@ describe("A token budget", () => {
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })
 
-describe("A configuration", () => {
+describe("a configuration", () => {
   it.effect.each(
     [
       [{ update: { learningRate: NaN } }, "update.learningRate is NaN"],
@@ -346,14 +346,14 @@ describe("A configuration", () => {
       [{ rollout: { graderTimeout: -1 } }, "rollout.graderTimeout is -1, expected a time above 0"],
       [{ rollout: { memberTimeout: "0 seconds" } }, "rollout.memberTimeout is \"0 seconds\", expected a time above 0"]
     ] as const
-  )("no run can be made of is refused: %s", ([overrides, message]) =>
+  )("that is invalid is refused: %s", ([overrides, message]) =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(run(overrides)))
       assert.strictEqual(error._tag, "InvalidOption")
       assert.include(error.message, message)
     }).pipe(Effect.provide(Task.layer())))
 
-  it.effect("whose groups share a key is refused before anything is sampled", () =>
+  it.effect("with a duplicate group key is refused before sampling", () =>
     Effect.gen(function*() {
       const options = yield* Task.options()
       const dataset = {

@@ -7,7 +7,7 @@ import * as RecordedLines from "../RecordedLines.ts"
 import * as Schedules from "./schedule/Schedules.ts"
 import * as Task from "./Task.ts"
 
-/** The passes and steps of a run's first iteration: the group of each datum, or a step. */
+/** The passes and steps of a run's first iteration, with the group of each datum. */
 const submitted = ({ calls, records }: Schedules.Ran) => {
   const [first] = RunRecord.current(records).filter(RunRecord.guards.Credited)
   const groups = (first?.datums ?? []).map(({ group }) => Number(group))
@@ -23,15 +23,15 @@ const submitted = ({ calls, records }: Schedules.Ran) => {
 
 const evenly = (count: number) => Array.from({ length: count }, (_, index) => ({ seconds: count - index }))
 
-describe("Streaming minibatches", () => {
-  it.effect("have their share of the groups in the dataset's order, whichever end first, and step when all are there", () =>
+describe("streaming minibatches", () => {
+  it.effect("contain their share of groups in dataset order, and step when all are submitted", () =>
     Effect.gen(function*() {
       const world = { batches: [evenly(4)], trainSeconds: 0, publishSeconds: 0 }
       const ran = yield* Schedules.run(world, Pace.streaming({ minibatches: 2 }))
       assert.deepStrictEqual(submitted(ran), [[0, 0, 1, 1], [2, 2, 3, 3], "step"])
     }))
 
-  it.effect("of several steps are those of each step's share of the groups", () =>
+  it.effect("of several steps contain each step's share of the groups", () =>
     Effect.gen(function*() {
       const world = { batches: [evenly(5)], trainSeconds: 0, publishSeconds: 0 }
       const ran = yield* Schedules.run(world, Pace.streaming({ minibatches: 2 }), {
@@ -40,7 +40,7 @@ describe("Streaming minibatches", () => {
       assert.deepStrictEqual(submitted(ran), [[0, 0], [1, 1], "step", [2, 2], [3, 3, 4, 4], "step"])
     }))
 
-  it.effect("wait for a group that may not get older, although no more are sampled for their update", () =>
+  it.effect("wait for a group that may not become older, although no more groups are sampled for their update", () =>
     Effect.gen(function*() {
       const seconds = [1, 1.1, 20, 1.2, 1, 10, 1, 1.1]
       const groups = seconds.map((seconds, index) => ({ seconds, isConstant: index === 4 }))
@@ -57,7 +57,7 @@ describe("Streaming minibatches", () => {
       ])
     }))
 
-  it.effect("learn the same as synchronous training", () =>
+  it.effect("train the same as synchronous training", () =>
     Effect.gen(function*() {
       const trained = (pace: Pace.Pace) =>
         Effect.gen(function*() {
@@ -79,7 +79,7 @@ describe("Streaming minibatches", () => {
       assert.notStrictEqual(expected.at(-1)?.metrics["optim/entropy"], expected[0]?.metrics["optim/entropy"])
     }))
 
-  it.effect("hold groups of equal rewards as well where an estimator judges single tokens", () =>
+  it.effect("include groups with equal rewards if an estimator judges individual tokens", () =>
     Effect.gen(function*() {
       const world = {
         batches: [evenly(4).map((group) => ({ ...group, isConstant: true }))],
@@ -108,7 +108,7 @@ describe("Streaming minibatches", () => {
       )
     }))
 
-  it.effect("train on the same groups in the same order, whichever end first and give their places to others", () =>
+  it.effect("train on the same groups in the same order, whichever groups end first and are replaced", () =>
     Effect.gen(function*() {
       const trainedOn = (seconds: (index: number) => number) => {
         const groups = Array.from(
@@ -133,7 +133,7 @@ describe("Streaming minibatches", () => {
       assert.deepStrictEqual(yield* trainedOn((index) => 1 + (index * 5) % 8), inOrder)
     }))
 
-  it.effect("report the same numbers of their credit as a single minibatch", () =>
+  it.effect("report the same credit metrics as a single minibatch", () =>
     Effect.gen(function*() {
       const informative = Credit.groupRelative(Advantage.centered)
       const credit: Credit.Credit = {
@@ -152,7 +152,7 @@ describe("Streaming minibatches", () => {
       for (const minibatches of [1, 2, 3, 5]) assert.strictEqual(yield* reported(minibatches), 2, `${minibatches}`)
     }))
 
-  it.effect("are refused where the credit compares the groups of a batch", () =>
+  it.effect("are refused if the credit compares the groups of a batch", () =>
     Effect.gen(function*() {
       const options = yield* Task.options()
       const update = { ...options.update, credit: Credit.batchRelative(Advantage.reward) }
@@ -163,7 +163,7 @@ describe("Streaming minibatches", () => {
       )
     }).pipe(Effect.provide(Task.layer())))
 
-  it.effect("are refused beside a KL penalty, whose mean is over a whole batch", () =>
+  it.effect("are refused with a KL penalty, whose mean covers a whole batch", () =>
     Effect.gen(function*() {
       const options = yield* Task.options({ update: { kl: { coefficient: 0.1 } } })
       const update = { ...options.update, loss: Loss.ppo() }
@@ -201,7 +201,7 @@ const isStream = Schema.is(Schema.Struct({ kind: Schema.Literal("stream") }))
 
 const cases = TrainingVectors.lines("stream.jsonl").filter(isStream).map((line) => Schema.decodeUnknownSync(Case)(line))
 
-/** Groups in the order in which they end. What upstream filters is constant, and so is what fills up its batch. */
+/** Groups in the order in which they end. Groups that upstream filters have constant rewards, as do groups that fill its batch. */
 const worldOf = ({ input }: Case) => {
   const queue = input.queue.filter((entry) => entry !== "shutdown")
   const groups = Array.from({ length: Math.max(queue.length, input.groups_per_batch) }, (_, index) => ({
@@ -211,7 +211,7 @@ const worldOf = ({ input }: Case) => {
   return { batches: Schedules.inBatches(groups, input.groups_per_batch), trainSeconds: 0, publishSeconds: 0 }
 }
 
-/** Upstream's calls, by the places in the queue of the groups that they are about. */
+/** Upstream's calls, by the queue positions of their groups. */
 const expected = ({ input, output }: Case) => {
   const place = (group: number) =>
     input.queue.findIndex((entry) => entry !== null && entry !== "shutdown" && entry.group === group)
@@ -221,8 +221,8 @@ const expected = ({ input, output }: Case) => {
   })
 }
 
-describe("the calls recorded from tinker-cookbook", () => {
-  it("are all compared, but for the plain step", () => {
+describe("calls recorded from tinker-cookbook", () => {
+  it("are all compared, except for the plain step", () => {
     const reason = (line: unknown) =>
       isStream(line) ? undefined : "the plain step splits its substeps between groups here, between datums upstream"
     assert.deepStrictEqual(

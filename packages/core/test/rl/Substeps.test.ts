@@ -18,7 +18,7 @@ const datumOf = (groupIndex: number, member: number): TrainingData.TrainingDatum
   origin: { iteration: 0, group: String(groupIndex), member, turns: [0], segment: 0, samplerStep: 0 }
 })
 
-/** Groups of two datums each. */
+/** Groups with two datums each. */
 const creditsOf = (groups: number): ReadonlyArray<Credit.GroupCredit> =>
   Array.from({ length: groups }, (_, groupIndex) => ({
     result: Samples.group([1, 0]),
@@ -35,7 +35,7 @@ describe("Training.split", () => {
     "parts" in recorded.expect ? [{ ...recorded, ...recorded.expect }] : []
   )
 
-  it.each(split)("puts boundaries where tinker-cookbook puts them, but between groups ($id)", ({ input, parts }) => {
+  it.each(split)("splits like tinker-cookbook, but only between groups ($id)", ({ input, parts }) => {
     assert.deepStrictEqual(groupsOf(Training.split(creditsOf(input.length), input.num_splits)), parts)
   })
 
@@ -47,13 +47,13 @@ describe("Training.split", () => {
   })
   const ofTraining = TrainingVectors.lines("supervised.jsonl").filter((line) => Schema.is(Split)(line))
 
-  it.each(ofTraining)("puts boundaries where tinker-cookbook 0.6.1 puts them ($id)", ({ input, output }) => {
+  it.each(ofTraining)("splits like tinker-cookbook 0.6.1 ($id)", ({ input, output }) => {
     assert.deepStrictEqual(groupsOf(Training.split(creditsOf(input.length), input.parts)), output.parts)
   })
 
-  it("reads all recorded splits", () => assert.lengthOf(ofTraining, 5))
+  it("matches all recorded splits", () => assert.lengthOf(ofTraining, 5))
 
-  it("counts groups of one datum, and none without", () => {
+  it("counts groups with one datum, and ignores groups without data", () => {
     const [first, second, third] = creditsOf(3).map((credit, index) => ({
       ...credit,
       data: credit.data.slice(0, index)
@@ -64,14 +64,14 @@ describe("Training.split", () => {
     assert.deepStrictEqual(groupsOf(Training.split([first, second, third], 2)), [[1], [2]])
   })
 
-  it("keeps a group's datums together, in order", () => {
+  it("keeps a group's datums together and in order", () => {
     const groups = creditsOf(5)
     const parts = Training.split(groups, 2)
     assert.deepStrictEqual(parts.map(({ length }) => length), [4, 6])
     assert.deepStrictEqual(parts.flat(), groups.flatMap(({ data }) => data))
   })
 
-  it("makes no more substeps than there are groups", () => {
+  it("makes at most one substep per group", () => {
     assert.deepStrictEqual(groupsOf(Training.split(creditsOf(2), 8)), [[0], [1]])
     assert.deepStrictEqual(Training.split([], 2), [])
   })

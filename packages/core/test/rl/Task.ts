@@ -1,4 +1,4 @@
-/** A run small enough to follow: sums asked of a scripted model that speaks ChatML. */
+/** A small run: a scripted model in ChatML format answers sums. */
 import { ChatModel, ProblemEnv, ProblemGroupBuilder, type Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Call, LeakAudit, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { Effect, Layer, Stream } from "effect"
@@ -7,18 +7,18 @@ export const tokenizer = TestTokenizer.characters
 
 export const sums = [["1 + 1", "2"], ["2 + 3", "5"], ["4 + 4", "8"], ["3 + 6", "9"]] as const
 
-/** A scripted backend, its log and audit, and tokenizers. */
+/** A scripted backend with its call log, leak audit and tokenizers. */
 export const backend = (script: Script.Script = {}) =>
   Layer.merge(ScriptedTinker.layer(script), TestTokenizer.layer(tokenizer))
 
-/** The same with an empty run store. */
+/** The same backend with an empty run store. */
 export const layer = (script: Script.Script = {}) => Layer.merge(backend(script), RunStore.RunStore.layerMemory)
 
 export const say = (text: string) => Script.text(tokenizer, `${text}<|im_end|>`)
 
 const answerTo = (prompt: string) => sums.find(([question]) => prompt.includes(question))?.[1] ?? ""
 
-/** Answers right where the turn's seed is even: half of any group. */
+/** Answers correctly if the turn's seed is even, which is half of any group. */
 export const answersHalf = Script.reply(
   tokenizer,
   (prompt, { seed = 0 }) => say(seed % 2 === 0 ? answerTo(prompt) : "0")
@@ -39,7 +39,7 @@ export type Overrides = Parts & {
   readonly groupsPerBatch?: number
 }
 
-/** Two groups of `groupSize` (4) attempts per iteration, two iterations per epoch, unless `groupsPerBatch` is another number. */
+/** Options for two groups of `groupSize` (4) attempts per iteration and two iterations per epoch, unless `groupsPerBatch` differs. */
 export const options = (
   { epochs = 1, groupSize = 4, groupsPerBatch = 2, run, sampling, update, ...others }: Overrides = {}
 ) =>
@@ -62,17 +62,17 @@ export const options = (
     ...others
   }))
 
-/** Everything the run has recorded, abandoned records included. */
+/** All records of the run, including abandoned ones. */
 export const records = RunStore.RunStore.use((store) => Stream.runCollect(store.read))
 
-/** The records that count, of one kind. */
+/** The records of one kind that were not abandoned. */
 export const current = <A extends RunRecord.RunRecord>(guard: (record: unknown) => record is A) =>
   Effect.map(records, (records) => RunRecord.current(records).filter(guard))
 
-/** Calls of the backend other than samples, in order. */
+/** The backend's calls other than samples, in order. */
 export const trace = Call.CallLog.use(({ calls }) => calls).pipe(
   Effect.map((calls) => calls.filter(({ _tag }) => _tag !== "Sample").map(Call.describe))
 )
 
-/** Resources that are still open, by kind. */
+/** The number of open resources by kind. */
 export const live = Effect.map(LeakAudit.LeakAudit.use(({ counts }) => counts), LeakAudit.live)

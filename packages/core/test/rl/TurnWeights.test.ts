@@ -1,4 +1,4 @@
-/** Newer weights are published in the middle of an episode. */
+/** Newer weights are published during an episode. */
 import { Loss, Pace, Rl, RunRecord } from "@effect-rl/core"
 import { Executor, GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
@@ -6,14 +6,14 @@ import { Effect, Stream } from "effect"
 import * as Schedules from "./schedule/Schedules.ts"
 import * as Task from "./Task.ts"
 
-/** Group 1 takes 4 seconds; group 0 is trained on after one of them, which takes half a second. */
+/** Group 1 takes 4 seconds. Group 0 is trained on after one second, and training takes half a second. */
 const world: Schedules.World = {
   batches: [[{ seconds: 1 }], [{ seconds: 1, turns: 4 }], [{ seconds: 1 }]],
   trainSeconds: 0.5,
   publishSeconds: 0
 }
 
-/** The tokens of a turn of this world are the optimizer steps behind the weights that sampled it. */
+/** The tokens of a turn, which are the step numbers of the weights that sampled it. */
 const turnsOf = (result: GroupResult.GroupResult | undefined) => {
   if (result === undefined || GroupResult.isSkipped(result)) return []
   const [[, { transitions }] = [0, { transitions: [] }]] = GroupResult.survivors(result)
@@ -32,8 +32,8 @@ const ran = (settings: Pace.AsyncSettings) =>
     }
   })
 
-describe("Weights that are published in the middle of an episode", () => {
-  it.live("sample its later turns, each of which says so, where turns have the newest weights", () =>
+describe("weights published during an episode", () => {
+  it.live("sample its later turns, each with its weights recorded, if turns use the newest weights", () =>
     Effect.gen(function*() {
       const { credited, metrics, turns } = yield* ran({ turnWeights: "newest" })
       assert.deepStrictEqual(turns, [
@@ -51,7 +51,7 @@ describe("Weights that are published in the middle of an episode", () => {
       assert.deepStrictEqual(credited?.groups.map(({ staleness }) => staleness), [{ inFlight: 1, inQueue: 0 }])
     }))
 
-  it.live("do not change the weights of an episode that has begun, unless asked to", () =>
+  it.live("do not affect a started episode by default", () =>
     Effect.gen(function*() {
       const unsaid = yield* ran({})
       assert.deepStrictEqual(
@@ -63,7 +63,7 @@ describe("Weights that are published in the middle of an episode", () => {
       assert.deepStrictEqual([pinned.records, pinned.results], [unsaid.records, unsaid.results])
     }))
 
-  it.effect("are a part of the run's identity where turns have them", () =>
+  it.effect("make the option part of the run's identity", () =>
     Effect.gen(function*() {
       const identityOf = (settings: Pace.AsyncSettings) => Effect.map(Pace.resolve(Pace.async(settings)), Pace.identity)
       const pinned = { pace: { max_steps_off_policy: 1, on_stale: "wait", minibatches: null } }
@@ -73,7 +73,7 @@ describe("Weights that are published in the middle of an episode", () => {
       assert.deepStrictEqual(yield* identityOf({ turnWeights: "newest" }), newest)
     }))
 
-  it.live("are refused to groups that an executor rolls out in other processes", () =>
+  it.live("are refused for groups that an executor rolls out in other processes", () =>
     Effect.gen(function*() {
       const options = yield* Task.options({ update: { loss: Loss.ppo() } })
       const executor: Executor.Executor = { roll: () => Effect.die("no group is sent") }

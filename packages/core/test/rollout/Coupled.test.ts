@@ -6,7 +6,7 @@ import * as Scripted from "./Scripted.ts"
 
 const { always, done, policy } = Scripted
 
-/** Two members that each wait for the other's move. */
+/** Two members, each of which waits for the other's move. */
 const duel = Effect.gen(function*() {
   const moved = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
   return (member: number): Env.Env<Scripted.Broken> => {
@@ -20,14 +20,14 @@ const duel = Effect.gen(function*() {
 })
 
 describe("coupled members", () => {
-  it.effect("play at the same time", () =>
+  it.effect("play concurrently", () =>
     Effect.gen(function*() {
       const env = yield* duel
       const result = yield* Rollout.group(Scripted.group({ size: 2, coupled: true, env }), policy)
       assert.deepStrictEqual(result._tag === "Completed" ? Array.from(result.rewardsG) : [], [0, 1])
     }))
 
-  it.effect("are retried together, from opening the group on", () =>
+  it.effect("are retried together, starting with opening the group", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builder = Scripted.group({
@@ -50,7 +50,7 @@ describe("coupled members", () => {
       ])
     }))
 
-  it.effect("stop as soon as one fails", () =>
+  it.effect("stop when one of them fails", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builder = Scripted.group({
@@ -65,7 +65,7 @@ describe("coupled members", () => {
       assert.deepStrictEqual(log.slice(3), ["release 1.0", "release 0.0", "close"])
     }))
 
-  it.effect("are never dropped one by one", () =>
+  it.effect("are never dropped individually", () =>
     Effect.gen(function*() {
       const builder = Scripted.group({
         size: 3,
@@ -81,7 +81,7 @@ describe("coupled members", () => {
       })
     }))
 
-  it.effect("are opened, played and graded anew when grading fails", () =>
+  it.effect("are opened, played and graded again if grading fails", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       let calls = 0
@@ -102,7 +102,7 @@ describe("coupled members", () => {
       assert.deepStrictEqual(result._tag === "Completed" ? result.members.map(Option.isSome) : [], [true])
     }))
 
-  it.effect("share what the opened group gave them, each time anew", () =>
+  it.effect("share the opened group's resources, which are new for each attempt", () =>
     Effect.gen(function*() {
       const boards: Array<Array<number>> = []
       const builder = {

@@ -7,7 +7,7 @@ import * as Scripted from "./Scripted.ts"
 const key = { iteration: 4, group: "sums/7", member: 2, attempt: 1 }
 const { done, next, prompt, tokens } = Scripted
 
-/** Plays `env` and tells what the policy was asked. */
+/** Plays `env` and returns the policy's requests too. */
 const play = Effect.fnUntraced(function*(env: Env.Env<Scripted.Broken>, answers: ReadonlyArray<number> = []) {
   const requests: Array<Policy.Request> = []
   const policy: Policy.Policy = {
@@ -21,7 +21,7 @@ const play = Effect.fnUntraced(function*(env: Env.Env<Scripted.Broken>, answers:
 })
 
 describe("turn by turn", () => {
-  it.effect("the policy sees what the environment shows, under a key of its own", () =>
+  it.effect("the policy sees the environment's prompt, under a unique key", () =>
     Effect.gen(function*() {
       const { requests } = yield* play(Scripted.env(next(0, 5), next(0, 9), done(1)))
       assert.deepStrictEqual(requests.map((request) => request.prompt.length), [3, 5, 9])
@@ -33,7 +33,7 @@ describe("turn by turn", () => {
       ])
     }))
 
-  it.effect("a transition keeps the prompt, the action and what the step reported", () =>
+  it.effect("a transition keeps the prompt, the action and the step's report", () =>
     Effect.gen(function*() {
       const score = Score.correct(true, { answer: "7" })
       const { trajectory } = yield* play(
@@ -68,7 +68,7 @@ describe("turn by turn", () => {
       assert.strictEqual(Trajectory.actionTokens(trajectory), 5)
     }))
 
-  it.effect("and the reason why a prompt does not continue the sampled tokens", () =>
+  it.effect("a transition records why a prompt does not continue the sampled tokens", () =>
     Effect.gen(function*() {
       const branched: Env.Continue = { ...next(0), observation: { ...prompt(5), branch: Branch.anew("edit") } }
       const { trajectory } = yield* play(Scripted.env(branched, done(1)))
@@ -81,7 +81,7 @@ describe("turn by turn", () => {
       assert.strictEqual(trajectory.stepReward, 0.1 + 0.2 - 0.3)
     }))
 
-  it.effect("it ends for the reason the environment gives, if any", () =>
+  it.effect("the episode ends with the environment's reason, if there is one", () =>
     Effect.gen(function*() {
       const told = yield* play(Scripted.env({ ...done(0), stopReason: "max_turns" }))
       assert.deepStrictEqual(told.trajectory.stopReason, Option.some("max_turns"))
@@ -96,7 +96,7 @@ describe("turn by turn", () => {
       assert.strictEqual(Trajectory.actionTokens(trajectory), 0)
     }))
 
-  it.effect("a first prompt over budget ends it before the policy is asked", () =>
+  it.effect("a first prompt over budget ends the episode before the policy is asked", () =>
     Effect.gen(function*() {
       const { requests, trajectory } = yield* play({
         initialObservation: Effect.succeed({ _tag: "Overflow", reward: -0.1 }),
@@ -113,23 +113,23 @@ describe("turn by turn", () => {
     }))
 })
 
-describe("a failure keeps its own error", () => {
+describe("a failure keeps its original error", () => {
   const failure = (env: Env.Env<Scripted.Broken>) => Effect.flip(play(env))
 
-  it.effect("of the environment", () =>
+  it.effect("if the environment fails", () =>
     Effect.gen(function*() {
       const early: Env.Env<Scripted.Broken> = { ...Scripted.env(), initialObservation: Scripted.breaks("prompt") }
       assert.strictEqual((yield* failure(early)).message, "prompt broke")
       assert.strictEqual((yield* failure(Scripted.env(next(0), Scripted.breaks("turn 1")))).message, "turn 1 broke")
     }))
 
-  it.effect("of the policy", () =>
+  it.effect("if the policy fails", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Rollout.episode(Scripted.env(), { act: () => Effect.fail("no answer") }, key))
       assert.strictEqual(error, "no answer")
     }))
 
-  it.effect("and what throws, dies", () =>
+  it.effect("and a thrown error becomes a defect", () =>
     Effect.gen(function*() {
       const exit = yield* Effect.exit(play(Scripted.throwing))
       assert.isTrue(Exit.isFailure(exit) && Exit.hasDies(exit))
@@ -137,9 +137,9 @@ describe("a failure keeps its own error", () => {
     }))
 })
 
-describe("an invalid value is named", () => {
+describe("an error names an invalid value", () => {
   const message = (env: Env.Env<Scripted.Broken>) => Effect.map(Effect.flip(play(env)), (error) => error.message)
-  /** As it comes from JavaScript, where nothing checked it. */
+  /** A value from untyped JavaScript, which nothing has checked. */
   const untyped = (json: string): Env.Step & Env.Prompt => JSON.parse(json)
 
   it.effect.each([NaN, Infinity, -Infinity])("a reward of %s", (reward) =>
@@ -154,7 +154,7 @@ describe("an invalid value is named", () => {
       assert.strictEqual(yield* message(overflow), expected.replace("step", "initialObservation"))
     }))
 
-  it.effect("a score, or a part of it, that is not finite", () =>
+  it.effect("a non-finite score or a non-finite part of a score", () =>
     Effect.gen(function*() {
       const scored = (score: Score.Score) => message(Scripted.env({ ...done(1), score }))
       assert.include(yield* scored({ value: NaN }), "step.score.value is NaN, expected a finite number")
@@ -162,7 +162,7 @@ describe("an invalid value is named", () => {
       assert.include(yield* scored({ value: 1, parts }), "step.score.parts.form is Infinity, expected a finite number")
     }))
 
-  it.effect("a step that is none", () =>
+  it.effect("a step of the wrong type", () =>
     Effect.gen(function*() {
       const step = (json: string) => message(Scripted.env(untyped(json)))
       assert.include(
@@ -177,7 +177,7 @@ describe("an invalid value is named", () => {
       )
     }))
 
-  it.effect("a first observation that is none", () =>
+  it.effect("a first observation of the wrong type", () =>
     Effect.gen(function*() {
       const initialObservation = Effect.succeed(untyped(`{"_tag": "prompt"}`))
       assert.include(
@@ -186,7 +186,7 @@ describe("an invalid value is named", () => {
       )
     }))
 
-  it.effect("an action whose log-probabilities do not fit its tokens", () =>
+  it.effect("an action with a different number of log-probabilities than tokens", () =>
     Effect.gen(function*() {
       const policy: Policy.Policy = { act: () => Effect.succeed({ ...tokens(3), logprobs: new Float32Array(2) }) }
       const error = yield* Effect.flip(Rollout.episode(Scripted.env(), policy, key))

@@ -7,7 +7,7 @@ import { Context, Effect, Layer, Schema, Stream } from "effect"
 import * as Task from "../rl/Task.ts"
 import * as Scripted from "./Scripted.ts"
 
-/** A group asks for one of the known sums. */
+/** A task whose group asks for one of the known sums. */
 const sums = RolloutTask.make("sums", {
   payload: Schema.Struct({ index: Schema.Int, size: Schema.Int.check(Schema.isLessThan(100)) }),
   builder: ({ index, size }) => {
@@ -45,7 +45,7 @@ const skipping = RolloutTask.make("skipping", {
 
 const Sent = Schema.toCodecJson(Executor.Job)
 
-/** A worker in this process, to which jobs are sent as text. */
+/** A worker in the current process that receives jobs as text. */
 const executor = Effect.map(TaskRegistry.TaskRegistry, (registry): Executor.Executor => ({
   roll: (job) =>
     Schema.encodeEffect(Sent)(job).pipe(
@@ -69,7 +69,7 @@ const answers = Task.layer({ sample: Task.answersHalf })
 
 const withSums = Effect.provide(Layer.provideMerge(registry, answers))
 
-describe("the tokens that an executor uses", () => {
+describe("an executor's tokens", () => {
   it.effect("are counted by the caller's metering", () =>
     Effect.gen(function*() {
       const { metering, used } = Metering.counter()
@@ -87,7 +87,7 @@ describe("the tokens that an executor uses", () => {
 })
 
 describe("groups of a task", () => {
-  it.effect("come out the same, wherever they are rolled out", () =>
+  it.effect("have the same results wherever they are rolled out", () =>
     Effect.gen(function*() {
       const builders = [0, 1, 2, 3].map((index) => sums.builder({ index, size: 4 }))
       const options = { iteration: 3, samplerStep: 2, limits: { maxTurns: 2, rolloutTimeout: "1 minute" } } as const
@@ -97,7 +97,7 @@ describe("groups of a task", () => {
       assert.deepStrictEqual(there.map(({ _tag }) => _tag), ["Completed", "Completed", "Completed", "Completed"])
     }).pipe(withSums))
 
-  it.effect("keep a name given later, and the seeds that depend on it", () =>
+  it.effect("keep a name that was assigned later, and the seeds derived from it", () =>
     Effect.gen(function*() {
       const builder = sums.builder({ index: 0, size: 4 })
       const renamed = { ...builder, key: "again/sum/0" }
@@ -107,7 +107,7 @@ describe("groups of a task", () => {
       assert.deepStrictEqual(there.map(({ key }) => key), ["again/sum/0"])
     }).pipe(withSums))
 
-  it.effect("may be given endless time", () =>
+  it.effect("can have no time limit", () =>
     Effect.gen(function*() {
       const builder = sums.builder({ index: 0, size: 4 })
       const options = { memberTimeout: "Infinity", limits: { turnTimeout: "Infinity" } } as const
@@ -115,7 +115,7 @@ describe("groups of a task", () => {
       assert.strictEqual(there?._tag, "Completed")
     }).pipe(withSums))
 
-  it.effect("follow the failure policy of their task", () =>
+  it.effect("follow their task's failure policy", () =>
     Effect.gen(function*() {
       const builder = skipping.builder(null)
       const [result] = yield* away(Rollout.stream([builder], yield* policy))
@@ -127,7 +127,7 @@ describe("groups of a task", () => {
       { how: "fails", says: "Broken in the worker: step broke" },
       { how: "throws", says: `Error in the worker: iteration 1, group "throws", member 0: TypeError: not a function` }
     ] as const
-  )("say which error a worker met: $how", ({ how, says }) =>
+  )("report a worker's error: $how", ({ how, says }) =>
     Effect.gen(function*() {
       const builder = broken.builder(how)
       const groups = Rollout.stream([builder], yield* policy)
@@ -137,7 +137,7 @@ describe("groups of a task", () => {
       Effect.provideService(Sandbox, { name: "there" })
     ))
 
-  it.effect("say whether the backend may answer later", () =>
+  it.effect("report whether the backend may answer later", () =>
     Effect.gen(function*() {
       const builder = sums.builder({ index: 0, size: 1 })
       const groups = Rollout.stream([builder], yield* policy)
@@ -151,7 +151,7 @@ describe("groups of a task", () => {
       })
     ))))
 
-  it.effect("ask anew for weights that the backend did not give", () =>
+  it.effect("request weights again if the backend did not return them", () =>
     Effect.gen(function*() {
       const builder = sums.builder({ index: 0, size: 1 })
       const there = away(Rollout.stream([builder], yield* policy))
@@ -166,7 +166,7 @@ describe("groups of a task", () => {
       })
     ))))
 
-  it.effect("need a worker that knows them", () =>
+  it.effect("require a worker with their task", () =>
     Effect.gen(function*() {
       const unknown = RolloutTask.make("unknown", { payload: Schema.Null, builder: () => skipping.builder(null) })
       const builder = unknown.builder(null)
@@ -179,7 +179,7 @@ describe("groups of a task", () => {
 describe("a group that cannot be sent", () => {
   const plain = Scripted.group({ key: "plain", size: 1, env: () => Scripted.env() })
 
-  it.effect("is refused with the reason", () =>
+  it.effect("is refused with a reason", () =>
     Effect.gen(function*() {
       const task = skipping.builder(null)
       const sampling = yield* policy
@@ -200,7 +200,7 @@ describe("a group that cannot be sent", () => {
       )
     }).pipe(withSums))
 
-  it.effect("is refused for an invalid option, as it would be in this process", () =>
+  it.effect("is refused for an invalid option, as it would be in the caller's process", () =>
     Effect.gen(function*() {
       const task = skipping.builder(null)
       const groups = Rollout.stream([task], yield* policy, { limits: { maxTurns: 1.5 } })
@@ -209,7 +209,7 @@ describe("a group that cannot be sent", () => {
       assert.strictEqual(here.message, "limits.maxTurns is 1.5, expected a whole number from 1 on")
     }).pipe(withSums))
 
-  it.effect("is refused when it is opened or sent, where its payload does not fit the task's schema", () =>
+  it.effect("is refused on opening or sending if its payload does not match the task's schema", () =>
     Effect.gen(function*() {
       const groups = Rollout.stream([sums.builder({ index: 0, size: 100 })], yield* policy)
       const here = yield* Effect.flip(Stream.runDrain(groups))
@@ -224,7 +224,7 @@ describe("a failure policy", () => {
     { name: "retryOnFailure", onFailure: FailurePolicy.retryOnFailure({ maxRetries: 1 }) },
     { name: "minViableGroup", onFailure: FailurePolicy.minViableGroup({ maxRetries: 1 }) },
     { name: "minViableGroup of one", onFailure: FailurePolicy.minViableGroup({ minSuccessful: 1 }) }
-  ])("that is data holds wherever the group is rolled out: $name", ({ onFailure }) =>
+  ])("that is plain data applies wherever the group is rolled out: $name", ({ onFailure }) =>
     Effect.gen(function*() {
       const groups = Rollout.stream([skipping.builder(null)], yield* policy, { onFailure })
       const here = yield* Stream.runCollect(groups)
@@ -232,7 +232,7 @@ describe("a failure policy", () => {
       assert.strictEqual(here[0]?._tag, "Skipped")
     }).pipe(withSums))
 
-  it("that was changed after it was made is not data", () => {
+  it("cannot be sent after it was modified", () => {
     assert.isDefined(FailurePolicy.description(FailurePolicy.failFast))
     assert.isUndefined(FailurePolicy.description({ ...FailurePolicy.failFast }))
   })

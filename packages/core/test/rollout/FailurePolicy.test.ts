@@ -1,4 +1,4 @@
-/** What the failure of a member means for its group. */
+/** The effect of a member's failure on its group, by failure policy. */
 import { FailurePolicy, Rollout } from "@effect-rl/core"
 import { type GroupResult, RolloutError } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
@@ -19,7 +19,7 @@ const rewards = (result: GroupResult.GroupResult) => result._tag === "Skipped" ?
 
 const reasonOf = (result: GroupResult.GroupResult) => result._tag === "Skipped" ? result.reason : undefined
 
-/** The given members fail after their milliseconds, the others succeed after a second; so do retries unless told otherwise. */
+/** The given members fail after their delays, and the others succeed after one second. By default retries succeed too. */
 const failing =
   (failures: Readonly<Record<number, number>>, retries: "succeed" | "fail" = "succeed"): Env => (member, attempt) => {
     const millis = failures[member]
@@ -28,7 +28,7 @@ const failing =
   }
 
 describe("failFast", () => {
-  it.effect("fails with the first failure's own error", () =>
+  it.effect("fails with the first failure's original error", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(roll(3, failing({ 0: 900, 2: 100 }), {}))
       assert.strictEqual(error.message, "member 2.0 broke")
@@ -43,7 +43,7 @@ describe("failFast", () => {
 })
 
 describe("retryOnFailure", () => {
-  it.effect("acquires one more member for one that failed", () =>
+  it.effect("acquires one additional member for a failed one", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const result = yield* roll(2, failing({ 1: 10 }), { onFailure: FailurePolicy.retryOnFailure() }, log)
@@ -59,7 +59,7 @@ describe("retryOnFailure", () => {
     }))
 
   it.effect.each([3, 2, 0])(
-    "leaves the group out after %i retries of all members together",
+    "skips the group after %i retries of all members together",
     (maxRetries) =>
       Effect.gen(function*() {
         const log: Array<string> = []
@@ -72,7 +72,7 @@ describe("retryOnFailure", () => {
       })
   )
 
-  it.effect("interrupts the others, and keeps no part of the group", () =>
+  it.effect("interrupts the other members and keeps no part of the group", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const env: Env = (member, attempt) => member === 0 ? failing({ 0: 10 }, "fail")(0, attempt) : Scripted.hanging()
@@ -86,7 +86,7 @@ describe("retryOnFailure", () => {
       assert.deepStrictEqual(log.slice(-3).toSorted(), ["close", "release 1.0", "release 2.0"])
     }))
 
-  it.effect("tries again at once, under a key of the next attempt", () =>
+  it.effect("retries immediately, with the key of the next attempt", () =>
     Effect.gen(function*() {
       const attempts: Array<number> = []
       const builder = Scripted.group({
@@ -99,7 +99,7 @@ describe("retryOnFailure", () => {
       assert.deepStrictEqual(attempts, [0, 1, 2])
     }))
 
-  it.effect("does not take an interruption for a failure", () =>
+  it.effect("does not treat an interruption as a failure", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builder = Scripted.group({ size: 2, log, env: () => Scripted.env() })
@@ -118,7 +118,7 @@ describe("retryOnFailure", () => {
       assert.deepInclude(reasonOf(result), { attempt: 1, failure: "AcquireFailed", message: "sandbox broke" })
     }))
 
-  it.effect("leaves no member running when its caller is interrupted", () =>
+  it.effect("leaves no member running after its caller is interrupted", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       let steps = 0
@@ -143,7 +143,7 @@ describe("retryOnFailure", () => {
 describe("minViableGroup", () => {
   const viable = FailurePolicy.minViableGroup
 
-  it.effect("drops a member once enough have finished or nothing is left to try", () =>
+  it.effect("drops a failed member once enough have finished or no retry is left", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const onFailure = viable({ minSuccessful: 3, maxRetries: 1 })
@@ -156,7 +156,7 @@ describe("minViableGroup", () => {
       assert.strictEqual(acquisitions(log), 5)
     }))
 
-  it.effect("does not retry once enough have finished", () =>
+  it.effect("does not retry after enough members have finished", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const result = yield* roll(4, failing({ 3: 2000 }), { onFailure: viable({ minSuccessful: 3 }) }, log)
@@ -164,7 +164,7 @@ describe("minViableGroup", () => {
       assert.strictEqual(acquisitions(log), 4)
     }))
 
-  it.effect("completes a group without failures, or whose failures a retry made good", () =>
+  it.effect("completes a group without failures or with only retried failures", () =>
     Effect.gen(function*() {
       const sound = yield* roll(4, failing({}), { onFailure: viable() })
       assert.deepInclude(sound, { _tag: "Completed", retried: [] })
@@ -174,7 +174,7 @@ describe("minViableGroup", () => {
       assert.lengthOf(restored._tag === "Completed" ? restored.retried : [], 1)
     }))
 
-  it.effect("skips the group below the floor, with both numbers in the reason", () =>
+  it.effect("skips a group below the minimum, with both numbers in the reason", () =>
     Effect.gen(function*() {
       const result = yield* roll(4, failing({ 1: 10, 2: 20 }), {
         onFailure: viable({ minSuccessful: 3, maxRetries: 0 })
@@ -216,7 +216,7 @@ describe("minViableGroup", () => {
   )
 
   it.effect.each([[1, "Partial"], [2, "Skipped"]] as const)(
-    "drops a member that hangs where %i of two must finish",
+    "drops a hanging member if %i of two must finish",
     ([minSuccessful, expected]) =>
       Effect.gen(function*() {
         const env: Env = (member) => member === 1 ? Scripted.hanging() : Scripted.env(done(1))
@@ -230,14 +230,17 @@ describe("minViableGroup", () => {
       })
   )
 
-  it.effect.each([0, 3, 1.5])("is refused with a floor of %s for two", (minSuccessful) =>
-    Effect.gen(function*() {
-      const error = yield* Effect.flip(roll(2, failing({}), { onFailure: viable({ minSuccessful }) }))
-      assert.include(
-        error.message,
-        `onFailure.minSuccessful is ${minSuccessful}, expected a whole number from 1 to 2`
-      )
-    }))
+  it.effect.each([0, 3, 1.5])(
+    "is refused with a minimum of %s for two members",
+    (minSuccessful) =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(roll(2, failing({}), { onFailure: viable({ minSuccessful }) }))
+        assert.include(
+          error.message,
+          `onFailure.minSuccessful is ${minSuccessful}, expected a whole number from 1 to 2`
+        )
+      })
+  )
 
   it.effect.each([NaN, -1])("is refused with %s retries", (maxRetries) =>
     Effect.gen(function*() {
@@ -245,7 +248,7 @@ describe("minViableGroup", () => {
       assert.include(error.message, `onFailure.maxRetries is ${maxRetries}, expected a number from 0 on`)
     }))
 
-  it.effect("retries coupled members together, which all must finish", () =>
+  it.effect("retries coupled members together; all of them must finish", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builder = Scripted.group({ size: 2, coupled: true, log, env: failing({ 1: 10 }) })
@@ -260,14 +263,14 @@ describe("minViableGroup", () => {
 describe("the presets", () => {
   const presets = [FailurePolicy.failFast, FailurePolicy.retryOnFailure(), FailurePolicy.minViableGroup()]
 
-  it("have a consequence for every kind of failure", () => {
+  it("define a consequence for every kind of failure", () => {
     for (const { otherwise } of presets) {
       assert.sameMembers(Object.keys(otherwise), Object.keys(FailurePolicy.failFast.otherwise))
     }
     assert.deepStrictEqual(presets.map(({ maxRetries }) => maxRetries), [undefined, 3, 3])
   })
 
-  it.effect("do not retry a grader, which would see the same members", () =>
+  it.effect("do not retry a grader, since it would see the same members", () =>
     Effect.forEach(presets.slice(1), (onFailure) =>
       Effect.gen(function*() {
         for (const grading of [Scripted.breaks("grader"), Effect.never]) {
@@ -300,7 +303,7 @@ it.effect("errors survive encoding and decoding", () =>
     }
   }))
 
-it.effect("totals are those of the members that finished", () =>
+it.effect("totals include only the members that finished", () =>
   Effect.gen(function*() {
     const builder = Scripted.group({
       size: 3,

@@ -10,7 +10,7 @@ const { always, done, inTime, next } = Scripted
 const roll = (options: Scripted.GroupOptions, groupOptions?: Rollout.GroupOptions<Scripted.Broken>) =>
   Rollout.group(Scripted.group(options), Scripted.policy, groupOptions)
 
-/** Total rewards of a group, or why there are none. */
+/** A group's total rewards, or the reason why it has none. */
 const rewards = (result: GroupResult.GroupResult) =>
   result._tag === "Skipped" ? result.reason.message : Array.from(result.rewardsG)
 
@@ -36,7 +36,7 @@ const failureTags: ReadonlyArray<GroupResult.FailureTag> = [
 ]
 
 describe("a group that finishes", () => {
-  it.effect("is complete: members in order, totals of steps and group", () =>
+  it.effect("is complete: it has all members in order, with step and group totals", () =>
     Effect.gen(function*() {
       const result = yield* roll({
         size: 3,
@@ -65,13 +65,13 @@ describe("a group that finishes", () => {
       )
     }))
 
-  it.effect("needs no rewards of the group", () =>
+  it.effect("does not need group rewards", () =>
     Effect.gen(function*() {
       const result = yield* roll({ size: 2, env: (member) => Scripted.env(done(member)) })
       assert.deepStrictEqual(rewards(result), [0, 1])
     }))
 
-  it.effect("does not depend on who finishes first", () =>
+  it.effect("does not depend on the order in which members finish", () =>
     Effect.gen(function*() {
       const result = yield* inTime(roll({
         size: 4,
@@ -82,7 +82,7 @@ describe("a group that finishes", () => {
       assert.deepStrictEqual(rewards(result), [0, 1.1, 2.2, 3.3])
     }))
 
-  it.effect("plays its members at the same time", () =>
+  it.effect("plays its members concurrently", () =>
     Effect.gen(function*() {
       const rolling = roll({ size: 8, env: () => Scripted.slow(1000, 1) })
       const fiber = yield* Effect.forkChild(rolling)
@@ -90,7 +90,7 @@ describe("a group that finishes", () => {
       assert.isDefined(fiber.pollUnsafe())
     }))
 
-  it.effect("gives every turn of every member a key of its own", () =>
+  it.effect("gives every turn of every member a unique key", () =>
     Effect.gen(function*() {
       const keys: Array<Policy.Request["key"]> = []
       const policy: Policy.Policy = {
@@ -115,8 +115,8 @@ describe("a group that finishes", () => {
     }))
 })
 
-describe("each kind of failure has a consequence of its own", () => {
-  /** Member 1 of three, or the group's grader, fails in the given way; every other kind would abort. */
+describe("each kind of failure has its own consequence", () => {
+  /** Member 1 of three, or the group's grader, fails in the given way; every other kind of failure would abort. */
   const withFailure = (failure: GroupResult.FailureTag, consequence: FailurePolicy.Consequence) =>
     inTime(Rollout.group(
       Scripted.group({
@@ -180,7 +180,7 @@ describe("each kind of failure has a consequence of its own", () => {
       assert.strictEqual(Exit.hasDies(exit), failure === "Died")
     }))
 
-  it.effect("and everything but graders aborts unless told otherwise", () =>
+  it.effect("and all kinds abort by default, except a failed grader with dropUngraded", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(FailurePolicy.failFast.otherwise, always("abort").otherwise)
       assert.deepStrictEqual(
@@ -222,7 +222,7 @@ describe("a group that loses members", () => {
       ])
     }))
 
-  it.effect("is skipped when none is left, and not graded", () =>
+  it.effect("is skipped without grading if no member is left", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const result = yield* roll({
@@ -248,11 +248,11 @@ describe("a group that loses members", () => {
       assert.notInclude(log, "grade")
     }))
 
-  /** Fails the later the lower the member. */
+  /** Members that fail in reverse order: the lowest member fails last. */
   const failsLate = (member: number) =>
     Scripted.env(Effect.delay(Scripted.breaks(`member ${member}`), 4000 - 1000 * member))
 
-  it.effect("reports them in the order of members and attempts, not of failures", () =>
+  it.effect("reports failures in the order of members and attempts, not of time", () =>
     Effect.gen(function*() {
       const fewer = yield* inTime(roll(
         { size: 4, env: (member) => member === 3 ? Scripted.env(done(1)) : failsLate(member) },
@@ -286,7 +286,7 @@ describe("a group that loses members", () => {
     }))
 })
 
-describe("invalid rewards of the group", () => {
+describe("invalid group rewards", () => {
   const graded = (groupRewards: ReadonlyArray<number>) =>
     Effect.map(
       Effect.flip(roll({
@@ -297,20 +297,20 @@ describe("invalid rewards of the group", () => {
       (error) => error.message
     )
 
-  it.effect.each([0, 1, 3])("are %d of two", (count) =>
+  it.effect.each([0, 1, 3])("have %d values for two members", (count) =>
     Effect.gen(function*() {
       const message = yield* graded(Array.from({ length: count }, () => 1))
       assert.include(message, `groupRewards is ${count} rewards, expected one per trajectory (2)`)
     }))
 
-  it.effect.each([NaN, Infinity])("are not finite: %s", (reward) =>
+  it.effect.each([NaN, Infinity])("have a non-finite value: %s", (reward) =>
     Effect.gen(function*() {
       assert.include(yield* graded([0, reward]), `groupRewards[1].reward is ${reward}, expected a finite number`)
     }))
 })
 
 it.effect.each([0, -1, 2.5, NaN])(
-  "a group of %s members is refused whatever the policy",
+  "a group of %s members is refused under any policy",
   (size) =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(roll({ size, env: () => Scripted.env() }, { onFailure: always("drop") }))

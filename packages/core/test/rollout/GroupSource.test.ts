@@ -13,10 +13,10 @@ const sent = Effect.provideService(GroupSource.GroupSource, source)
 const taskOf = ({ task }: EnvGroupBuilder.EnvGroupBuilder<unknown, unknown>) =>
   task === undefined ? "none" : Result.match(task, { onSuccess: (task) => task, onFailure: ({ message }) => message })
 
-describe("groups of a program that workers have", () => {
+describe("a program's groups for workers", () => {
   const batch = { fingerprint: "two sums", index: 3, seed: 7 }
 
-  it.effect("name their place in the dataset", () =>
+  it.effect("name their position in the dataset", () =>
     Effect.gen(function*() {
       const groups = yield* sent(GroupSource.batch([group("1+2"), group("3+4")], batch))
       const placed = (key: string) => ({
@@ -34,7 +34,7 @@ describe("groups of a program that workers have", () => {
       assert.deepStrictEqual(taskOf(placed), { name: "a program", payload: { program: { digits: 2 }, place } })
     }))
 
-  it.effect("cannot be sent where they depend on earlier results", () =>
+  it.effect("cannot be sent if they depend on earlier results", () =>
     Effect.gen(function*() {
       const [placed = assert.fail("no group")] = yield* sent(
         GroupSource.batch([group("1+2")], { ...batch, readsHistory: true })
@@ -49,14 +49,14 @@ describe("groups of a program that workers have", () => {
       )
     }))
 
-  it.effect("keep a task of their own", () =>
+  it.effect("keep their own task", () =>
     Effect.gen(function*() {
       const task = RolloutTask.make("sums", { payload: Schema.Null, builder: () => group("1+2") })
       const [placed = assert.fail("no group")] = yield* sent(GroupSource.batch([task.builder(null)], batch))
       assert.deepStrictEqual(taskOf(placed), { name: "sums", payload: null })
     }))
 
-  it.effect("have no task where no program is sent", () =>
+  it.effect("have no task if no program is sent", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* GroupSource.batch([group("1+2")], batch)).map(taskOf), ["none"])
     }))

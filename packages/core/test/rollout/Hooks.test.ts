@@ -1,4 +1,4 @@
-/** Hooks: messages they add, ends they change, and what they see. */
+/** Hooks can add messages, change how episodes end, and observe them. */
 import { type Env, type Limits, Message, type Policy, Rollout } from "@effect-rl/core"
 import type { Hooks } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
@@ -26,12 +26,12 @@ const goesOn = { reward: 0.25 }
 const ends = { done: "completed", reward: 1 } as const
 const hint = [Message.user("two turns are left")]
 
-describe("a hook at the beginning of a turn", () => {
+describe("a hook at the start of a turn", () => {
   const atTurn = (turn: number): Hooks.Hooks => ({
     onTurnBegin: ({ transitions }) => Effect.succeed(transitions.length === turn ? hint : [])
   })
 
-  it.effect("adds messages, whose tokens count", () =>
+  it.effect("adds messages, whose tokens are counted", () =>
     Effect.gen(function*() {
       const talk = Talk.make(goesOn, ends)
       const { caps, trajectory } = yield* play(talk, atTurn(1), { maxTrajectoryTokens: 200 })
@@ -40,14 +40,14 @@ describe("a hook at the beginning of a turn", () => {
       assert.include(talk.messages, hint[0])
     }))
 
-  it.effect("may add all tokens that were left to sample", () =>
+  it.effect("may use up the tokens left to sample", () =>
     Effect.gen(function*() {
       const { caps, stopReason } = yield* play(Talk.make(goesOn, ends), atTurn(1), { maxTrajectoryTokens: 41 })
       assert.deepStrictEqual(caps, [31])
       assert.strictEqual(stopReason, "max_tokens")
     }))
 
-  it.effect("needs an environment that takes messages, under every failure policy", () =>
+  it.effect("requires an environment that accepts messages, under every failure policy", () =>
     Effect.gen(function*() {
       const result = Rollout.group(
         Scripted.group({ size: 2, env: () => Scripted.env(Scripted.done(1)) }),
@@ -59,8 +59,8 @@ describe("a hook at the beginning of a turn", () => {
     }))
 })
 
-describe("a hook for the end of an episode", () => {
-  it.effect("lets a finished episode go on", () =>
+describe("a hook at the end of an episode", () => {
+  it.effect("can continue a finished episode", () =>
     Effect.gen(function*() {
       let ended = 0
       const graded: Array<number> = []
@@ -75,7 +75,7 @@ describe("a hook for the end of an episode", () => {
       assert.deepStrictEqual(graded, [2], "once, at the end that counts")
     }))
 
-  it.effect("cannot continue an episode whose environment cannot show its observation again", () =>
+  it.effect("cannot continue an episode if its environment cannot repeat its observation", () =>
     Effect.gen(function*() {
       const env = Scripted.env({ ...Scripted.done(1), stopReason: "completed" })
       const error = yield* Effect.flip(play(env, { onStopReason: () => Effect.succeedNone }))
@@ -87,7 +87,7 @@ describe("a hook for the end of an episode", () => {
       [{}, [ends], "completed"],
       [{ maxTurns: 1 }, [goesOn], "max_turns"]
     ] as const
-  )("may give the end another name, under %j", ([limits, turns, asked]) =>
+  )("can replace the stop reason, under %j", ([limits, turns, asked]) =>
     Effect.gen(function*() {
       const reasons: Array<string> = []
       const { stopReason } = yield* play(Talk.make(...turns), {
@@ -97,7 +97,7 @@ describe("a hook for the end of an episode", () => {
       assert.strictEqual(stopReason, "custom")
     }))
 
-  it.effect("is asked about one reason in each turn, even where two apply", () =>
+  it.effect("is asked about one reason per turn, even if two apply", () =>
     Effect.gen(function*() {
       const reasons: Array<string> = []
       const { caps, stopReason } = yield* play(Talk.make(goesOn), {
@@ -112,14 +112,14 @@ describe("a hook for the end of an episode", () => {
       assert.strictEqual(stopReason, "max_tokens")
     }))
 
-  it.effect("is not asked where no reason is given", () =>
+  it.effect("is not asked if there is no reason", () =>
     Effect.gen(function*() {
       const { stopReason } = yield* play(Scripted.env(Scripted.done(1)), { onStopReason: () => Effect.die("asked") })
       assert.isUndefined(stopReason)
     }))
 })
 
-/** Writes down what is called. */
+/** Hooks that log their calls. */
 const written = (log: Array<string>): Hooks.Hooks => ({
   onTurnBegin: ({ transitions }) => Effect.sync(() => (log.push(`turn_begin ${transitions.length}`), [])),
   onStopReason: (reason) => Effect.sync(() => (log.push(`stop_reason ${reason}`), Option.some(reason))),
@@ -142,7 +142,7 @@ describe("hooks", () => {
       )
     }))
 
-  it.effect("do not grade an episode that a limit ended", () =>
+  it.effect("do not grade an episode that ended at a limit", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(
         yield* order(Talk.make(goesOn), { maxTurns: 1 }),
@@ -150,7 +150,7 @@ describe("hooks", () => {
       )
     }))
 
-  it.effect("make artifacts of an episode that overflowed, and none of one that failed", () =>
+  it.effect("create artifacts for an overflowed episode, but not for a failed one", () =>
     Effect.gen(function*() {
       const overflow: Env.Env = {
         initialObservation: Effect.succeed({ _tag: "Overflow", reward: -0.1 }),
@@ -160,7 +160,7 @@ describe("hooks", () => {
       assert.deepStrictEqual(yield* order(Scripted.failing()), ["turn_begin 0"])
     }))
 
-  it.effect("see how far the episode has come, and cannot change it", () =>
+  it.effect("see an episode's progress and cannot change it", () =>
     Effect.gen(function*() {
       const states: Array<Hooks.State> = []
       const { trajectory } = yield* play(Talk.make(goesOn, ends), {
@@ -183,7 +183,7 @@ describe("hooks", () => {
       assert.notStrictEqual(states[1]?.transitions, trajectory.transitions)
     }))
 
-  it.effect("have the errors and requirements of their types", () =>
+  it.effect("have typed errors and requirements", () =>
     Effect.gen(function*() {
       class Guide extends Context.Service<Guide, { readonly advice: string }>()("Guide") {}
       const hooks = {
@@ -200,8 +200,8 @@ describe("hooks", () => {
     }))
 })
 
-describe("hooks of an environment with tools", () => {
-  it.effect("messages of a hook are read by the policy and by the grader", () =>
+describe("hooks of a tool environment", () => {
+  it.effect("add messages that the policy and the grader read", () =>
     Effect.gen(function*() {
       const plain = yield* Agent.play([Agent.calls(1), Agent.answer()], { caller: { maxTrajectoryTokens: 200 } })
       const played = yield* Agent.play([Agent.calls(1), Agent.answer()], {
@@ -216,7 +216,7 @@ describe("hooks of an environment with tools", () => {
       assert.include((played.graded[0] ?? []).map((message) => Message.text(message)), "two turns are left")
     }))
 
-  it.effect("a finished conversation continues, and is graded each time that it ends", () =>
+  it.effect("can continue a finished conversation, which is graded at each end", () =>
     Effect.gen(function*() {
       let ended = 0
       const played = yield* Agent.play([Agent.answer("not yet"), Agent.answer("done")], {
@@ -233,7 +233,7 @@ describe("hooks of an environment with tools", () => {
       )
     }))
 
-  it.effect("an episode is graded at its environment's own limit, and not at the runner's", () =>
+  it.effect("do not prevent grading at the environment's limit, unlike at the runner's", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const hooks = written(log)

@@ -12,7 +12,7 @@ const quiet: Env.Env = {
 const groups = 1250
 const size = 8
 
-/** Groups whose members hold something until they are released, as does each group. */
+/** Groups that hold a resource until they are released, as do their members. */
 const held = Effect.map(
   LeakAudit.LeakAudit,
   ({ track }) =>
@@ -31,8 +31,8 @@ const waitFor = (holds: () => boolean) =>
     while (!holds()) yield* Effect.yieldNow
   })
 
-describe("ten thousand rollouts that are under way", () => {
-  it.effect("release everything when they are interrupted", () =>
+describe("ten thousand running rollouts", () => {
+  it.effect("release everything on interruption", () =>
     Effect.gen(function*() {
       let acting = 0
       const policy: Policy.Policy = {

@@ -9,7 +9,7 @@ import * as Talk from "./Talk.ts"
 
 const key = { iteration: 0, group: "sums/7", member: 1, attempt: 0 }
 
-/** Plays with a policy that gives so many tokens in turn, the last number again and again, and no more than it may. */
+/** Plays with a policy that samples these numbers of tokens in turn, repeating the last one, but no more than allowed. */
 const play = Effect.fnUntraced(function*<E>(
   env: Env.Env<E>,
   limits: Limits.Limits,
@@ -32,8 +32,8 @@ const play = Effect.fnUntraced(function*<E>(
 const goesOn = {}
 const ends = { done: "completed", reward: 1 } as const
 
-describe("the number of tokens that a turn may sample", () => {
-  it.effect("is not capped where nothing is limited", () =>
+describe("the maximum tokens that a turn may sample", () => {
+  it.effect("is unlimited without limits", () =>
     Effect.gen(function*() {
       const { caps } = yield* play(Talk.make(goesOn, ends), {})
       assert.deepStrictEqual(caps, [undefined, undefined])
@@ -46,7 +46,7 @@ describe("the number of tokens that a turn may sample", () => {
       assert.strictEqual(stopReason, "completed")
     }))
 
-  it.effect("may be a single token, and the episode goes on", () =>
+  it.effect("may be a single token, and the episode continues", () =>
     Effect.gen(function*() {
       const { caps, stopReason, trajectory } = yield* play(Talk.make(goesOn, ends), { maxTurnTokens: 1 })
       assert.deepStrictEqual(caps, [1, 1])
@@ -54,26 +54,26 @@ describe("the number of tokens that a turn may sample", () => {
       assert.strictEqual(trajectory.truncations, 1, "the last turn ended the episode")
     }))
 
-  it.effect("is what the prompt leaves of maxTrajectoryTokens", () =>
+  it.effect("is the rest of maxTrajectoryTokens after the prompt", () =>
     Effect.gen(function*() {
       const { caps } = yield* play(Talk.make(goesOn, ends), { maxTrajectoryTokens: 100 })
       assert.deepStrictEqual(caps, [90, 70])
     }))
 
-  it.effect("is what is left of maxSampledTokens", () =>
+  it.effect("is the rest of maxSampledTokens", () =>
     Effect.gen(function*() {
       const { caps } = yield* play(Talk.make(goesOn, ends), { maxSampledTokens: 10 }, [3])
       assert.deepStrictEqual(caps, [10, 7])
     }))
 
-  it.effect("is the least of them", () =>
+  it.effect("is the smallest of these", () =>
     Effect.gen(function*() {
       const limits = { maxTurnTokens: 80, maxTrajectoryTokens: 100, maxSampledTokens: 95 }
       const { caps } = yield* play(Talk.make(goesOn, goesOn, ends), limits, [3])
       assert.deepStrictEqual(caps, [80, 70, 50])
     }))
 
-  it.effect("binds the policy, which fails where it samples more", () =>
+  it.effect("is enforced: a policy that samples more fails", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(
         Rollout.episode(Talk.make(ends), { act: () => Effect.succeed(Scripted.tokens(9)) }, key, {
@@ -84,8 +84,8 @@ describe("the number of tokens that a turn may sample", () => {
     }))
 })
 
-describe("a budget of tokens", () => {
-  it.effect("that leaves one token ends the episode before it began", () =>
+describe("a token budget", () => {
+  it.effect("with one token left ends the episode before it begins", () =>
     Effect.gen(function*() {
       const talk = Talk.make(ends)
       const { caps, trajectory } = yield* play(talk, { maxTrajectoryTokens: 11 })
@@ -100,20 +100,20 @@ describe("a budget of tokens", () => {
       assert.deepStrictEqual(trajectory, expected)
     }))
 
-  it.effect("that leaves two is enough for a turn", () =>
+  it.effect("with two tokens left is enough for a turn", () =>
     Effect.gen(function*() {
       const { caps, stopReason } = yield* play(Talk.make(ends), { maxTrajectoryTokens: 12 })
       assert.deepStrictEqual(caps, [2])
       assert.strictEqual(stopReason, "completed")
     }))
 
-  it.effect("of the trajectory is named where that of all samples is spent too", () =>
+  it.effect("of the trajectory is the stop reason even if maxSampledTokens is used up too", () =>
     Effect.gen(function*() {
       const { stopReason } = yield* play(Talk.make(ends), { maxTrajectoryTokens: 10, maxSampledTokens: 1 })
       assert.strictEqual(stopReason, "max_tokens")
     }))
 
-  it.effect("of all samples ends the episode after the turn that spent it", () =>
+  it.effect("for all samples ends the episode after the turn that uses it up", () =>
     Effect.gen(function*() {
       const { caps, stopReason, trajectory } = yield* play(Talk.make({ reward: 0.25 }), { maxSampledTokens: 4 })
       assert.deepStrictEqual(caps, [4, 2])
@@ -122,13 +122,13 @@ describe("a budget of tokens", () => {
       assert.strictEqual(trajectory.stepReward, 0.5)
     }))
 
-  it.effect("of all samples does not rename the end of the turn that spends it", () =>
+  it.effect("for all samples does not replace the stop reason of the turn that uses it up", () =>
     Effect.gen(function*() {
       const { stopReason } = yield* play(Talk.make(goesOn, ends), { maxSampledTokens: 4 })
       assert.strictEqual(stopReason, "completed")
     }))
 
-  it.effect("ends a conversation of turns that are cut one after the other, and counts them", () =>
+  it.effect("ends a conversation after consecutive truncated turns, and counts them", () =>
     Effect.gen(function*() {
       let length = 0
       const env: Env.Env = {
@@ -144,7 +144,7 @@ describe("a budget of tokens", () => {
 })
 
 describe("turns", () => {
-  it.effect("are no more than the runner's limit", () =>
+  it.effect("are limited by the runner", () =>
     Effect.gen(function*() {
       const { caps, stopReason } = yield* play(Talk.make(goesOn), { maxTurns: 2 })
       assert.strictEqual(caps.length, 2)
@@ -154,7 +154,7 @@ describe("turns", () => {
   it.effect.each(
     [[{ maxTurns: 2 }, { maxTurns: 9 }], [{ maxTurns: 9 }, { maxTurns: 2 }], [{}, { maxTurns: 2 }]] as const
   )(
-    "are no more than the tighter of the runner's and the environment's: %j",
+    "are limited by the stricter of the runner's and the environment's limits: %j",
     ([limits, own]) =>
       Effect.gen(function*() {
         const { caps } = yield* play({ ...Talk.make(goesOn), limits: own }, limits)
@@ -162,7 +162,7 @@ describe("turns", () => {
       })
   )
 
-  it.effect("are not played in an environment with invalid limits", () =>
+  it.effect("are not played if the environment has invalid limits", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(play({ ...Talk.make(ends), limits: { maxTurns: 0.5 } }, {}))
       assert.include(error.message, "limits.maxTurns is 0.5, expected a whole number from 1 on")
@@ -172,14 +172,14 @@ describe("turns", () => {
 describe("tool calls", () => {
   const left = (talk: Talk.Talk) => talk.actions.map(({ toolCallsLeft }) => toolCallsLeft)
 
-  it.effect("that are left are shown to the environment in each turn", () =>
+  it.effect("that are left are passed to the environment in each turn", () =>
     Effect.gen(function*() {
       const talk = Talk.make({ toolCalls: 2 }, { toolCalls: 1 }, { toolCalls: 0 }, ends)
       yield* play(talk, { maxToolCalls: 3 })
       assert.deepStrictEqual(left(talk), [3, 1, 0, 0])
     }))
 
-  it.effect("are those of the tighter limit", () =>
+  it.effect("are limited by the stricter limit", () =>
     Effect.gen(function*() {
       for (const [limit, own] of [[2, 10], [10, 2]] as const) {
         const talk = Talk.make(ends)
@@ -188,7 +188,7 @@ describe("tool calls", () => {
       }
     }))
 
-  it.effect("are not mentioned where they are not limited", () =>
+  it.effect("are not passed without a limit", () =>
     Effect.gen(function*() {
       const talk = Talk.make({ toolCalls: 99 }, ends)
       yield* play(talk, { maxTurns: 9 })
@@ -204,7 +204,7 @@ describe("tool calls", () => {
       )
     }))
 
-  it.effect("of an environment that does not count them cannot be limited, and no policy is asked", () =>
+  it.effect("cannot be limited if the environment does not count them, and no policy is asked", () =>
     Effect.gen(function*() {
       const { step, ...rest } = Talk.make(ends)
       let asked = 0
@@ -222,7 +222,7 @@ describe("tool calls", () => {
 })
 
 describe("a first prompt that is too long", () => {
-  it.effect("costs the group no more than its own reward", () =>
+  it.effect("affects only its own member's reward", () =>
     Effect.gen(function*() {
       let asked = 0
       const policy = { act: () => Effect.sync(() => (asked++, Scripted.tokens(2))) }

@@ -12,7 +12,7 @@ const { stop, tokens } = Scripted
 
 const key = { iteration: 0, group: "recorded", member: 0, attempt: 0 }
 
-/** Answers as recorded, the last answer again and again. */
+/** A policy with the recorded answers, which repeats the last one. */
 const answering = (answers: ReadonlyArray<{ num_tokens: number; stop_reason: "stop" | "length" }>) => {
   const calls: Array<Policy.Request> = []
   const policy: Policy.Policy = {
@@ -36,7 +36,7 @@ const asRecorded = (trajectory: Trajectory.Trajectory) =>
     reward
   }))
 
-/** Why the environment says it is over: upstream's custom names are given by a hook here. */
+/** The environment's reason for ending. Upstream's custom names are set by a hook here. */
 const stopReason = (metrics: Readonly<Record<string, number>>) =>
   Object.keys(metrics).flatMap((name) => name.startsWith("stop/") ? [name.slice("stop/".length)] : [])[0]
 
@@ -67,7 +67,7 @@ describe("one episode", () => {
     }
   }
 
-  /** Names the reason that the environment of the last turn gives, where it is none of the library's. */
+  /** Sets the stop reason of the last turn's environment, if the library does not define that reason. */
   const hooks = ({ input: { env } }: Recorded.TokenEnv): Hooks.Hooks => ({
     onStopReason: (reason, { transitions }) => {
       const step = env.steps[Math.min(transitions.length, env.steps.length) - 1]

@@ -1,4 +1,4 @@
-/** The recorded rollouts of `test/fixtures/rl`, decoded. */
+/** Decodes the recorded rollouts in `test/fixtures/rl`. */
 import type { Limits } from "@effect-rl/core"
 import { StopReason } from "@effect-rl/core/environments"
 import { Schema } from "effect"
@@ -15,7 +15,7 @@ const Named = { id: Schema.String, known_defect: Schema.optional(Schema.Array(Sc
 const Metrics = Schema.Record(Schema.String, Schema.Number)
 const Fault = Schema.Struct({ error_type: Schema.String, error_message: Schema.String })
 
-/** What one attempt does, and what the grader gives it. Times are of the first observation and of each step. */
+/** The course of one attempt and the grader's result. Times belong to the first observation and to each step. */
 const Attempt = Schema.Struct({
   name: Schema.String,
   start_seconds: Schema.Number,
@@ -105,7 +105,7 @@ const RecordedLimits = Schema.Struct({
   max_tool_calls: Schema.NullOr(Schema.Int)
 })
 
-/** As the runner is given them. */
+/** Converts recorded limits to the runner's. */
 export const limits = (recorded: typeof RecordedLimits.Type | null): Limits.Limits => {
   const { max_sampled_tokens, max_tool_calls, max_trajectory_tokens, max_turn_tokens, max_turns } = recorded ?? {}
   return {
@@ -176,7 +176,7 @@ const ProblemEnv = Schema.Struct({
 })
 export type ProblemEnv = typeof ProblemEnv.Type
 
-/** Recorded with an environment of messages. */
+/** An episode recorded with a message environment. */
 const OfMessages = Schema.Struct({
   input: Schema.Struct({ kind: Schema.Literals(["message_env", "tool_env"]) })
 })

@@ -8,7 +8,7 @@ import * as Scripted from "./Scripted.ts"
 
 const { tokens } = Scripted
 
-/** As the recorded groups report them. */
+/** The metrics in the form of the recorded groups. */
 const reports = (metrics: Readonly<Record<string, number>>) =>
   Object.fromEntries(
     Object.entries(metrics).map(([name, value]) => [
@@ -17,7 +17,7 @@ const reports = (metrics: Readonly<Record<string, number>>) =>
     ])
   )
 
-/** One recorded group as a builder, with what the recorded strategies look at. */
+/** A recorded group as a builder, with the information that the recorded strategies need. */
 const scripted = ({ input }: Recorded.Group) => {
   const playing = new Map<number, Recorded.Attempt>()
   const names = new Map<string, Recorded.Attempt>()
@@ -79,7 +79,7 @@ const scripted = ({ input }: Recorded.Group) => {
   return { builder, policy, log, state, attemptOf }
 }
 
-/** The recorded strategies are our presets. */
+/** The preset that corresponds to a recorded strategy. */
 const failurePolicy = ({ input: { strategy } }: Recorded.Group): FailurePolicy.FailurePolicy => {
   switch (strategy.type) {
     case "FailFast":
@@ -122,7 +122,7 @@ const rolled = Effect.fnUntraced(function*(recorded: Recorded.Group) {
   return { ...script, exit }
 })
 
-describe("a group under a strategy", () => {
+describe("a group with a strategy", () => {
   const finished = Recorded.groups.filter(({ expect }) => expect.outcome === "group")
   const stopped = Recorded.groups.filter(({ expect, input }) =>
     expect.outcome === "raised" && input.members.length > 0 && input.cleanup_error === null
@@ -187,14 +187,14 @@ describe("a group under a strategy", () => {
   const [empty] = Recorded.groups.filter(({ input }) => input.members.length === 0)
   const [unclean] = Recorded.groups.filter(({ input }) => input.cleanup_error !== null)
 
-  it.effect("a group without members is refused by name", () =>
+  it.effect("an empty group is refused by name", () =>
     Effect.gen(function*() {
       if (empty === undefined) return assert.fail("not recorded")
       const { exit } = yield* rolled(empty)
       assert.include(String(exit), `size of group "group" is 0, expected a whole number from 1 on`)
     }))
 
-  it.effect("a release that fails does not hide a group that finished", () => {
+  it.effect("a failing release does not hide a finished group", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ message }) => void lines.push(String(message)))
     return Effect.gen(function*() {

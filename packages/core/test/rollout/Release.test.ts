@@ -1,4 +1,4 @@
-/** Resources that are not released are reported in time, and never instead of the result. */
+/** Resources that are not released in time are reported, but never replace the result. */
 import { FailurePolicy, Rollout } from "@effect-rl/core"
 import type { GroupResult } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
@@ -8,7 +8,7 @@ import * as Scripted from "./Scripted.ts"
 
 const { done } = Scripted
 
-/** Members whose release never ends, beside others that are released. */
+/** Rolls out a group in which some members' release hangs and the others' works. */
 const roll = (
   stuck: (member: number) => boolean,
   options: Rollout.GroupOptions & { readonly log?: Array<string>; readonly env?: Scripted.GroupOptions["env"] } = {}
@@ -47,8 +47,8 @@ const says = (member: number, limit: string) =>
   `group "group", member ${member}: still busy ${limit} after it was over, left to itself: ` +
   "bound what it acquires and releases, or raise releaseTimeout"
 
-describe("a release that hangs", () => {
-  it.effect("is waited for, 30 seconds by default, and does not delay other members", () =>
+describe("a hanging release", () => {
+  it.effect("times out, after 30 seconds by default, and does not delay other members", () =>
     Effect.gen(function*() {
       for (const [options, seconds] of [[{}, 30], [{ releaseTimeout: "5 seconds" }, 5]] as const) {
         const log: Array<string> = []
@@ -70,14 +70,14 @@ describe("a release that hangs", () => {
       }
     }))
 
-  it.effect("stops everything where deaths do", () =>
+  it.effect("aborts everything if the policy aborts on deaths", () =>
     Effect.gen(function*() {
       const { exit } = yield* logged(Scripted.inTime(roll((member) => member === 1)))
       assert.isTrue(Exit.hasDies(exit))
       assert.include(String(exit), says(1, "30s"))
     }))
 
-  it.effect("does not hide the failure that came before it, not even there", () =>
+  it.effect("does not hide an earlier failure, even then", () =>
     Effect.gen(function*() {
       const env = (member: number) =>
         member === 1 ? Scripted.env(Effect.delay(Scripted.breaks("step"), 10)) : Scripted.hanging()
@@ -86,7 +86,7 @@ describe("a release that hangs", () => {
       assert.lengthOf(lines, 1)
     }))
 
-  it.effect("of a dropped member does not hide why it was dropped", () =>
+  it.effect("of a dropped member does not hide why the member was dropped", () =>
     Effect.gen(function*() {
       const env = (member: number) => member === 1 ? Scripted.failing() : Scripted.env(done(1))
       const { exit, lines } = yield* logged(
@@ -99,7 +99,7 @@ describe("a release that hangs", () => {
       assert.lengthOf(lines, 1)
     }))
 
-  it.effect("does not keep an interruption from ending", () =>
+  it.effect("does not block an interruption", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const fiber = yield* Effect.forkChild(
@@ -134,7 +134,7 @@ describe("an acquisition that cannot be interrupted", () => {
           : Scripted.env(done(1))
     })
 
-  it.effect("is waited for no longer than its own time and that of a release", () =>
+  it.effect("is awaited no longer than its own timeout and that of a release", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkChild(logged(acquiring(undefined, [])))
       yield* TestClock.adjust("64 seconds")
@@ -151,7 +151,7 @@ describe("an acquisition that cannot be interrupted", () => {
       ])
     }))
 
-  it.effect("is given back when it comes late", () =>
+  it.effect("is released if it completes late", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const fiber = yield* Effect.forkChild(logged(acquiring(100_000, log)))
@@ -163,7 +163,7 @@ describe("an acquisition that cannot be interrupted", () => {
       assert.deepStrictEqual(log.slice(-2), ["started", "stopped"])
     }))
 
-  it.effect("is waited for where it ends in time", () =>
+  it.effect("is awaited if it completes in time", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const fiber = yield* Effect.forkChild(logged(acquiring(62_000, log)))
@@ -175,7 +175,7 @@ describe("an acquisition that cannot be interrupted", () => {
     }))
 })
 
-it.effect("a grader that cannot be interrupted keeps nobody waiting for longer than its time and that of a release", () =>
+it.effect("likewise, an uninterruptible grader is awaited no longer than its timeout and that of a release", () =>
   Effect.gen(function*() {
     const builder = Scripted.group({
       size: 2,

@@ -5,7 +5,7 @@ import * as Scripted from "./Scripted.ts"
 
 const { always, done, policy } = Scripted
 
-/** The result, and when each attempt began. */
+/** The result, and the start time of each attempt. */
 const attemptsOf = Effect.fnUntraced(function*(
   options: Scripted.GroupOptions,
   groupOptions: Rollout.GroupOptions<Scripted.Broken>
@@ -23,8 +23,8 @@ const attemptsOf = Effect.fnUntraced(function*(
   return { begun, result: yield* Scripted.inTime(Rollout.group(builder, policy, groupOptions)) }
 })
 
-describe("a schedule", () => {
-  it.effect("says how long to wait between attempts", () =>
+describe("a retry schedule", () => {
+  it.effect("determines the delay between attempts", () =>
     Effect.gen(function*() {
       const { begun, result } = yield* attemptsOf(
         { size: 1, env: (_, attempt) => attempt < 3 ? Scripted.failing() : Scripted.env(done(1)) },
@@ -34,7 +34,7 @@ describe("a schedule", () => {
       assert.strictEqual(result._tag, "Completed")
     }))
 
-  it.effect("counts for each member on its own", () =>
+  it.effect("counts separately for each member", () =>
     Effect.gen(function*() {
       const { begun, result } = yield* attemptsOf(
         { size: 3, env: (member, attempt) => attempt < member ? Scripted.failing() : Scripted.env(done(member)) },
@@ -51,7 +51,7 @@ describe("a schedule", () => {
       assert.deepStrictEqual(result._tag === "Completed" ? Array.from(result.rewardsG) : [], [0, 1, 2])
     }))
 
-  it.effect("may decide by what failed", () =>
+  it.effect("may depend on the failure", () =>
     Effect.gen(function*() {
       const onlySteps: FailurePolicy.FailurePolicy<Scripted.Broken> = {
         ...always("drop"),
@@ -72,7 +72,7 @@ describe("a schedule", () => {
       assert.deepStrictEqual(begun.map(([member, attempt]) => [member, attempt]), [[0, 0], [1, 0], [1, 1]])
     }))
 
-  it.effect("is not asked again for members that finished", () =>
+  it.effect("is not consulted again for finished members", () =>
     Effect.gen(function*() {
       const { begun } = yield* attemptsOf(
         { size: 4, env: (member, attempt) => member === 2 && attempt === 0 ? Scripted.failing() : Scripted.env() },
@@ -82,8 +82,8 @@ describe("a schedule", () => {
     }))
 })
 
-describe("reports", () => {
-  it.effect("distinguish failures that a retry made good", () =>
+describe("failure reports", () => {
+  it.effect("distinguish failures that a retry repaired", () =>
     Effect.gen(function*() {
       const { result } = yield* attemptsOf(
         {
@@ -104,15 +104,15 @@ describe("reports", () => {
       ])
     }))
 
-  it.effect("are one line, whatever died", () =>
+  it.effect("are a single line for any defect", () =>
     Effect.gen(function*() {
       const { result } = yield* attemptsOf({ size: 1, env: () => Scripted.throwing }, { onFailure: always("drop") })
       assert.strictEqual(result._tag === "Skipped" ? result.reason.message : "", "TypeError: not a function")
     }))
 })
 
-describe("the group's rewards", () => {
-  it.effect("are asked for again, of the same trajectories", () =>
+describe("the group rewards", () => {
+  it.effect("are requested again for the same trajectories", () =>
     Effect.gen(function*() {
       let calls = 0
       const { begun, result } = yield* attemptsOf(
@@ -133,7 +133,7 @@ describe("the group's rewards", () => {
 })
 
 describe("memberTimeout", () => {
-  it.effect("is for each attempt, acquisition included", () =>
+  it.effect("applies to each attempt, including acquisition", () =>
     Effect.gen(function*() {
       const { begun, result } = yield* attemptsOf(
         {
@@ -146,7 +146,7 @@ describe("memberTimeout", () => {
       assert.strictEqual(result._tag, "Completed")
     }))
 
-  it.effect("is for the group's rewards as well, where they have no time of their own", () =>
+  it.effect("also applies to the group rewards if they have no timeout of their own", () =>
     Effect.gen(function*() {
       const { result } = yield* attemptsOf(
         { size: 1, env: () => Scripted.env(), groupRewards: () => Effect.never },
@@ -160,7 +160,7 @@ describe("memberTimeout", () => {
       })
     }))
 
-  it.effect("is off unless asked for", () =>
+  it.effect("is disabled by default", () =>
     Effect.gen(function*() {
       const { result } = yield* attemptsOf({ size: 1, env: () => Scripted.slow(3_599_000, 1) }, {})
       assert.strictEqual(result._tag, "Completed")

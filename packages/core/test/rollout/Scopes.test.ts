@@ -12,8 +12,8 @@ const { policy } = Scripted
 const noRewards: Scripted.GroupOptions["groupRewards"] = (trajectories) =>
   Effect.succeed(trajectories.map(() => ({ reward: 0 })))
 
-describe("everything acquired is released", () => {
-  it.effect("after the group's rewards, last acquired first", () =>
+describe("every acquired resource is released", () => {
+  it.effect("after the group rewards, in reverse order of acquisition", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       yield* Rollout.group(
@@ -30,7 +30,7 @@ describe("everything acquired is released", () => {
       )
     }))
 
-  it.effect("of a failed attempt before its retry", () =>
+  it.effect("from a failed attempt before its retry", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       yield* Rollout.group(
@@ -55,7 +55,7 @@ describe("everything acquired is released", () => {
       )
     }))
 
-  it.effect("of a dropped member at once, of the others after the rewards", () =>
+  it.effect("from a dropped member immediately, from the others after the rewards", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builder = Scripted.group({
@@ -72,7 +72,7 @@ describe("everything acquired is released", () => {
       assert.deepStrictEqual(log.slice(4), ["grade", "release 0.0", "close"])
     }))
 
-  it.effect("of half an acquisition, too", () =>
+  it.effect("from an incomplete acquisition", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builder = Scripted.group({ size: 1, log, env: () => Scripted.breaks("second half") })
@@ -80,7 +80,7 @@ describe("everything acquired is released", () => {
       assert.deepStrictEqual(log, ["open", "acquire 0.0", "release 0.0", "close"])
     }))
 
-  it.effect("of a half opened group before it is opened again", () =>
+  it.effect("from a partly opened group before it is opened again", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       let openings = 0
@@ -97,7 +97,7 @@ describe("everything acquired is released", () => {
       ])
     }))
 
-  it.effect("of a member that ran out of time before its retry", () =>
+  it.effect("from a timed-out member before its retry", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builder = Scripted.group({
@@ -117,9 +117,9 @@ describe("everything acquired is released", () => {
     }))
 })
 
-describe("a member that died and is released", () => {
+describe("a member that dies and is released", () => {
   it.effect.each([true, false])(
-    "when the group is given up does not kill the group, coupled: %s",
+    "does not kill a group that is skipped, coupled: %s",
     (coupled) =>
       Effect.gen(function*() {
         const sticky = Effect.addFinalizer(() => Effect.sleep("10 seconds"))
@@ -141,7 +141,7 @@ describe("a member that died and is released", () => {
 })
 
 describe("a failure that aborts", () => {
-  it.effect("interrupts the other members and waits for them before anything is closed", () =>
+  it.effect("interrupts the other members and waits for them before closing anything", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const leaving = Effect.onInterrupt(
@@ -166,7 +166,7 @@ describe("a failure that aborts", () => {
       assert.isBelow(log.indexOf("left"), log.indexOf("release 0.0"))
     }))
 
-  it.effect("lets no member go on", () =>
+  it.effect("lets no member continue", () =>
     Effect.gen(function*() {
       let steps = 0
       const counted = Effect.as(Effect.delay(Effect.sync(() => steps++), 400), next(0))
@@ -183,7 +183,7 @@ describe("a failure that aborts", () => {
       assert.strictEqual(steps, 3 * 2)
     }))
 
-  it.effect("is no failure to retry when it is an interruption", () =>
+  it.effect("is not retried if it is an interruption", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builder = Scripted.group({ size: 2, log, env: () => Scripted.env(Effect.interrupt) })
@@ -208,7 +208,7 @@ describe("a release that dies", () => {
       { onFailure: policyOfFailures }
     )
 
-  it.effect("does not keep the others from being released, and stops everything where deaths do", () =>
+  it.effect("does not prevent other releases, and aborts everything if the policy aborts on deaths", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const exit = yield* Effect.exit(roll(log, always("abort")))
@@ -216,7 +216,7 @@ describe("a release that dies", () => {
       assert.deepStrictEqual(log.slice(4), ["release 2.0", "release 1.0", "release 0.0", "close"])
     }))
 
-  it.effect("is logged where deaths are survived, and the group keeps its result", () => {
+  it.effect("is logged if deaths do not abort, and the group keeps its result", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ cause, logLevel }) => void lines.push(`${logLevel}: ${Cause.pretty(cause)}`))
     return Effect.gen(function*() {
@@ -227,7 +227,7 @@ describe("a release that dies", () => {
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 
-  it.effect("does not hide why the attempt failed", () =>
+  it.effect("does not hide the attempt's failure", () =>
     Effect.gen(function*() {
       const builder = Scripted.group({ size: 1, env: () => stuck(Effect.succeed(Scripted.failing())) })
       const result = yield* Rollout.group(builder, policy, { onFailure: always("drop") })
@@ -240,7 +240,7 @@ describe("a release that dies", () => {
     }).pipe(Effect.provide(Logger.layer([]))))
 })
 
-it.effect("an interruption is no death to retry, even when a release dies of it", () =>
+it.effect("is not retried if it is caused by an interruption", () =>
   Effect.gen(function*() {
     const log: Array<string> = []
     const stuck = Effect.addFinalizer(() => Effect.die(new Error("sandbox stuck")))
@@ -255,8 +255,8 @@ it.effect("an interruption is no death to retry, even when a release dies of it"
     assert.strictEqual(log.at(-1), "close")
   }))
 
-describe("interrupted at any moment", () => {
-  /** Groups that open, acquire, play, fail, retry, grade and release, all of it slowly and tracked. */
+describe("interruption at any moment", () => {
+  /** Groups that slowly open, acquire, play, fail, retry, grade and release, with all resources tracked. */
   const groups = (coupled: boolean) =>
     Effect.gen(function*() {
       const { track } = yield* LeakAudit.LeakAudit
@@ -311,7 +311,7 @@ describe("interrupted at any moment", () => {
     )
 
   it.effect.each([true, false])(
-    "nothing leaks when nothing is interrupted, coupled: %s",
+    "leaks nothing without an interruption, coupled: %s",
     (coupled) =>
       Effect.gen(function*() {
         const fiber = yield* Effect.forkChild(audited(rolling, coupled))
@@ -325,7 +325,7 @@ describe("interrupted at any moment", () => {
       })
   )
 
-  it.effect("nothing leaks by time", () =>
+  it.effect("leaks nothing at any time", () =>
     Effect.forEach(points, ({ coupled, millis }) =>
       Effect.gen(function*() {
         const interrupted = (coupled: boolean) =>
@@ -339,7 +339,7 @@ describe("interrupted at any moment", () => {
         yield* Fiber.join(fiber)
       })))
 
-  it.effect("nothing leaks by number of turns of the scheduler", () =>
+  it.effect("leaks nothing at any turn of the scheduler", () =>
     Effect.forEach(points, ({ coupled, millis }) =>
       Effect.gen(function*() {
         const interrupted = (coupled: boolean) =>

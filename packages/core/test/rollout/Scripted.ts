@@ -1,4 +1,4 @@
-/** Environments and policies that do what a test says, and what happened in which order. */
+/** Scripted environments and policies, and a log of what happened in which order. */
 import { Env, type EnvGroupBuilder, type FailurePolicy, Grader, type Policy } from "@effect-rl/core"
 import { ModelInput, type Sampling } from "@effect-rl/core/backend"
 import { Effect, Fiber, Schedule, Schema, type Scope } from "effect"
@@ -12,7 +12,7 @@ export class Broken extends Schema.TaggedError<Broken>()("Broken", { what: Schem
 
 export const breaks = (what: string) => Effect.fail(new Broken({ what }))
 
-/** `count` tokens 1, 2, … of log-probability −1. */
+/** Tokens 1 to `count`, each with log-probability −1. */
 export const tokens = (count: number, stopReason: Sampling.SampleStopReason = "stop"): Sampling.SampledTokens => ({
   tokens: Int32Array.from({ length: count }, (_, index) => index + 1),
   logprobs: new Float32Array(count).fill(-1),
@@ -38,7 +38,7 @@ const anyRequest: Policy.Request = {
 
 export const done = (reward: number): Env.Done => ({ _tag: "Done", reward })
 
-/** Goes on with a prompt of `length` tokens. */
+/** A step that continues with a prompt of `length` tokens. */
 export const next = (reward: number, length = 3): Env.Continue => ({
   _tag: "Continue",
   reward,
@@ -47,7 +47,7 @@ export const next = (reward: number, length = 3): Env.Continue => ({
 
 type Step = Env.Step | Effect.Effect<Env.Step, Broken>
 
-/** A prompt of three tokens, then the given steps. */
+/** An environment with a prompt of three tokens and the given steps. */
 export const env = (...steps: ReadonlyArray<Step>): Env.Env<Broken> => {
   let turn = 0
   return {
@@ -59,14 +59,14 @@ export const env = (...steps: ReadonlyArray<Step>): Env.Env<Broken> => {
   }
 }
 
-/** Ends after `millis` with the given reward. */
+/** An environment that ends after `millis` with the given reward. */
 export const slow = (millis: number, reward = 0) => env(Effect.as(Effect.sleep(millis), done(reward)))
 
 export const failing = (what = "step") => env(breaks(what))
 
 export const hanging = () => env(Effect.never)
 
-/** Throws instead of failing. */
+/** An environment that throws instead of failing. */
 export const throwing: Env.Env<Broken> = {
   initialObservation: Effect.succeed(prompt(3)),
   step: () => {
@@ -82,7 +82,7 @@ export const ungraded: Env.Env<Broken> = {
 
 export interface GroupOptions {
   readonly size: number
-  /** What member `m` meets at its attempt `a`; attempts are counted by calls. */
+  /** The environment of member `m` at attempt `a`; attempts are counted by calls. */
   readonly env: (
     member: number,
     attempt: number
@@ -95,7 +95,7 @@ export interface GroupOptions {
   readonly groupRewards?: EnvGroupBuilder.EnvGroup<Broken>["groupRewards"]
 }
 
-/** Logs `open`, `acquire m.a`, `grade`, `release m.a` and `close`. */
+/** A group that logs `open`, `acquire m.a`, `grade`, `release m.a` and `close`. */
 export const group = (options: GroupOptions): EnvGroupBuilder.EnvGroupBuilder<Broken> => {
   const { groupRewards, log = [], opening = Effect.void } = options
   const write = (line: string) => Effect.sync(() => void log.push(line))
@@ -130,7 +130,7 @@ export const group = (options: GroupOptions): EnvGroupBuilder.EnvGroupBuilder<Br
   }
 }
 
-/** Retries `times` at once, then the same consequence for every kind of failure. */
+/** A policy that retries `times` immediately, then applies the same consequence to every kind of failure. */
 export const always = (
   consequence: FailurePolicy.Consequence,
   options: { readonly times?: number; readonly but?: Partial<FailurePolicy.FailurePolicy["otherwise"]> } = {}
@@ -149,7 +149,7 @@ export const always = (
   }
 })
 
-/** Runs to the end while the test's clock goes on by the minute. */
+/** Runs an effect to its end while the test clock advances minute by minute. */
 export const inTime = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const fiber = yield* Effect.forkChild(effect)
   for (let minute = 0; minute < 100 && fiber.pollUnsafe() === undefined; minute++) {

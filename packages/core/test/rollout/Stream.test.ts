@@ -6,7 +6,7 @@ import * as Scripted from "./Scripted.ts"
 
 const { policy } = Scripted
 
-/** Groups of one member that take the given milliseconds; `running` is how many of them run at most at the same time. */
+/** Groups with one member each that take the given milliseconds; `running` is the largest number that ran concurrently. */
 const slowGroups = (millisG: ReadonlyArray<number>) => {
   const running = { now: 0, most: 0 }
   const builders = millisG.map((millis, index) =>
@@ -33,19 +33,19 @@ const keys = Effect.fnUntraced(function*(millisG: ReadonlyArray<number>, options
 })
 
 describe("many groups", () => {
-  it.effect("come in the order of their builders, however long they take", () =>
+  it.effect("are returned in the order of their builders, whatever their durations", () =>
     Effect.gen(function*() {
       const { order } = yield* keys([500, 100, 400, 200, 300])
       assert.deepStrictEqual(order, [0, 1, 2, 3, 4])
     }))
 
-  it.effect("or as they finish", () =>
+  it.effect("are returned as they finish, on request", () =>
     Effect.gen(function*() {
       const { order } = yield* keys([500, 100, 400, 200, 300], { unordered: true })
       assert.deepStrictEqual(order, [1, 3, 4, 2, 0])
     }))
 
-  it.effect.each([1, 2, 7])("run at most %d at the same time when told so", (concurrency) =>
+  it.effect.each([1, 2, 7])("run at most %d at a time on request", (concurrency) =>
     Effect.gen(function*() {
       const { most, order } = yield* keys(equal(20), { concurrency })
       assert.strictEqual(most, concurrency)
@@ -53,7 +53,7 @@ describe("many groups", () => {
     }))
 
   it.effect.each([NaN, 0, 1.5])(
-    "are refused where %s of them would run at the same time",
+    "are refused with a concurrency of %s",
     (concurrency) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(keys(equal(2), { concurrency }))
@@ -61,12 +61,12 @@ describe("many groups", () => {
       })
   )
 
-  it.effect("run 64 at the same time unless told otherwise", () =>
+  it.effect("run 64 at a time by default", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* keys(equal(100))).most, 64)
     }))
 
-  it.effect("are interrupted together, however long each takes to release what it holds", () =>
+  it.effect("are interrupted concurrently, whatever their release times", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builders = ["one", "two", "three"].map((key) =>
@@ -88,7 +88,7 @@ describe("many groups", () => {
       yield* Fiber.join(leaving)
     }))
 
-  it.effect("are interrupted, and released, when one fails", () =>
+  it.effect("are interrupted and released when one fails", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builders = [0, 1, 2, 3].map((index) =>
@@ -105,7 +105,7 @@ describe("many groups", () => {
       assert.deepStrictEqual([count("open"), count("release 0.0"), count("close")], [3, 3, 3])
     }))
 
-  it.effect("stop when no more of them are taken", () =>
+  it.effect("stop when the consumer takes no more", () =>
     Effect.gen(function*() {
       const { builders, running } = slowGroups(equal(50))
       const some = Rollout.stream(builders, policy, { concurrency: 4 }).pipe(Stream.take(2), Stream.runCollect)
@@ -114,7 +114,7 @@ describe("many groups", () => {
     }))
 
   it.effect.each([{ unordered: false }, { unordered: true }])(
-    "wait for their consumer: unordered $unordered",
+    "wait for their consumer, unordered: $unordered",
     ({ unordered }) =>
       Effect.gen(function*() {
         let opened = 0
@@ -139,7 +139,7 @@ describe("many groups", () => {
       })
   )
 
-  it.effect("pass on the options of a group", () =>
+  it.effect("accept the options of a group", () =>
     Effect.gen(function*() {
       const builder = Scripted.group({ size: 2, env: (member) => member === 1 ? Scripted.failing() : Scripted.env() })
       const results = yield* Stream.runCollect(
@@ -148,7 +148,7 @@ describe("many groups", () => {
       assert.deepStrictEqual(results.map((result) => result._tag === "Partial" ? result.samplerStep : -1), [7])
     }))
 
-  it.effect("are refused before the first of them is opened where two share a key", () =>
+  it.effect("are refused before any is opened if two have the same key", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builder = Scripted.group({ key: "sum/0", size: 1, log, env: () => Scripted.env() })
@@ -161,7 +161,7 @@ describe("many groups", () => {
       assert.deepStrictEqual(log, [])
     }))
 
-  it.effect("may be none", () =>
+  it.effect("may be empty", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* keys([])).order, [])
     }))

@@ -1,4 +1,4 @@
-/** An environment that shows ten tokens for each message of a conversation, and takes messages in. */
+/** An environment that shows ten tokens for each message of a conversation, and accepts messages from hooks. */
 import { type Env, Message } from "@effect-rl/core"
 import type { StopReason } from "@effect-rl/core/environments"
 import { Effect } from "effect"
@@ -17,7 +17,7 @@ export interface Talk extends Env.Env<Scripted.Broken> {
   readonly actions: Array<Env.Action>
 }
 
-/** Begins with one message of the user; the last turn repeats. */
+/** A conversation that starts with one user message; the last turn repeats. */
 export const make = (...turns: ReadonlyArray<Turn>): Talk => {
   const messages = [Message.user("question")]
   const actions: Array<Env.Action> = []

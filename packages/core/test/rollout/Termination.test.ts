@@ -1,4 +1,4 @@
-/** The reward of an episode that ended at a limit. */
+/** The reward of an episode that ends at a limit. */
 import { EnvMetric, FailurePolicy, Rollout } from "@effect-rl/core"
 import { type StopReason, TerminationReward } from "@effect-rl/core/environments"
 import type { GroupResult } from "@effect-rl/core/program"
@@ -12,7 +12,7 @@ interface Member {
   readonly grade: number
 }
 
-/** Members end as said; the grader gives them what is said. */
+/** Members end in the given way, and the grader returns the given rewards. */
 const roll = Effect.fnUntraced(function*(
   members: ReadonlyArray<Member>,
   termination?: TerminationReward.TerminationReward
@@ -41,7 +41,7 @@ const completed: Member = { reason: "completed", grade: 0.5 }
 
 describe("zeroRewardOnLimit", () => {
   it.effect.each(TerminationReward.limitStopReasons)(
-    "sets the reward of an episode that ended by %s to 0",
+    "sets the reward of an episode that ended with %s to 0",
     (reason) =>
       Effect.gen(function*() {
         const { flags, gradings, totals } = yield* roll([{ reason, grade: 0.7 }, completed], zero)
@@ -51,20 +51,20 @@ describe("zeroRewardOnLimit", () => {
       })
   )
 
-  it.effect("leaves rewards below 0", () =>
+  it.effect("does not change rewards below 0", () =>
     Effect.gen(function*() {
       const { flags, totals } = yield* roll([{ reason: "max_turns", grade: -0.3 }, completed], zero)
       assert.deepStrictEqual(totals, [-0.3, 0.5])
       assert.deepStrictEqual(flags, [{}, {}])
     }))
 
-  it.effect("includes the rewards of its steps, to exactly 0", () =>
+  it.effect("sets the total to exactly 0, including step rewards", () =>
     Effect.gen(function*() {
       const { totals } = yield* roll([{ reason: "max_turns", step: 0.4, grade: 0.3 }, completed], zero)
       assert.deepStrictEqual(totals, [0, 0.5])
     }))
 
-  it.effect("holds without a grader", () =>
+  it.effect("applies without a grader", () =>
     Effect.gen(function*() {
       const ending = { ...Scripted.done(0.9), stopReason: "max_tokens" } as const
       const builder = Scripted.group({ size: 2, env: () => Scripted.env(ending) })
@@ -72,7 +72,7 @@ describe("zeroRewardOnLimit", () => {
       assert.deepStrictEqual(result._tag === "Completed" ? Array.from(result.rewardsG) : [], [0, 0])
     }))
 
-  it.effect("leaves episodes that ended otherwise", () =>
+  it.effect("does not affect episodes that ended for another reason", () =>
     Effect.gen(function*() {
       const reasons = ["completed", "context_overflow", "parse_error", undefined] as const
       const members = reasons.map((reason) => ({ grade: 0.7, ...(reason !== undefined && { reason }) }))
@@ -81,7 +81,7 @@ describe("zeroRewardOnLimit", () => {
       assert.deepStrictEqual(flags, [{}, {}, {}, {}])
     }))
 
-  it.effect("is off by default, and holds for the listed stop reasons only", () =>
+  it.effect("is off by default, and applies only to the listed stop reasons", () =>
     Effect.gen(function*() {
       const members: ReadonlyArray<Member> = [{ reason: "max_turns", grade: 0.7 }, { reason: "max_tokens", grade: 0.6 }]
       assert.deepStrictEqual((yield* roll(members)).totals, [0.7, 0.6])
@@ -90,7 +90,7 @@ describe("zeroRewardOnLimit", () => {
       assert.deepStrictEqual((yield* roll(members, only)).totals, [0, 0.6])
     }))
 
-  it.effect("holds for a hook's own stop reason where that is listed", () =>
+  it.effect("applies to a hook's stop reason if it is listed", () =>
     Effect.gen(function*() {
       const builder = Scripted.group({
         size: 1,
@@ -103,7 +103,7 @@ describe("zeroRewardOnLimit", () => {
       assert.deepStrictEqual(result._tag === "Completed" ? Array.from(result.rewardsG) : [], [0])
     }))
 
-  it.effect("grades the members that are left", () =>
+  it.effect("grades the remaining members", () =>
     Effect.gen(function*() {
       const builder = Scripted.group({
         size: 3,
@@ -125,14 +125,14 @@ describe("skipGradingOnTimeout", () => {
   const late: Member = { reason: "rollout_timeout", step: 0.25, grade: 0.7 }
   const skip = { zeroRewardOnLimit: true, skipGradingOnTimeout: true }
 
-  it.effect("does not grade a group whose members all ran out of time", () =>
+  it.effect("does not grade a group whose members all timed out", () =>
     Effect.gen(function*() {
       const { gradings, totals } = yield* roll([late, late], skip)
       assert.strictEqual(gradings, 0)
       assert.deepStrictEqual(totals, [0, 0])
     }))
 
-  it.effect("grades a group of which a member finished, or whose timeouts are not set to 0", () =>
+  it.effect("grades a group if a member finished or timeouts are not set to 0", () =>
     Effect.gen(function*() {
       const mixed = yield* roll([late, completed], skip)
       assert.strictEqual(mixed.gradings, 1)
@@ -165,7 +165,7 @@ describe("graderTimeout", () => {
 
   const message = (result: GroupResult.GroupResult) => result._tag === "Skipped" ? result.reason.message : result._tag
 
-  it.effect("skips a group whose grader takes longer", () =>
+  it.effect("skips a group if its grader takes longer", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         message(yield* slowly({ graderTimeout: "50 millis" })),
@@ -173,7 +173,7 @@ describe("graderTimeout", () => {
       )
     }))
 
-  it.effect("is ten minutes by default, and memberTimeout where that is given", () =>
+  it.effect("defaults to memberTimeout, or ten minutes without one", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* slowly({}, "9 minutes"))._tag, "Completed")
       assert.include(message(yield* slowly({}, "11 minutes")), "not graded within 10m")

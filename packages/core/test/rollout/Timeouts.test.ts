@@ -1,4 +1,4 @@
-/** Timeouts: as the end of an episode, and as a failure of the part that took too long. */
+/** Timeouts as the end of an episode, and as a failure of the part that took too long. */
 import { type Env, FailurePolicy, type InvalidOption, type Policy, Rollout } from "@effect-rl/core"
 import type { RolloutError } from "@effect-rl/core/program"
 import { assert, describe, it } from "@effect/vitest"
@@ -9,7 +9,7 @@ import * as Talk from "./Talk.ts"
 
 const key = { iteration: 0, group: "sums/7", member: 1, attempt: 0 }
 
-/** Answers turn `t` after `millis[t]`, the last again and again; no number is never. */
+/** A policy that answers turn `t` after `millis[t]`, repeating the last delay; undefined means never. */
 const answering = (...millis: ReadonlyArray<number | undefined>): Policy.Policy => ({
   act: ({ key }) => {
     const wait = millis[Math.min(key.turn, millis.length - 1)]
@@ -28,7 +28,7 @@ const goesOn = { reward: 0.25 }
 const ends = { done: "completed", reward: 1 } as const
 
 describe("rolloutTimeout", () => {
-  it.effect("keeps the turns before the one it interrupts", () =>
+  it.effect("keeps the turns before the interrupted one", () =>
     Effect.gen(function*() {
       const trajectory = yield* play(Talk.make(goesOn), answering(1, undefined), {
         limits: { rolloutTimeout: "100 millis" }
@@ -38,14 +38,14 @@ describe("rolloutTimeout", () => {
       assert.deepStrictEqual(trajectory.stopReason, Option.some("rollout_timeout"))
     }))
 
-  it.effect("drops the samples of a step that did not end", () =>
+  it.effect("drops the samples of an unfinished step", () =>
     Effect.gen(function*() {
       const env = Scripted.env(Scripted.next(0.5), Effect.never)
       const trajectory = yield* play(env, answering(1), { limits: { rolloutTimeout: "100 millis" } })
       assert.deepStrictEqual(trajectory.transitions.map(({ reward }) => reward), [0.5])
     }))
 
-  it.effect("before the first turn leaves an empty episode with the reward 0", () =>
+  it.effect("leaves an empty episode with reward 0 if it fires before the first turn", () =>
     Effect.gen(function*() {
       const env = { ...Scripted.env(), initialObservation: Effect.never }
       const trajectory = yield* play(env, answering(1), { limits: { rolloutTimeout: "100 millis" } })
@@ -57,7 +57,7 @@ describe("rolloutTimeout", () => {
       })
     }))
 
-  it.effect("is final: no hook is asked whether to go on, and artifacts are made", () =>
+  it.effect("is final: no hook is asked to continue, and artifacts are created", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const trajectory = yield* play(Talk.make(goesOn), answering(1, undefined), {
@@ -72,7 +72,7 @@ describe("rolloutTimeout", () => {
       assert.deepStrictEqual(asked, ["artifacts of 1"])
     }))
 
-  it.effect("does not count the time of hooks afterwards", () =>
+  it.effect("excludes the time of later hooks", () =>
     Effect.gen(function*() {
       const trajectory = yield* play(Talk.make(ends), answering(1), {
         limits: { rolloutTimeout: "100 millis" },
@@ -95,7 +95,7 @@ describe("rolloutTimeout", () => {
       assert.strictEqual(error.message, "tool in time broke")
     }))
 
-  /** A clock on which nobody waits, as where a step keeps the processor to itself. */
+  /** A clock that advances without waiting, as if a step blocked the processor. */
   const busy = () => {
     let now = 0
     const clock: Clock.Clock = {
@@ -111,7 +111,7 @@ describe("rolloutTimeout", () => {
     return { work, provide: Effect.provideService(Clock.Clock, clock) }
   }
 
-  it.effect("ends between two turns where a step blocked the thread", () =>
+  it.effect("ends an episode between two turns if a step blocked the thread", () =>
     Effect.gen(function*() {
       const { provide, work } = busy()
       const env = Scripted.env(work(Scripted.next(0.5)), work(Scripted.done(1)))
@@ -122,7 +122,7 @@ describe("rolloutTimeout", () => {
       assert.deepStrictEqual(trajectory.stopReason, Option.some("rollout_timeout"))
     }))
 
-  it.effect("lets a hook continue an episode that it ended between two turns", () =>
+  it.effect("lets a hook continue an episode that ended between two turns", () =>
     Effect.gen(function*() {
       const { provide, work } = busy()
       const env = Scripted.env(work(Scripted.next(0.5)), work({ ...Scripted.done(1), stopReason: "completed" }))
@@ -144,7 +144,7 @@ describe("a timeout names the part that took too long", () => {
     error._tag === "RolloutError" ? error.reason._tag : error._tag
 
   it.effect.each([{}, { rolloutTimeout: "30 seconds" }] as const)(
-    "a turn of the policy, under %j",
+    "a policy's turn, under %j",
     (limits) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(
@@ -158,7 +158,7 @@ describe("a timeout names the part that took too long", () => {
       })
   )
 
-  it.effect("a step, a first prompt or an injection of the environment", () =>
+  it.effect("an environment's step, first prompt or injection", () =>
     Effect.gen(function*() {
       const slow: ReadonlyArray<Env.Env<Scripted.Broken>> = [
         Scripted.hanging(),
@@ -186,7 +186,7 @@ describe("a timeout names the part that took too long", () => {
       options
     )))
 
-  it.effect("a member, a grader, a step of the environment", () =>
+  it.effect("a member, a grader, or an environment's step", () =>
     Effect.gen(function*() {
       assert.strictEqual(reasonOf(yield* failure({ memberTimeout: "2 seconds" }, { step: 5 })), "MemberTimedOut")
       const strict = {
@@ -201,7 +201,7 @@ describe("a timeout names the part that took too long", () => {
       )
     }))
 
-  it.effect("an episode, which is no failure", () =>
+  it.effect("an episode, which does not fail", () =>
     Effect.gen(function*() {
       const result = yield* Scripted.inTime(Rollout.group(
         Scripted.group({ size: 2, env: (member) => Scripted.slow(1000 + 9000 * member, 1) }),
@@ -211,7 +211,7 @@ describe("a timeout names the part that took too long", () => {
       assert.deepStrictEqual(result._tag === "Completed" ? Array.from(result.rewardsG) : [], [1, 0])
     }))
 
-  it.effect("a whole group, which is skipped under any failure policy, while others continue", () =>
+  it.effect("a whole group, which is skipped under any failure policy while others continue", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builders = [
@@ -234,7 +234,7 @@ describe("a timeout names the part that took too long", () => {
     }))
 
   it.effect.each(["limits.turnTimeout", "graderTimeout", "releaseTimeout"])(
-    "and must be a time above 0: %s",
+    "that must be above 0: %s",
     (field) =>
       Effect.gen(function*() {
         const error = yield* failure(

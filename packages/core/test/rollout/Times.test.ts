@@ -5,12 +5,12 @@ import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Scripted from "./Scripted.ts"
 
-/** Answers after 300 ms, then after 100 ms. */
+/** A policy that answers after 300 ms, then after 100 ms. */
 const policy: Policy.Policy = {
   act: ({ key }) => Effect.delay(Effect.succeed(Scripted.tokens(2)), key.turn === 0 ? 300 : 100)
 }
 
-/** Works for 50 ms in the first turn, ends at once in the second, and its judge takes 200 ms. */
+/** An environment that works for 50 ms in the first turn and ends immediately in the second; its judge takes 200 ms. */
 const builder: EnvGroupBuilder.EnvGroupBuilder<Scripted.Broken> = {
   key: "timed",
   tags: [],
@@ -34,8 +34,8 @@ const timesOf = (result: GroupResult.GroupResult) =>
     ? []
     : GroupResult.survivors(result).map(([, { transitions }]) => transitions.map(({ times }) => times))
 
-describe("the times of a group", () => {
-  it.effect("are those of each turn's policy and environment, and of the rewards in the end", () =>
+describe("a group's times", () => {
+  it.effect("cover each turn's policy and environment, and the final rewards", () =>
     Effect.gen(function*() {
       const result = yield* rolled(1000)
       const turns = [
@@ -46,7 +46,7 @@ describe("the times of a group", () => {
       assert.deepInclude(result, { grading: { began: 1450, milliseconds: 200 } })
     }))
 
-  it.effect("are the only difference between equal groups of different moments", () =>
+  it.effect("are the only difference between equal groups at different times", () =>
     Effect.gen(function*() {
       const [first, second] = [yield* rolled(1000), yield* rolled(0)]
       assert.notDeepEqual(first, second)
@@ -55,7 +55,7 @@ describe("the times of a group", () => {
       assert.deepStrictEqual(timesOf(GroupResult.untimed(first)), [[undefined, undefined], [undefined, undefined]])
     }))
 
-  it.effect("are absent where nothing took time", () =>
+  it.effect("are absent if nothing took time", () =>
     Effect.gen(function*() {
       const instant: EnvGroupBuilder.EnvGroupBuilder<Scripted.Broken> = {
         ...builder,

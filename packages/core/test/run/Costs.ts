@@ -1,4 +1,4 @@
-/** Runs that cost something, and what they cost. */
+/** Runs with costs, and their prices. */
 import { Message, MessagePolicy, Rl, RLDataset, RubricGradedGroupBuilder, RunRecord, Tinker } from "@effect-rl/core"
 import { Prices } from "@effect-rl/core/program"
 import { Spent } from "@effect-rl/core/records"
@@ -11,7 +11,7 @@ export const run = (overrides: Task.Overrides = {}) =>
 
 export const price = { prefill: 1000, cached: 100, sample: 2000, train: 4000 }
 
-/** Prices of the model that is trained, and of no other. */
+/** Prices of the trained model only. */
 export const table = { [Script.defaultModel]: price }
 
 export const priced = Stream.provide(Prices.layer(table))
@@ -28,7 +28,7 @@ export const reason = (records: ReadonlyArray<RunRecord.RunRecord>) =>
 
 export const answersHalf = Task.layer({ sample: Task.answersHalf })
 
-/** A backend with another model, which answers what judges answer. */
+/** A backend with a second model that answers as a judge. */
 export const withAnother = Task.layer({
   models: { [Script.defaultModel]: {}, another: {} },
   sample: (request, at) =>
@@ -39,7 +39,7 @@ export const withAnother = Task.layer({
 
 export const another = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createSamplingClient({ baseModel: "another" }))
 
-/** Two iterations of two groups of four answers, each of which the judge scores. */
+/** A run of two iterations with two groups of four answers, each scored by the judge. */
 export const judgedBy = <E, R>(judge: MessagePolicy.MessagePolicy<E, R>, overrides: Task.Overrides["run"] = {}) =>
   Stream.unwrap(Effect.gen(function*() {
     const model = yield* Task.model
@@ -58,7 +58,7 @@ export const judgedBy = <E, R>(judge: MessagePolicy.MessagePolicy<E, R>, overrid
     return Rl.run({ ...yield* Task.options(), dataset, run: { evalEvery: 0, ...overrides } })
   }))
 
-/** The same with the other model as the judge. */
+/** The same run with the second model as the judge. */
 export const judged = (overrides: Task.Overrides["run"] = {}) =>
   Stream.unwrap(Effect.gen(function*() {
     const model = yield* Task.model

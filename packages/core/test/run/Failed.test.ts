@@ -9,7 +9,7 @@ import * as Scripted from "../rollout/Scripted.ts"
 
 type Builder = EnvGroupBuilder.EnvGroupBuilder<Renderer.RendererError | InvalidOption.InvalidOption | Scripted.Broken>
 
-/** The third member of the second iteration's first group fails, or that group cannot be opened. */
+/** Makes the third member of the second iteration's first group fail, or the opening of that group. */
 const failing = (part: "member" | "group") => (builder: Builder): Builder => {
   if (builder.key !== "sum/2") return builder
   const broken = new Scripted.Broken({ what: "the judge" })
@@ -34,8 +34,8 @@ const run = (part: "member" | "group") =>
 
 const answersHalf = Effect.provide(Task.layer({ sample: Task.answersHalf }))
 
-describe("the record of a failed run", () => {
-  it.effect("names the iteration, group and member whose failure ended it", () =>
+describe("a failed run's record", () => {
+  it.effect("names the iteration, group and member whose failure ended the run", () =>
     Effect.gen(function*() {
       const cause = yield* Effect.flip(Effect.sandbox(Stream.runDrain(run("member"))))
       assert.deepStrictEqual(FailedMember.of(cause), { iteration: 1, group: "sum/2", member: 2 })
@@ -47,7 +47,7 @@ describe("the record of a failed run", () => {
       )
     }).pipe(answersHalf))
 
-  it.effect("names the group alone where it could not be opened", () =>
+  it.effect("names only the group if it could not be opened", () =>
     Effect.gen(function*() {
       yield* Effect.flip(Stream.runDrain(run("group")))
       const [failed] = yield* Task.current(RunRecord.guards.Failed)
@@ -55,8 +55,8 @@ describe("the record of a failed run", () => {
     }).pipe(answersHalf))
 })
 
-describe("the first record of a run", () => {
-  it.effect("tells how it was launched, where that is known", () =>
+describe("a run's first record", () => {
+  it.effect("contains how the run was launched, if known", () =>
     Effect.gen(function*() {
       const launch: Launch.Launch = {
         recipe: "sums",

@@ -1,4 +1,4 @@
-/** How a run ends early: an interruption waits for the update under way, but not for a backend that never answers. */
+/** An interrupted run waits for the current update, but not for a backend that never answers. */
 import { Rl, RunRecord, TinkerError } from "@effect-rl/core"
 import { Call, Fault } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
@@ -10,7 +10,7 @@ const run = Stream.unwrap(
   Effect.map(Task.options({ run: { saveEvery: 1, interruptTimeout: "1 minute" } }), (options) => Rl.run(options))
 )
 
-/** Interrupts a run once the backend has got a request of this kind, which it answers as told. */
+/** Interrupts a run when the backend receives a request of this kind, which it answers as specified. */
 const interruptedAt = Effect.fnUntraced(function*<A, E, R>(
   operation: Call.Operation,
   answer: Effect.Effect<void>,
@@ -41,7 +41,7 @@ describe("an interruption", () => {
       })))
 
   it.effect.each(["ForwardBackward", "OptimStep", "SaveState"] as const)(
-    "gives up on a backend that never answers %s, and saves nothing half-way",
+    "gives up on a backend that never answers %s, and saves nothing incomplete",
     (operation) =>
       interruptedAt(operation, Effect.never, (ending) =>
         Effect.gen(function*() {
@@ -55,7 +55,7 @@ describe("an interruption", () => {
   )
 
   it.effect.each(["ForwardBackward", "OptimStep", "SaveState"] as const)(
-    "lets nothing be written by a backend that answers %s after it was given up",
+    "writes nothing if a backend answers %s after the run gave up",
     (operation) =>
       interruptedAt(operation, Effect.sleep("1 hour"), (ending) =>
         Effect.gen(function*() {
@@ -69,11 +69,11 @@ describe("an interruption", () => {
   )
 })
 
-/** The save of the first iteration, and the one that a run that fails attempts at its end. */
+/** Two saves fail: that of the first iteration, and the final attempt of the failed run. */
 describe("a run that cannot save", () => {
   const full = Fault.fail(new TinkerError.Unavailable({ detail: "no space left on device" }))
 
-  it.effect("fails, begins again, and samples no group that it recorded", () =>
+  it.effect("fails, and after a restart does not sample recorded groups again", () =>
     Effect.gen(function*() {
       const exit = yield* Effect.exit(Stream.runDrain(run))
       assert.isTrue(Exit.isFailure(exit))

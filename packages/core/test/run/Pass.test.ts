@@ -38,13 +38,13 @@ const submitted = <X extends LossExpression.Extras>(
   }).pipe(Effect.scoped, Effect.provide(ScriptedTinker.layer()))
 
 describe("a loss expression is submitted", () => {
-  it.effect("by name where the backend has the loss", () =>
+  it.effect("by name if the backend supports the loss", () =>
     Effect.gen(function*() {
       const { route } = yield* submitted(() => ({}), datum(), PolicyLoss.ppo())
       assert.strictEqual(route, "name")
     }))
 
-  it.effect("in two passes, with the same loss, where the backend has neither its name nor graphs", () =>
+  it.effect("in two passes with the same loss if the backend supports neither its name nor graphs", () =>
     Effect.gen(function*() {
       const named = yield* submitted(() => ({}), datum(), PolicyLoss.ppo())
       const bare = () => ({ forwardBackward: () => unsupported })
@@ -53,7 +53,7 @@ describe("a loss expression is submitted", () => {
       assert.closeTo(output.metrics["loss:sum"] ?? NaN, named.output.metrics["loss:sum"] ?? NaN, 1e-5)
     }))
 
-  it.effect("in one pass where the backend computes graphs", () =>
+  it.effect("in one pass if the backend supports graphs", () =>
     Effect.gen(function*() {
       const graphs: Array<string> = []
       const { route } = yield* submitted(
@@ -81,13 +81,13 @@ describe("a loss expression is submitted", () => {
     }).pipe(Effect.scoped, Effect.provide(ScriptedTinker.layer())))
 })
 
-describe("data that do not fit are refused with the field", () => {
+describe("invalid data are refused with the field's name", () => {
   const refusal = <X extends LossExpression.Extras>(
     example: LossExpression.Example<X>,
     expression: LossExpression.LossExpression<X>
   ) => Effect.map(Effect.flip(submitted(() => ({}), example, expression)), ({ message }) => message)
 
-  it.effect("where an advantage is not a number", () =>
+  it.effect("if an advantage is NaN", () =>
     Effect.gen(function*() {
       assert.include(
         yield* refusal(datum(NaN), PolicyLoss.dppo()),
@@ -95,7 +95,7 @@ describe("data that do not fit are refused with the field", () => {
       )
     }))
 
-  it.effect("where an extra lacks a number on an action token", () =>
+  it.effect("if an extra has no value for an action token", () =>
     Effect.gen(function*() {
       const extras = { proximalLogprobs: Float32Array.of(NaN, NaN, -1) }
       assert.include(
@@ -104,7 +104,7 @@ describe("data that do not fit are refused with the field", () => {
       )
     }))
 
-  it.effect("where an extra has the wrong length", () =>
+  it.effect("if an extra has the wrong length", () =>
     Effect.gen(function*() {
       const extras = { proximalLogprobs: Float32Array.of(-1) }
       assert.include(
@@ -113,14 +113,14 @@ describe("data that do not fit are refused with the field", () => {
       )
     }))
 
-  it.effect("where the loss has no gradient", () =>
+  it.effect("if the loss has no gradient", () =>
     Effect.gen(function*() {
       const constant = LossExpression.make("constant", {}, ({ advantages }) => advantages)
       assert.include(yield* refusal(datum(), constant), "the loss constant does not depend on logprobs")
     }))
 })
 
-it.effect("a graph that uses only the operations of loss expressions trains on any backend, whichever program recorded it", () =>
+it.effect("a graph of loss-expression operations trains on any backend, whichever program recorded it", () =>
   Effect.gen(function*() {
     const node = (op: LossGraph.Node["op"], name: string, target: string, args: LossGraph.Node["args"]) =>
       ({ op, name, target, args, kwargs: {} }) satisfies LossGraph.Node

@@ -1,4 +1,4 @@
-/** A run that ends because its evaluations no longer get better. */
+/** A run that ends when its evaluations stop improving. */
 import { Loss, RunRecord } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Pass, Program, Run, type RunOptions } from "@effect-rl/core/program"
@@ -30,7 +30,7 @@ const program = (evaluatesBeside: boolean): Program.Program<{ readonly next: num
   iterations: ({ next }) => Stream.map(Stream.range(next, length - 1), iteration)
 })
 
-/** Measures these values in turn, the last again and again. */
+/** An evaluator that returns these values in turn and repeats the last one. */
 const measuring = (name: string, metric: string, values: ReadonlyArray<number>) => {
   let at = 0
   return {
@@ -59,11 +59,11 @@ const warnings = (records: ReadonlyArray<RunRecord.RunRecord>) =>
 
 const withBackend = Effect.provide(Task.layer())
 
-// Evaluations follow 0, 2, 4, 6, … iterations.
+// Evaluations run after 0, 2, 4, 6, … iterations.
 const worse = [3, 2, 2.5, 2, 4]
 
 describe("a run with patience", () => {
-  it.effect("ends after so many evaluations that are no better than the best, and is saved", () =>
+  it.effect("ends and is saved after this many evaluations without improvement", () =>
     Effect.gen(function*() {
       const records = yield* run({ patience: 2, evaluators: [measuring("held_out", "nll", worse)] })
       assert.strictEqual(trained(records), 6)
@@ -74,13 +74,13 @@ describe("a run with patience", () => {
       assert.deepInclude(records.at(-1), { _tag: "Finished", reason: "completed", iteration: 6 })
     }).pipe(withBackend))
 
-  it.effect("reads a margin as the better, the higher it is", () =>
+  it.effect("treats a higher margin as better", () =>
     Effect.gen(function*() {
       const rising = measuring("held_out", "margin", [1, 2, 3, 3, 2])
       assert.strictEqual(trained(yield* run({ patience: 2, evaluators: [rising] })), 8)
     }).pipe(withBackend))
 
-  it.effect("goes on as long as evaluations get better", () =>
+  it.effect("continues while evaluations improve", () =>
     Effect.gen(function*() {
       const falling = Array.from({ length: 12 }, (_, at) => 12 - at)
       assert.strictEqual(
@@ -89,32 +89,32 @@ describe("a run with patience", () => {
       )
     }).pipe(withBackend))
 
-  it.effect("goes on where patience is 0", () =>
+  it.effect("continues if patience is 0", () =>
     Effect.gen(function*() {
       assert.strictEqual(trained(yield* run({ evaluators: [measuring("held_out", "nll", worse)] })), length)
     }).pipe(withBackend))
 
-  it.effect("goes on where nothing is measured that could be compared", () =>
+  it.effect("continues if no comparable metric is measured", () =>
     Effect.gen(function*() {
       const evaluators = [measuring("held_out", "other", worse)]
       assert.strictEqual(trained(yield* run({ patience: 1, evaluators })), length)
     }).pipe(withBackend))
 
-  it.effect("counts the evaluations of the first evaluator alone", () =>
+  it.effect("counts only the first evaluator's evaluations", () =>
     Effect.gen(function*() {
       const falling = Array.from({ length: 12 }, (_, at) => 12 - at)
       const evaluators = [measuring("first", "nll", falling), measuring("second", "nll", worse)]
       assert.strictEqual(trained(yield* run({ patience: 1, evaluators })), length)
     }).pipe(withBackend))
 
-  it.effect("has nothing left to do when it is begun again, and goes on with more patience", () =>
+  it.effect("does nothing when it is restarted, and continues with more patience", () =>
     Effect.gen(function*() {
       yield* run({ patience: 2, evaluators: [measuring("held_out", "nll", worse)] })
       assert.strictEqual(trained(yield* run({ patience: 2, evaluators: [measuring("held_out", "nll", [9])] })), 0)
       assert.strictEqual(trained(yield* run({ patience: 3, evaluators: [measuring("held_out", "nll", [9])] })), 2)
     }).pipe(withBackend))
 
-  it.effect("ends while evaluations go on beside training", () =>
+  it.effect("also ends if evaluations run concurrently with training", () =>
     Effect.gen(function*() {
       const records = yield* run({ patience: 2, evaluators: [measuring("held_out", "nll", worse)] }, true)
       assert.isBelow(trained(records), length)

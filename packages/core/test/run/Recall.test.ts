@@ -1,4 +1,4 @@
-/** A killed run resumes inside an iteration: a group whose record was written is not sampled again. */
+/** A killed run resumes inside an iteration: recorded groups are not sampled again. */
 import { type EnvGroupBuilder, Rl, RLDataset, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
 import { Metering, Usage } from "@effect-rl/core/backend"
 import { Prices } from "@effect-rl/core/program"
@@ -20,7 +20,7 @@ const priced = Stream.provide(Prices.layer({ [Script.defaultModel]: { prefill: 1
 const spentBy = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   records.flatMap((record) => "spent" in record ? [record.spent] : []).at(-1) ?? Spent.zero
 
-/** Tokens that the backend was asked for; every answer is as long as the others. */
+/** The number of tokens requested from the backend; all answers have the same length. */
 const asked = Effect.map(Call.CallLog.use(({ calls }) => calls), (calls) =>
   calls.reduce((sum, call) => {
     if (call._tag === "Sample") return Usage.add(sum, { prefilled: call.request.prompt.length, sampled: 2, trained: 0 })
@@ -29,7 +29,7 @@ const asked = Effect.map(Call.CallLog.use(({ calls }) => calls), (calls) =>
     return Usage.add(sum, { ...Usage.zero, trained })
   }, Usage.zero))
 
-/** A store that holds the first records of another, as a kill leaves them. */
+/** A store with the first records of another store, as a kill leaves it. */
 const killedAfter = (
   records: ReadonlyArray<RunRecord.RunRecord>,
   count: number,
@@ -58,7 +58,7 @@ const story = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   })
 
 describe("a run killed after any record", () => {
-  it.effect("ends as the uninterrupted run, and samples each recorded group once", () =>
+  it.effect("ends like the uninterrupted run and samples each recorded group once", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
       yield* Stream.runDrain(run())
@@ -68,7 +68,7 @@ describe("a run killed after any record", () => {
       const perGroup = sampledOnce / groups
       for (let count = 1; count < whole.length; count++) {
         const finished = whole.slice(0, count).filter(RunRecord.guards.GroupRolledOut).length
-        // The backend lost its checkpoints with the process: nothing was saved, and everything recorded is used again.
+        // The backend lost its checkpoints with the process; nothing was saved, so every recorded group is reused.
         if (whole.slice(0, count).some(RunRecord.guards.Saved)) break
         yield* Effect.gen(function*() {
           yield* Stream.runDrain(run())
@@ -97,7 +97,7 @@ describe("a run killed after any record", () => {
       ]
     ] as const
   )(
-    "samples a group again whose payload has other %s than its record, and records a warning",
+    "samples a group again and warns if its payload has other %s than its record",
     ([, change, expected]) =>
       Effect.gen(function*() {
         const store = yield* RunStore.RunStore
@@ -127,7 +127,7 @@ describe("a run killed after any record", () => {
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf })))
   )
 
-  it.effect("has spent the recorded amount plus its requests since", () =>
+  it.effect("has spent the recorded amount plus its later requests", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
       yield* Stream.runDrain(priced(run()))
@@ -151,7 +151,7 @@ describe("a run killed after any record", () => {
       }
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("counts spending before the kill against the budget", () =>
+  it.effect("counts earlier spending against the budget", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
       yield* Stream.runDrain(run())
@@ -174,7 +174,7 @@ describe("a run killed after any record", () => {
 describe("a run that failed", () => {
   const refused = Fault.fail(new TinkerError.Rejected({ detail: "no update" }))
 
-  it.effect("does not sample completed groups again when it resumes", () =>
+  it.effect("does not sample completed groups again after resuming", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(Stream.runDrain(run()))
       assert.strictEqual(failure._tag, "TinkerError")
@@ -196,7 +196,7 @@ describe("a run that failed", () => {
 
 const backend = Task.backend({ sample: Task.answersHalf })
 
-/** A judge that reads 7 tokens of each group and writes 3. */
+/** Adds a judge that reads 7 tokens of each group and writes 3. */
 const judged = <E, R>(builder: EnvGroupBuilder.EnvGroupBuilder<E, R>): EnvGroupBuilder.EnvGroupBuilder<E, R> => ({
   ...builder,
   open: Effect.tap(
@@ -210,8 +210,8 @@ const withJudge = Stream.unwrap(Effect.map(
   ({ dataset, ...options }) => Rl.run({ ...options, dataset: RLDataset.map(dataset, judged, { name: "judged" }) })
 ))
 
-describe("a run whose groups are judged, ended after any record", () => {
-  it.effect("counts the judge's tokens for each group once", () =>
+describe("a run with judged groups that ends after any record", () => {
+  it.effect("counts the judge's tokens once per group", () =>
     Effect.gen(function*() {
       const totals = Effect.map(
         Task.current(RunRecord.guards.Updated),

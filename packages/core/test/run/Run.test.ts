@@ -1,4 +1,4 @@
-/** A run of a program that has no reinforcement learning in it: `run` knows no algorithm. */
+/** A program without reinforcement learning: `run` does not depend on an algorithm. */
 import { Loss, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
 import { Datum, ModelInput, type Weights } from "@effect-rl/core/backend"
 import { Pass, Program, Run, type RunOptions } from "@effect-rl/core/program"
@@ -25,7 +25,7 @@ const iteration = (index: number): Program.Iteration<{ readonly next: number }> 
 
 const length = 6
 
-/** Imitates one datum per iteration. */
+/** A program that imitates one datum per iteration. */
 const imitate = (ahead: number): Program.Program<{ readonly next: number }> => ({
   name: "imitate",
   identity: { data: "counting" },
@@ -57,7 +57,7 @@ const losses = (records: ReadonlyArray<RunRecord.RunRecord>) =>
 const withBackend = Effect.provide(Task.layer())
 
 describe("Run.stream", () => {
-  it.effect("says that a run which ended before has nothing left to do", () => {
+  it.effect("reports that a finished run has nothing left to do", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ message }) => void lines.push(String(message)))
     return Effect.gen(function*() {
@@ -68,7 +68,7 @@ describe("Run.stream", () => {
     }).pipe(withBackend, Effect.provide(Logger.layer([logger])))
   })
 
-  it.effect("refuses two evaluators of one name, whose evaluations could not be told apart", () =>
+  it.effect("refuses two evaluators with the same name, since their evaluations would be indistinguishable", () =>
     Effect.gen(function*() {
       const model = yield* Task.model
       const evaluators = [measures, { ...measures, name: "other" }, measures]
@@ -81,7 +81,7 @@ describe("Run.stream", () => {
       )
     }).pipe(withBackend))
 
-  it.effect("submits, settles, evaluates and saves for any program", () =>
+  it.effect("submits, settles, evaluates and saves any program", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(
         Stream.unwrap(Effect.map(Task.model, (model) =>
@@ -118,14 +118,14 @@ describe("Run.stream", () => {
       assert.deepStrictEqual(yield* Task.records, records)
     }).pipe(withBackend))
 
-  it.effect("says with each update how much of a program with an end is done", () =>
+  it.effect("reports with each update the completed share of a finite program", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(run())
       const done = records.filter(RunRecord.guards.Updated).map(({ metrics }) => metrics["progress/done_frac"])
       assert.deepStrictEqual(done, Array.from({ length }, (_, index) => (index + 1) / length))
     }).pipe(withBackend))
 
-  it.effect("says how long each update took", () =>
+  it.effect("reports the duration of each update", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkChild(Stream.runCollect(run(0, { iterations: 2 })))
       yield* Effect.repeat(Effect.andThen(Effect.yieldNow, TestClock.adjust("10 seconds")), { times: 30 })
@@ -133,7 +133,7 @@ describe("Run.stream", () => {
       assert.deepStrictEqual(updated.map(({ updates }) => updates.map(({ seconds }) => seconds)), [[60], [60]])
     }).pipe(Effect.provide(Task.layer({ faults: [Fault.every("OptimStep", Fault.slow("1 minute"))] }))))
 
-  it.effect("says neither a share nor a forecast for a program without an end", () =>
+  it.effect("reports neither share nor forecast for an endless program", () =>
     Effect.gen(function*() {
       const endless = { ...imitate(0), length: Infinity }
       const opened = Stream.unwrap(
@@ -146,7 +146,7 @@ describe("Run.stream", () => {
       assert.notProperty(updated, "forecast")
     }).pipe(withBackend))
 
-  it.effect("submits as far ahead as the program allows before it awaits", () =>
+  it.effect("submits as many iterations ahead as the program allows", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run(1))
       const trace = yield* Task.trace
@@ -158,7 +158,7 @@ describe("Run.stream", () => {
       ])
     }).pipe(withBackend))
 
-  it.effect("settles what is ahead before it saves, and goes on ahead otherwise", () =>
+  it.effect("settles submitted iterations before it saves, and otherwise keeps submitting ahead", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(run(1, { saveEvery: 3 }))
       const told = records.flatMap((record) =>
@@ -185,7 +185,7 @@ describe("Run.stream", () => {
     }))
 
   it.effect.each([0, 1])(
-    "settles what is ahead (%i), saves and resumes exactly where it was stopped",
+    "settles its %i iterations ahead, saves, and resumes exactly where it was stopped",
     (ahead) =>
       Effect.gen(function*() {
         const whole = losses(yield* Effect.provide(Stream.runCollect(run(ahead)), Task.layer(), { local: true }))
@@ -202,7 +202,7 @@ describe("Run.stream", () => {
       })
   )
 
-  it.effect("keeps rolling checkpoints for a while, with only the resumable state", () =>
+  it.effect("keeps rolling checkpoints for a limited time, with only the resumable state", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run(0, { saveEvery: 4, rollingSaveEvery: 1, rollingSaveTtl: "1 hour" }))
       const saves = yield* Task.current(RunRecord.guards.Saved)
@@ -224,7 +224,7 @@ describe("Run.stream", () => {
       )
     }).pipe(withBackend))
 
-  it.effect("says so where all checkpoints are gone, and does not begin anew", () =>
+  it.effect("reports that all checkpoints are gone, and does not start again", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run())
       const error = yield* Effect.flip(Stream.runDrain(run()))
@@ -236,7 +236,7 @@ describe("Run.stream", () => {
       )]
     }))))
 
-  it.effect("refuses a checkpoint of another version of the program before it records anything", () =>
+  it.effect("refuses a checkpoint of another program version before it records anything", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run().pipe(Stream.takeUntil(RunRecord.guards.Updated)))
       const before = yield* Task.records
@@ -261,7 +261,7 @@ describe("Run.stream", () => {
       ["optimizerSteps", { optimizerSteps: 3 }, "its optimizerSteps is 3, expected 1"]
     ] as const
   )(
-    "refuses a checkpoint whose %s contradicts the records before it",
+    "refuses a checkpoint whose %s contradicts earlier records",
     ([, change, expected]) =>
       Effect.gen(function*() {
         yield* Stream.runDrain(run().pipe(Stream.takeUntil(RunRecord.guards.Updated)))
@@ -278,7 +278,7 @@ describe("Run.stream", () => {
       }).pipe(withBackend)
   )
 
-  it.effect("pins nothing where it could not begin", () =>
+  it.effect("records nothing if it cannot start", () =>
     Effect.gen(function*() {
       const from = (loadCheckpointPath?: string) =>
         Stream.unwrap(Effect.map(Task.model, (model) =>
@@ -298,7 +298,7 @@ describe("Run.stream", () => {
       assert.include(error.message, `started with data "counting", now it is "letters"`)
     }).pipe(withBackend))
 
-  it.effect("ends with a failed record where the program fails", () =>
+  it.effect("ends with a failed record if the program fails", () =>
     Effect.gen(function*() {
       const failing = { ...imitate(0), iterations: () => Stream.fail(new RunStore.RunError({ run: "x", detail: "y" })) }
       yield* Effect.flip(
@@ -307,7 +307,7 @@ describe("Run.stream", () => {
       assert.deepInclude((yield* Task.records).at(-1), { _tag: "Failed", error: "RunError", message: "x: y" })
     }).pipe(withBackend))
 
-  it.effect("opens the training client before anything is recorded", () =>
+  it.effect("opens the training client before it records anything", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(Stream.take(run(), 1))
       const calls = yield* Call.CallLog.use(({ calls }) => calls)

@@ -7,8 +7,8 @@ const begun = (evaluator: string) => ({
   entry: { _tag: "Evaluating" as const, iteration: 0, step: 0, evaluator }
 })
 
-describe("A ledger", () => {
-  it.effect("hands records on while the effect that appends them goes on", () =>
+describe("a ledger", () => {
+  it.effect("emits records while the effect that appends them continues", () =>
     Effect.gen(function*() {
       const { append, records, watch } = yield* RunState.makeLedger
       const gate = yield* Deferred.make<void>()
@@ -27,7 +27,7 @@ describe("A ledger", () => {
       assert.deepStrictEqual(seen, ["first", "second"])
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("hands on what was appended before a failure, and then the failure", () =>
+  it.effect("emits what was appended before a failure, then the failure", () =>
     Effect.gen(function*() {
       const { append, records } = yield* RunState.makeLedger
       const stages = Stream.fromEffect(Effect.andThen(append(begun("last")), Effect.fail("broken")))

@@ -11,7 +11,7 @@ const train = (seed: number, until: (record: RunRecord.RunRecord) => boolean = (
 
 const rolledOut = (records: ReadonlyArray<RunRecord.RunRecord>) => records.filter(RunRecord.guards.GroupRolledOut)
 
-it.effect("A run that began anew with other options never uses earlier groups, however often it is opened", () =>
+it.effect("a run restarted with other options never reuses earlier groups, however often it is opened", () =>
   Effect.gen(function*() {
     const first = rolledOut(yield* train(1, RunRecord.guards.GroupRolledOut))
     yield* train(2, RunRecord.guards.Opened)
@@ -21,7 +21,7 @@ it.effect("A run that began anew with other options never uses earlier groups, h
     assert.isEmpty(groups.filter(({ recalled }) => recalled !== undefined))
   }).pipe(Effect.provide(Task.layer())))
 
-it.effect("A run that is resumed with the same options uses groups of every opening", () =>
+it.effect("a run resumed with the same options reuses the groups of every opening", () =>
   Effect.gen(function*() {
     yield* train(1, RunRecord.guards.GroupRolledOut)
     yield* train(1, RunRecord.guards.Opened)

@@ -14,7 +14,7 @@ interface Given {
 
 const isTwo = (text: string) => text === "2"
 
-/** Batches of two problems; the warnings of all openings so far. */
+/** Opens a run with batches of two problems. Returns the warnings of all openings so far. */
 const open = Effect.fnUntraced(function*({ check = isTwo, iterations, rows = 4, ...order }: Given) {
   const model = yield* Task.model
   const dataset = RLDataset.problems(Array.from({ length: rows }, (_, row) => row), {
@@ -33,14 +33,14 @@ const open = Effect.fnUntraced(function*({ check = isTwo, iterations, rows = 4, 
 const fresh = Task.layer({ sample: Task.answersHalf })
 
 describe("a run", () => {
-  it.effect("warns of iterations that its data do not have", () =>
+  it.effect("warns of iterations for which it has no data", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* open({ iterations: 50 }), [[
         "run.iterations is 50, but the data end after 2, and the run with them: more epochs repeat the data"
       ]])
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("says its warnings to whoever reads the log", () => {
+  it.effect("writes its warnings to the log", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel}: ${String(message)}`))
     return Effect.gen(function*() {
@@ -50,7 +50,7 @@ describe("a run", () => {
     }).pipe(Effect.provide([fresh, Logger.layer([logger])]))
   })
 
-  it.effect("warns of a short batch at the end of each epoch, where it is reached", () =>
+  it.effect("warns of a short batch at the end of each epoch that it reaches", () =>
     Effect.gen(function*() {
       const warned = (given: Given) => Effect.provide(open(given), fresh, { local: true })
       assert.deepStrictEqual(yield* warned({ rows: 5 }), [[
@@ -82,7 +82,7 @@ describe("a run", () => {
     }).pipe(Effect.provide(fresh)))
 })
 
-it.effect("datasets of examples and of preferences tell their short batch", () =>
+it.effect("warns of the short batches of example and preference datasets", () =>
   Effect.gen(function*() {
     const model = yield* Task.model
     const rows = Imitation.rows.slice(0, 5)

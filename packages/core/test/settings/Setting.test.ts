@@ -27,8 +27,8 @@ const Settings = Schema.Struct({
 
 const refusal = (given: unknown) => Effect.flip(Setting.decode(Settings, given, "sampling"))
 
-describe("defaults of settings", () => {
-  it("are the given ones, and settings without a default are left out", () => {
+describe("setting defaults", () => {
+  it("are the given values; settings without a default are omitted", () => {
     assert.deepStrictEqual(Setting.defaults(Settings), {
       maxTokens: 256,
       temperature: 1,
@@ -40,7 +40,7 @@ describe("defaults of settings", () => {
     })
   })
 
-  it("can be read from a field, with its help, unit, choices and accepted values", () => {
+  it("can be read from a field, as can its help, unit, choices and accepted values", () => {
     assert.deepStrictEqual(Setting.of(Settings.fields.maxTokens), {
       kind: "int",
       expected: "a whole number from 1 to 4096",
@@ -96,7 +96,7 @@ describe("decoding settings", () => {
   }
 
   it.prop(
-    "accepts a whole number exactly where it lies in the range",
+    "accepts a whole number only within the range",
     [Schema.Int],
     ([value]) => {
       const decoded = Effect.runSync(Effect.option(Setting.decode(Settings, { maxTokens: value })))
@@ -105,7 +105,7 @@ describe("decoding settings", () => {
   )
 
   it.prop(
-    "of decoded settings changes nothing",
+    "leaves decoded settings unchanged",
     [Schema.Struct({ maxTokens: Schema.Int, temperature: Schema.Finite, renew: Schema.Boolean, from: Schema.String })],
     ([given]) => {
       const once = Effect.runSync(Effect.option(Setting.decode(Settings, given)))
@@ -115,8 +115,8 @@ describe("decoding settings", () => {
   )
 })
 
-describe("the identity of settings", () => {
-  it("has those marked, in snake case, a duration as seconds and a setting left out as null", () => {
+describe("a setting identity", () => {
+  it("contains marked settings in snake case, durations in seconds and omitted settings as null", () => {
     const settings = { ...Setting.defaults(Settings), interruptTimeout: Duration.minutes(2), limits: { maxTurns: 3 } }
     assert.deepStrictEqual(Setting.identity(Settings, settings), {
       max_tokens: 256,
@@ -130,7 +130,7 @@ describe("the identity of settings", () => {
   })
 
   it.prop(
-    "differs exactly where a marked setting differs",
+    "differs only if a marked setting differs",
     [Schema.Literals([1, 2]), Schema.Literals([1, 2]), Schema.Literals([0, 1])],
     ([left, right, share]) => {
       const of = (maxTokens: number, share: number) =>
@@ -149,10 +149,10 @@ const Program = Schema.Struct({
   steps: Setting.int({ least: 1, help: "Steps" })
 })
 
-describe("settings of groups beside each other", () => {
+describe("settings of several groups", () => {
   const Beside = Schema.Struct(Setting.flat(Program))
 
-  it("have the names that their groups give them", () => {
+  it("have the names that their groups define", () => {
     assert.deepStrictEqual(Object.keys(Beside.fields), [
       ...Object.keys(Settings.fields).filter((name) => name !== "limits"),
       "maxTurns",
@@ -162,7 +162,7 @@ describe("settings of groups beside each other", () => {
     ])
   })
 
-  it("are put back into their groups, without missing settings and without unknown ones", () => {
+  it("are sorted into their groups, without missing or unknown settings", () => {
     const beside = { ...Setting.defaults(Beside), klCoefficient: 0.5, maxTurns: 3, mine: true }
     const { limits, ...sampling } = Setting.defaults(Settings)
     assert.deepStrictEqual(Setting.nest(Program, beside), {
@@ -171,7 +171,7 @@ describe("settings of groups beside each other", () => {
     })
   })
 
-  it("may have another default, with the same check and help", () => {
+  it("may override a default and keep the check and help", () => {
     const field = Setting.withDefault(Settings.fields.maxTokens, 8)
     const { default: _, ...described } = Setting.of(field) ?? {}
     assert.deepInclude(Setting.of(Settings.fields.maxTokens), described)
@@ -181,22 +181,22 @@ describe("settings of groups beside each other", () => {
   })
 })
 
-describe("settings that are sent", () => {
+describe("settings sent over a wire", () => {
   const given = { sampling: { interruptTimeout: "2 seconds", limits: { turnTimeout: Duration.minutes(1) } } } as const
 
-  it("have durations in milliseconds, and decode to the sent values", () => {
+  it("have durations in milliseconds and decode to the sent values", () => {
     const sent = Setting.send(Program, given)
     assert.deepStrictEqual(sent, { sampling: { interruptTimeout: 2000, limits: { turnTimeout: 60_000 } } })
     assert.deepStrictEqual(Schema.decodeUnknownSync(Setting.sent(Program))(JSON.parse(JSON.stringify(sent))), sent)
   })
 
-  it("are refused where one has another type", () => {
+  it("are refused if a setting has the wrong type", () => {
     assert.throws(() => Schema.decodeUnknownSync(Setting.sent(Program))({ kl: { coefficient: "much" } }))
   })
 })
 
-describe("checks of settings one by one", () => {
-  it("name the first invalid setting by its path, and accept missing ones", () => {
+describe("checks of individual settings", () => {
+  it("name the path of the first invalid setting and accept missing settings", () => {
     const checks = Setting.checks(Program)
     assert.isTrue(checks({}).every(({ holds }) => holds))
     const broken = checks({ sampling: { limits: { maxTurns: 0 } } }, "rollout.").filter(({ holds }) => !holds)
@@ -206,13 +206,13 @@ describe("checks of settings one by one", () => {
   })
 })
 
-describe("sections of settings", () => {
+describe("setting sections", () => {
   const Adapter = Schema.Struct({ rank: Setting.int({ least: 1, default: 8, help: "Rank" }) }).annotate({
     title: "Adapter"
   })
   const Run = Schema.Struct({ seed: Setting.int({ least: 0, help: "Seed" }), lora: Setting.group(Adapter) })
 
-  it("are the titles of their structs, where those have one", () => {
+  it("are the titles of the structs that have one", () => {
     const { rank, seed } = Setting.flat(Run)
     assert.strictEqual(Setting.of(rank)?.section, "Adapter")
     assert.strictEqual(Setting.of(seed)?.section, undefined)

@@ -1,6 +1,6 @@
 /**
- * Every setting of core: its default, the values it may have, and whether a resumed run must have the same. A changed line changes what
- * people's runs do.
+ * Every setting in core, with its default, its accepted values, and whether a resumed run must have the same value. A changed line changes
+ * what users' runs do.
  */
 import { Limits, Pace, Setting } from "@effect-rl/core"
 import { AdamParams } from "@effect-rl/core/backend"

@@ -9,11 +9,11 @@ describe("Suggestion", () => {
     ["Qwen3", "qwen3"],
     ["lama3", "llama3"],
     ["rolecolon", "role_colon"]
-  ])("takes %s for %s", (name, nearest) => {
+  ])("corrects %s to %s", (name, nearest) => {
     assert.strictEqual(Suggestion.nearest(name, known), nearest)
   })
 
-  it("suggests nothing when nothing is close", () => {
+  it("suggests nothing if no name is close", () => {
     assert.isUndefined(Suggestion.nearest("mistral", known))
     assert.isUndefined(Suggestion.nearest("", known))
     assert.isUndefined(Suggestion.nearest("qwen3", []))

@@ -1,4 +1,4 @@
-/** One simulated batch: rolled out by a runner, and what it left behind. */
+/** One simulated batch that a runner rolls out, and the resources that it leaves behind. */
 import { type InvalidOption, Rollout, type TinkerError } from "@effect-rl/core"
 import { AdaptiveLimiter } from "@effect-rl/core/backend"
 import type { GroupResult, RolloutError } from "@effect-rl/core/program"
@@ -10,7 +10,7 @@ import * as Scenario from "./Scenario.ts"
 
 export type Failure = Faults.Broken | TinkerError.TinkerError | InvalidOption.InvalidOption | RolloutError.RolloutError
 
-/** Rolls out groups, results in the builders' order. */
+/** Rolls out groups. The results are in the builders' order. */
 export type Runner = (
   builders: ReadonlyArray<Scenario.Builder>,
   policy: Scenario.SimulatedPolicy,
@@ -23,13 +23,13 @@ export const runner: Runner = (builders, policy, options) =>
 export interface Batch {
   readonly scenario: Scenario.Scenario
   readonly ledger: Ledger.Ledger
-  /** After how many tasks it was interrupted, if at all. */
+  /** The number of tasks after which the batch was interrupted; undefined if it was not. */
   readonly interruptAfter: number | undefined
   readonly held: Readonly<Record<string, number>>
   readonly simulation: Simulation.Simulation<ReadonlyArray<GroupResult.GroupResult>, Failure>
 }
 
-/** What the log says when the caller gives up. */
+/** The log line written when the caller gives up. */
 export const killed = "gives up"
 
 const untilKilled = <A, E, R>(rolling: Effect.Effect<A, E, R>, killAt: number | undefined) =>
@@ -47,7 +47,7 @@ const countPermits = (limiter: AdaptiveLimiter.AdaptiveLimiter, ledger: Ledger.L
   })
 
 export interface Options {
-  /** Decides in which order the fibers' turns come; what goes wrong is the scenario's own. */
+  /** The seed for the order of the fibers' turns. The scenario alone decides about failures. */
   readonly turns: number
   readonly concurrency?: number
   readonly interruptAfter?: number

@@ -1,4 +1,4 @@
-/** What goes wrong in a simulated batch, drawn from its seed for each call. */
+/** The faults of a simulated batch, drawn for each call from the batch's seed. */
 import type { Env, EnvGroupBuilder, FunctionTool, Policy } from "@effect-rl/core"
 import { TinkerError } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
@@ -27,10 +27,10 @@ const lostAnswer = Fault.failAfter(
 
 type Choices<A, E> = ReadonlyArray<readonly [weight: number, fault: Fault.Fault<A, E>]>
 
-/** How much goes wrong in a batch: shares of calls. */
+/** The share of calls with a fault. */
 export const severities = [0, 0.01, 0.04, 0.15] as const
 
-/** What goes wrong does so after a moment of its own, so that no two things happen at the same time. */
+/** Every fault has an individual delay, so that no two events happen at the same time. */
 const drawn = <A, E>(severity: number, draw: Draw.Draw, choices: Choices<A, E>): Fault.Fault<A, E> =>
   draw.chance(severity)
     ? Fault.all<A, E>(Fault.oneOf(draw, choices), Fault.slow(Duration.millis(1 + draw.uniform() * 100)))
@@ -47,7 +47,7 @@ const policyFaults: Choices<Sampling.SampledTokens, TinkerError.TinkerError> = [
   [2, Fault.truncated]
 ]
 
-/** Of a request to the policy. */
+/** The fault of a policy request. */
 export const policy = (seed: number, severity: number) => ({ key }: Policy.Request) =>
   drawn(severity, Draw.make(seed, "policy", Key.toString(key)), policyFaults)
 
@@ -80,7 +80,7 @@ const gradeFaults: Choices<ReadonlyArray<EnvGroupBuilder.GroupReward>, Broken> =
 
 const toolFaults: Choices<FunctionTool.Answer, Broken> = [[1, broken("tool")], [2, crash("tool")], [1, Fault.hang]]
 
-/** Of one group: opening, acquiring, playing, grading. */
+/** The faults of a group in opening, acquiring, playing and grading. */
 export const group = (seed: number, severity: number, group: number): Faulty.GroupPlan<Broken> => {
   const draw = (...parts: ReadonlyArray<string | number>) => Draw.make(seed, "group", group, ...parts)
   return {

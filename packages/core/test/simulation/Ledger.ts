@@ -1,4 +1,4 @@
-/** What really happened in a simulated batch, to hold results against. */
+/** What actually happened in a simulated batch, for comparison with its results. */
 import { EventLog } from "@effect-rl/core/testing"
 import { type Effect } from "effect"
 
@@ -8,7 +8,7 @@ export interface Turn {
   readonly reward: number
 }
 
-/** One environment that was acquired; `life` counts those of a member from 0. */
+/** One acquired environment. `life` counts a member's environments from 0. */
 export interface Life {
   readonly group: number
   readonly member: number
@@ -18,9 +18,9 @@ export interface Life {
 
 export interface Ledger {
   readonly lives: Array<Life>
-  /** What was acquired and never will be released, because releasing it hangs. */
+  /** The number of resources that are never released because their release hangs. */
   abandoned: number
-  /** Permits in use, and requests that wait for one, when it was over. */
+  /** Permits in use and requests waiting for a permit when the batch ended. */
   permits: { readonly inUse: number; readonly waiting: number }
 }
 

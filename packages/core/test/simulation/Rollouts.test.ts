@@ -24,7 +24,7 @@ describe("simulated batches", () => {
       assert.isEmpty(failed, `${failed.length} of ${seeds.length} seeds:\n${failed.slice(0, 5).join("\n\n")}`)
     }), 900_000)
 
-  it.live("of one seed are the same, event by event", () =>
+  it.live("of the same seed have identical events", () =>
     Effect.gen(function*() {
       for (const seed of seeds.slice(0, 50)) {
         const [first, again] = [yield* Verdict.make(seed), yield* Verdict.make(seed)]

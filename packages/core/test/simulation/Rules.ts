@@ -1,4 +1,4 @@
-/** What must hold of every simulated batch, whatever went wrong in it: each rule says what is wrong, if anything is. */
+/** Rules that every simulated batch must satisfy, whatever fails. Each rule returns its violations. */
 import { TerminationReward, type Trajectory } from "@effect-rl/core/environments"
 import type { GroupResult } from "@effect-rl/core/program"
 import { Exit, Option } from "effect"
@@ -11,7 +11,7 @@ type Rule = (batch: Batch.Batch) => Complaints
 
 const complain = (isWrong: boolean, complaint: string): Complaints => isWrong ? [complaint] : []
 
-/** The results of a batch that came to its end. */
+/** The results of a finished batch; empty otherwise. */
 const resultsOf = ({ simulation: { exit } }: Batch.Batch) =>
   Option.isSome(exit) && Exit.isSuccess(exit.value) ? exit.value.value : []
 
@@ -40,7 +40,7 @@ const releases: Rule = ({ held, ledger, simulation }) => {
   ]
 }
 
-/** A batch fails only where its policy of failures says so, or with what a release died of. */
+/** A batch fails only if its failure policy says so, or with the defect of a release. */
 const failsAsTold: Rule = ({ interruptAfter, scenario, simulation: { exit, hang } }) => {
   if (Option.isSome(hang) || Option.isNone(exit) || Exit.isSuccess(exit.value)) return []
   const { otherwise } = scenario.options.onFailure
@@ -78,7 +78,7 @@ const tokensOf = ({ observation }: Trajectory.Transition) =>
 const livesOf = ({ lives }: Ledger.Ledger, group: number, member: number) =>
   lives.filter((life) => life.group === group && life.member === member)
 
-/** A trajectory is the last life of its own member, turn by turn as it happened. */
+/** A trajectory contains the turns of its member's last life, as they happened. */
 const isLived = (batch: Batch.Batch, group: number, member: number, trajectory: Trajectory.Trajectory): Complaints => {
   const life = livesOf(batch.ledger, group, member).at(-1)
   const who = `g${group}/${member}`
@@ -112,7 +112,7 @@ const isLived = (batch: Batch.Batch, group: number, member: number, trajectory: 
   ]
 }
 
-/** The reward of a member, by the rules of the scenario. */
+/** A member's reward by the scenario's rules. */
 const rewardOf =
   ({ options }: Scenario.Scenario, member: number, all: ReadonlyArray<Trajectory.Trajectory>) =>
   (trajectory: Trajectory.Trajectory) => {
@@ -145,10 +145,10 @@ const sorted = (values: ReadonlyArray<number>) => values.toSorted((left, right) 
 
 const until = (end: number) => Array.from({ length: end }, (_, index) => index).join()
 
-/** The attempt that a trajectory was sampled in, as its first token says. */
+/** The attempt in which a trajectory was sampled, which is its first token. */
 const attemptOf = (trajectory: Trajectory.Trajectory) => trajectory.transitions[0]?.action.tokens[0]
 
-/** Each attempt before the last of a member was retried, once. */
+/** Each of a member's attempts before the last one was retried once. */
 const retryRules = (result: GroupResult.Completed | GroupResult.Partial, group: number, isCoupled: boolean) => {
   const retriedOf = (member: number) =>
     result.retried.filter((report) => report.member === member).map(({ attempt }) => attempt)
@@ -204,6 +204,6 @@ const rules: Readonly<Record<string, Rule>> = {
   "accounting adds up": addsUp
 }
 
-/** Broken rules, with what is wrong. */
+/** The violations of all rules. */
 export const broken = (batch: Batch.Batch): Complaints =>
   Object.entries(rules).flatMap(([name, rule]) => rule(batch).map((complaint) => `${name}: ${complaint}`))

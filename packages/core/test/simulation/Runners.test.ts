@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import * as Runners from "./Runners.ts"
 import * as Verdict from "./Verdict.ts"
 
-/** The first of these seeds that shows it. */
+/** Seeds to try until one reveals the fault. */
 const seeds = Array.from({ length: 200 }, (_, seed) => seed)
 
 describe("simulation catches a runner that", () => {

@@ -1,4 +1,4 @@
-/** The runner with one thing broken each. */
+/** Variants of the runner, each with one fault. */
 import { FailurePolicy, Rollout } from "@effect-rl/core"
 import type { GroupResult } from "@effect-rl/core/program"
 import { Effect, Fiber, Option, Scope, Stream } from "effect"
@@ -8,7 +8,7 @@ import type * as Scenario from "./Scenario.ts"
 interface Mutant {
   /** The runner … */
   readonly rule: string
-  /** The beginning of what is said of it. */
+  /** The start of the expected violation. */
   readonly breaks: string
   readonly runner: Batch.Runner
 }

@@ -1,4 +1,4 @@
-/** A batch of groups, drawn from a seed: its environments, how it is rolled out, what goes wrong and who gives up when. */
+/** A batch of groups drawn from a seed: its environments, its rollout options, its faults, and when the caller gives up. */
 import {
   Env,
   type EnvGroupBuilder,
@@ -29,11 +29,11 @@ export interface Scenario {
   readonly coupled: ReadonlyArray<boolean>
   readonly options: Options & { readonly onFailure: FailurePolicy.FailurePolicy }
   readonly concurrency: number
-  /** Requests to the policy wait for the permits of a limiter. */
+  /** Whether policy requests wait for a limiter's permits. */
   readonly limited: boolean
-  /** When the caller gives up, in milliseconds. */
+  /** The time in milliseconds at which the caller gives up. */
   readonly killAt: number | undefined
-  /** By when it must be over, whatever happens. */
+  /** The time in milliseconds by which the batch must be over. */
   readonly deadline: number
 }
 
@@ -82,7 +82,7 @@ const termination = (draw: Draw.Draw): TerminationReward.TerminationReward => ({
   skipGradingOnTimeout: draw.chance(0.5)
 })
 
-/** They listen, and fail at times. */
+/** Hooks that record events and sometimes fail. */
 const hooks = (seed: number, severity: number): Hooks.Hooks<Faults.Broken> => {
   const called = (name: string) => ({ key, transitions }: Hooks.State) =>
     Faults.hook(seed, severity, name, key.group, key.member, key.attempt, transitions.length)<never>(Effect.void)
@@ -93,7 +93,7 @@ const hooks = (seed: number, severity: number): Hooks.Hooks<Faults.Broken> => {
   }
 }
 
-/** All attempts of all members and graders, each as long as it may be, one group after the other. */
+/** An upper bound on the time of all attempts of all members and graders, with the groups run one after the other. */
 const latest = (groups: number) => {
   const attempt = 2 * memberTimeout + graderTimeout + 3 * releaseTimeout + backoff
   return groups * 3 * (retries + 1) * attempt
@@ -126,10 +126,10 @@ export const make = (seed: number): Scenario => {
   }
 }
 
-/** Some milliseconds that nobody else draws. */
+/** A delay in milliseconds, which in practice is unique. */
 const moment = (draw: Draw.Draw, most: number) => Duration.millis(1 + draw.uniform() * most)
 
-/** Answers with who asks: attempt, turn, and some more tokens, as many as are allowed. */
+/** A policy whose answer encodes the attempt and the turn, followed by further tokens up to the limit. */
 export const policy = ({ seed, severity }: Scenario): SimulatedPolicy =>
   Faulty.policy<never, Needs, TinkerError.TinkerError>({
     act: ({ key, maxTokens = 8 }) => {
@@ -149,7 +149,7 @@ export const policy = ({ seed, severity }: Scenario): SimulatedPolicy =>
     }
   }, Faults.policy(seed, severity))
 
-/** The same policy, request by request behind a limiter. */
+/** The same policy, with each request behind a limiter. */
 export const behind = (
   limiter: AdaptiveLimiter.AdaptiveLimiter,
   policy: SimulatedPolicy
@@ -170,7 +170,7 @@ export const behind = (
     })
   })
 
-/** Calls its tool in a scope of its own. */
+/** A tool that makes its calls in a separate scope. */
 const makeTool = ({ seed, severity }: Scenario, life: Ledger.Life): FunctionTool.FunctionTool<Faults.Broken, Needs> => {
   const draw = Draw.make(seed, "tool time", life.group, life.member, life.life)
   const called: FunctionTool.FunctionTool<never, Needs> = {
@@ -228,7 +228,7 @@ const releasing = (scenario: Scenario, ledger: Ledger.Ledger, life: Ledger.Life)
     return Effect.sleep(moment(draw, how === "slow" ? 15_000 : 1500))
   })
 
-/** Each member has a sandbox, with a fiber that watches it. */
+/** Acquires a member's environment with a sandbox and a fiber that watches it. */
 const acquire = Effect.fnUntraced(
   function*(scenario: Scenario, ledger: Ledger.Ledger, group: number, member: number, lane: string) {
     const { track } = yield* LeakAudit.LeakAudit
@@ -243,7 +243,7 @@ const acquire = Effect.fnUntraced(
   }
 )
 
-/** What a group adds to the reward of a member. */
+/** The group's contribution to a member's reward. */
 export const groupReward = (member: number) => member + 0.5
 
 export const builders = (scenario: Scenario, ledger: Ledger.Ledger): ReadonlyArray<Builder> =>

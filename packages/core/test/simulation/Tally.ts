@@ -1,4 +1,4 @@
-/** What happened in many simulated batches, counted. */
+/** Counts the events of many simulated batches. */
 import { Exit, Option } from "effect"
 import type * as Batch from "./Batch.ts"
 

@@ -24,7 +24,7 @@ it.live(
   900_000
 )
 
-/** Records between two at which a run is ended. */
+/** The number of records between two points at which a run is stopped. */
 const stride = process.env["EFFECT_RL_SOAK"] === undefined ? 7 : 1
 
 describe("a run that is ended after any of its records and resumed later has the records of an uninterrupted run", () => {

@@ -1,4 +1,4 @@
-/** Whole training runs in virtual time: interrupted and crashed at random, and resumed until they are over. */
+/** Whole training runs in virtual time. They are interrupted or crashed at random and resumed until they finish. */
 import {
   Credit,
   Dpo,
@@ -23,7 +23,7 @@ import { Draw, Fault, Faulty, LeakAudit, Script, Simulation } from "@effect-rl/c
 import { Duration, Effect, Exit, Layer, Logger, Option, type Scope, Stream } from "effect"
 import * as Task from "../rl/Task.ts"
 
-/** Programs whose numbers do not depend on what ends first. */
+/** Programs whose results do not depend on the order in which concurrent work ends. */
 export const programs = [
   "synchronous",
   "KL penalty",
@@ -44,7 +44,7 @@ export interface Scenario {
   readonly groupsPerBatch: number
   readonly numSubsteps: number
   readonly saveEvery: number
-  /** Nothing goes wrong where there are evaluations, which have no time limits. */
+  /** The evaluation interval. Scenarios with evaluations have no faults, since evaluations have no time limits. */
   readonly evalEvery: number
   readonly concurrency: number
 }
@@ -80,7 +80,7 @@ const faults: ReadonlyArray<readonly [number, SampleFault]> = [
   [1, Fault.slow("30 seconds")]
 ]
 
-/** What goes wrong with a request depends on its seed, and so not on when it comes. How long it takes is another time for each process. */
+/** A request's fault depends on its seed and not on its time. Its duration differs between processes. */
 const faultySampler = ({ seed, severity }: Scenario, process: number) => (client: SamplingClient.SamplingClient) =>
   Faulty.sampler(client, ({ params }) => {
     const draw = Draw.make(seed, "sample", params.seed ?? 0)
@@ -89,7 +89,7 @@ const faultySampler = ({ seed, severity }: Scenario, process: number) => (client
     return draw.chance(severity) ? Fault.all<Answer, TinkerError.TinkerError>(Fault.oneOf(draw, faults), slow) : slow
   })
 
-/** What a backend does with a training client that it makes of a checkpoint, besides. */
+/** An additional action of the backend when it creates a training client from a checkpoint. */
 export type Resume = (
   client: TrainingClient.TrainingClient,
   path: string
@@ -125,7 +125,7 @@ interface Own {
 
 const teacher = Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: Script.defaultModel }))
 
-/** What sets the programs of groups apart. */
+/** The part of a run in which the programs differ. */
 const own = Effect.fnUntraced(function*({ program }: Scenario): Effect.fn.Return<
   Own,
   TinkerError.TinkerError,
@@ -196,17 +196,17 @@ const records = (scenario: Scenario) => Stream.unwrap(program(scenario))
 
 const training = (scenario: Scenario) => Stream.runDrain(records(scenario))
 
-/** Clocks differ from those of a run without kills. */
+/** Excludes timing metrics, which differ from those of an uninterrupted run. */
 const isOwn = (name: string) => !name.startsWith("time/")
 
-/** What the weights of the last checkpoint make of a text. */
+/** The result of the last checkpoint's weights on a text. */
 const learned = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>) {
   const modelPath = records.findLast(RunRecord.guards.Saved)?.samplerPath ?? ""
   const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
   return yield* sampler.computeLogprobs(ModelInput.fromTokens(Task.tokenizer.encode("1 + 1 is 2")))
 }, Effect.scoped)
 
-/** What a run recorded of its iterations, groups and checkpoints, field by field, and what it learned. */
+/** A run's records of iterations, groups and checkpoints, field by field, and what it learned. */
 const journal = Effect.gen(function*() {
   const records = yield* Task.records
   const fields = new Map<string, string>()
@@ -233,7 +233,7 @@ const journal = Effect.gen(function*() {
   return fields
 })
 
-/** Checkpoints whose tokens are not those of their last iteration's metrics. */
+/** Checkpoints whose token counts differ from those of their last iteration's metrics. */
 const miscounted = Effect.map(
   Task.records,
   (records) =>
@@ -251,13 +251,13 @@ const live = Effect.flatMap(LeakAudit.LeakAudit, ({ counts }) => Effect.map(coun
 
 const kills = 6
 
-/** How a process ends that does not end by itself. */
+/** How a process is ended before it finishes. */
 const killing = (draw: Draw.Draw, tasks: number): Simulation.Options => {
   const after = draw.integer(1, tasks)
   return draw.chance(0.5) ? { crashAfter: after } : { interruptAfter: after }
 }
 
-/** What is wrong with a process that ended. */
+/** The violations of a process that has ended. */
 const complaints = (
   { exit, hang, leakedFibers }: Simulation.Simulation<void, unknown>,
   isCrashed: boolean,
@@ -272,7 +272,7 @@ const complaints = (
     : [])
 ]
 
-/** Differences between what the two runs wrote down. */
+/** The differences between two runs' records. */
 const differences = (whole: ReadonlyMap<string, string>, pieces: ReadonlyMap<string, string>) =>
   [...new Set([...whole.keys(), ...pieces.keys()])]
     .filter((key) => whole.get(key) !== pieces.get(key))
@@ -307,14 +307,14 @@ export const run = Effect.fnUntraced(function*(scenario: Scenario, resume: Resum
   return { broken: [...found, ...differences(reference.journal, pieces)], interruptions }
 })
 
-/** A run that is ended after so many of its records, and then goes on to its end. */
+/** Stops a run after this number of records, then resumes it to its end. */
 const stopped = Effect.fnUntraced(function*(scenario: Scenario, after: number) {
   yield* Simulation.run(scenario.seed, Stream.runDrain(Stream.take(records(scenario), after)), { deadline: "100 days" })
   yield* Simulation.run(scenario.seed, training(scenario), { deadline: "100 days" })
   return { miscounted: yield* miscounted, journal: yield* journal }
 })
 
-/** Ends a run after some of its records, each time from its beginning: what the run that goes on writes down differently. */
+/** Stops a run at every `every`-th record, each time in a new run, and resumes it. Returns the differences from the uninterrupted run. */
 export const stop = Effect.fnUntraced(function*(scenario: Scenario, every: number) {
   const alone = <A, E>(run: Effect.Effect<A, E, Layer.Success<ReturnType<typeof backend>>>) =>
     Effect.provide(run, backend(scenario, () => Effect.void), { local: true })

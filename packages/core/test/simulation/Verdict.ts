@@ -1,11 +1,11 @@
-/** A seed, tried: alone, against itself at another concurrency, and interrupted at any task. */
+/** Tries a seed: once, again with another concurrency, and with an interruption after some task. */
 import { Draw, EventLog } from "@effect-rl/core/testing"
 import { Effect, Exit, Option } from "effect"
 import * as Batch from "./Batch.ts"
 import * as Rules from "./Rules.ts"
 import * as Scenario from "./Scenario.ts"
 
-/** Results as text, without times, and without messages: of members that run out of time together, any may be named. */
+/** Results as text without times and messages. If several members run out of time together, the message may name any of them. */
 const spell = ({ simulation: { exit } }: Batch.Batch) =>
   Option.isSome(exit) && Exit.isSuccess(exit.value)
     ? JSON.stringify(exit.value.value, (name, value: unknown) => {
@@ -14,7 +14,9 @@ const spell = ({ simulation: { exit } }: Batch.Batch) =>
     })
     : undefined
 
-/** Who comes first decides who gets the last retry, and who need not be retried; so it does who waits for a permit. */
+/**
+ * Whether the order of events affects results: it decides who gets the last retry, which retries are needed, and who waits for a permit.
+ */
 const sharesRetries = ({ options: { onFailure } }: Scenario.Scenario) =>
   onFailure.maxRetries !== undefined || onFailure.minSuccessful !== undefined
 
@@ -31,7 +33,7 @@ const differs = (left: Batch.Batch, right: Batch.Batch): ReadonlyArray<string> =
 
 export interface Verdict {
   readonly broken: ReadonlyArray<string>
-  /** The one that breaks a rule; the first where none does, or two of them differ. */
+  /** The batch that breaks a rule; otherwise the first one, also if two batches differ. */
   readonly batch: Batch.Batch
 }
 
@@ -54,7 +56,7 @@ export const make = Effect.fnUntraced(function*(seed: number, runner: Batch.Runn
   return verdicts.find(({ broken }) => broken.length > 0) ?? first
 })
 
-/** What a person needs to know about a seed that fails. */
+/** A report for a person who debugs a failing seed. */
 export const describe = ({ batch: { interruptAfter, scenario, simulation }, broken }: Verdict) =>
   [
     `seed ${scenario.seed}: groups of ${scenario.sizes.join(", ")} (coupled: ${scenario.coupled.join(", ")}),`

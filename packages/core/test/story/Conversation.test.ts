@@ -33,7 +33,7 @@ const words = (tokens: ArrayLike<number>) => Array.from(tokens, (token) => `w${t
 
 const { characters } = TestTokenizer
 
-/** An episode whose prompts and responses are these texts, each prompt beginning with what was shown and said before. */
+/** An episode with these prompts and responses. Each prompt starts with everything shown and said before. */
 const spoken = (
   texts: ReadonlyArray<readonly [shown: string, said: string]>,
   logs: Trajectory.Transition["logs"] = {}
@@ -47,7 +47,7 @@ const spoken = (
 }
 
 describe("Conversation", () => {
-  it("has the question, the texts that an environment logged and the judged answer, with calls of tools and their answers", () => {
+  it("has the question, the logged texts and the judged answer, with tool calls and their results", () => {
     const called = { assistant_content: "", tool_call_0: "add({\"a\":2})", tool_result_0: "5", score: 1 }
     const answered = { ...turn([], []), score: { value: 1, answer: "It is 5." } }
     const asked = { ...episode(turn([], [], called), answered), task: { question: "2 + 3?", reference: "5" } }
@@ -67,7 +67,7 @@ describe("Conversation", () => {
     })
   })
 
-  it("has a response as the environment read it", () => {
+  it("has a response as the environment parsed it", () => {
     const said: Message.Message = {
       role: "assistant",
       content: [{ type: "thinking", thinking: "2 and 3" }, { type: "text", text: "so" }],
@@ -78,13 +78,13 @@ describe("Conversation", () => {
     assert.isTrue(Conversation.isLogged({ ...turn([], []), said }))
   })
 
-  it("has the last answers of tools, which no later turn was shown", () => {
+  it("has the last tool results, which no later turn showed", () => {
     const last = turn([], [], { assistant_content: "", tool_call_0: "stop({})", tool_result_0: "done" })
     const messages = Conversation.messages(Conversation.make(episode(last), []))
     assert.deepStrictEqual(messages.at(-1), { role: "tool", content: "done", name: "stop" })
   })
 
-  it("has only the new part of a later prompt, and all of a prompt that begins anew", () => {
+  it("has only the new part of a later prompt, and a whole prompt that starts again", () => {
     const texts = (second: ReadonlyArray<number>) =>
       Conversation.messages(Conversation.make(episode(turn([1], [2]), turn(second, [8])), [], words))
         .map((message) => message.content)
@@ -92,7 +92,7 @@ describe("Conversation", () => {
     assert.deepStrictEqual(texts([9, 3]), ["w1", "w2", "w9 w3", "w8"])
   })
 
-  it("has the messages that the environment showed, where they were recorded, and finds the answers to calls in them", () => {
+  it("has the recorded messages of the environment, and finds the tool results in them", () => {
     const asked = [Message.system("Be brief."), Message.user("2 + 3?")]
     const answer: Message.Message = { role: "tool", content: "5", toolCallId: "call_1" }
     const calls = { ...Message.assistant(""), toolCalls: [{ id: "call_1", ...add }] }
@@ -105,7 +105,7 @@ describe("Conversation", () => {
     assert.deepStrictEqual(turns[0]?.tools, [{ name: "add", arguments: "{\"a\":2}", result: "5" }])
   })
 
-  it("has what a branch adds to the turn that it continues, and all of a conversation that begins anew", () => {
+  it("has what a branch adds to its parent turn, and a restarted conversation completely", () => {
     const said = (text: string) => Message.assistant(text)
     const branches = episode(
       { ...turn([1], [2]), shown: { messages: [Message.user("plan")] } },
@@ -126,7 +126,7 @@ describe("Conversation", () => {
     ])
   })
 
-  it("says once what a prompt that is rendered anew repeats, and each turn in full where turns are asked for", () => {
+  it("omits what a re-rendered prompt repeats, unless full turns are requested", () => {
     const [asked, again] = [Message.user("guess"), Message.user("too low")]
     const said = (text: string) => ({ ...turn([], []), said: Message.assistant(text) })
     const turns = Conversation.make(
@@ -144,12 +144,12 @@ describe("Conversation", () => {
     )
   })
 
-  it("counts tokens that nothing can read", () => {
+  it("counts unreadable tokens", () => {
     const turns = Conversation.make(episode(turn([1], [2, 3])), [])
     assert.deepStrictEqual(turns, [{ shown: [], said: Message.assistant("(2 tokens)"), tools: [] }])
   })
 
-  it.effect("reads system, user, reasoning, calls and answers from the tokens of a template", () =>
+  it.effect("parses system, user, reasoning, calls and results from a template's tokens", () =>
     Effect.gen(function*() {
       const { parse } = yield* Renderers.byName("qwen3", characters)
       const language = { decode: characters.decode, parse }
@@ -176,7 +176,7 @@ describe("Conversation", () => {
       assert.strictEqual(Conversation.text(second.said), "It is 5.")
     }))
 
-  it.effect("takes the answers of tools from the logs, and other messages from the next prompt", () =>
+  it.effect("takes tool results from the logs and other messages from the next prompt", () =>
     Effect.gen(function*() {
       const { parse } = yield* Renderers.byName("qwen3", characters)
       const call = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2}}\n</tool_call><|im_end|>"
@@ -191,7 +191,7 @@ describe("Conversation", () => {
       ])
     }))
 
-  it.effect("keeps a call that cannot be read as plain text", () =>
+  it.effect("keeps an unreadable call as plain text", () =>
     Effect.gen(function*() {
       const { parse } = yield* Renderers.byName("qwen3", characters)
       const turns = yield* Conversation.read(

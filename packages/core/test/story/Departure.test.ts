@@ -11,7 +11,7 @@ const { characters } = TestTokenizer
 const asked = [Message.user("What is 2 + 3?")]
 const again = Message.user("Are you sure?")
 
-/** Two turns: the policy says a text, is asked again, and answers. */
+/** An episode with two turns: the policy says a text, is asked again, and answers. */
 const episode = (said: string, branch?: Branch.Branch) =>
   Effect.gen(function*() {
     const renderer = yield* Renderers.byName("qwen3_instruct", characters)
@@ -48,12 +48,12 @@ const episode = (said: string, branch?: Branch.Branch) =>
   })
 
 describe("Departure.of", () => {
-  it.effect("finds none where every prompt is rendered as it was recorded", () =>
+  it.effect("finds none if every prompt is rendered as recorded", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* episode("It is 5."), [])
     }))
 
-  it.effect("names the response that the renderer writes otherwise", () =>
+  it.effect("names the response that the renderer writes differently", () =>
     Effect.gen(function*() {
       const said = "<tool_call>\n{\"name\":\"add\",\"arguments\":{\"a\":2}}\n</tool_call>"
       const [{ detail, turn } = { detail: "", turn: NaN }, ...others] = yield* episode(said)

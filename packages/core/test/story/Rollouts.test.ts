@@ -72,7 +72,7 @@ describe("Rollouts", () => {
       assert.strictEqual(told?.turns[0]?.said.content, "answer to a")
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("continues after a damaged payload, which is a value among the others", () =>
+  it.effect("continues after a damaged payload, which becomes one of the values", () =>
     Effect.gen(function*() {
       yield* append(0, "a", GroupPayload.encode(group("a")).slice(0, 40))
       yield* append(0, "b", GroupPayload.encode(group("b")))

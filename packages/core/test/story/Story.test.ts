@@ -63,7 +63,7 @@ const told = (entries: ReadonlyArray<RunRecord.Entry>) =>
     return yield* StoryReader.read(run)
   }).pipe(Effect.provide(RunStore.RunStore.layerMemory))
 
-/** The story of a recorded run of `fixtures/verdicts`. */
+/** The story of a recorded run in `fixtures/verdicts`. */
 const planted = (name: string) => {
   const file = join(import.meta.dirname, "..", "fixtures", "verdicts", `${name}.jsonl.gz`)
   const [, ...lines] = gunzipSync(readFileSync(file)).toString().split("\n")
@@ -88,7 +88,7 @@ describe("Story.groupsOf", () => {
 })
 
 describe("Story", () => {
-  it.effect("leaves out the records that a resume abandoned", () =>
+  it.effect("omits records that a resume abandoned", () =>
     Effect.gen(function*() {
       const story = yield* told([opened(-1), updated(0, 0.1), updated(1, 0.2), opened(1), updated(1, 0.9)])
       assert.deepStrictEqual(Story.iterations(story).map(({ updated }) => updated?.reward?.mean), [0.1, 0.9])
@@ -96,14 +96,14 @@ describe("Story", () => {
       assert.deepStrictEqual(story.notices.map(({ text }) => text), ["resumed from first after 0 iterations"])
     }))
 
-  it.effect("has each group of an evaluation once, where the evaluation was cut short and repeated", () =>
+  it.effect("has each group of an evaluation once, even if the evaluation was interrupted and repeated", () =>
     Effect.gen(function*() {
       const measured = [evaluating(1), group(1, "sum", "held_out")]
       const story = yield* told([opened(-1), updated(0, 0.1), ...measured, opened(3), ...measured])
       assert.strictEqual(Story.evaluation(story, "held_out", 1).groups.length, 1)
     }))
 
-  it.effect("finds a group's credit in an update of a later iteration, and why the group was left out", () =>
+  it.effect("finds a group's credit in a later iteration's update, and the reason for its omission", () =>
     Effect.gen(function*() {
       const credited: RunRecord.Entry = {
         _tag: "Credited",
@@ -124,7 +124,7 @@ describe("Story", () => {
       ])
     }))
 
-  it.effect("orders the groups of a batch as updates list them, then by key, whenever they ended", () =>
+  it.effect("orders a batch's groups as updates list them, then by key, regardless of their end", () =>
     Effect.gen(function*() {
       const credit = (key: string, iteration: number) => ({
         key,
@@ -149,14 +149,14 @@ describe("Story", () => {
       assert.deepStrictEqual(Story.updateGroups(story, 1).map(({ key }) => key), ["late"])
     }))
 
-  it.effect("keeps no datums, which are as many as all members", () =>
+  it.effect("keeps no datums, which take as much memory as all members", () =>
     Effect.gen(function*() {
       const datum = { group: "a", member: 0, firstTurn: 0, turns: 1, length: 4, trained: 2, update: 0 }
       const story = yield* told([{ _tag: "Credited", iteration: 0, groups: [], datums: [datum] }])
       assert.notProperty(story.records[0], "datums")
     }))
 
-  it.effect("counts failures by their kind", () =>
+  it.effect("counts failures by kind", () =>
     Effect.gen(function*() {
       const failure = { member: 0, attempt: 0, failure: "TimedOut", message: "after 5 s" }
       const story = yield* told([opened(-1), {

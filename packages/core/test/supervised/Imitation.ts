@@ -1,4 +1,4 @@
-/** A supervised run small enough to follow: worked sums, learned by a toy model that speaks ChatML. */
+/** A small supervised run: a toy model in ChatML format learns worked sums. */
 import { Message, RunRecord, Supervised, SupervisedDataset } from "@effect-rl/core"
 import { Call } from "@effect-rl/core/testing"
 import { Effect, Stream } from "effect"
@@ -11,7 +11,7 @@ export const rows = Array.from({ length: 7 }, (_, a) => [
 
 type Overrides = Pick<Supervised.Options, "run" | "update" | "loadCheckpointPath">
 
-/** Eight iterations: two epochs of seven conversations in batches of two, shuffled. */
+/** Options for eight iterations: two epochs of seven shuffled conversations in batches of two. */
 export const options = (overrides: Overrides = {}) =>
   Effect.map(Task.model, (model) => ({
     model,
@@ -24,13 +24,13 @@ export const options = (overrides: Overrides = {}) =>
 export const run = (overrides: Overrides = {}) =>
   Stream.unwrap(Effect.map(options(overrides), (options) => Supervised.run(options)))
 
-/** The metrics of every iteration that counts, in order. */
+/** The metrics of all iterations that were not abandoned, in order. */
 export const updates = Effect.map(
   Task.current(RunRecord.guards.Updated),
   (updates) => updates.map(({ iteration, metrics }) => ({ iteration, nll: metrics["nll"], loss: metrics["loss:sum"] }))
 )
 
-/** What each pass was asked to train on, in order of submission. */
+/** The data of each pass, in order of submission. */
 export const trained = Effect.map(
   Call.CallLog.use(({ calls }) => calls),
   (calls) => calls.filter((call) => call._tag === "ForwardBackward").map(({ data }) => data)

@@ -4,7 +4,7 @@ import { Effect, Ref, Stream } from "effect"
 import * as Task from "../rl/Task.ts"
 import * as Imitation from "./Imitation.ts"
 
-/** The seven conversations as a stream, which counts how many rows were read and how often it was begun and closed. */
+/** The seven conversations as a stream that counts read rows, starts and closings. */
 const counted = Effect.gen(function*() {
   const counts = yield* Ref.make({ begun: 0, read: 0, closed: 0 })
   const count = (name: "begun" | "read" | "closed") =>
@@ -29,7 +29,7 @@ const dataset = Effect.fnUntraced(function*(
 
 const rows = Stream.fromIterable(Imitation.rows)
 
-/** What is trained on, as text: the answers of a batch. */
+/** The text that a batch trains on: the answers. */
 const answers = (data: Effect.Success<ReturnType<SupervisedDataset.SupervisedDataset["batch"]>>) =>
   data.map(({ inputs: { targetTokens, weights } }) =>
     Task.tokenizer.decode(targetTokens.filter((_, t) => weights[t] !== 0)).replace("<|im_end|>", "")
@@ -46,7 +46,7 @@ const read = (
   )
 
 describe("a dataset of streamed conversations", () => {
-  it.effect("has the batches of the same conversations in memory", () =>
+  it.effect("has the same batches as the conversations in memory", () =>
     Effect.gen(function*() {
       const model = yield* Task.model
       const inMemory = SupervisedDataset.conversations(Imitation.rows, {
@@ -62,7 +62,7 @@ describe("a dataset of streamed conversations", () => {
       }
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
-  it.effect("reads each row of an epoch once, and closes its stream", () =>
+  it.effect("reads each row once per epoch and closes its stream", () =>
     Effect.gen(function*() {
       const { counts, stream } = yield* counted
       yield* Effect.scoped(Effect.flatMap(dataset(stream, { epochs: 2 }), read))
@@ -71,7 +71,7 @@ describe("a dataset of streamed conversations", () => {
       assert.isAtMost(rowsRead, 14)
     }).pipe(Effect.provide(Task.layer())))
 
-  it.effect("shuffles rows within a window, each epoch in its own order that the seed decides", () =>
+  it.effect("shuffles rows within a window, in a seeded order for each epoch", () =>
     Effect.gen(function*() {
       const options = { epochs: 2, shuffleWithin: 4, batchSize: 1 }
       const orders = yield* Effect.forEach(
@@ -91,7 +91,7 @@ describe("a dataset of streamed conversations", () => {
       assert.notDeepEqual(orders[0]?.slice(0, 7), orders[0]?.slice(7))
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
-  it.effect("goes on at any batch, as if it had read those before", () =>
+  it.effect("continues at any batch as if it had read the previous ones", () =>
     Effect.gen(function*() {
       const options = { epochs: 2, shuffleWithin: 3 }
       const whole = yield* Effect.flatMap(dataset(rows, options), (dataset) => read(dataset))
@@ -101,7 +101,7 @@ describe("a dataset of streamed conversations", () => {
       }
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
-  it.effect("says where its stream ends before the rows that were promised", () =>
+  it.effect("reports a stream that ends before the declared number of rows", () =>
     Effect.gen(function*() {
       const short = yield* dataset(rows, { rows: 9 })
       const error = yield* Effect.flip(read(short))
@@ -111,7 +111,7 @@ describe("a dataset of streamed conversations", () => {
       )
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
-  it.effect("fails as its stream fails", () =>
+  it.effect("fails with its stream's error", () =>
     Effect.gen(function*() {
       const model = yield* Task.model
       const stream = Stream.concat(Stream.take(rows, 2), Stream.fail("gone" as const))
@@ -120,7 +120,7 @@ describe("a dataset of streamed conversations", () => {
       assert.strictEqual(yield* Effect.flip(failing.batch(1, 0)), "gone")
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
-  it.effect("refuses a batch larger than its rows", () =>
+  it.effect("refuses a batch size larger than its number of rows", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(dataset(rows, { rows: 3, batchSize: 4 }))
       assert.include(error.message, "batchSize is 4")
@@ -139,7 +139,7 @@ describe("a supervised run on streamed conversations", () => {
     return Supervised.run({ ...options, dataset: streamed })
   }).pipe(Stream.unwrap)
 
-  it.effect("resumes exactly where it was interrupted, and measures bits per byte", () =>
+  it.effect("resumes exactly where it was interrupted and measures bits per byte", () =>
     Effect.gen(function*() {
       const expected = yield* Effect.provide(Effect.andThen(Stream.runDrain(run), story), Task.layer(), { local: true })
       assert.lengthOf(expected, 6)

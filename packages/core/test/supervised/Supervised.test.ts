@@ -10,7 +10,7 @@ import * as Imitation from "./Imitation.ts"
 const fresh = Task.layer()
 
 describe("a supervised run", () => {
-  it.effect("submits the next iteration before the last one is settled", () =>
+  it.effect("submits the next iteration before the previous one is settled", () =>
     Effect.gen(function*() {
       const first = yield* Deferred.make<void>()
       const slow = Fault.call("OptimStep", 0, (call) => Effect.andThen(Deferred.await(first), call))
@@ -72,7 +72,7 @@ describe("a supervised run", () => {
       )
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("is not resumed with other conversations", () =>
+  it.effect("refuses to resume with other conversations", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(Imitation.run({ run: { iterations: 2 } }))
       const options = yield* Imitation.options()
@@ -87,7 +87,7 @@ describe("a supervised run", () => {
       assert.include(error.message, "dataset")
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("lowers its learning rate over the iterations that it has", () =>
+  it.effect("decreases its learning rate over its iterations", () =>
     Effect.gen(function*() {
       const update = { learningRate: LearningRate.linear({ peak: 1e-4 }) }
       yield* Stream.runDrain(Imitation.run({ update, run: { iterations: 4 } }))
@@ -107,7 +107,7 @@ describe("a supervised run", () => {
 })
 
 describe("the evaluator of held-out conversations", () => {
-  it.effect("measures the weights before training, between iterations and after, without training them", () =>
+  it.effect("measures the weights before, during and after training without changing them", () =>
     Effect.gen(function*() {
       const options = yield* Imitation.options()
       const heldOut = SupervisedDataset.conversations(Imitation.rows, { model: options.model, batchSize: 4 })

@@ -11,7 +11,7 @@ const conversation = [
   Message.assistant("4")
 ]
 
-/** The text of the targets that have a weight. */
+/** The text of the targets with a nonzero weight. */
 const trainedText = Effect.fnUntraced(function*(options: Partial<SupervisedDataset.ConversationsOptions>) {
   const model = yield* Task.model
   const dataset = SupervisedDataset.conversations([conversation], { model, batchSize: 1, ...options })
@@ -37,14 +37,14 @@ const order = Effect.fnUntraced(
 )
 
 describe("a dataset of conversations", () => {
-  it.effect("trains on all messages of the assistant by default", () =>
+  it.effect("trains on all assistant messages by default", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* trainedText({}), ["2<|im_end|>4<|im_end|>"])
       assert.deepStrictEqual(yield* trainedText({ trainOn: "last_assistant_message" }), ["4<|im_end|>"])
       assert.include((yield* trainedText({ trainOn: "all_user_and_system_messages" }))[0], "2 + 2")
     }).pipe(Effect.provide(Task.layer())))
 
-  it.effect("gives every token the same weight, or every conversation", () =>
+  it.effect("gives equal weight to tokens or to conversations", () =>
     Effect.gen(function*() {
       const model = yield* Task.model
       const weightOf = (reduction: "none" | "mean") =>
@@ -55,12 +55,12 @@ describe("a dataset of conversations", () => {
       assert.strictEqual(yield* weightOf("mean"), 1)
     }).pipe(Effect.provide(Task.layer())))
 
-  it.effect("cuts at the longest length", () =>
+  it.effect("truncates at the maximum length", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* trainedText({ maxLength: 30 }), ["2<|im_end|>"])
     }).pipe(Effect.provide(Task.layer())))
 
-  it.effect("goes through the rows once per epoch, and shuffles each epoch by the seed", () =>
+  it.effect("visits each row once per epoch and shuffles each epoch by the seed", () =>
     Effect.gen(function*() {
       const inOrder = yield* order({ batchSize: 3 }, 0)
       assert.deepStrictEqual(inOrder.map((batch) => batch.length), [3, 3, 1])
@@ -77,7 +77,7 @@ describe("a dataset of conversations", () => {
       ])
     }))
 
-  it.effect("names the conversation that cannot be trained on", () =>
+  it.effect("names the conversation that cannot be used for training", () =>
     Effect.gen(function*() {
       const model = yield* Task.model
       const rows = [conversation, [{ ...Message.user("1 + 1"), trainable: true }]]
@@ -86,7 +86,7 @@ describe("a dataset of conversations", () => {
       assert.include(error.message, "conversation 1")
     }).pipe(Effect.provide(Task.layer())))
 
-  it.effect("refuses sizes that make no batches", () =>
+  it.effect("refuses sizes that yield no batch", () =>
     Effect.gen(function*() {
       const model = yield* Task.model
       const dataset = SupervisedDataset.conversations([conversation], { model, batchSize: 0 })

@@ -1,4 +1,4 @@
-/** Vectors recorded by executing tinker-cookbook's supervised code. */
+/** Vectors recorded from tinker-cookbook's supervised code. */
 import { LearningRate, RunRecord, Supervised, type SupervisedDataset } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import * as Epochs from "@effect-rl/core/data/Epochs"
@@ -68,7 +68,7 @@ const BytesCase = Schema.Struct({
   output: Schema.Struct({ bits_per_byte: Schema.Number })
 })
 
-/** A tokenizer whose tokens are bytes, some of them special. */
+/** A tokenizer with one token per byte and some special tokens. */
 const tokenizerOf = ({ special_token_ids, vocabulary_hex }: typeof BytesCase.Type["input"]) => {
   const bytesOf = (token: number) => Buffer.from(vocabulary_hex[token] ?? "", "hex")
   const decode = (tokens: ArrayLike<number>) =>
@@ -120,7 +120,7 @@ const LoopCase = Schema.Struct({
   })
 })
 
-/** The dataset of a recorded loop, and a backend that answers as the recorded one. */
+/** The dataset of a recorded loop, and a backend that repeats the recorded answers. */
 const loop = ({ batches, epochs, rows }: typeof LoopCase.Type["input"]) => {
   const dataset: SupervisedDataset.SupervisedDataset = {
     length: batches * epochs,
@@ -163,7 +163,7 @@ const isOutside = Schema.is(
 
 const isSplit = Schema.is(Schema.Struct({ kind: Schema.Literal("split") }))
 
-/** Why a row is not compared here. */
+/** Why a row is excluded from the comparison. */
 const reasonOf = (line: unknown): string | undefined => {
   if (isOutside(line)) {
     return "a schedule of another name, or a step that no run reaches: schedules are functions of a run's iterations"
@@ -171,7 +171,7 @@ const reasonOf = (line: unknown): string | undefined => {
   return isSplit(line) ? "compared with Training.split" : undefined
 }
 
-/** What tinker-cookbook at commit `9dfcc3a` calls the kinds. */
+/** The names of the kinds in tinker-cookbook at commit `9dfcc3a`. */
 const names = new Map([
   ["supervised_datum", "datum"],
   ["mean_nll", "mean_nll"],
@@ -207,8 +207,8 @@ const compressions = cases("bits_per_byte", BytesCase)
 const rates = cases("lr_schedule", ScheduleCase)
 const batches = cases("batches", BatchesCase)
 
-describe("vectors of supervised learning", () => {
-  it("are all compared, except for these reasons", () => {
+describe("supervised learning vectors", () => {
+  it("are all compared, except for the listed reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(lines, reasonOf),
       RecordedLines.accountOf("core/training/supervised.jsonl.gz")
@@ -256,14 +256,17 @@ describe("vectors of supervised learning", () => {
     assert.isTrue(TrainingVectors.isClose(bits_per_byte, output.bits_per_byte, 2e-6), `${bits_per_byte}`)
   })
 
-  it.each(rates)("a learning rate falls alike: $id", ({ input: { schedule, total_steps: iterations }, output }) => {
-    assert.lengthOf(output.multipliers, iterations + 1)
-    for (const [iteration, multiplier] of output.multipliers.slice(0, iterations).entries()) {
-      assert.closeTo(schedules[schedule].at({ iteration, iterations }), multiplier, 1e-12)
+  it.each(rates)(
+    "the learning rate schedules match: $id",
+    ({ input: { schedule, total_steps: iterations }, output }) => {
+      assert.lengthOf(output.multipliers, iterations + 1)
+      for (const [iteration, multiplier] of output.multipliers.slice(0, iterations).entries()) {
+        assert.closeTo(schedules[schedule].at({ iteration, iterations }), multiplier, 1e-12)
+      }
     }
-  })
+  )
 
-  it.effect.each(batches)("rows come in batches of the same sizes: $id", ({ input, output }) =>
+  it.effect.each(batches)("batches have the same sizes: $id", ({ input, output }) =>
     Effect.gen(function*() {
       const rows = Array.from({ length: input.rows }, (_, row) => row)
       const options = { batchSize: input.batch_size, dropRemainder: true }
@@ -303,7 +306,7 @@ const loops = loopLines.filter((line) => loopReason(line) === undefined).map((li
   Schema.decodeUnknownSync(LoopCase)(line)
 )
 
-/** A pass with its sequences, or a step with its learning rate. */
+/** A submitted pass with its sequences, or a step with its learning rate. */
 interface Submitted {
   readonly call: "forward_backward" | "optim_step"
   readonly amount: number
@@ -321,8 +324,8 @@ const submittedUpstream = ({ calls }: typeof LoopCase.Type["output"]): ReadonlyA
     return call === "optim_step" ? [{ call, amount: rate }] : []
   })
 
-describe("recorded loops of supervised learning", () => {
-  it("are all replayed, except for these reasons", () => {
+describe("recorded supervised loops", () => {
+  it("are all replayed, except for the listed reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(loopLines, loopReason),
       RecordedLines.accountOf("core/training/sftloop.jsonl.gz")

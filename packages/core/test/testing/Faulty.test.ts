@@ -8,13 +8,13 @@ class Lost extends Schema.TaggedError<Lost>()("Lost", {}) {}
 
 const simulated = <A, E>(effect: Effect.Effect<A, E>) => Simulation.run(1, effect, { deadline: "1 hour" })
 
-describe("a call that goes wrong", () => {
+describe("a faulty call", () => {
   let made = 0
   const call: Effect.Effect<number, Lost> = Effect.sync(() => ++made)
   const after = <A, E>(fault: Fault.Fault<number, Lost>, then: Effect.Effect<A, E>) =>
     Effect.andThen(Effect.exit(fault(call)), then)
 
-  it.effect("fails without being made, or after", () =>
+  it.effect("fails before or after the call is made", () =>
     Effect.gen(function*() {
       const before = made
       assert.deepStrictEqual(yield* Effect.exit(Fault.fail(new Lost())(call)), Exit.fail(new Lost()))
@@ -23,7 +23,7 @@ describe("a call that goes wrong", () => {
       assert.strictEqual(made, before + 1)
     }))
 
-  it.effect("dies, hangs, or takes its time", () =>
+  it.effect("dies, hangs, or is delayed", () =>
     Effect.gen(function*() {
       const died = yield* Effect.exit(Fault.die("out of memory")(call))
       assert.isTrue(Exit.isFailure(died) && Cause.hasDies(died.cause))
@@ -32,13 +32,13 @@ describe("a call that goes wrong", () => {
       assert.deepStrictEqual(slow.exit, Option.some(Exit.succeed(60_000)))
     }))
 
-  it.effect("goes wrong in several ways, the first nearest to the call", () =>
+  it.effect("combines several faults, with the first one closest to the call", () =>
     Effect.gen(function*() {
       const fault = Fault.all<number, Lost>(Fault.answer(() => 5), Fault.answer((found) => found * 2), Fault.slow(10))
       assert.deepStrictEqual((yield* simulated(fault(call))).exit, Option.some(Exit.succeed(10)))
     }))
 
-  it.effect("is drawn by weight", () =>
+  it.effect("draws its fault by weight", () =>
     Effect.gen(function*() {
       const draw = Draw.make(1)
       const faults = yield* Effect.forEach(Array.from({ length: 1000 }), () =>
@@ -63,8 +63,8 @@ const dialogue = (): Env.Env => {
   }
 }
 
-describe("a policy", () => {
-  it.effect("goes wrong at the turns that are planned", () =>
+describe("a faulty policy", () => {
+  it.effect("has faults at the planned turns", () =>
     Effect.gen(function*() {
       const faulty = Faulty.policy(policy, ({ key }) => key.turn === 1 ? Fault.truncated : Fault.none)
       const { transitions } = yield* Rollout.episode(dialogue(), faulty, key)
@@ -76,8 +76,8 @@ describe("a policy", () => {
     }))
 })
 
-describe("a sampler", () => {
-  it.effect("goes wrong at the requests that are planned", () =>
+describe("a faulty sampler", () => {
+  it.effect("has faults at the planned requests", () =>
     Effect.gen(function*() {
       const client: SamplingClient.SamplingClient = {
         modelPath: "model",
@@ -95,8 +95,8 @@ describe("a sampler", () => {
     }))
 })
 
-describe("a tool", () => {
-  it.effect("goes wrong at the calls that are planned", () =>
+describe("a faulty tool", () => {
+  it.effect("has faults at the planned calls", () =>
     Effect.gen(function*() {
       const tool = FunctionTool.make({
         name: "look",
@@ -110,7 +110,7 @@ describe("a tool", () => {
     }))
 })
 
-describe("a group", () => {
+describe("a faulty group", () => {
   const builder = {
     key: "group",
     size: 2,
@@ -123,7 +123,7 @@ describe("a group", () => {
   const messageOf = (plan: Faulty.GroupPlan<Lost>) =>
     Effect.map(Effect.flip(Rollout.group(Faulty.group<never, never, Lost>(builder, plan), policy)), ({ _tag }) => _tag)
 
-  it.effect("goes wrong where it is planned: opening, acquiring, playing, grading", () =>
+  it.effect("has planned faults in opening, acquiring, playing and grading", () =>
     Effect.gen(function*() {
       const lost = Fault.fail(new Lost())
       assert.strictEqual(yield* messageOf({ open: () => lost }), "Lost")

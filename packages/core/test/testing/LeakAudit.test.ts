@@ -39,7 +39,7 @@ it.effect("counts a resource as held until its own finalizers have run", () =>
     assert.deepStrictEqual(yield* live, {})
   }).pipe(Effect.provide(LeakAudit.LeakAudit.layer)))
 
-it.effect("counts releases that come twice as one too many", () =>
+it.effect("counts a second release of a resource as one too many", () =>
   Effect.gen(function*() {
     const { hold } = yield* LeakAudit.LeakAudit
     const release = yield* hold("sandbox")

@@ -1,4 +1,4 @@
-/** The scripted backend with one rule of the port broken each. */
+/** Variants of the scripted backend, each of which breaks one rule of the contract. */
 import { Tinker, TinkerError } from "@effect-rl/core"
 import { ModelInput, type Pending, type SamplingClient, type TrainingClient } from "@effect-rl/core/backend"
 import { ScriptedTinker } from "@effect-rl/core/testing"

@@ -24,7 +24,7 @@ const log = Effect.flatMap(Call.CallLog, ({ calls }) => Effect.map(calls, (calls
 describe("the script", () => {
   const ask = { prompt, params: { maxTokens: 5, seed: 7 } }
 
-  it.effect("is answered in order, and a request beyond it is a defect", () =>
+  it.effect("is followed in order, and a request after its end is a defect", () =>
     Effect.gen(function*() {
       const client = yield* samplingClient
       const first = yield* client.sample({ ...ask, numSamples: 2 })
@@ -46,7 +46,7 @@ describe("the script", () => {
       sample: Script.reply(tokenizer, (text, { seed, step }) => Script.text(tokenizer, `${text} ${seed} ${step}`))
     }))))
 
-  it.effect("makes the importance ratio 1 once samples are scripted", () =>
+  it.effect("makes the importance ratio 1 for scripted samples", () =>
     Effect.gen(function*() {
       const training = yield* trainingClient
       const pass = yield* training.forwardBackward([datum(1), datum(-3)], Loss.importanceSampling)
@@ -55,7 +55,7 @@ describe("the script", () => {
       assert.strictEqual(metrics["loss:sum"], -2 * (1 - 3))
     }).pipe(Effect.provide(ScriptedTinker.layer({ sample: Script.inOrder([]) }))))
 
-  it.effect("covers log-probabilities, passes and the metrics of steps", () =>
+  it.effect("covers log-probabilities, passes and step metrics", () =>
     Effect.gen(function*() {
       const training = yield* trainingClient
       const pass = yield* training.forwardBackward([datum(1)], Loss.ppo())
@@ -70,7 +70,7 @@ describe("the script", () => {
       optimStep: () => Effect.succeed({ grad_norm: 0.5 })
     }))))
 
-  it.effect("includes failures of its own", () =>
+  it.effect("can contain failures", () =>
     Effect.gen(function*() {
       const client = yield* samplingClient
       const error = yield* Effect.flip(client.sample(ask))
@@ -80,8 +80,8 @@ describe("the script", () => {
     }))))
 })
 
-describe("the log of calls", () => {
-  it.effect("is one readable line per call, training calls in the order of submission", () =>
+describe("the call log", () => {
+  it.effect("has one readable line per call, with training calls in submission order", () =>
     Effect.gen(function*() {
       const training = yield* trainingClient
       const sampler = yield* training.saveWeightsAndGetSamplingClient
@@ -103,7 +103,7 @@ describe("the log of calls", () => {
       ])
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("can be looked at in full", () =>
+  it.effect("can be read in full", () =>
     Effect.gen(function*() {
       const training = yield* trainingClient
       yield* training.optimStep({ learningRate: 1, beta1: 0.5 })
@@ -112,7 +112,7 @@ describe("the log of calls", () => {
       assert.deepStrictEqual(steps.map(({ adam }) => adam), [{ learningRate: 1, beta1: 0.5 }])
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("keeps the metadata of clients and saves", () =>
+  it.effect("contains the metadata of clients and saves", () =>
     Effect.gen(function*() {
       const tinker = yield* Tinker.Tinker
       const userMetadata = { commit: "a1b2" }
@@ -126,7 +126,7 @@ describe("the log of calls", () => {
       )
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("is separate from that of another backend", () =>
+  it.effect("is separate for each backend", () =>
     Effect.gen(function*() {
       yield* samplingClient
       const other = yield* Effect.provide(log, ScriptedTinker.layer())
@@ -157,7 +157,7 @@ describe("a scripted fault", () => {
       assert.strictEqual((yield* Fiber.join(asked)).length, 4)
     }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.every("ComputeLogprobs", Fault.slow("1 minute"))] }))))
 
-  it.effect("fails the client when it is not awaited, before a step is taken on half a gradient", () =>
+  it.effect("makes the client fail before an optimizer step if the failed call is not awaited", () =>
     Effect.gen(function*() {
       const training = yield* trainingClient
       const first = yield* training.forwardBackward([datum(1)], Loss.ppo())
@@ -171,7 +171,7 @@ describe("a scripted fault", () => {
       assert.strictEqual(later.reason._tag, "Closed")
     }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.call("ForwardBackward", 1, Fault.fail(lost))] }))))
 
-  it.effect("leaves the client usable when it is awaited", () =>
+  it.effect("leaves the client usable if the failed call is awaited", () =>
     Effect.gen(function*() {
       const training = yield* trainingClient
       const submit = training.forwardBackward([datum(1)], Loss.ppo())
@@ -180,7 +180,7 @@ describe("a scripted fault", () => {
       yield* Effect.flatMap(submit, (pending) => pending.await)
     }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.call("ForwardBackward", 0, Fault.fail(lost))] }))))
 
-  it.effect("includes a scope that closes around a request", () =>
+  it.effect("can be a scope that closes during a request", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const training = yield* Scope.provide(scope)(trainingClient)
@@ -192,7 +192,7 @@ describe("a scripted fault", () => {
     }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.every("Forward", Fault.slow("1 minute"))] }))))
 })
 
-it.effect("counts the clients that are open", () =>
+it.effect("counts open clients", () =>
   Effect.gen(function*() {
     const audit = yield* LeakAudit.LeakAudit
     const live = Effect.map(audit.counts, LeakAudit.live)

@@ -7,22 +7,22 @@ const { characters } = TestTokenizer
 const ascii = Schema.String.check(Schema.isPattern(/^[\n\t -~]*$/))
 
 describe("characters", () => {
-  it.prop("decode what they encoded", [ascii], ([text]) => {
+  it.prop("decode what they encode", [ascii], ([text]) => {
     assert.strictEqual(characters.decode(characters.encode(text)), text)
     assert.strictEqual(characters.decode(characters.encode(text, { splitSpecialTokens: true })), text)
   })
 
-  it.prop("have ids below the vocabulary", [Schema.String], ([text]) => {
+  it.prop("have ids below the vocabulary size", [Schema.String], ([text]) => {
     assert.isTrue(characters.encode(text).every((token) => token >= 0 && token < characters.vocabulary))
   })
 
-  it("keep special tokens whole, unless the text is a user's", () => {
+  it("keep special tokens whole, except in user text", () => {
     const end = characters.specialToken("<|im_end|>")
     assert.deepStrictEqual([...characters.encode("<|im_end|>")], [end])
     assert.lengthOf(characters.encode("<|im_end|>", { splitSpecialTokens: true }), 10)
   })
 
-  it("take any other character as one unknown token", () => {
+  it("encode any other character as one unknown token", () => {
     assert.deepStrictEqual([...characters.encode("é😀")], [0, 0])
     assert.strictEqual(characters.decode([0]), "\ufffd")
   })
@@ -31,18 +31,18 @@ describe("characters", () => {
 describe("words", () => {
   const words = TestTokenizer.words(["cat", " sat", "ca"])
 
-  it("are one token each, the longest first, and characters otherwise", () => {
+  it("are one token each, longest match first, and other text is split into characters", () => {
     const tokens = words.encode("cat sat car")
     assert.deepStrictEqual(Array.from(tokens, (token) => words.decode([token])), ["cat", " sat", " ", "ca", "r"])
   })
 
-  it("tell their fingerprints apart", () => {
+  it("have different fingerprints for different words", () => {
     assert.notStrictEqual(words.fingerprint, TestTokenizer.words(["cat"]).fingerprint)
     assert.notStrictEqual(words.fingerprint, characters.fingerprint)
   })
 })
 
-it.effect("is the tokenizer of every model", () =>
+it.effect("belong to the tokenizer of every model", () =>
   Effect.gen(function*() {
     const tokenizers = yield* Tokenizer.Tokenizers
     assert.strictEqual(yield* tokenizers.load("any/model"), characters)

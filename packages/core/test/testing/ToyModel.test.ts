@@ -23,7 +23,7 @@ const attempt = ({ logprobs, tokens }: Sampling.SampledTokens, advantage: number
     mask: Float32Array.of(1)
   })
 
-it.effect("the model behind the script learns rewarded answers by policy gradient", () =>
+it.effect("the scripted backend's model learns rewarded answers by policy gradient", () =>
   Effect.gen(function*() {
     const training = yield* makeClient
     const ratesS: Array<number> = []
@@ -59,7 +59,7 @@ describe("its gradient is that of", () => {
     weights: Float32Array.of(1, 0.5, -0.25, 2)
   })
 
-  /** Without moments and with a large ε, a step of Adam is a step of size `rate` down the gradient. */
+  /** Without moments and with a large ε, an Adam step is a gradient descent step of size `rate`. */
   const descend = Effect.fnUntraced(
     function*<K extends Datum.Kind>(datum: Datum.Datum<NoInfer<K>>, loss: Loss.Loss<K>) {
       const training = yield* makeClient

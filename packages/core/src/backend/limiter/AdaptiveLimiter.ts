@@ -1,6 +1,6 @@
 /**
- * An adaptive limit on concurrent sampling requests, shared by rollouts, evaluations and judges. Requests are not limited unless
- * `AdaptiveLimiter.layer` is provided.
+ * An adaptive limit on concurrent sampling requests, shared by rollouts, evaluations and judges. Without `AdaptiveLimiter.layer`, requests
+ * are not limited.
  *
  * @example
  * const limited = yield* AdaptiveLimiter.limit(client, "judge")
@@ -26,7 +26,7 @@ import * as RequestAdmission from "./RequestAdmission.ts"
 export type { Lane } from "./PermitQueue.ts"
 export type { State } from "./RequestAdmission.ts"
 
-/** Names of the metrics that a limiter keeps; `waiting` has an attribute `lane`. */
+/** Names of the limiter's metrics; `waiting` has an attribute `lane`. */
 export const metrics = {
   permits: Metric.gauge("effect_rl_sampling_permits"),
   inUse: Metric.gauge("effect_rl_sampling_in_use"),
@@ -36,27 +36,27 @@ export const metrics = {
 
 /** A limit on concurrent requests that follows the backend's load. */
 export interface AdaptiveLimiter {
-  /** The same client, whose requests wait for their turn. */
+  /** Wraps a client so that its requests wait for permits in the given lane. */
   readonly sampling: (client: SamplingClient, lane: PermitQueue.Lane) => SamplingClient
   readonly state: Effect.Effect<RequestAdmission.State>
-  /** The state now, and whenever the number of permits or the breaker changes. */
+  /** The current state, then each state in which the number of permits or the circuit breaker has changed. */
   readonly changes: Stream.Stream<RequestAdmission.State>
 }
 
-/** The limiter of everything that samples; where it is undefined, every request is sent at once. */
+/** The limiter of all sampling. If it is undefined, every request is sent at once. */
 export const AdaptiveLimiter = Context.Reference<AdaptiveLimiter | undefined>(
   "@effect-rl/core/backend/limiter/AdaptiveLimiter",
   { defaultValue: () => undefined }
 )
 
-/** The client behind the limiter that a Layer provides, or the client itself. */
+/** Wraps the client with the limiter in the context; returns the client itself if there is none. */
 export const limit = (client: SamplingClient, lane: PermitQueue.Lane): Effect.Effect<SamplingClient> =>
   Effect.map(AdaptiveLimiter, (limiter) => limiter === undefined ? client : limiter.sampling(client, lane))
 
-/** How often a request is sent again after the backend turned it away. */
+/** How often a request is sent again after the backend rejected it. */
 const mostRejections = 10
 
-/** A request as the limiter sees it: how many sequences it asks for, and how many tokens the longest has. */
+/** A request as the limiter sees it: the number of sequences, and the tokens of the longest one. */
 interface Call<A> {
   readonly lane: PermitQueue.Lane
   readonly permits: number
@@ -94,7 +94,9 @@ const closed = new TinkerError({
   reason: new Closed({ detail: "the scope of the limiter closed" })
 })
 
-/** Yields first, because the fiber that admitted this request has to continue before it can admit the next one. */
+/**
+ * Waits for the request's turn. Yields first, because the fiber that admitted this request must run on before it can admit the next one.
+ */
 const turn = ({ admitted }: PermitQueue.Waiter) =>
   Effect.suspend(() => {
     const through = Deferred.await(admitted)
@@ -102,10 +104,11 @@ const turn = ({ admitted }: PermitQueue.Waiter) =>
   })
 
 /**
- * A permit is one sequence being sampled. The number of permits follows the backend: up while requests wait, down when it answers
- * `RateLimited` or becomes slower without doing more. A request that is turned away is sent again at the time that the backend gave;
- * where that happens twice in a row, all requests wait until then. After five requests in a row that failed as `Unavailable`, a single
- * request probes whether the backend is up; requests that wait for the probe fail with it. Works until the scope closes.
+ * Creates a limiter that works until the scope closes. Each sequence being sampled takes one permit. The number of permits follows the
+ * backend: it grows while requests wait, and shrinks if the backend answers `RateLimited` or becomes slower without more throughput. A
+ * rejected request is sent again at the time that the backend gave; after two rejections in a row, all requests wait until then. After five
+ * requests in a row failed as `Unavailable`, a single request probes whether the backend is up; if the probe fails, the requests that wait
+ * for it fail too.
  */
 export const make: Effect.Effect<AdaptiveLimiter, never, Scope.Scope> = Effect.gen(function*() {
   const scope = yield* Effect.scope
@@ -176,5 +179,5 @@ export const make: Effect.Effect<AdaptiveLimiter, never, Scope.Scope> = Effect.g
   }
 })
 
-/** Limits everything that samples. */
+/** Provides a limiter for all sampling requests. */
 export const layer: Layer.Layer<never> = Layer.effect(AdaptiveLimiter, make)

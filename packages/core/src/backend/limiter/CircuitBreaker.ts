@@ -1,8 +1,8 @@
-/** Stops asking a backend that is down, and finds out when it is up again. */
+/** Stops requests to a backend that is down, and probes until it is up again. */
 
 export type Phase = "closed" | "open" | "half-open"
 
-/** What the end of a request says about the backend. An error that comes from the backend itself counts as an answer. */
+/** What a finished request says about the backend. An error that the backend itself returned counts as an answer. */
 export type Outcome = "answered" | "unavailable" | "unknown"
 
 const threshold = 5
@@ -11,17 +11,17 @@ const longestPauseMillis = 30_000
 
 export interface CircuitBreaker {
   readonly phase: () => Phase
-  /** How long it stays open before one request may probe the backend. */
+  /** How long the breaker stays open before one request may probe the backend. */
   readonly pauseMillis: () => number
-  /** True if this opened it. */
+  /** Records the end of a request; true if this opened the breaker. */
   readonly settle: (outcome: Outcome, isProbe: boolean, now: number) => boolean
   /** Lets one request through if the pause is over. */
   readonly wake: (now: number) => void
 }
 
 /**
- * Opens after five requests in a row that found the backend unavailable: for a second at first, and for twice as long after each probe
- * that fails.
+ * A breaker that opens after five requests in a row found the backend unavailable. It stays open for one second at first, and twice as long
+ * after each failed probe.
  */
 export const make = (): CircuitBreaker => {
   let phase: Phase = "closed"

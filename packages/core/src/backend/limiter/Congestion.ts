@@ -1,35 +1,35 @@
-/** The number of requests that a backend takes at the same time, learned from its answers. */
+/** Learns from a backend's answers how many requests it can take at the same time. */
 
 /** The state of the limiter when a request was sent. */
 export interface Sent {
   readonly at: number
-  /** Permits in use, its own among them. */
+  /** Permits in use, including those of this request. */
   readonly load: number
-  /** The number of decreases before it was sent: how it ends says nothing about a later limit. */
+  /** The number of decreases before the request was sent. Its outcome says nothing about a later limit. */
   readonly epoch: number
-  /** Whether the load was held back by the limit. */
+  /** Whether the limit kept more requests from being sent. */
   readonly isLimited: boolean
 }
 
 export interface Congestion {
   readonly limit: () => number
   readonly epoch: () => number
-  /** `tokens` are those of the longest sequence, which determines the time. */
+  /** Records an answer. `tokens` is the length of the longest sequence, which determines the time. */
   readonly answered: (sent: Sent, permits: number, millis: number, tokens: number) => void
-  /** True if it was rejected although no request has succeeded since the last decrease. */
+  /** Records a rejection. True if no request has succeeded since the last decrease. */
   readonly rejected: (sent: Sent) => boolean
 }
 
 const decrease = 0.9
-/** Answers before a limit that was too high is tried again: at most one request in this many is rejected. */
+/** Number of answers before the limiter tries again a limit that was too high, so at most one request in this many is rejected. */
 const patience = 256
 const smallestWindow = 16
 const slower = 1.5
 const leastGain = 0.05
-/** Share of the additional load that must come back as throughput. */
+/** Share of the additional load that must appear as additional throughput. */
 const elasticity = 0.25
 
-/** Sums over the answers of about one round trip of everything under way. */
+/** Sums over the answers of about one round trip. */
 interface Window {
   readonly size: number
   readonly answers: number
@@ -46,7 +46,7 @@ const empty = (limit: number): Window => ({
   load: 0
 })
 
-/** The least load at which nearly the best throughput was seen. */
+/** The lowest load that reached nearly the best throughput. */
 interface Knee {
   readonly load: number
   readonly millisPerToken: number
@@ -58,9 +58,9 @@ const pays = (seen: Knee, knee: Knee) =>
   throughput(seen) / throughput(knee) - 1 >= Math.max(leastGain, elasticity * (seen.load / knee.load - 1))
 
 /**
- * Additive increase, multiplicative decrease. The limit doubles each round trip until it was too high; afterwards it returns quickly to
- * just below that point, stays there, and occasionally tries a higher value. It was too high when a request was rejected, or when latency
- * grew while throughput did not: a batching server that is slower per request but faster in total is not overloaded.
+ * Additive increase, multiplicative decrease. The limit doubles each round trip until it is too high, returns quickly to just below that
+ * point, stays there, and occasionally tries a higher value. A limit is too high if a request is rejected, or if latency grows while
+ * throughput does not. A batching server that is slower per request but faster in total is not overloaded.
  */
 export const make = (start: number): Congestion => {
   let limit = start

@@ -1,4 +1,4 @@
-/** Requests that wait for permits, in lanes that each get their share. */
+/** Requests that wait for permits, in lanes that each get a share of them. */
 import * as Deferred from "effect/Deferred"
 import * as Exit from "effect/Exit"
 import type { TinkerError } from "../TinkerError.ts"
@@ -6,12 +6,12 @@ import type { TinkerError } from "../TinkerError.ts"
 /** The purpose of a request. */
 export type Lane = "training" | "evaluation" | "judge"
 
-/** Where all lanes wait, judges get 4 permits of 7, evaluation 2 and training 1: requests that finish a rollout go first. */
+/** If all lanes wait, judges get 4 of 7 permits, evaluation 2 and training 1, because a judge's request completes a rollout. */
 const shares: Readonly<Record<Lane, number>> = { judge: 4, evaluation: 2, training: 1 }
 
 export const lanes: ReadonlyArray<Lane> = ["judge", "evaluation", "training"]
 
-/** One request, for which `permits` are wanted at once. */
+/** One request, which needs all its `permits` at once. */
 export interface Waiter {
   readonly lane: Lane
   readonly permits: number
@@ -22,9 +22,9 @@ export const waiter = (lane: Lane, permits: number): Waiter => ({ lane, permits,
 
 export interface PermitQueue {
   readonly add: (waiter: Waiter) => void
-  /** Adds a request again that had its turn and was turned away. */
+  /** Puts a request that was sent and rejected back into the queue. */
   readonly addAgain: (waiter: Waiter) => void
-  /** False if it was not waiting any more. */
+  /** False if the request was no longer waiting. */
   readonly remove: (waiter: Waiter) => boolean
   readonly next: () => Waiter | undefined
   /** Removes the request that `next` returned. */
@@ -36,7 +36,7 @@ export interface PermitQueue {
 interface LaneQueue {
   readonly again: Set<Waiter>
   readonly fresh: Set<Waiter>
-  /** The permits that it got so far, in units of its share. */
+  /** Permits given to the lane so far, divided by its share. */
   given: number
 }
 
@@ -49,7 +49,9 @@ const first = ({ again, fresh }: LaneQueue): Waiter | undefined => {
   return waiter
 }
 
-/** Stride scheduling: the lane that got least of its share goes next; a lane that was empty is not compensated for that time. */
+/**
+ * Stride scheduling: the lane that has received the least of its share goes next. A lane is not compensated for time in which it was empty.
+ */
 export const make = (): PermitQueue => {
   const queues: Record<Lane, LaneQueue> = { judge: emptyLane(), evaluation: emptyLane(), training: emptyLane() }
   let latest = 0

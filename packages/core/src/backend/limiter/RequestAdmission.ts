@@ -1,7 +1,4 @@
-/**
- * Decides which requests may be sent now, from those that wait, how many may be under way, and whether the backend is up. Callers pass
- * the time.
- */
+/** Decides which waiting requests may be sent, how many may be in flight, and whether the backend is up. Callers pass the current time. */
 import * as Deferred from "effect/Deferred"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -10,7 +7,7 @@ import * as CircuitBreaker from "./CircuitBreaker.ts"
 import * as Congestion from "./Congestion.ts"
 import * as PermitQueue from "./PermitQueue.ts"
 
-/** How a request ended. An error that comes from the backend itself counts as an answer, because the backend is up. */
+/** How a request ended. An error that the backend itself returned counts as an answer, because the backend is up. */
 export type Ending =
   | { readonly _tag: "Answered"; readonly tokens: number }
   | { readonly _tag: "TurnedAway"; readonly retryAfterMillis: number }
@@ -19,24 +16,27 @@ export type Ending =
   | { readonly _tag: "Unanswered" }
 
 export interface State {
-  /** Sequences that may be sampled at the same time. */
+  /** The number of sequences that may be sampled at the same time. */
   readonly permits: number
   readonly inUse: number
-  /** Requests that wait, per lane. */
+  /** The number of waiting requests per lane. */
   readonly waiting: Readonly<Record<PermitQueue.Lane, number>>
-  /** When the backend last said that there were too many requests, in milliseconds of the clock. */
+  /** When the backend last answered that there were too many requests, in clock milliseconds. */
   readonly lastRateLimited: Option.Option<number>
   readonly breaker: CircuitBreaker.Phase
 }
 
 export interface RequestAdmission {
   readonly enter: (waiter: PermitQueue.Waiter, isAgain: boolean, now: number) => void
-  /** False if it was not waiting any more. */
+  /** Removes a waiting request; false if it was no longer waiting. */
   readonly leave: (waiter: PermitQueue.Waiter) => boolean
-  /** Takes the permits back. Returns after how many milliseconds to call `wake`, where other requests wait for time to pass. */
+  /**
+   * Returns the permits of a finished request. The result is the number of milliseconds after which to call `wake`, if other requests wait
+   * for time to pass.
+   */
   readonly settle: (waiter: PermitQueue.Waiter, ending: Ending, now: number) => number | undefined
   readonly wake: (now: number) => void
-  /** Fails all requests that wait. */
+  /** Fails all waiting requests. */
   readonly close: (error: TinkerError) => void
   readonly state: () => State
 }
@@ -79,7 +79,7 @@ export const make = (): RequestAdmission => {
     for (let next = queue.next(); next !== undefined && mayAdmit(next, now); next = queue.next()) admit(next, now)
   }
 
-  /** The first rejection delays only its own request; a second one in a row means that there are too many requests. */
+  /** The first rejection delays only its own request. A second one in a row means that there are too many requests, and delays all. */
   const turnedAway = (request: Sent, retryAfterMillis: number, now: number) => {
     lastRateLimited = Option.some(now)
     if (!congestion.rejected(request) || now + retryAfterMillis <= pausedUntil) return undefined

@@ -1,8 +1,8 @@
-/** Several players who move in turns. */
+/** Games of several players who move in turns. */
 import * as Message from "../../chat/Message.ts"
 
 /**
- * The rules as pure functions of a position. Players are counted from 0.
+ * The rules of a game as pure functions of its state. Players are counted from 0.
  *
  * @example
  * const nim: Game.Game<{ readonly left: number; readonly player: number }> = {
@@ -21,15 +21,15 @@ import * as Message from "../../chat/Message.ts"
 export interface Game<State> {
   readonly players: number
   readonly start: State
-  /** Who moves; undefined when the game is over. */
+  /** The player who moves next; undefined when the game is over. */
   readonly toMove: (state: State) => number | undefined
-  /** The text that a player reads first. */
+  /** The text that a player reads at the beginning. */
   readonly rules: (player: number) => string
   /** The text that a player reads at each of their turns. */
   readonly view: (state: State, player: number) => string
-  /** The position after the move that the player to move wrote; undefined where it is not legal. */
+  /** The state after the move that the current player wrote; undefined if the move is illegal. */
   readonly move: (state: State, said: string) => State | undefined
-  /** One per player, of a game that is over. */
+  /** One reward per player, for a finished game. */
   readonly rewards: (state: State) => ReadonlyArray<number>
 }
 
@@ -48,7 +48,7 @@ export interface Match<State> {
   readonly ending?: Ending
 }
 
-/** The match at the start of a game. */
+/** A match at the start of the game. */
 export const begin = <State>(game: Game<State>): Match<State> => settled({ game, state: game.start })
 
 const settled = <State>(match: Match<State>): Match<State> =>
@@ -56,11 +56,11 @@ const settled = <State>(match: Match<State>): Match<State> =>
     ? { ...match, ending: { by: "rules", rewards: match.game.rewards(match.state) } }
     : match
 
-/** Undefined when the match is over. */
+/** The player who moves next; undefined when the match is over. */
 export const toMove = <State>({ ending, game, state }: Match<State>): number | undefined =>
   ending === undefined ? game.toMove(state) : undefined
 
-/** The reward for an illegal move. It ends the match, and the others have neither won nor lost. */
+/** The reward of a player who makes an illegal move. The match then ends, and the other players neither win nor lose. */
 export const illegalMoveReward = -2
 
 const end = <State>(match: Match<State>, by: Ending["by"], player: number, reward: number): Match<State> => ({
@@ -72,7 +72,7 @@ const end = <State>(match: Match<State>, by: Ending["by"], player: number, rewar
   }
 })
 
-/** The match after the move that the player wrote; a match that is over does not change. */
+/** The match after the player's move. A finished match does not change. */
 export const play = <State>(match: Match<State>, player: number, said: string): Match<State> => {
   if (match.ending !== undefined) return match
   const state = match.game.move(match.state, said)
@@ -81,15 +81,15 @@ export const play = <State>(match: Match<State>, player: number, said: string): 
     : settled({ ...match, state })
 }
 
-/** The match after a player left: no player has won or lost. */
+/** The match after a player left. No player wins or loses. */
 export const depart = <State>(match: Match<State>, player: number): Match<State> =>
   match.ending === undefined ? end(match, "departure", player, 0) : match
 
-/** The messages that a player reads at their turn. */
+/** The message that a player reads at their turn. */
 export const shown = <State>({ game, state }: Match<State>, player: number): Message.Message =>
   Message.user(game.view(state, player))
 
-/** The messages that a player reads at the beginning. */
+/** The messages that a player reads at the beginning of a match. */
 export const opening = <State>(match: Match<State>, player: number): ReadonlyArray<Message.Message> => [
   Message.system(match.game.rules(player)),
   shown(match, player)

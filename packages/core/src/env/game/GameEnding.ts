@@ -1,13 +1,13 @@
-/** How a player's episode ends with the match. */
+/** How a player's episode ends when the match is over. */
 import * as Effect from "effect/Effect"
 import * as EnvMetric from "../../records/EnvMetric.ts"
 import type * as Env from "../Env.ts"
 import type { Ending, Match } from "./Game.ts"
 
-/** There is no stop reason where a player left. */
+/** An ending has no stop reason if a player left. */
 const stopReason = ({ by }: Ending) => by === "departure" ? {} : { stopReason: "completed" } as const
 
-/** The last step of a player, whose last message was `said`. */
+/** The last step of a player whose last message was `said`. */
 export const done = (ending: Ending, player: number, said: string): Env.Done => {
   const { by, rewards } = ending
   const reward = rewards[player] ?? 0
@@ -24,7 +24,7 @@ export const done = (ending: Ending, player: number, said: string): Env.Done => 
   }
 }
 
-/** Waits for the player's first turn; where the match ends before it, there is nothing to show. */
+/** Waits for the player's first turn. If the match ends before it, the player gets an `Overflow` with their reward. */
 export const orFirstTurn = <State, E, R, E2, R2>(
   env: Env.Env<E, R>,
   player: number,

@@ -1,4 +1,4 @@
-/** One policy on all sides of a game. */
+/** Self-play: one policy plays all sides of a game. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -11,7 +11,7 @@ import * as MessageEnv from "../message/MessageEnv.ts"
 import * as Game from "./Game.ts"
 import * as GameEnding from "./GameEnding.ts"
 
-/** A game and the group that plays it. */
+/** A game, and the group that plays it. */
 export interface Options<State> {
   readonly key: string
   readonly model: Pick<ChatModel, "renderer">
@@ -20,13 +20,13 @@ export interface Options<State> {
   readonly tags?: ReadonlyArray<string>
 }
 
-/** The state that the players share: the match, and a signal that wakes them when it changes. */
+/** The state that the players share: the match, and a signal that wakes the waiting players when it changes. */
 interface Table<State> {
   readonly match: Game.Match<State>
   readonly changed: Deferred.Deferred<void>
 }
 
-/** Changes the match and wakes all players who wait. */
+/** Changes the match and wakes all waiting players. */
 const change = <State>(table: Ref.Ref<Table<State>>, f: (match: Game.Match<State>) => Game.Match<State>) =>
   Effect.gen(function*() {
     const next = yield* Deferred.make<void>()
@@ -34,14 +34,14 @@ const change = <State>(table: Ref.Ref<Table<State>>, f: (match: Game.Match<State
     yield* Deferred.succeed(changed, undefined)
   }).pipe(Effect.uninterruptible)
 
-/** The match once it is the player's turn, or over. */
+/** Waits until it is the player's turn or the match is over. */
 const turn = <State>(table: Ref.Ref<Table<State>>, player: number): Effect.Effect<Game.Match<State>> =>
   Effect.flatMap(Ref.get(table), ({ changed, match }) =>
     match.ending !== undefined || Game.toMove(match) === player
       ? Effect.succeed(match)
       : Effect.andThen(Deferred.await(changed), turn(table, player)))
 
-/** A player's side of the match: each of their turns begins when the others have moved. */
+/** A player's side of the match. Each turn begins when the other players have moved. */
 const seat = <State>(table: Ref.Ref<Table<State>>, player: number): MessageEnv.MessageEnv => {
   let messages: MessageEnv.Conversation = []
   return {
@@ -59,9 +59,9 @@ const seat = <State>(table: Ref.Ref<Table<State>>, player: number): MessageEnv.M
 }
 
 /**
- * A match in which member `p` is player `p`. The match is begun when the group is opened. An illegal move ends it with
- * `Game.illegalMoveReward` for the player who made it. When a player's episode ends early, the match ends without a winner. Members fail
- * and are retried together.
+ * A group that plays one match: member `p` is player `p`. The match begins when the group is opened. An illegal move ends it with
+ * `Game.illegalMoveReward` for the player who made it. If a player's episode ends early, the match ends without a winner. If a member
+ * fails, all members are retried together.
  *
  * @example
  * const group = SelfPlay.make({ key: "game 1", model, game })

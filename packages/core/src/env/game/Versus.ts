@@ -1,4 +1,4 @@
-/** The policy on one side of a game, opponents on the other sides. */
+/** The policy plays one side of a game, opponents play the other sides. */
 import * as Effect from "effect/Effect"
 import type { ChatModel } from "../../catalog/ChatModel.ts"
 import * as Message from "../../chat/Message.ts"
@@ -11,28 +11,28 @@ import * as MessageEnv from "../message/MessageEnv.ts"
 import * as Game from "./Game.ts"
 import * as GameEnding from "./GameEnding.ts"
 
-/** A game, the opponents, and the group that plays against them. */
+/** A game, the opponents, and the size of the group. */
 export interface Options<State, E, R> {
   readonly key: string
-  /** Matches, each a member of the group. */
+  /** The number of matches, one per member. */
   readonly size: number
   readonly model: Pick<ChatModel, "renderer">
   readonly game: Game.Game<State>
-  /** The policy's side in each member's match; default the member's number modulo the players. */
+  /** The side that each member plays. Default: the member's index modulo the number of players. */
   readonly player?: (member: number) => number
   readonly opponent: MessagePolicy<E, R>
   /** Default `["versus"]`. */
   readonly tags?: ReadonlyArray<string>
 }
 
-/** A match and what every player has seen of it. */
+/** A match and what each player has seen of it. */
 interface Table<State> {
   match: Game.Match<State>
   readonly seen: Array<MessageEnv.Conversation>
   turns: number
 }
 
-/** The match after the player has seen its current position. */
+/** Shows the player the current position. */
 const look = <State>({ match, seen }: Table<State>, player: number) => {
   const before = seen[player]
   return seen[player] = before === undefined ? Game.opening(match, player) : [...before, Game.shown(match, player)]
@@ -44,7 +44,7 @@ const move = <State>(table: Table<State>, player: number, message: Message.Messa
   table.turns++
 }
 
-/** The others move until it is the player's turn, or the match is over. */
+/** Lets the opponents move until it is the player's turn or the match is over. */
 const opponentsMove = Effect.fnUntraced(function*<State, E, R>(
   table: Table<State>,
   player: number,
@@ -82,8 +82,8 @@ const acquire = <State, E, R>({ game, model, opponent }: Options<State, E, R>, p
   })
 
 /**
- * Matches against another policy, such as an earlier self or a stronger model; each member plays one of their own. An opponent's illegal
- * move ends the match, and the member has neither won nor lost.
+ * Matches against another policy, such as an earlier checkpoint or a stronger model. Each member plays its own match. If an opponent makes
+ * an illegal move, the match ends and the member neither wins nor loses.
  *
  * @example
  * const group = Versus.make({ key: "game 1", size: 8, model, game, opponent: judge })

@@ -1,5 +1,5 @@
 /**
- * The parts that graders which ask a model have in common.
+ * Common parts of graders that ask a model.
  *
  * @example
  * const verdict = Judge.call(judge.respond({ messages, key: "tone" }), Message.assistant("no verdict"))
@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Metering } from "../../backend/Metering.ts"
 
-/** A judge's answer contains no verdict. A group treats it like any other failure of its grader. */
+/** A judge's answer contains no verdict. It is handled like any other failure of a grader. */
 export class JudgeError extends Schema.TaggedError<JudgeError>()("JudgeError", {
   /** The key of the verdict. */
   key: Schema.String,
@@ -22,18 +22,18 @@ export class JudgeError extends Schema.TaggedError<JudgeError>()("JudgeError", {
 
 const longest = 200
 
-/** The error of an answer without a verdict, which quotes its beginning. */
+/** The error for an answer without a verdict. It quotes the beginning of the answer. */
 export const unclear = (key: string, answer: string, expected: string): JudgeError => {
   const found = JSON.stringify(answer.length > longest ? `${answer.slice(0, longest)}…` : answer)
   return new JudgeError({ key, found, expected })
 }
 
 /**
- * Counts a verdict against the run's limit on the calls of judges; one that would exceed it waits for the run to end. `neutral` stands for
- * it in plans, which ask no judge.
+ * Counts a verdict against the run's limit on judge calls. A call that would exceed the limit waits until the run ends. A plan, which asks
+ * no judge, returns `neutral`.
  */
 export const call = <A, E, R>(verdict: Effect.Effect<A, E, R>, neutral: NoInfer<A>): Effect.Effect<A, E, R> =>
   Effect.flatMap(Metering, ({ judge }) => judge(verdict, neutral))
 
-/** Verdicts that a group requests at the same time unless another number is given. */
+/** Default number of verdicts that a group requests at the same time. */
 export const defaultConcurrency = 16

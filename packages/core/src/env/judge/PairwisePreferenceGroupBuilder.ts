@@ -1,4 +1,4 @@
-/** Several answers to one prompt, each compared with others. */
+/** A group of answers to one prompt that are compared in pairs. */
 import * as Effect from "effect/Effect"
 import type { ChatModel } from "../../catalog/ChatModel.ts"
 import * as Message from "../../chat/Message.ts"
@@ -14,20 +14,20 @@ import * as Judge from "./Judge.ts"
 import type { PreferenceModel } from "./PreferenceModel.ts"
 import * as Tournament from "./Tournament.ts"
 
-/** The prompt, the preference model and how answers are compared. */
+/** The prompt, the preference model, and how answers are compared. */
 export interface Options<E, R> {
   readonly key: string
   readonly size: number
   readonly model: Pick<ChatModel, "renderer">
   readonly messages: ReadonlyArray<Message.Message>
   readonly preferenceModel: PreferenceModel<E, R>
-  /** Default "all_pairs_both_ways". */
+  /** Default: "all_pairs_both_ways". */
   readonly pattern?: Tournament.Pattern
-  /** Members are compared only within groups of this size, so that the number of comparisons grows linearly with members; default 4. */
+  /** Members are only compared within subgroups of this size, so the number of comparisons grows linearly with the group. Default: 4. */
   readonly matchupGroupSize?: number
-  /** The part of an answer that is compared, such as the text after a heading; its whole text without thinking unless given. */
+  /** Extracts the part of an answer to compare, such as the text after a heading. Default: the whole text without thinking. */
   readonly prepare?: (text: string) => string
-  /** Comparisons at the same time; default `Judge.defaultConcurrency`. */
+  /** Number of concurrent comparisons. Default: `Judge.defaultConcurrency`. */
   readonly concurrency?: number
   /** Default `["pair_pref"]`. */
   readonly tags?: ReadonlyArray<string>
@@ -67,9 +67,9 @@ const grade = Effect.fnUntraced(function*<E, R>(
 })
 
 /**
- * Reward = wins minus losses over a member's comparisons, and −1 for an answer that did not end at the renderer's own stop.
- * Comparisons run at the same time; one that fails fails the group's grading. Opening the group fails with `InvalidOption` where
- * `matchupGroupSize` or `concurrency` is not a whole number from 1 on.
+ * A member's reward is its wins minus its losses, less 1 if its answer did not end at the renderer's own stop. Comparisons run
+ * concurrently; if one fails, the group's grading fails. Opening the group fails with `InvalidOption` if `matchupGroupSize` or
+ * `concurrency` is not an integer ≥ 1.
  *
  * @example
  * const group = PairwisePreferenceGroupBuilder.make({

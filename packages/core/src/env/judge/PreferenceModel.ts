@@ -1,23 +1,23 @@
-/** Which of two answers is better. */
+/** Decides which of two answers is better. */
 import * as Effect from "effect/Effect"
 import * as Message from "../../chat/Message.ts"
 import type { MessagePolicy } from "../../policy/MessagePolicy.ts"
 import * as Judge from "./Judge.ts"
 
-/** @see tinker-cookbook `Comparison` */
+/** Two completions of one prompt that are compared. @see tinker-cookbook `Comparison` */
 export interface Comparison {
   readonly prompt: ReadonlyArray<Message.Message>
   readonly completionA: ReadonlyArray<Message.Message>
   readonly completionB: ReadonlyArray<Message.Message>
 }
 
-/** @see tinker-cookbook `PreferenceModel` */
+/** A model that says which of two completions is better. @see tinker-cookbook `PreferenceModel` */
 export interface PreferenceModel<out E = never, out R = never> {
-  /** From −1, where A is better, to 1, where B is. The same key gives the same random draws. */
+  /** A number from −1 (A is better) to 1 (B is better). The same key gives the same random draws. */
   readonly compare: (comparison: Comparison, key: string) => Effect.Effect<number, E, R>
 }
 
-/** The conversation that asks for a preference: both completions under headings, the verdict to follow. */
+/** The conversation that asks for a preference: both completions under headings, then the place for the verdict. */
 export const conversation = ({ completionA, completionB, prompt }: Comparison): ReadonlyArray<Message.Message> => [
   ...prompt,
   Message.system("==== Completion A ===="),
@@ -30,7 +30,7 @@ export const conversation = ({ completionA, completionB, prompt }: Comparison): 
 const verdicts = new Map([["A", -1], ["Tie", 0], ["B", 1]])
 
 /**
- * A model that was trained to continue `conversation` with `A`, `B` or `Tie`; anything else is a `JudgeError`.
+ * A preference model that was trained to continue `conversation` with `A`, `B` or `Tie`. Any other answer fails with `JudgeError`.
  *
  * @example
  * const score = PreferenceModel.fromMessagePolicy(judge).compare({

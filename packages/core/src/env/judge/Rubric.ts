@@ -1,10 +1,12 @@
-/** A criterion for good answers, in words for a judge. */
+/** A criterion for good answers, written for a judge. */
 import * as Effect from "effect/Effect"
 import * as Message from "../../chat/Message.ts"
 import type { MessagePolicy } from "../../policy/MessagePolicy.ts"
 import * as Judge from "./Judge.ts"
 
 /**
+ * A grading criterion for a judge, with its range of scores.
+ *
  * @see tinker-cookbook `Rubric`
  *
  * @example
@@ -13,7 +15,7 @@ import * as Judge from "./Judge.ts"
  */
 export interface Rubric {
   readonly text: string
-  /** Worst and best score that the judge may give; default 0 and 1. */
+  /** The worst and the best score that the judge may give. Default: 0 and 1. */
   readonly range?: readonly [worst: number, best: number]
 }
 
@@ -26,7 +28,7 @@ const section = (name: string, content: string) => `<${name}>\n${content}\n</${n
 const transcript = (messages: ReadonlyArray<Message.Message>) =>
   messages.map((message) => `${speaker(message)}: ${Message.text(message)}`).join("\n\n")
 
-/** The one message that asks a judge for a score. */
+/** The message that asks a judge for a score. */
 export const prompt = (
   self: Rubric,
   context: ReadonlyArray<Message.Message>,
@@ -44,10 +46,10 @@ export const prompt = (
 
 const written = /<score>\s*([-+]?\d*\.?\d+)\s*<\/score>/
 
-/** The first score in a judge's answer; NaN where there is none. */
+/** The first score in a judge's answer; NaN if there is none. */
 const read = (answer: string) => Number(written.exec(answer)?.[1] ?? NaN)
 
-/** A completion to grade by a rubric. */
+/** A completion to grade with a rubric. */
 export interface Request {
   readonly rubric: Rubric
   readonly context: ReadonlyArray<Message.Message>
@@ -66,7 +68,10 @@ const verdict = Effect.fnUntraced(function*<E, R>(
   return yield* Judge.unclear(key, answer, `a score from ${worst} to ${best} as <score>…</score>`)
 })
 
-/** A judge's score, from 0, the worst, to 1, the best. An answer without a score in the rubric's range is a `JudgeError`. */
+/**
+ * A judge's score, scaled to the range from 0 (worst) to 1 (best). Fails with `JudgeError` if the answer contains no score in the rubric's
+ * range.
+ */
 export const grade = <E, R>(
   judge: MessagePolicy<E, R>,
   request: Request

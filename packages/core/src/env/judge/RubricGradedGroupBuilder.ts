@@ -1,4 +1,4 @@
-/** Several answers to one prompt, each graded by a judge on rubrics. */
+/** A group of answers to one prompt that a judge grades with rubrics. */
 import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type { ChatModel } from "../../catalog/ChatModel.ts"
@@ -16,7 +16,7 @@ import type { Trajectory } from "../Trajectory.ts"
 import * as Judge from "./Judge.ts"
 import * as Rubric from "./Rubric.ts"
 
-/** The prompt, the rubrics and their judge. */
+/** The prompt, the rubrics and the judge. */
 export interface Options<E, R> {
   readonly key: string
   readonly size: number
@@ -24,9 +24,9 @@ export interface Options<E, R> {
   readonly messages: ReadonlyArray<Message.Message>
   readonly rubrics: Arr.NonEmptyReadonlyArray<Rubric.Rubric>
   readonly judge: MessagePolicy<E, R>
-  /** Default 0.1. */
+  /** Weight of the format in the reward. Default: 0.1. */
   readonly formatCoef?: number
-  /** Verdicts asked for at the same time; default `Judge.defaultConcurrency`. */
+  /** Number of concurrent verdicts. Default: `Judge.defaultConcurrency`. */
   readonly concurrency?: number
   /** Default `["rubric"]`. */
   readonly tags?: ReadonlyArray<string>
@@ -61,9 +61,9 @@ const grade = Effect.fnUntraced(function*<E, R>(
 })
 
 /**
- * Reward = mean score over the rubrics + formatCoef·(format − 1), where format needs an answer that ends at the renderer's
- * own stop. Verdicts are asked for at the same time; one that fails, or cannot be read, fails the group's grading. Opening the group
- * fails with `InvalidOption` where `concurrency` is not a whole number from 1 on.
+ * A member's reward is the mean score over the rubrics + formatCoef·(format − 1). `format` is 1 if the answer ended at the renderer's own
+ * stop, otherwise 0. Verdicts are requested concurrently; if one fails or cannot be parsed, the group's grading fails. Opening the group
+ * fails with `InvalidOption` if `concurrency` is not an integer ≥ 1.
  *
  * @example
  * const group = RubricGradedGroupBuilder.make({

@@ -1,16 +1,18 @@
 /** Which members are compared with each other, and their scores. */
 
-/** Each pair in both orders, because judges may prefer the answer that they read first, or in one order. */
+/**
+ * Whether each pair is compared in both orders or only in one. Both orders cancel a judge's preference for the answer that it reads first.
+ */
 export type Pattern = "all_pairs_both_ways" | "all_pairs_one_way"
 
-/** Member `a` as completion A, member `b` as completion B. */
+/** A comparison with member `a` as completion A and member `b` as completion B. */
 export interface Matchup {
   readonly a: number
   readonly b: number
 }
 
 /**
- * All pairs within each run of `groupSize` members; a member that is left alone at the end has none.
+ * All pairs within each subgroup of `groupSize` consecutive members. A member that is alone in the last subgroup has no pair.
  *
  * @example
  * const pairs = Tournament.matchups(8, "all_pairs_both_ways", 4)
@@ -28,7 +30,7 @@ export const matchups = (members: number, pattern: Pattern, groupSize: number): 
   )
 }
 
-/** Wins minus losses of each member over its matchups, 0 without any. `scores[k]` is 1 where `b` won matchup `k`, −1 where `a` did. */
+/** Wins minus losses of each member; 0 for a member without matchups. `scores[k]` is 1 if `b` won matchup `k`, and −1 if `a` did. */
 export const winsMinusLosses = (
   members: number,
   played: ReadonlyArray<Matchup>,

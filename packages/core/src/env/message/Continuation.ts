@@ -1,5 +1,5 @@
 /**
- * The prompt of a later turn, which keeps everything that was sampled before, token for token.
+ * Builds the prompt of a later turn, and keeps everything that was sampled before, token for token.
  *
  * @example
  * const next = Effect.gen(function*() {
@@ -19,7 +19,7 @@ import type { GenerationOptions, Parsed, Renderer, RendererError } from "../../c
 import * as ModelInput from "../../model/ModelInput.ts"
 import * as Branch from "../Branch.ts"
 
-/** A finished turn: the conversation that was shown, and the response to it. */
+/** A finished turn: its conversation, prompt and response. */
 export interface Turn {
   readonly messages: ReadonlyArray<Message.Message>
   readonly input: ModelInput.ModelInput
@@ -27,13 +27,13 @@ export interface Turn {
   readonly parsed: Parsed
 }
 
-/** A prompt, and why it does not begin with everything before it. */
+/** A prompt, and the branch if it does not begin with the whole previous turn. */
 export interface Continued {
   readonly input: ModelInput.ModelInput
   readonly branch?: Branch.Branch
 }
 
-/** Whether the conversation begins with the one that was shown, followed by the response as it was parsed. */
+/** Whether the conversation begins with the turn's conversation followed by the parsed response. */
 const appends = ({ messages, parsed }: Turn, conversation: ReadonlyArray<Message.Message>) =>
   [...messages, parsed.message].every((message, index) => Equal.equals(message, conversation[index]))
 
@@ -43,8 +43,8 @@ const lastToken = ({ chunks }: ModelInput.ModelInput) => {
 }
 
 /**
- * The rendered conversation after the response: its end of turn, where the response was cut before it, and everything that follows.
- * `undefined` where the response's end cannot be found in it.
+ * The rendered tokens after the response: its end of turn, if the response was cut before it, and everything that follows. `undefined` if
+ * the end of the response cannot be found in the rendered conversation.
  */
 const afterResponse = Effect.fnUntraced(function*(renderer: Renderer, turn: Turn, rendered: ModelInput.ModelInput) {
   const { message, termination } = turn.parsed
@@ -61,9 +61,9 @@ const afterResponse = Effect.fnUntraced(function*(renderer: Renderer, turn: Turn
 })
 
 /**
- * The next prompt. It begins with the last one and the very tokens that were sampled after it, wherever the renderer promises that and
- * the conversation only grew: if reading and writing the response again would give other tokens, those that were sampled are kept and
- * only what follows them is rendered. In all other cases the conversation is rendered again and the prompt is marked as a branch.
+ * The next prompt. If the renderer has the extension property and the conversation only grew, the prompt begins with the previous prompt
+ * and the sampled tokens. The sampled tokens are kept even if parsing and rendering the response again would give other tokens; only what
+ * follows them is rendered. In all other cases the conversation is rendered again and the prompt is marked as a branch.
  */
 export const next = Effect.fnUntraced(function*(
   renderer: Renderer,

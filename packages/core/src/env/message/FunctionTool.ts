@@ -11,10 +11,10 @@ import type { ToolSpec } from "../../chat/ToolSpec.ts"
 import type * as EnvMetric from "../../records/EnvMetric.ts"
 import * as PythonJson from "../../renderers/text/PythonJson.ts"
 
-/** Why a call failed; the policy is shown the error instead of an answer. */
+/** Why a tool call failed. The policy gets the error as the tool's answer. */
 export type Failure = "json_decode_failed" | "validation_failed" | "execution_failed" | "tool_not_found"
 
-/** @see tinker-cookbook `ToolResult` */
+/** The answer to a tool call, as the policy sees it. @see tinker-cookbook `ToolResult` */
 export interface Answer {
   readonly content: Message.Message["content"]
   /** Whether the answer ends the episode. */
@@ -24,7 +24,8 @@ export interface Answer {
 }
 
 /**
- * `call` gets the arguments as the policy wrote them, and answers even if they are invalid. It fails only where the episode cannot go on.
+ * A tool. `call` gets the arguments as the policy wrote them, and answers even if they are invalid. It fails only if the episode cannot
+ * continue.
  *
  * @see tinker-cookbook `Tool`
  */
@@ -33,15 +34,16 @@ export interface FunctionTool<out E = never, out R = never> {
   readonly call: (argumentText: string) => Effect.Effect<Answer, E, R>
 }
 
-/** The errors of a tool; of a union of tools, all of theirs; of no tool, none. */
+/** The error type of a tool, or the union for several tools; `never` without tools. */
 export type Error<T> = [T] extends [never] ? never : [T] extends [FunctionTool<infer E, infer _R>] ? E : never
 
-/** The requirements of a tool; of a union of tools, all of theirs; of no tool, none. */
+/** The requirements of a tool, or the union for several tools; `never` without tools. */
 export type Requirements<T> = [T] extends [never] ? never : [T] extends [FunctionTool<infer _E, infer R>] ? R : never
 
 /**
- * The parameters of a tool: a schema of Effect, or one of another library that follows Standard Schema, such as zod, valibot and arktype.
- * `jsonSchema` is what the policy is shown of them; it is derived unless given, which some libraries cannot, such as valibot.
+ * The parameters of a tool: an Effect schema, or a schema of another library that follows Standard Schema, such as zod, valibot or arktype.
+ * `jsonSchema` is what the policy is shown. By default it is derived from `parameters`, which some libraries such as valibot do not
+ * support.
  */
 export type Parameters<P> =
   | {
@@ -55,13 +57,13 @@ export type Options<P, E, R, F extends E = never> = Parameters<P> & {
   readonly name: string
   readonly description: string
   readonly handler: (parameters: P) => Effect.Effect<string | Answer, E, R>
-  /** Longest time for the handler; a call that takes longer is answered with an error. Unbounded unless given. */
+  /** Time limit of the handler. A call that takes longer is answered with an error. Default: unlimited. */
   readonly timeout?: Duration.Input
-  /** Failures that must not become an answer, such as a lost sandbox: they fail the attempt at the episode. */
+  /** Selects failures that must not become an answer, such as a lost sandbox. They fail the attempt. */
   readonly isFatal?: (error: E) => error is F
 }
 
-/** The answer that tells the policy of a failure. */
+/** The answer that reports a failure to the policy. */
 export const failed = (failure: Failure, detail: string): Answer => ({
   content: PythonJson.stringify(new Map([["error", detail]])),
   failure
@@ -78,7 +80,7 @@ const decodeEffect = <P>(parameters: Schema.Codec<P, unknown>): Decode<P> => {
 
 const keyOf = (part: PropertyKey | StandardSchemaV1.PathSegment) => typeof part === "object" ? part.key : part
 
-/** In the form of the issues of Effect. */
+/** Formats a Standard Schema issue as Effect formats its own. */
 const issueText = ({ message, path = [] }: StandardSchemaV1.Issue) =>
   path.length === 0 ? message : `${message}\n  at ${path.map((part) => JSON.stringify([String(keyOf(part))])).join("")}`
 
@@ -105,7 +107,7 @@ const detailOf = (cause: Cause.Cause<unknown>) => {
   return Predicate.isError(error) && error.message !== "" ? error.message : String(error)
 }
 
-/** A handler's failures and defects become answers, unless they are fatal. */
+/** Turns a handler's failures and defects into answers, except for fatal ones. */
 const answered = <E, R, F extends E>(
   handled: Effect.Effect<string | Answer, E, R>,
   isFatal: ((error: E) => error is F) | undefined
@@ -151,15 +153,15 @@ const describeStandard = (parameters: StandardSchemaV1 | StandardJSONSchemaV1): 
   return schema
 }
 
-/** The JSON schema that a policy is shown. */
+/** The JSON schema of the parameters that the policy is shown. */
 const describe = <P>({ jsonSchema, parameters }: Parameters<P>): Schema.JsonObject => {
   if (jsonSchema !== undefined) return jsonSchema
   return "~standard" in parameters ? describeStandard(parameters) : describeEffect(parameters)
 }
 
 /**
- * A tool from a schema of any library and a function. Where the arguments are not JSON or do not fit the schema, and where the handler fails, dies or
- * takes too long, the policy gets `{"error": …}` as the answer and goes on.
+ * A tool made from a schema of any library and a function. The policy gets `{"error": …}` as the answer and continues if the arguments are
+ * not JSON or do not match the schema, or if the handler fails, dies or takes too long.
  *
  * @example
  * const add = FunctionTool.make({

@@ -1,5 +1,5 @@
 /**
- * An environment that speaks in messages.
+ * Environments that read and write messages instead of tokens.
  *
  * @example
  * const env = MessageEnv.toEnv({
@@ -32,7 +32,7 @@ import * as ParseErrorPolicy from "./ParseErrorPolicy.ts"
 
 export type * from "./MessageProtocol.ts"
 
-/** The conversation being shown, and the last finished turn. */
+/** The state of an episode: the conversation being shown, and the last finished turn. */
 interface Playing<E, R> {
   readonly env: MessageEnv<E, R>
   readonly options: Model & Settings
@@ -51,7 +51,7 @@ const overflows = <E, R>({ options }: Playing<E, R>, input: ModelInput.ModelInpu
   options.maxTrajectoryTokens !== undefined &&
   input.length + (options.maxGenerationTokens ?? 0) > options.maxTrajectoryTokens
 
-/** Renders the conversation, and remembers what was shown. */
+/** Renders the conversation and remembers what was shown. */
 const show = Effect.fnUntraced(function*<E, R>(
   self: Playing<E, R>,
   messages: Conversation,
@@ -67,7 +67,7 @@ const show = Effect.fnUntraced(function*<E, R>(
   return { _tag: "Prompt", stop, messages, ...next }
 })
 
-/** Continues the episode with these messages, if they fit. */
+/** Continues the episode with these messages if they fit into the token budget. */
 const goOn = <E, R>(
   self: Playing<E, R>,
   reported: Env.Reported,
@@ -118,7 +118,7 @@ const unread = <E, R>({ options }: Playing<E, R>, { detail, kind }: Renderer.Fai
   ...(options.parseErrors?.maskErrorTurns === true && { trainable: false })
 })
 
-/** Handles a response that did not end properly, so that it cannot become part of the conversation. */
+/** Handles a response that did not end properly and therefore cannot become part of the conversation. */
 const malformed = <E, R>(self: Playing<E, R>, failure: Renderer.Failure): Env.Step => {
   const { parseErrors, terminateOnParseError = true } = self.options
   const reported = unread(self, failure)
@@ -132,7 +132,7 @@ const malformed = <E, R>(self: Playing<E, R>, failure: Renderer.Failure): Env.St
   }
 }
 
-/** Handles a response that ended properly but whose content cannot be acted on. */
+/** Handles a response that ended properly but contains tool calls that cannot be parsed. */
 const corrected = Effect.fnUntraced(function*<E, R>(
   self: Playing<E, R>,
   message: Message.Message,
@@ -179,7 +179,7 @@ const step = Effect.fnUntraced(function*<E, R>(
   return yield* goOn(self, reported, messages, stop)
 })
 
-/** A step after the episode's end is a defect, unless the conversation was shown again. */
+/** Handles one action. A step after the episode's end is a defect, unless the conversation was shown again. */
 const stepOnce = <E, R>(self: Playing<E, R>, action: Env.Action) =>
   Effect.suspend(() =>
     self.isOver
@@ -216,11 +216,11 @@ const optional = <E, R>(self: Playing<E, R>): Partial<Env.Env<E | Renderer.Rende
 }
 
 /**
- * Turns a message environment into an environment of tokens: it renders the conversation with the model's renderer, parses what was
- * sampled, and keeps the sampled tokens as they were (see `Continuation.next`). A response that is cut at its token limit ends the
- * episode or becomes part of the conversation. A response that cannot be parsed ends the episode, makes the conversation be shown again,
- * or is answered. A prompt that no longer fits ends the episode with `contextOverflowReward` in place of the step's own reward; a first
- * prompt that does not fit is an `Overflow`.
+ * Turns a message environment into a token environment. It renders the conversation with the model's renderer, parses the responses, and
+ * keeps the sampled tokens unchanged (see `Continuation.next`). A response that is cut at its token limit ends the episode or becomes part
+ * of the conversation. For a response that cannot be parsed, the episode ends, the conversation is shown again, or the policy gets an
+ * answer, depending on the options. A prompt that no longer fits ends the episode with `contextOverflowReward` instead of the step's
+ * reward; a first prompt that does not fit is an `Overflow`.
  *
  * @see tinker-cookbook `EnvFromMessageEnv`
  */

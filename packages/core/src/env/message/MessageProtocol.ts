@@ -1,4 +1,4 @@
-/** The protocol of a conversation with a policy, and its options. */
+/** The protocol of a conversation between an environment and a policy, and its options. */
 import type * as Effect from "effect/Effect"
 import type { ChatModel } from "../../catalog/ChatModel.ts"
 import type * as Message from "../../chat/Message.ts"
@@ -11,9 +11,9 @@ import type { ParseErrorPolicy } from "./ParseErrorPolicy.ts"
 
 export type Conversation = ReadonlyArray<Message.Message>
 
-/** Facts about a turn besides its message. */
+/** Properties of a turn other than its message. */
 export interface Turn {
-  /** Tool calls the episode may still make, where they are limited. */
+  /** Tool calls that the episode may still make, if they are limited. */
   readonly toolCallsLeft?: number
 }
 
@@ -21,16 +21,16 @@ export interface Continue extends Env.Reported {
   readonly _tag: "Continue"
   /** All messages so far, including those to be answered. */
   readonly messages: Conversation
-  /** Where the next response must stop; where the renderer stops unless given. */
+  /** Where the next response must stop. Default: at the renderer's stop. */
   readonly stop?: Sampling.Stop
 }
 
-/** @see tinker-cookbook `MessageStepResult` */
+/** The result of a step: the conversation continues with new messages, or ends. @see tinker-cookbook `MessageStepResult` */
 export type Step = Continue | Env.Done
 
 /**
- * A conversation with a policy: messages in, rewards out. The optional members are further capabilities; options that need a missing
- * capability do not compile.
+ * A conversation with a policy: it gets messages and returns rewards. The optional members are capabilities; options that need a missing
+ * one do not compile.
  *
  * @see tinker-cookbook `MessageEnv`
  */
@@ -39,20 +39,20 @@ export interface MessageEnv<out E = never, out R = never> {
   readonly step: (message: Message.Message, turn: Turn) => Effect.Effect<Step, E, R>
   /** Adds a response that was cut at its token limit to the conversation and continues. */
   readonly observeTruncated?: (message: Message.Message) => Effect.Effect<Conversation, E, R>
-  /** Adds a response whose tool calls cannot be parsed, and the answer to it, if any; `undefined` where no turn is left. */
+  /** Adds a response whose tool calls cannot be parsed, and the answer to it, if any; `undefined` if no turn is left. */
   readonly correct?: (
     message: Message.Message,
     correction: Message.Message | undefined
   ) => Effect.Effect<Conversation | undefined, E, R>
-  /** Adds messages from outside the conversation. */
+  /** Adds messages from outside the conversation, such as those of a hook. */
   readonly addMessages?: (messages: Conversation) => Effect.Effect<Conversation, E, R>
-  /** Whether it reports its tool calls and makes no more than `toolCallsLeft`. */
+  /** Whether the environment reports its tool calls and makes no more than `toolCallsLeft`. */
   readonly countsToolCalls?: boolean
-  /** The question and the expected answer, for readers of transcripts. */
+  /** The question and the expected answer, for transcripts. */
   readonly task?: Env.Task
-  /** Limits of its own. */
+  /** The environment's own limits. The tighter of these and the caller's limits apply. */
   readonly limits?: Limits
-  /** Called once the episode is over, however it ends. */
+  /** Called when the episode is over, however it ends. */
   readonly leave?: Effect.Effect<void>
 }
 
@@ -62,23 +62,23 @@ type Able<Capability extends keyof MessageEnv> = {
 
 /** Options of every message environment. */
 interface Reading {
-  /** Reward of a response that cannot be parsed, unless `parseErrors` says otherwise; default −1. */
+  /** Reward of a response that cannot be parsed, unless `parseErrors` says otherwise. Default: −1. */
   readonly failedParseReward?: number
-  /** Whether such a response ends the episode; default true. If not, the conversation is shown again. */
+  /** Whether a response that cannot be parsed ends the episode; if not, the conversation is shown again. Default: true. */
   readonly terminateOnParseError?: boolean
-  /** The episode ends with `contextOverflowReward` where a prompt and `maxGenerationTokens` after it would be longer. */
+  /** Maximum length of a prompt plus `maxGenerationTokens`. A longer prompt ends the episode with `contextOverflowReward`. */
   readonly maxTrajectoryTokens?: number
-  /** Tokens kept free for the response; default 0. */
+  /** Tokens kept free for the response. Default: 0. */
   readonly maxGenerationTokens?: number
-  /** Default −0.1; also the reward of a response that was cut, where that ends the episode. */
+  /** Reward if the prompt no longer fits, or if a response that was cut ends the episode. Default: −0.1. */
   readonly contextOverflowReward?: number
 }
 
 /** Options of a message environment with all capabilities. */
 export interface Settings extends Reading {
-  /** What follows when a response is cut at its token limit; default "stop". Going on needs `observeTruncated`. */
+  /** What to do if a response is cut at its token limit: end the episode or continue, which needs `observeTruncated`. Default: "stop". */
   readonly onLength?: "stop" | "continue"
-  /** What follows when a response cannot be parsed; needs `correct`. */
+  /** What to do if a response cannot be parsed; needs `correct`. */
   readonly parseErrors?: ParseErrorPolicy
 }
 
@@ -86,18 +86,18 @@ export interface Model {
   readonly model: Pick<ChatModel, "renderer">
 }
 
-/** The options of a message environment of this type. */
+/** The options that a message environment of this type accepts. */
 export type Options<M> =
   & Model
   & Reading
   & (M extends Able<"observeTruncated"> ? Pick<Settings, "onLength"> : { readonly onLength?: "stop" })
   & (M extends Able<"correct"> ? Pick<Settings, "parseErrors"> : { readonly parseErrors?: never })
 
-/** The errors of a message environment; of a union of them, all of theirs. */
+/** The error type of a message environment, or the union for several environments. */
 export type Error<M> = [M] extends [MessageEnv<infer E, infer _R>] ? E : never
 
-/** The requirements of a message environment; of a union of them, all of theirs. */
+/** The requirements of a message environment, or the union for several environments. */
 export type Requirements<M> = [M] extends [MessageEnv<infer _E, infer R>] ? R : never
 
-/** The environment of tokens: its errors are those of the conversation, of the renderer, and of an invalid option. */
+/** The token environment of a conversation. It adds the errors of the renderer and of invalid options. */
 export type TokenEnv<E, R> = Env.Env<E | Renderer.RendererError | InvalidOption, R>

@@ -1,11 +1,11 @@
-/** What follows when a response cannot be parsed. */
+/** What to do if a response cannot be parsed. */
 import * as Message from "../../chat/Message.ts"
 import type * as Renderer from "../../chat/Renderer.ts"
 import * as Check from "../../settings/Check.ts"
 
 /**
- * A response that did not end properly ends the episode. One that ended properly, but whose tool calls cannot be parsed, is answered with
- * `retryMessage`, up to `maxConsecutive` times in a row.
+ * A response that did not end properly ends the episode. A response that ended properly but whose tool calls cannot be parsed is answered
+ * with `retryMessage`, at most `maxConsecutive` times in a row.
  *
  * @example
  * const policy: ParseErrorPolicy.ParseErrorPolicy = { maxConsecutive: 3, penaltyPerError: 0.1, maskErrorTurns: true }
@@ -13,29 +13,29 @@ import * as Check from "../../settings/Check.ts"
  * @see tinker-cookbook `ParseErrorPolicy`
  */
 export interface ParseErrorPolicy {
-  /** Default 0. */
+  /** Maximum number of answered responses in a row. Default: 0. */
   readonly maxConsecutive?: number
-  /** Contains `{details}`, which stands for the description of the error. */
+  /** Text of the answer. `{details}` in it is replaced with the description of the error. */
   readonly retryMessage?: string
-  /** What each answered turn costs; default 0. */
+  /** Subtracted from the reward for each answered turn. Default: 0. */
   readonly penaltyPerError?: number
-  /** Reward of the turn that ends the episode; default 0. */
+  /** Reward of the turn that ends the episode. Default: 0. */
   readonly terminalReward?: number
-  /** Keeps the tokens of these turns out of training; default false. */
+  /** Keep the tokens of these turns out of training. Default: false. */
   readonly maskErrorTurns?: boolean
 }
 
 const details = "{details}"
 
-/** The message that answers a response whose tool calls cannot be parsed. */
+/** The default answer to a response whose tool calls cannot be parsed. */
 export const defaultRetryMessage =
   `Your last message could not be read:\n${details}\nPlease answer again in the right format.`
 
-/** The message that asks for another try. */
+/** The message that describes the error and asks for another try. */
 export const correction = (self: ParseErrorPolicy, { detail }: Renderer.Failure): Message.Message =>
   Message.user((self.retryMessage ?? defaultRetryMessage).replaceAll(details, () => detail))
 
-/** Checks of its fields. */
+/** Checks the fields of the policy. */
 export const checks = (self: ParseErrorPolicy): ReadonlyArray<Check.Check> => [
   Check.option("parseErrors.maxConsecutive", self.maxConsecutive, Check.whole(0)),
   Check.option("parseErrors.retryMessage", self.retryMessage, {

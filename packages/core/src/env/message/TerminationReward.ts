@@ -1,4 +1,4 @@
-/** The reward of episodes that were cut short. */
+/** Adjusts the rewards of episodes that were cut short. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as EnvMetric from "../../records/EnvMetric.ts"
@@ -7,7 +7,7 @@ import type { GroupReward } from "../EnvGroupBuilder.ts"
 import type { StopReason } from "../StopReason.ts"
 import type { Trajectory } from "../Trajectory.ts"
 
-/** The stop reasons of limits; context overflows and responses that cannot be parsed are not among them. */
+/** The stop reasons of limits. Context overflows and responses that cannot be parsed are not included. */
 export const limitStopReasons: ReadonlyArray<StopReason> = [
   "max_tokens",
   "max_sampled_tokens",
@@ -16,7 +16,7 @@ export const limitStopReasons: ReadonlyArray<StopReason> = [
   "rollout_timeout"
 ]
 
-/** The settings of a termination reward. */
+/** The settings for episodes that end at a limit. */
 export const TerminationSettings = Schema.Struct({
   /** A total above 0 of an episode that ended at a limit becomes exactly 0. Default: false. */
   zeroRewardOnLimit: Setting.toggle({
@@ -39,6 +39,8 @@ export const TerminationSettings = Schema.Struct({
 })
 
 /**
+ * How the reward of an episode changes if it ended at a limit.
+ *
  * @see tinker-cookbook `TerminationRewardPolicy`
  *
  * @example
@@ -49,7 +51,7 @@ export interface TerminationReward extends Schema.Codec.Encoded<typeof Terminati
 const endedAt = (self: TerminationReward, { stopReason }: Trajectory) =>
   Option.isSome(stopReason) && (self.limitStopReasons ?? limitStopReasons).includes(stopReason.value)
 
-/** Whether grading could not lead to any reward above 0. */
+/** Whether grading can be skipped because no member could get a reward above 0. */
 export const skipsGrading = (self: TerminationReward, trajectories: ReadonlyArray<Trajectory>) =>
   self.skipGradingOnTimeout === true
   && self.zeroRewardOnLimit === true
@@ -57,7 +59,7 @@ export const skipsGrading = (self: TerminationReward, trajectories: ReadonlyArra
     Option.contains(trajectory.stopReason, "rollout_timeout") && endedAt(self, trajectory)
   )
 
-/** The group's reward of one member; the metric `zero_reward_on_limit` tells where it was clamped. */
+/** The member's group reward after clamping. The metric `zero_reward_on_limit` says whether it was clamped. */
 export const apply = (self: TerminationReward, trajectory: Trajectory, given: GroupReward): GroupReward =>
   self.zeroRewardOnLimit === true && endedAt(self, trajectory) && trajectory.stepReward + given.reward > 0
     ? {

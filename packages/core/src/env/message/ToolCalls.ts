@@ -1,4 +1,4 @@
-/** The tool calls of one message: run in parallel or one by one, and answered in the order of the calls. */
+/** Runs the tool calls of one message, in parallel or one by one, and returns their answers in the order of the calls. */
 import * as Effect from "effect/Effect"
 import * as Message from "../../chat/Message.ts"
 import * as EnvMetric from "../../records/EnvMetric.ts"

@@ -1,4 +1,4 @@
-/** A task that is solved by calling tools. */
+/** A task that the policy solves by calling tools. */
 import * as Effect from "effect/Effect"
 import type { ChatModel } from "../../catalog/ChatModel.ts"
 import * as Message from "../../chat/Message.ts"
@@ -14,37 +14,37 @@ import type * as FunctionTool from "./FunctionTool.ts"
 import * as MessageEnv from "./MessageEnv.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 
-/** The settings of an environment with tools that do not depend on its task. `failedParseReward` is −0.1 unless given. */
+/** The task-independent settings of an environment with tools. The default of `failedParseReward` is −0.1. */
 export interface Settings extends MessageEnv.Settings {
-  /** Turns after which the episode ends and is graded; default `limits.maxTurns`, or 5. */
+  /** Number of turns after which the episode ends and is graded. Default: `limits.maxTurns`, or 5. */
   readonly maxTurns?: number
-  /** Tool calls of all turns together; of a message that asks for more, the first calls are made, and the episode ends. */
+  /** Limit on the tool calls of all turns together. If a message asks for more, the calls up to the limit are made and the episode ends. */
   readonly maxToolCalls?: number
-  /** Default "parallel"; answers come in the order of the calls in any case. */
+  /** Whether the calls of a message run in parallel or one by one. Answers keep the order of the calls. Default: "parallel". */
   readonly execution?: ToolCalls.Execution
-  /** Further limits of the rollout. */
+  /** Other rollout limits. */
   readonly limits?: Limits.Limits
-  /** The messages that the grader gets: all, or those after the first prompt; default "all". */
+  /** The messages that the grader gets: all, or only those after the first prompt. Default: "all". */
   readonly graded?: "all" | "new"
 }
 
-/** A task with its tools and its grader. */
+/** A task with its tools and grader. */
 export interface Options<T extends FunctionTool.FunctionTool<unknown, unknown>, E, R> extends Settings {
   readonly model: Pick<ChatModel, "renderer">
   readonly tools: ReadonlyArray<T>
-  /** The system prompt, in which the model also reads about its tools. */
+  /** The system prompt. The renderer adds the descriptions of the tools to it. */
   readonly systemPrompt?: string
-  /** The task. */
+  /** The messages that state the task. */
   readonly messages: ReadonlyArray<Message.Message>
-  /** The answer that is expected, for readers of transcripts. */
+  /** The expected answer, for transcripts. */
   readonly reference?: string
-  /** Called once, when the episode is completed or out of turns or tool calls. */
+  /** Called once, when the episode is completed or has no turns or tool calls left. */
   readonly grade: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<GroupReward, E, R>
 }
 
 const defaultMaxTurns = 5
 
-/** A conversation being held. */
+/** The state of a running conversation. */
 interface Talk<E, R> {
   readonly options: Settings & Pick<Options<never, E, R>, "grade">
   readonly tools: ToolCalls.Tools<E, R>
@@ -94,7 +94,7 @@ const step = Effect.fnUntraced(function*<E, R>(
   return { ...reported, _tag: "Done", stopReason, ...graded, metrics: EnvMetric.merge(answered.metrics, metrics) }
 })
 
-/** The first reason that applies, in this order. */
+/** The stop reason of a turn: the first that applies, in this order. */
 const stopReasonOf = <E, R>(
   { maxTurns, turns }: Talk<E, R>,
   asked: number,
@@ -122,7 +122,7 @@ const conversation = <E, R>(talk: Talk<E, R>) => ({
   limits: Limits.tighter({ maxTurns: talk.maxTurns }, talk.options.limits ?? {})
 })
 
-/** The messages that tell the model about its tools. */
+/** The messages that describe the tools to the model. */
 const prefix = (
   renderer: Renderer,
   tools: ReadonlyArray<FunctionTool.FunctionTool<unknown, unknown>>,
@@ -151,9 +151,9 @@ const checks = <E, R>(
 }
 
 /**
- * Turn by turn the policy calls tools and sees their answers, until it calls none (`completed`), a tool ends the episode
- * (`tool_stopped`), it asks for too many calls (`max_tool_calls`) or its turns are used up (`max_turns`). Only then is the episode
- * graded. An episode that ends because of its length, or because a response cannot be parsed, is not graded.
+ * The policy calls tools and reads their answers turn by turn, until it calls no tool (`completed`), a tool ends the episode
+ * (`tool_stopped`), it exceeds the limit on tool calls (`max_tool_calls`) or its turns are used up (`max_turns`). The episode is graded
+ * only in these four cases. An episode that ends because of its length, or because a response cannot be parsed, is not graded.
  *
  * @example
  * const env = ToolEnv.make({

@@ -1,24 +1,24 @@
-/** A conversation with a user that a model simulates. */
+/** A conversation with a user who is simulated by a model. */
 import * as Effect from "effect/Effect"
 import * as Message from "../../chat/Message.ts"
 import type { MessagePolicy } from "../../policy/MessagePolicy.ts"
 import type { GroupReward } from "../EnvGroupBuilder.ts"
 import type * as MessageEnv from "./MessageEnv.ts"
 
-/** The simulated user, and the conversation with them. */
+/** The simulated user, and the conversation between the policy and the user. */
 export interface Options<UE, UR, GE, GR> {
-  /** The prefix of the keys of requests to the user's model: the key of the attempt that `makeEnv` is given. */
+  /** Prefix of the keys of the requests to the user's model: the attempt key passed to `makeEnv`. */
   readonly key: string
   readonly user: MessagePolicy<UE, UR>
-  /** Who the user is and what they want; the policy does not see it. */
+  /** Who the user is and what they want. The policy does not see it. */
   readonly persona: string
-  /** How the conversation begins. Where its last message is not the user's, the user opens it. */
+  /** The beginning of the conversation. If its last message is not a user message, the simulated user speaks first. */
   readonly messages: MessageEnv.Conversation
-  /** Turns of the policy. */
+  /** Maximum number of the policy's turns. */
   readonly maxTurns: number
-  /** Whether the user has what they want, or has given up. */
+  /** Whether the user's message ends the conversation, because the user is satisfied or gives up. */
   readonly isOver: (message: Message.Message) => boolean
-  /** Called once, when the conversation is over or out of turns. */
+  /** Called once, when the conversation is over or has no turns left. */
   readonly grade: (messages: MessageEnv.Conversation) => Effect.Effect<GroupReward, GE, GR>
 }
 
@@ -27,14 +27,15 @@ const mirrored: Readonly<Record<string, (text: string) => Message.Message>> = {
   assistant: Message.user
 }
 
-/** The conversation from the user's side: the user is the one who answers, and sees only the instructions of their own persona. */
+/** The conversation from the user's perspective: the roles are swapped, and the persona replaces the system instructions. */
 const fromUsersSide = (persona: string, messages: MessageEnv.Conversation): MessageEnv.Conversation => [
   Message.system(persona),
   ...messages.flatMap((message) => mirrored[message.role]?.(Message.text(message)) ?? [])
 ]
 
 /**
- * The policy and the user answer in turn until the user is done or the policy's turns are used up; then the conversation is graded.
+ * The policy and the simulated user answer in turn until the user ends the conversation or the policy's turns are used up. Then the
+ * conversation is graded.
  *
  * @example
  * const env = MessageEnv.toEnv(

@@ -1,4 +1,4 @@
-/** Credit that keeps the answers of a policy varied. */
+/** Credit that rewards varied answers, to keep the policy's entropy up. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -8,23 +8,23 @@ import * as TokenAdvantages from "../TokenAdvantages.ts"
 import { type Credit, identityOf, orConstant, traitsOf, withConstant } from "./FromRewards.ts"
 
 export interface AdaptiveEntropyOptions {
-  /** The entropy to hold, in nats per token. */
+  /** The target entropy, in nats per token. */
   readonly target: number
-  /** How much the coefficient grows after an iteration below the target, and falls after one above it; default 0.005. */
+  /** How much the coefficient grows after an iteration below the target, and shrinks after one above it. Default: 0.005. */
   readonly step?: number
 }
 
-/** What is remembered: the coefficient of the next iteration, and what the other credit remembers. */
+/** The coefficient of the next iteration, and the memory of the other credit. */
 const Memory = Schema.Struct({ coefficient: Schema.Finite, credit: Schema.Json })
 
 const surprise = (logprobs: Float32Array) => logprobs.map((logprob) => -logprob)
 
 /**
- * A bonus for entropy, added per token to another credit: A[t] += α·(−log q[t] − H), with q the sampler and H the batch's entropy, the mean
- * of −log q over all trained tokens; its gradient is that of the entropy. α begins at 0, grows by `step` after each iteration whose entropy is
- * below the target, falls by as much after the others, never below 0, and counts only in iterations below the target (Skywork-OR1,
- * arXiv:2505.22312). Groups that the credit finds constant have the bonus alone. `entropy_coefficient` is the α of the iteration. The
- * coefficient is the credit's memory, so that a resumed run goes on exactly.
+ * Adds a per-token entropy bonus to another credit: A[t] += α·(−log q[t] − H), where q is the sampler's probability and H the batch's
+ * entropy, the mean of −log q over all trained tokens (Skywork-OR1, arXiv:2505.22312). Its gradient is that of the entropy. α starts at 0,
+ * grows by `step` after each iteration with an entropy below the target, and shrinks by `step` after the others, but not below 0. The bonus
+ * applies only in iterations below the target. Groups that the other credit finds constant get only the bonus. The metric
+ * `entropy_coefficient` is the iteration's α. The coefficient is part of the credit's memory, so a resumed run continues exactly.
  *
  * @example
  * const credit = Credit.adaptiveEntropy({ target: 0.2 })(Credit.groupRelative(Advantage.centered))

@@ -1,4 +1,4 @@
-/** The interface of credit, and credit that compares the rewards of members, groups or roles. */
+/** The credit interface, and credit that compares the rewards of members, groups or roles. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
@@ -16,55 +16,55 @@ import * as TokenAdvantages from "../TokenAdvantages.ts"
 import * as TrainingData from "../TrainingData.ts"
 
 /**
- * The verdict on a group: trained on, as a term of the credit gives its tokens a weight; constant, as none does; without rewards; or
- * suspected by an audit.
+ * What happens with a group. "informative": it is trained on, because the credit gives its tokens nonzero advantages. "constant": all its
+ * advantages are 0. "skipped": it has no rewards. "quarantined": an audit suspects it.
  */
 export type Verdict = "informative" | "constant" | "skipped" | "quarantined"
 
-/** One group's credit. */
+/** The credit of one group: its verdict, advantages and data. */
 export interface GroupCredit {
   readonly result: GroupResult.GroupResult
   readonly verdict: Verdict
-  /** Why a group is not trained on, in words; what a quarantined group is suspected of. */
+  /** Why a group is not trained on; for a quarantined group, what the audit suspects. */
   readonly reason?: string
-  /** One advantage per member; empty where the group is not trained on. */
+  /** One advantage per member; empty if the group is not trained on. */
   readonly advantagesG: Float32Array
-  /** Training datums in the order of members and turns; empty where the group is not trained on. */
+  /** Training datums in the order of members and turns; empty if the group is not trained on. */
   readonly data: ReadonlyArray<TrainingData.TrainingDatum>
 }
 
 export interface Assigned {
-  /** One per given group, in their order. */
+  /** One credit per given group, in order. */
   readonly groups: ReadonlyArray<GroupCredit>
-  /** Datums of earlier iterations to train on once more, spread over the updates; metrics of the iteration leave them out. */
+  /** Datums of earlier iterations to train on again, spread over the updates. The iteration's metrics exclude them. */
   readonly replayed?: ReadonlyArray<TrainingData.TrainingDatum>
   readonly metrics: Readonly<Record<string, number>>
-  /** The memory to pass to the next call. */
+  /** The memory for the next iteration's call. */
   readonly memory: Json
 }
 
-/** Facts about a credit that a run needs before it is assigned. */
+/** Properties of a credit that a run needs to know before it assigns the credit. */
 export interface Traits {
-  /** A group's credit does not depend on the groups that are given with it: groups may be credited as they end. */
+  /** Set if a group's credit does not depend on the other groups, so groups may be credited as they finish. */
   readonly isByGroup?: true
-  /** Models that it asks for log-probabilities of prompts, which a run refuses at its start where they have none. */
+  /** Models that the credit asks for prompt log-probabilities. A run that starts with a model that has none fails. */
   readonly readers?: ReadonlyArray<SamplingClient>
-  /** Metrics that it compares in place of the reward. A run refuses one that no attempt of its first iteration reports. */
+  /** Metrics that the credit compares instead of the reward. A run fails if no attempt in its first iteration reports one of them. */
   readonly components?: ReadonlyArray<string>
-  /** Options that a run checks before it starts. */
+  /** Checks of the credit's options, which a run performs before it starts. */
   readonly checks?: ReadonlyArray<Check.Check>
-  /** The smallest group that an option allows, and the name of that option. A run checks its groups in the first iteration. */
+  /** The smallest group size that an option allows, and the option's name. A run checks its groups in the first iteration. */
   readonly leastMembers?: { readonly option: string; readonly members: number }
 }
 
-/** A rule of credit, with the name and configuration that identify it in a run's records. */
+/** A credit rule, with the name and configuration that identify it in a run's records. */
 export interface Credit<out E = never, out R = never> extends Traits {
   readonly name: string
   readonly config: JsonObject
   /**
-   * Credit for the groups of one iteration. `memory` is what the previous iteration returned, null before the first. A run keeps it with
-   * its checkpoints, so that a resumed run continues exactly. `weights` are those being trained, as they are before the iteration's
-   * update, for teachers and references that move with them.
+   * Assigns credit to the groups of one iteration. `memory` is what the previous iteration returned, or null for the first. A run saves it
+   * with its checkpoints, so a resumed run continues exactly. `weights` are the weights being trained, before the iteration's update, for
+   * teachers and references that follow the policy.
    */
   readonly assign: (
     groups: ReadonlyArray<GroupResult.GroupResult>,
@@ -77,7 +77,7 @@ export const noAdvantages = new Float32Array(0)
 
 export const identityOf = ({ config, name }: Pick<Credit, "config" | "name">): JsonObject => ({ name, ...config })
 
-/** The traits of a credit, or of the estimator that it is made of, for a credit that is made of it. */
+/** Copies the traits of a credit or an estimator, for a credit that wraps it. */
 export const traitsOf = ({ checks, components, isByGroup, leastMembers, readers }: Traits): Traits => ({
   ...(checks !== undefined && { checks }),
   ...(leastMembers !== undefined && { leastMembers }),
@@ -94,7 +94,7 @@ const constant = (result: GroupResult.GroupResult, reason: string): GroupCredit 
   data: []
 })
 
-/** A group that is not trained on where all its advantages are 0, such as one whose equal best members cancel. */
+/** Marks the group as constant if all its advantages are 0, for example because its equally good best members cancel. */
 export const orConstant = (credit: GroupCredit): GroupCredit => {
   const isZero = ({ inputs }: TrainingData.TrainingDatum) => inputs.advantages.every((advantage) => advantage === 0)
   return credit.verdict === "informative" && credit.data.every(isZero)
@@ -103,8 +103,8 @@ export const orConstant = (credit: GroupCredit): GroupCredit => {
 }
 
 /**
- * Each result with the estimator's advantages and its datums; the source of the signal says which groups are trained on, unless the
- * estimator has one of its own. A rescaling changes advantages, given those of all tokens that are trained on.
+ * Credits each group with the estimator's advantages. The signal source, which the estimator may override, decides which groups are trained
+ * on. A rescaling changes the advantages, given those of all trained tokens.
  */
 export const credited = (
   results: ReadonlyArray<GroupResult.GroupResult>,
@@ -136,21 +136,22 @@ export const credited = (
   })
 }
 
-/** A group relative to which no member is better. */
+/** An estimator whose advantages are all 0. */
 const zero = Advantage.make("zero", ({ group }) => new Float32Array(group.members.length))
 
-/** Each result with its datums, whose advantages are all 0 until other terms are added. */
+/** The groups with their datums, whose advantages are all 0 until other terms are added. */
 export const uncredited = (results: ReadonlyArray<GroupResult.GroupResult>) => credited(results, "tokens", zero)
 
 /**
- * The groups with those that are constant as datums whose advantages are all 0, so that terms of single tokens reach them as well.
- * Members that failed, and groups that were skipped or quarantined, stay out.
+ * Adds the constant groups as datums with advantages of 0, so per-token terms apply to them as well. Failed members and skipped or
+ * quarantined groups are not included.
  */
 export const withConstant = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> =>
   groups.flatMap((group) => group.verdict === "constant" ? uncredited([group.result]) : [group])
 
 /**
- * Every group that has members, whatever its rewards, with advantages of 0: for losses that read none, such as `Objective.topK`.
+ * Trains on every group that has members, whatever its rewards, with advantages of 0. For losses that read no advantages, such as
+ * `Objective.topK`.
  *
  * @example
  * Rl.run({ model, dataset, update: { credit: Credit.everyGroup, loss: Objective.topK({ teacher: client }) } })
@@ -163,8 +164,8 @@ export const everyGroup: Credit = {
 }
 
 /**
- * Credit relative to the group, by an advantage estimator. A group whose rewards are all equal, or whose advantages are all 0, says
- * nothing about which tokens were better: it gives no datums, and an iteration without an informative group takes no optimizer step.
+ * Credit relative to the group, computed by an advantage estimator. A group whose rewards are all equal, or whose advantages are all 0,
+ * says nothing about which tokens were better and gives no datums. An iteration without an informative group takes no optimizer step.
  *
  * @example
  * const credit = Credit.groupRelative(Advantage.leaveOneOut)
@@ -181,10 +182,10 @@ export const groupRelative = (estimator: Advantage.Estimator): Credit => ({
 })
 
 /**
- * Credit relative to the batch: A = (a − mean(a)) / √(var(a) + 10⁻⁸) with a the estimator's advantage of a token, mean and variance
- * (divisor n − 1) over all trained tokens of all groups. With `Advantage.reward` this is REINFORCE++, with `Advantage.centered` its
- * variant with the group's mean as baseline (arXiv:2501.03262). Groups whose rewards are all equal are trained on as well, unless
- * those of the whole batch are.
+ * Credit relative to the batch: A = (a − mean(a)) / √(var(a) + 10⁻⁸), where a is the estimator's advantage of a token; mean and variance
+ * (divisor n − 1) are taken over all trained tokens of all groups. With `Advantage.reward` this is REINFORCE++, with `Advantage.centered`
+ * its variant with the group mean as the baseline (arXiv:2501.03262). Groups with equal rewards are trained on as well, unless all rewards
+ * of the batch are equal.
  *
  * @see verl `compute_reinforce_plus_plus_outcome_advantage`
  */
@@ -203,9 +204,9 @@ export const batchRelative = (estimator: Advantage.Estimator = Advantage.reward)
 type Role = (group: GroupResult.Group, member: number) => string
 
 export interface RoleOptions {
-  /** α of b ← α·b + (1 − α)·r, from 0 to below 1; default 0.95. */
+  /** α in b ← α·b + (1 − α)·r, at least 0 and below 1. Default: 0.95. */
   readonly decay?: number
-  /** Default: the group's tags and the member's number, as in self-play, where it is the seat at the table. */
+  /** The role of a member. Default: the group's tags and the member's index, which in self-play is the player's number. */
   readonly roleOf?: Role
 }
 
@@ -213,7 +214,7 @@ const seat: Role = ({ tags }, member) => [...tags, member].join("/")
 
 const Baselines = Schema.Record(Schema.String, Schema.Finite)
 
-/** Every member's advantage, in the order of groups and members, and the baselines after all of them. */
+/** All advantages in the order of groups and members, and the baselines after them. */
 const compared = (
   results: ReadonlyArray<GroupResult.GroupResult>,
   before: typeof Baselines.Type,
@@ -239,9 +240,9 @@ const compared = (
 }
 
 /**
- * Aᵢ = rᵢ − b of the member's role, b the moving average of that role's rewards over the run, from 0, which a member's reward enters
- * after its own advantage. For games whose sides have different chances, where members of a group have nothing in common to be
- * compared by (RAE of SPIRAL, arXiv:2506.24119). The averages are the credit's memory, so that a resumed run goes on exactly.
+ * Aᵢ = rᵢ − b, where b is the moving average of the rewards of the member's role over the run (RAE of SPIRAL, arXiv:2506.24119). b starts
+ * at 0, and a member's reward is added to it after the member's own advantage is computed. For games whose sides have different chances, so
+ * the members of a group cannot be compared with each other. The averages are the credit's memory, so a resumed run continues exactly.
  *
  * @see prime-rl `RAEAlgorithm`
  */
@@ -269,7 +270,7 @@ const varianceOfMean = (rewards: Float64Array) =>
 
 const meanOrZero = (values: Statistics.Values) => values.length === 0 ? 0 : Statistics.mean(values)
 
-/** Where a group's baseline is drawn to, and the share λ of it, by the rewards of the other groups. */
+/** The target to which a group's baseline is shrunk, and the weight λ of it, computed from the rewards of the other groups. */
 const pull = (others: ReadonlyArray<Float64Array>) => {
   const means = others.map(Statistics.mean)
   const target = meanOrZero(means)
@@ -281,7 +282,7 @@ const pull = (others: ReadonlyArray<Float64Array>) => {
 
 const finishedRewards = (group: GroupResult.Group) => group.rewardsG.filter((reward) => !Number.isNaN(reward))
 
-/** A member without others to compare it with has the other groups' mean as its baseline. */
+/** The shrunken baseline of a member. If no other member of its group is left, the other groups' mean is the baseline. */
 const baseline = (reward: number, rewards: Float64Array, others: ReadonlyArray<Float64Array>) => {
   const { share, target } = pull(others)
   if (rewards.length < 2) return others.length === 0 ? reward : target
@@ -300,10 +301,10 @@ const shrunk = (results: ReadonlyArray<GroupResult.GroupResult>) => {
 }
 
 /**
- * Aᵢ = rᵢ − (1 − λ)·m₋ᵢ − λ·M, m₋ᵢ the mean of the other members' rewards and M the mean of the other groups' means, with
- * λ = (n − 1)/n · v/(v + s) for n groups, v the mean sampling variance of the other groups' means and s the variance between them
- * (James and Stein's shrinkage, both levels leave-one-out, so that the gradient stays unbiased: arXiv:2511.03710). For few attempts
- * at many problems. Groups whose rewards are all equal are trained on too, unless those of the whole batch are.
+ * Aᵢ = rᵢ − (1 − λ)·m₋ᵢ − λ·M, where m₋ᵢ is the mean of the other members' rewards and M the mean of the other groups' means. λ = (n − 1)/n
+ * · v/(v + s) for n groups, where v is the mean sampling variance of the other groups' means and s the variance between them (James-Stein
+ * shrinkage; both levels leave one out, so the gradient stays unbiased: arXiv:2511.03710). For few attempts at many problems. Groups with
+ * equal rewards are trained on as well, unless all rewards of the batch are equal.
  */
 export const shrinkage: Credit = {
   name: "shrinkage",
@@ -319,9 +320,9 @@ export const shrinkage: Credit = {
 const Memories = Schema.Record(Schema.String, Schema.Json)
 
 /**
- * Each group has the credit of the first of its tags that is named here: several teachers, each for a dataset of its own, or a teacher for
- * some problems and rewards for others. Metrics are named after their tag, as `teacher_kl/code`. Fails with `InvalidOption` where
- * a group has none of the tags.
+ * Chooses the credit of each group by its first tag that is named in `credits`: for example a teacher per dataset, or a teacher for some
+ * problems and rewards for others. Metric names end with the tag, as in `teacher_kl/code`. Fails with `InvalidOption` if a group has none
+ * of the tags.
  *
  * @example
  * const credit = Credit.byTag({ code: Credit.distill({ teacher: client }), math: Credit.groupRelative(Advantage.centered) })
@@ -334,7 +335,7 @@ export const byTag = <E, R>(credits: Readonly<Record<string, Credit<E, R>>>): Cr
     name: "by_tag",
     config: Record.map(credits, identityOf),
     ...(Object.values(credits).every(({ isByGroup }) => isByGroup === true) && { isByGroup: true }),
-    // Components are not passed on: the first iteration may lack the tag whose groups report them.
+    // Components are not passed on, because the first iteration may not contain the tag whose groups report them.
     checks: Object.values(credits).flatMap(({ checks = [] }) => checks),
     readers: Object.values(credits).flatMap(({ readers = [] }) => readers),
     assign: Effect.fnUntraced(function*(results, memory, weights) {
@@ -369,7 +370,7 @@ const sorted = Effect.fnUntraced(
   }
 )
 
-/** The credits of all parts together, in the order of the results. */
+/** Combines the credits of all parts, in the order of the results. */
 const together = (
   results: ReadonlyArray<GroupResult.GroupResult>,
   assigned: ReadonlyArray<readonly [tag: string, assigned: Assigned]>

@@ -1,4 +1,7 @@
-/** Credit that holds the policy near other weights, or draws it towards them, by the log-probabilities that they give to its tokens. */
+/**
+ * Credit that keeps the policy close to other weights, or moves it towards them, based on the log-probabilities that those weights give to
+ * its tokens.
+ */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as AdaptiveLimiter from "../../backend/limiter/AdaptiveLimiter.ts"
@@ -25,12 +28,12 @@ import {
   withConstant
 } from "./FromRewards.ts"
 
-/** Requests for log-probabilities at the same time; an `AdaptiveLimiter` may allow fewer. */
+/** Number of concurrent log-probability requests. An `AdaptiveLimiter` may allow fewer. */
 const concurrency = 64
 
-/** The prompt that other weights read in place of the prompt from which a group was sampled. */
+/** The prompt that other weights read instead of the prompt from which a group was sampled. */
 export interface OtherPrompt<out E = never, out R = never> {
-  /** Part of the run's identity. */
+  /** Name of the prompt in the run's identity. */
   readonly name: string
   readonly of: (group: GroupResult.Group) => Effect.Effect<ModelInput.ModelInput, E, R>
 }
@@ -41,7 +44,7 @@ const firstPrompt = ({ members }: GroupResult.Group, { origin }: TrainingData.Tr
     onSome: ({ transitions }) => transitions[0]?.observation ?? ModelInput.empty
   })
 
-/** Everything that a datum's member read and wrote, behind another prompt. */
+/** Replaces the prompt of a datum: the other prompt, followed by everything that the member read and wrote after its own. */
 const behind = (prompt: ModelInput.ModelInput, group: GroupResult.Group, datum: TrainingData.TrainingDatum) => {
   const rest = ModelInput.after(read(datum), firstPrompt(group, datum))
   return rest === undefined
@@ -58,20 +61,20 @@ const behind = (prompt: ModelInput.ModelInput, group: GroupResult.Group, datum: 
 const read = ({ inputs, modelInput }: TrainingData.TrainingDatum) =>
   ModelInput.append(modelInput, inputs.targetTokens.subarray(-1))
 
-/** The log-probabilities of the data's tokens under other weights, compared with the sampler's. */
+/** The sampler's log-probabilities of the data's tokens, compared with those of other weights. */
 export interface Gaps {
   /**
-   * The sampler's log-probabilities less those of other weights `[T]`, which count as `leastLogprob` where they are lower; NaN at
-   * positions that were not asked for or have no log-probability.
+   * The sampler's log-probabilities minus those of the other weights, shape `[T]`. Values of the other weights below `leastLogprob` are
+   * raised to it. NaN at positions that were not requested or have no log-probability.
    */
   readonly of: (datum: TrainingData.TrainingDatum) => Float32Array
-  /** Share of the trained tokens that the other weights find less likely than `leastLogprob`, or forbid. */
+  /** Share of the trained tokens that the other weights forbid or find less likely than `leastLogprob`. */
   readonly forbidden: number
-  /** The share of datums that were too long for the other weights to read to the end. */
+  /** Share of the datums that were too long for the other weights to read to the end. */
   readonly truncated: number
 }
 
-/** Each datum with what other weights read of it: the same, or what was written behind another prompt. */
+/** Each datum with the sequence that the other weights read: its own, or its answer after another prompt. */
 const sequences = Effect.fnUntraced(function*<E, R>(
   { data, result }: GroupCredit,
   prompt: OtherPrompt<E, R> | undefined
@@ -85,12 +88,12 @@ const sequences = Effect.fnUntraced(function*<E, R>(
 })
 
 /**
- * The lowest log-probability, in nats, that a token can have under other weights. Lower ones, such as −∞ for a forbidden token, are raised to
- * it, so that one token does not outweigh the rest of an update.
+ * The lowest log-probability, in nats, of a token under other weights. Lower values, such as −∞ for a forbidden token, are raised to it, so
+ * one token does not dominate an update.
  */
 const leastLogprob = -50
 
-/** NaN where a log-probability is missing. */
+/** The difference of two log-probabilities; NaN if one is missing. */
 const difference = (logprob: number, other: number) => {
   const gap = logprob - Math.max(other, leastLogprob)
   return Number.isFinite(gap) ? gap : NaN
@@ -102,7 +105,7 @@ interface Asked {
   readonly forbidden: number
 }
 
-/** `othersT` begins with `shift` positions that the datum does not have. */
+/** Compares a datum with the other weights. `othersT` begins with `shift` positions that the datum does not have. */
 const compared = (
   { inputs: { logprobs, mask } }: TrainingData.TrainingDatum,
   othersT: Float32Array,
@@ -121,7 +124,7 @@ const compared = (
   return { gaps, trained, forbidden }
 }
 
-/** Asks other weights for the log-probabilities of all data, of at most `limit` tokens each. */
+/** Requests the log-probabilities of all data from other weights, for at most `limit` tokens per datum. */
 export const measureGaps = Effect.fnUntraced(function*<E = never, R = never>(
   client: SamplingClient,
   groups: ReadonlyArray<GroupCredit>,
@@ -146,10 +149,10 @@ export const measureGaps = Effect.fnUntraced(function*<E = never, R = never>(
   }
 })
 
-/** How strongly to stay near other weights, or to move towards them. */
+/** How strongly to stay close to other weights, or to move towards them. */
 interface Pull {
   readonly coefficient: number
-  /** γ of Σⱼ γʲ·k[t+j], which charges a token for the tokens after it; default 0, each token for itself. */
+  /** γ in Σⱼ γʲ·k[t+j], which credits a token with the tokens after it. Default: 0, which counts each token separately. */
   readonly discount?: number
 }
 
@@ -159,7 +162,10 @@ const checkPull = ({ coefficient, discount }: Pull) =>
     Check.option("discount", discount, Check.number({ least: 0, most: 1 }))
   )
 
-/** Adds to every trained token's advantage a multiple of how much less likely than `center` the sampler made it, in nats. */
+/**
+ * Adds `coefficient` times (center − gap) to every trained token's advantage, where the gap in nats is how much likelier the sampler makes
+ * the token than the other weights do.
+ */
 const addPull = (
   groups: ReadonlyArray<GroupCredit>,
   gapOf: (datum: TrainingData.TrainingDatum) => Float32Array,
@@ -175,13 +181,16 @@ const addPull = (
 
 export interface DistillOptions<out E = never, out R = never> extends Partial<Pull> {
   readonly teacher: SamplingClient
-  /** Advantages of the task's rewards, to which the teacher's are added; none unless given. */
+  /** Estimator of advantages from the task's rewards, which are added to the teacher's. Default: none. */
   readonly estimator?: Advantage.Estimator
-  /** What the teacher reads in place of the student's prompt, such as instructions that the student is to learn to do without. */
+  /**
+   * What the teacher reads instead of the student's prompt, such as instructions that the student should learn to follow without seeing
+   * them.
+   */
   readonly prompt?: OtherPrompt<E, R>
   /**
-   * Most tokens that the teacher reads of a datum, and never more than its context. The end of a longer answer is left out, and keeps the
-   * advantages that it has. 32,768 with a `prompt`, otherwise no limit.
+   * Maximum number of tokens that the teacher reads of a datum, within its context length. The end of a longer answer gets no teacher
+   * advantages and keeps the others. Default: 32,768 with a `prompt`, otherwise no limit.
    */
   readonly maxContextLength?: number
 }
@@ -190,12 +199,12 @@ export interface DistillOptions<out E = never, out R = never> extends Partial<Pu
 const contextBehindPrompt = 32_768
 
 /**
- * On-policy distillation: A[t] = c·(log p[t] − log q[t]) with p the teacher and q the sampler, the negative reverse KL divergence
- * per token (arXiv:2306.13649), on every group that has members, whatever its rewards, unless all its advantages are 0. The teacher must have the student's
- * tokenizer. With a `prompt` of its own, it is prompt distillation, and self-distillation where the teacher is the student's base
- * model. A teacher without log-probabilities of prompts is refused as `Unsupported` before a run samples anything. `teacher_kl` is the mean of
- * log q − log p, `teacher_truncated` the share of the datums whose end the teacher did not read, and `teacher_forbidden` the share of the
- * trained tokens, if any, that the teacher finds less likely than e⁻⁵⁰, or forbids: they count as −50 nats.
+ * On-policy distillation (arXiv:2306.13649): A[t] = c·(log p[t] − log q[t]), where p is the teacher and q the sampler, the negative reverse
+ * KL divergence per token. It trains on every group that has members, whatever its rewards, unless all its advantages are 0. The teacher
+ * must have the student's tokenizer. With a separate `prompt` it is prompt distillation; if the teacher is the student's base model as
+ * well, self-distillation. If the teacher has no prompt log-probabilities, the run fails as `Unsupported` before it samples anything.
+ * Metrics: `teacher_kl` is the mean of log q − log p, `teacher_truncated` the share of the datums whose end the teacher did not read, and
+ * `teacher_forbidden` the share of the trained tokens that the teacher forbids or finds less likely than e⁻⁵⁰, which count as −50 nats.
  *
  * @see tinker-cookbook `distillation.train_on_policy`, `distillation.sdft`
  */
@@ -241,12 +250,13 @@ export const distill = <E = never, R = never>(
 })
 
 /**
- * A KL penalty against reference weights, added per token to another credit: A[t] += c·(mean(d) − d[t]) with d = log q − log p, q the
- * sampler and p the reference, the mean over all trained tokens of the batch. Discounting runs backwards through each datum; positions
- * that are not trained on keep advantage 0. Groups that the credit finds constant, such as solved ones, have the penalty's advantages alone,
- * so that the policy is held where it saturates as well; a group whose advantages are all 0 is not trained on. A reference
- * without log-probabilities of prompts is refused as `Unsupported` before a run samples anything. `kl_policy_base` is mean(d),
- * `kl_forbidden` the share of the trained tokens, if any, that the reference finds less likely than e⁻⁵⁰, or forbids: they count as −50 nats.
+ * Adds a per-token KL penalty against reference weights to another credit: A[t] += c·(mean(d) − d[t]), where d = log q − log p, q is the
+ * sampler, p the reference, and the mean is over all trained tokens of the batch. With a discount, a token is also charged for the tokens
+ * after it in its datum. Positions that are not trained on keep advantage 0. Groups that the other credit finds constant, such as solved
+ * ones, get only the penalty, so the policy stays close to the reference there as well; a group whose advantages are all 0 is not trained
+ * on. If the reference has no prompt log-probabilities, the run fails as `Unsupported` before it samples anything. Metrics:
+ * `kl_policy_base` is mean(d), and `kl_forbidden` the share of the trained tokens that the reference forbids or finds less likely than
+ * e⁻⁵⁰, which count as −50 nats.
  *
  * @example
  * const reference = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))

@@ -1,6 +1,6 @@
 /**
- * Credit for rewards that are changed first, such as by length, and for advantages that are changed afterwards. A run still reports the
- * original rewards.
+ * Credit that changes the rewards first, for example by length, or changes the advantages afterwards. A run still reports the original
+ * rewards.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -15,7 +15,7 @@ import * as TokenAdvantages from "../TokenAdvantages.ts"
 import type * as TrainingData from "../TrainingData.ts"
 import { type Credit, type GroupCredit, identityOf, orConstant, traitsOf } from "./FromRewards.ts"
 
-/** A member's changed reward. */
+/** Computes a member's changed reward. */
 export type Shape = (reward: number, trajectory: Trajectory.Trajectory, group: GroupResult.Group) => number
 
 const shape = (result: GroupResult.GroupResult, change: Shape): GroupResult.GroupResult =>
@@ -29,7 +29,7 @@ const shape = (result: GroupResult.GroupResult, change: Shape): GroupResult.Grou
     )
   }
 
-/** A credit that first changes the rewards by `change`: the building block of custom credits. */
+/** Changes the rewards with `change` before another credit is computed. Use it to build custom credits. */
 export const shaped =
   (name: string, change: Shape, config: JsonObject = {}) => <E, R>(credit: Credit<E, R>): Credit<E, R> => ({
     name,
@@ -51,17 +51,17 @@ export const shaped =
   })
 
 export interface OverlongOptions {
-  /** L: action tokens from which a member loses all of the penalty. */
+  /** L: the number of action tokens from which the full penalty applies. */
   readonly maxTokens: number
-  /** B: action tokens below L over which the penalty grows. */
+  /** B: the number of action tokens below L over which the penalty grows. */
   readonly buffer: number
-  /** The largest penalty; default 1. */
+  /** The largest penalty. Default: 1. */
   readonly penalty?: number
 }
 
 /**
- * r − penalty·clamp((l − (L − B)) / B, 0, 1), l the member's action tokens: the soft punishment of overlong answers of DAPO
- * (arXiv:2503.14476), which lets a member answer up to L − B tokens without loss.
+ * r − penalty·clamp((l − (L − B)) / B, 0, 1), where l is the number of the member's action tokens: the soft overlong punishment of DAPO
+ * (arXiv:2503.14476). Answers of up to L − B tokens are not penalised.
  *
  * @example
  * const credit = Credit.overlong({ maxTokens: 2048, buffer: 512 })(Credit.groupRelative(Advantage.centered))
@@ -88,17 +88,17 @@ export const overlong = ({ buffer, maxTokens, penalty = 1 }: OverlongOptions) =>
 }
 
 export interface LengthPenaltyOptions {
-  /** Weight of action tokens; default 0. */
+  /** Weight of action tokens. Default: 0. */
   readonly actionTokens?: number
-  /** Weight of the tokens of prompts and of answers to actions, as the last turn reads them; default 0. */
+  /** Weight of the other tokens that the last turn reads: prompts and the environment's answers. Default: 0. */
   readonly observationTokens?: number
-  /** Weight of turns; default 0. */
+  /** Weight of turns. Default: 0. */
   readonly turns?: number
 }
 
 type Lengths = Required<LengthPenaltyOptions>
 
-/** Tokens that the last turn read, without those that the member wrote itself. */
+/** The number of tokens that the last turn read, without those that the member wrote. */
 const observed = (trajectory: Trajectory.Trajectory) => {
   const last = trajectory.transitions.at(-1)
   if (last === undefined) return 0
@@ -114,8 +114,8 @@ const lengthsOf = (trajectory: Trajectory.Trajectory): Lengths => ({
 const lengths = ["actionTokens", "observationTokens", "turns"] as const
 
 /**
- * r − max(0, mean(r))·Σ w·l / max(l): every kind of length is taken relative to the group's longest. Short answers are favoured more the
- * better the group solves its problem, and not at all where it fails.
+ * r − max(0, mean(r))·Σ w·l / max(l), where l are the lengths with weight w, each relative to the longest in the group. The better the
+ * group solves its problem, the more short answers are favoured; in a group with a mean reward of 0 or less there is no penalty.
  *
  * @see prime-rl `GRPOAlgorithm.score_group`, which turns the penalty into a bonus where the mean is negative
  */
@@ -136,17 +136,17 @@ export const lengthPenalty = (weights: LengthPenaltyOptions) => <E, R>(credit: C
     { ...weights }
   )(credit)
 
-/** Shares of an episode's credit, each 1 unless given. */
+/** Factors for the advantages of turns outside an episode's own conversation. Default: 1. */
 export interface BranchShares {
-  /** Of what is sampled in conversations beside the episode's own. */
+  /** Factor for tokens that were sampled in sub-agent conversations. */
   readonly subagent?: number
-  /** Of what is sampled after earlier messages were replaced with fewer, or with a summary. */
+  /** Factor for tokens that were sampled after a compaction, which replaced earlier messages with fewer or with a summary. */
   readonly compaction?: number
 }
 
 /**
- * The share of each turn's conversation `[turns]`. A turn belongs to the conversation of the turn that it continues or, where it is
- * rendered anew, of the turn before it, unless it begins a conversation of its own.
+ * The factor of each turn, shape `[turns]`. A turn has the factor of the turn that it continues. If it is rendered from the beginning, it
+ * has that of the previous turn, unless it begins a sub-agent or compacted conversation.
  */
 const sharesOf = (
   { transitions }: Pick<Trajectory.Trajectory, "transitions">,
@@ -161,7 +161,7 @@ const sharesOf = (
   return shares
 }
 
-/** The datum with the advantages of each turn's tokens multiplied by the turn's share. */
+/** Multiplies the advantages of each turn's tokens by the turn's factor. */
 const shared = (datum: TrainingData.TrainingDatum, { transitions }: Trajectory.Trajectory, shares: BranchShares) => {
   const sharesT = new Float64Array(datum.inputs.advantages.length).fill(1)
   const ofTurns = sharesOf({ transitions }, shares)
@@ -190,8 +190,8 @@ const sharedGroup = (credit: GroupCredit, shares: BranchShares): GroupCredit => 
 }
 
 /**
- * A credit whose advantages are multiplied by the share of the conversation in which a token was sampled: 1 in the episode's own. With a
- * share of 0, sub-agents or what follows a compaction are not trained on.
+ * Multiplies the advantages of another credit by a factor that depends on the conversation in which the token was sampled; in the episode's
+ * own conversation it is 1. With a factor of 0, sub-agents or turns after a compaction are not trained on.
  *
  * @example
  * const credit = Credit.byBranch({ subagent: 0.5 })(Credit.groupRelative(Advantage.centered))

@@ -1,4 +1,4 @@
-/** Computes programs of tokens for many data at once, at the tokens that count. */
+/** Runs token programs for many data at once, only at the counted tokens. */
 import * as Register from "./Register.ts"
 import type { Inputs, TokenProgram, Values } from "./TokenProgram.ts"
 
@@ -9,11 +9,11 @@ const isVector = ({ data, shape }: Values, tokens: number) =>
 
 const isNumber = ({ data, shape }: Values) => shape.length === 0 && data.length === 1
 
-/** The tokens of a datum, one for each of its log-probabilities; undefined where these are no vector. */
+/** The number of tokens of a datum, from the length of its log-probabilities; undefined if these are not a vector. */
 export const tokensOf = ({ logprobs }: Inputs): number | undefined =>
   logprobs !== undefined && isVector(logprobs, logprobs.data.length) ? logprobs.data.length : undefined
 
-/** The first invalid input of a datum of `tokens` tokens, and why it is invalid. Log-probabilities are not checked. */
+/** The first invalid input of a datum of `tokens` tokens, and why it is invalid. The log-probabilities are not checked. */
 export const misfit = (
   program: TokenProgram,
   datum: Inputs,
@@ -32,24 +32,24 @@ export const misfit = (
   return undefined
 }
 
-/** Numbers of the values of a datum, each of which is computed wherever it counts. */
+/** An upper bound on the numbers computed for a datum: every value at every token. */
 export const costOf = ({ instructions, perToken }: TokenProgram, tokens: number): number =>
   perToken * tokens + instructions.length - perToken
 
-/** The tokens that are computed, those of one datum after those of another. */
+/** The tokens for which values are computed, in the order of the data. */
 interface Layout extends Register.Layout {
-  /** Where the tokens of each datum begin, and behind the last one where they end. */
+  /** The index at which the tokens of each datum begin, and the end of the last datum. */
   readonly starts: Int32Array
-  /** The place of each token in its datum. */
+  /** The position of each token in its datum. */
   readonly placeOf: Int32Array
 }
 
 /** The result of evaluating a graph on one datum. */
 export interface Evaluation {
   readonly loss: number
-  /** ∂loss/∂logprobs, in the shape of `logprobs`. */
+  /** ∂loss/∂logprobs, with the shape of `logprobs`. */
   readonly gradient: Float64Array
-  /** Whether the loss is computed from `logprobs` at all, other than through a stopped gradient. */
+  /** Whether the loss depends on `logprobs` other than through `stopGradient`. */
   readonly hasGradient: boolean
   readonly metrics: Readonly<Record<string, number>>
 }
@@ -115,7 +115,7 @@ const gradientsOf = ({ slopes }: Register, data: ReadonlyArray<Inputs>, { placeO
   })
 }
 
-/** Evaluates a program on data whose inputs all fit it: the result by the number of the datum. */
+/** Evaluates a program on data whose inputs fit it. The result is a function of the datum's index. */
 export const evaluate = (program: TokenProgram, data: ReadonlyArray<Inputs>): (datum: number) => Evaluation => {
   const layout = layoutOf(program, data)
   compute(program, data, layout)

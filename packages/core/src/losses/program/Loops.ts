@@ -1,18 +1,18 @@
 /**
- * Operations over many elements, forward and back. Those that most losses are made of have loops of their own, which take a tenth of the
- * time: a loop that calls many functions gets and gives every number on the heap.
+ * Elementwise operations over many elements, forward and backward. The most frequent operations have their own loops, which take a tenth of
+ * the time: a loop that calls many different functions has to box every number on the heap.
  */
 import type { Binary, Slope, Unary } from "./Pointwise.ts"
 
 type Numbers = Float64Array
 
-/** Writes what comes of the first `count` elements; `y` is `x` again for an operation of one element. */
+/** Computes the first `count` elements. For a unary operation, `y` is `x` again. */
 type Forward = (x: Numbers, y: Numbers, to: Numbers, count: number) => void
 
-/** Adds `given` times the slope to the slopes of an operand; a `given` of 0 stays 0, whatever it is multiplied by. */
+/** Adds `given` times the derivative to the operand's slopes. If `given` is 0, nothing is added, even if the derivative is not finite. */
 type Back = (given: Numbers, x: Numbers, y: Numbers, to: Numbers, own: Numbers, count: number) => void
 
-/** Both ways of an operation, `back` for each operand; without it no gradient passes through. */
+/** The forward loop of an operation, and one backward loop per operand. Without backward loops, no gradient passes through. */
 export interface Loops {
   readonly forward: Forward
   readonly back?: ReadonlyArray<Back>
@@ -29,7 +29,7 @@ const bySlopeOf = (slope: Slope): Back => (given, x, y, to, own, count) => {
   }
 }
 
-/** The loops of any function of one element. */
+/** The generic loops of a function of one element. */
 export const ofOne = ({ f, slope }: Omit<Unary, "loops">): Loops => ({
   forward: (x, _, to, count) => {
     for (let i = 0; i < count; i++) to[i] = f(x[i] ?? 0)
@@ -37,7 +37,7 @@ export const ofOne = ({ f, slope }: Omit<Unary, "loops">): Loops => ({
   ...(slope === undefined ? {} : { back: [bySlopeOf((x, _, output) => slope(x, output))] })
 })
 
-/** The loops of any function of two elements. */
+/** The generic loops of a function of two elements. */
 export const ofTwo = ({ f, slopes }: Omit<Binary, "loops">): Loops => ({
   forward: (x, y, to, count) => {
     for (let i = 0; i < count; i++) to[i] = f(x[i] ?? 0, y[i] ?? 0)
@@ -58,7 +58,7 @@ const byY: Back = (given, _x, y, _to, own, count) => byFactor(given, y, own, cou
 
 const byOutput: Back = (given, _x, _y, to, own, count) => byFactor(given, to, own, count)
 
-/** A value for each outcome of a comparison. */
+/** The value for each outcome of a comparison. */
 interface Outcomes {
   readonly less: number
   readonly equal: number

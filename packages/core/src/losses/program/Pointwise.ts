@@ -1,7 +1,7 @@
-/** Functions of each element alone, with their slopes, which loss expressions are made of. */
+/** The elementwise functions of loss expressions and their derivatives. */
 import * as Loops from "./Loops.ts"
 
-/** A function of one element; without a slope no gradient passes through it. */
+/** A function of one element. Without a slope, no gradient passes through it. */
 export interface Unary {
   readonly arity: 1
   readonly f: (x: number) => number
@@ -9,10 +9,10 @@ export interface Unary {
   readonly loops: Loops.Loops | undefined
 }
 
-/** ∂output/∂operand of one element. */
+/** ∂output/∂operand for one element. */
 export type Slope = (x: number, y: number, output: number) => number
 
-/** A function of two elements, with the slope of each. */
+/** A function of two elements, with the derivative by each. */
 export interface Binary {
   readonly arity: 2
   readonly f: (x: number, y: number) => number
@@ -36,7 +36,7 @@ const compare = (holds: (x: number, y: number) => boolean, loops?: Loops.Loops):
 
 const sigmoidOf = (x: number) => x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x))
 
-/** log(1 + eˣ) that does not overflow. */
+/** log(1 + eˣ), computed without overflow. */
 const softplusOf = (x: number) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
 
 /** Equal elements share the gradient, as in torch. */
@@ -48,13 +48,13 @@ const sharing = (isChosen: (x: number, y: number) => boolean) =>
 
 const never = () => 0
 
-/** `clamp` by a number below: an element on the bound has no gradient, as in torch 2.15. */
+/** `clamp` with a constant lower bound. An element on the bound has no gradient, as in torch 2.15. */
 const atLeast = binary((a, b) => a < b ? b : a, [(a, b) => a > b ? 1 : 0, never], Loops.atLeast)
 
-/** `clamp` by a number above: an element on the bound has no gradient, as in torch 2.15. */
+/** `clamp` with a constant upper bound. An element on the bound has no gradient, as in torch 2.15. */
 const atMost = binary((a, b) => a > b ? b : a, [(a, b) => a < b ? 1 : 0, never], Loops.atMost)
 
-/** By their names in torch. */
+/** Elementwise functions, by their torch names. */
 export const functions = {
   add: binary((a, b) => a + b, [() => 1, () => 1], Loops.add),
   sub: binary((a, b) => a - b, [() => 1, () => -1], Loops.subtract),
@@ -81,13 +81,13 @@ export const functions = {
   logical_not: unary((x) => Number(x === 0))
 } as const satisfies Readonly<Record<string, Pointwise>>
 
-/** The two sides of `clamp`, whose bound is a number, or a tensor that shares the gradient of equal elements. */
+/** The two sides of `clamp`. The bound is a constant, or a tensor that shares the gradient with equal elements. */
 export const bounds = {
   min: { number: atLeast, tensor: functions.maximum },
   max: { number: atMost, tensor: functions.minimum }
 } as const
 
-/** Functions of Python's `operator` under their own names. */
+/** Functions of Python's `operator` module, by name. */
 const operators = {
   add: functions.add,
   sub: functions.sub,
@@ -115,5 +115,5 @@ const known: ReadonlyMap<string, Pointwise> = new Map([
   ["call_function torch.nn.functional.sigmoid", functions.sigmoid]
 ])
 
-/** The function that a node calls. */
+/** The function that a node calls; undefined if it is not known. */
 export const find = (op: string, target: string): Pointwise | undefined => known.get(`${op} ${target}`)

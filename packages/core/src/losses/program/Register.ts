@@ -1,29 +1,29 @@
-/** Numbers of many data side by side, and the instructions that compute one from others, forward and back. */
+/** Arrays that hold one value for many data, and the instructions that compute one array from others, forward and backward. */
 import * as Loops from "./Loops.ts"
 import type { Binary, Unary } from "./Pointwise.ts"
 
 /** A number per token, or one per datum. */
 export type Extent = "token" | "datum"
 
-/** Room for the values of all data and, if they depend on the log-probabilities, for the slopes of the loss. */
+/** The values for all data and, if they depend on the log-probabilities, the slopes of the loss. */
 export interface Register {
   readonly extent: Extent
   readonly isTracked: boolean
-  /** The value of every element, if it is known beforehand. */
+  /** The value of every element, if it is a constant. */
   readonly constant: number | undefined
   values: Float64Array
   slopes: Float64Array
 }
 
-/** The data of one evaluation, their tokens one datum after the other. */
+/** The data of one evaluation: the tokens of each datum follow those of the previous one. */
 export interface Layout {
   readonly tokens: number
   readonly data: number
-  /** The datum of each token. */
+  /** The index of each token's datum. */
   readonly datumOf: Int32Array
 }
 
-/** `back` adds to the operands' slopes. */
+/** A computation step. `back` adds to the slopes of the operands. */
 export interface Instruction {
   readonly output: Register
   readonly forward: (layout: Layout) => void
@@ -42,7 +42,7 @@ export const make = (extent: Extent, isTracked = false, constant?: number): Regi
 
 const countOf = ({ extent }: Register, { data, tokens }: Layout): number => extent === "token" ? tokens : data
 
-/** Makes room, half as much again as is needed, and clears the slopes. */
+/** Clears the slopes and makes room for the data, half as much again as needed. */
 export const prepare = (register: Register, layout: Layout): void => {
   const count = countOf(register, layout)
   if (register.values.length < count) {
@@ -73,11 +73,11 @@ const pointwise = (x: Register, y: Register | undefined, { back, forward }: Loop
 export const unary = (x: Register, operation: Unary): Instruction =>
   pointwise(x, undefined, operation.loops ?? Loops.ofOne(operation))
 
-/** An operation on two operands of the same extent. */
+/** An elementwise operation on two operands of the same extent. */
 export const binary = (x: Register, y: Register, operation: Binary): Instruction =>
   pointwise(x, y, operation.loops ?? Loops.ofTwo(operation))
 
-/** One of two values, by a condition; the other gets no gradient. The operands have the same extent. */
+/** Chooses one of two values by a condition; the other gets no gradient. All operands have the same extent. */
 export const where = (condition: Register, yes: Register, no: Register): Instruction => {
   const output = make(yes.extent, yes.isTracked || no.isTracked)
   return {
@@ -97,7 +97,7 @@ export const where = (condition: Register, yes: Register, no: Register): Instruc
   }
 }
 
-/** The sum over the tokens of each datum. */
+/** Sums over the tokens of each datum. */
 export const sum = (x: Register): Instruction => {
   const output = make("datum", x.isTracked)
   return {
@@ -117,7 +117,7 @@ export const sum = (x: Register): Instruction => {
   }
 }
 
-/** The value of each datum at all of its tokens. */
+/** Repeats the value of each datum at all of its tokens. */
 export const spread = (x: Register): Instruction => {
   const output = make("token", x.isTracked)
   return {
@@ -136,7 +136,7 @@ export const spread = (x: Register): Instruction => {
   }
 }
 
-/** The same values, through which no gradient passes. */
+/** Copies the values without a gradient. */
 export const detach = (x: Register): Instruction => {
   const output = make(x.extent)
   return {

@@ -1,12 +1,12 @@
 /**
- * Loss graphs in which every value is a number per token or one per datum, as those of all loss expressions: `Execution` computes them for
- * the tokens of many data at once.
+ * Compiles loss graphs in which every value is one number per token or one per datum, which includes all loss expressions. `Execution` runs
+ * the programs for the tokens of many data at once.
  */
 import type { LossGraph, Node } from "../LossGraph.ts"
 import * as Pointwise from "./Pointwise.ts"
 import * as Register from "./Register.ts"
 
-/** The node of a graph that cannot be computed, and why. */
+/** The node of a graph that cannot be compiled, and the reason. */
 export class Incomputable extends Error {
   readonly node: string
   readonly detail: string
@@ -19,7 +19,7 @@ export class Incomputable extends Error {
 
 type Register = Register.Register
 
-/** One input of a datum, row-major. */
+/** The values of one input for one datum, row-major. */
 export interface Values {
   readonly data: ArrayLike<number>
   readonly shape: ReadonlyArray<number>
@@ -32,16 +32,16 @@ export interface TokenProgram {
   readonly inputs: ReadonlyArray<readonly [name: string, register: Register]>
   readonly constants: ReadonlyArray<Register>
   readonly instructions: ReadonlyArray<Register.Instruction>
-  /** How many of these compute a number per token. */
+  /** The number of instructions that compute a number per token. */
   readonly perToken: number
-  /** Inputs by which its sums count tokens, as they add nothing where these are all 0; undefined where a sum counts all tokens. */
+  /** Inputs that mark the tokens that sums count: a token where all of them are 0 adds nothing. Undefined if a sum counts all tokens. */
   readonly counting: ReadonlyArray<Register> | undefined
   readonly logprobs: Register
   readonly loss: Register
   readonly metrics: ReadonlyArray<readonly [name: string, register: Register]>
 }
 
-/** The registers or numbers that a graph's nodes become while its program is made. */
+/** What a graph's node becomes in a program: a register or a constant. */
 type Operand = Register | number
 
 interface Building {
@@ -49,9 +49,9 @@ interface Building {
   readonly constants: Array<Register>
   readonly instructions: Array<Register.Instruction>
   readonly spreads: Map<Register, Register>
-  /** The input of a value that is 0, and passes no slope on, wherever that input is 0. */
+  /** For each value, an input such that the value is 0 and passes no gradient on wherever the input is 0. */
   readonly zeros: Map<Register, Register>
-  /** The input by which each sum counts tokens; undefined for a sum over all of them. */
+  /** The input that marks the tokens of each sum; undefined for a sum over all tokens. */
   readonly counting: Set<Register | undefined>
 }
 
@@ -74,7 +74,7 @@ const add = ({ instructions }: Building, instruction: Register.Instruction): Reg
   return instruction.output
 }
 
-/** An operand with a value for each element of an extent. */
+/** Spreads an operand to a value for each element of an extent. */
 const extended = (building: Building, operand: Operand, extent: Register.Extent): Register => {
   if (typeof operand === "number") {
     const constant = Register.make(extent, false, operand)
@@ -97,7 +97,7 @@ const binary = (building: Building, x: Operand, y: Operand, pointwise: Pointwise
   return add(building, Register.binary(extended(building, x, extent), extended(building, y, extent), pointwise))
 }
 
-/** Operations that are more than a function of each element; undefined where they are used in a way that programs do not have. */
+/** Operations that are not elementwise. The result is undefined if programs do not support the way in which the operation is used. */
 type Special = (building: Building, operands: ReadonlyArray<Operand>, named: Node["kwargs"]) => Register | undefined
 
 const isAlone = (operands: ReadonlyArray<Operand>, named: Node["kwargs"], count: number) =>
@@ -115,13 +115,13 @@ const detach: Special = (building, operands, named) => {
   return isAlone(operands, named, 1) && typeof x === "object" ? add(building, Register.detach(x)) : undefined
 }
 
-/** Notes that `output` is 0 wherever `from` is. */
+/** Records that `output` is 0 wherever `from` is. */
 const keepZeros = ({ zeros }: Building, from: Operand, output: Register) => {
   const input = typeof from === "object" ? zeros.get(from) : undefined
   if (input !== undefined) zeros.set(output, input)
 }
 
-/** Two numbers become float32 in torch, which programs do not have. */
+/** `where` of two constants would become float32 in torch, which programs do not support. */
 const where: Special = (building, operands, named) => {
   const [condition, yes, no] = operands
   if (!isAlone(operands, named, 3) || condition === undefined || yes === undefined || no === undefined) return undefined
@@ -189,7 +189,7 @@ const refuse = (node: string, detail: string): never => {
 const refOf = (value: Argument | undefined) =>
   isObject(value) && typeof value["ref"] === "string" ? value["ref"] : undefined
 
-/** The parts of `(loss, {metric: value})`. */
+/** The loss and the metrics of an output `(loss, {metric: value})`. */
 const outputOf = ({ args: [output], name }: Node) => {
   const pair = isObject(output) ? output["tuple"] : output
   const [value, metrics] = Array.isArray(pair) ? pair : []
@@ -199,7 +199,7 @@ const outputOf = ({ args: [output], name }: Node) => {
     : { loss, metrics: Object.entries(dict).map(([metric, value]) => [metric, refOf(value) ?? ""] as const) }
 }
 
-/** The program of a graph. Throws `Incomputable` where a graph has other values or operations. */
+/** Compiles a graph to a program. Throws `Incomputable` if the graph has other values or operations. */
 export const make = ({ graph, inputs, name }: LossGraph): TokenProgram => {
   const wide = inputs.find(({ rank }) => rank === 2)
   if (wide !== undefined) return refuse(wide.name, "has rank 2, expected 0 or 1: one target per token")

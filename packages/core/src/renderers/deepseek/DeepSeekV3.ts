@@ -1,5 +1,5 @@
 /**
- * DeepSeek V3.1, with and without thinking. Calls and their answers stand between special tokens.
+ * DeepSeek V3.1, with and without thinking. Tool calls and their results are enclosed in special tokens.
  *
  * @example
  * ChatModel.resolve("deepseek-ai/DeepSeek-V3.1", { renderer: DeepSeekV3.deepSeekV3Thinking })
@@ -54,7 +54,7 @@ const hasCalls = ({ toolCalls }: Message.Message) => toolCalls !== undefined && 
 
 const followsTool = (place: Pick<ChatTemplate.Place, "previous">) => place.previous?.role === "tool"
 
-/** Without thinking an answer is its text alone, unless it follows a tool's answer. */
+/** Without thinking, an assistant message keeps only its text, unless it follows a tool result. */
 const adapt = (variant: Variant, message: Message.Message, place: ChatTemplate.Place): Message.Message => {
   if (variant.thinks || followsTool(place)) return message
   const { content } = message
@@ -87,7 +87,7 @@ const callsMarkup = (calls: ReadonlyArray<Message.ToolCall>): Markup.Markup => {
   return [section[0], blocks, section[1]]
 }
 
-/** The tokens that introduce an assistant's turn: none after a tool's answer, and a closed thinking block where the turn does not think. */
+/** The tokens that introduce an assistant turn: none after a tool result; a closed thinking block if the turn does not think. */
 const assistantHeader = (variant: Variant, place: ChatTemplate.Place) => {
   if (followsTool(place)) return ""
   return variant.thinks && place.isLast ? assistant : `${assistant}</think>`
@@ -223,11 +223,15 @@ const make = (variant: Variant) =>
     })
   })
 
-/** A renderer whose prompt closes the thinking block, and that leaves out the reasoning of messages. @see tinker-cookbook `DeepSeekV3DisableThinkingRenderer` */
+/**
+ * A renderer whose prompt closes the thinking block; the reasoning in messages is left out.
+ *
+ * @see tinker-cookbook `DeepSeekV3DisableThinkingRenderer`
+ */
 export const deepSeekV3 = make({ name: "deepseekv3", thinks: false })
 
-/** The renderer `deepseekv3` under its other name. */
+/** The same as `deepSeekV3`, under the name `deepseekv3_disable_thinking`. */
 export const deepSeekV3DisableThinking = make({ name: "deepseekv3_disable_thinking", thinks: false })
 
-/** @see tinker-cookbook `DeepSeekV3ThinkingRenderer` */
+/** The thinking variant. @see tinker-cookbook `DeepSeekV3ThinkingRenderer` */
 export const deepSeekV3Thinking = make({ name: "deepseekv3_thinking", thinks: true })

@@ -1,5 +1,5 @@
 /**
- * DeepSeek V4.1: the effort of reasoning begins every prompt, and calls are blocks of DSML.
+ * DeepSeek V4.1: every prompt starts with the reasoning effort, and tool calls are DSML blocks.
  *
  * @example
  * DeepSeekV41.deepSeekV41LowReasoning(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
@@ -21,7 +21,7 @@ type Messages = ReadonlyArray<Message.Message>
 
 interface Variant {
   readonly name: string
-  /** The reasoning effort, from 1 to 100; without it, the model does not think. */
+  /** The reasoning effort, from 1 to 100; absent if the model does not think. */
   readonly effort?: number
   readonly keepsThinking?: boolean
 }
@@ -38,12 +38,12 @@ const controls = [
   Dsml.mark
 ]
 
-/** Tools answer in the user's turn. */
+/** Tool results belong to the user turn. */
 const isUserTurn = (message: Message.Message | undefined) => message?.role === "user" || message?.role === "tool"
 
 const isLaterSystem = (message: Message.Message | undefined, index: number) => message?.role === "system" && index > 0
 
-/** The last turn begins after the last user message, or after a later system message. */
+/** The last turn starts after the last user message, or after a later system message. */
 const turnStart = (messages: Messages): number =>
   messages.findLastIndex((message, index) => message.role === "user" || isLaterSystem(message, index)) + 1
 
@@ -53,7 +53,7 @@ const opening = ({ effort }: Variant, role: string): string => {
   return `${marks.system}Reasoning Effort: ${effort} (range 1-100, the higher the value, the more thorough the reasoning)\n\n`
 }
 
-/** Thinking before the last turn of the user's side is dropped, unless tools are declared. */
+/** Whether a message keeps its thinking. Without declared tools, thinking before the last user turn is dropped. */
 const keepsThinking = (variant: Variant, { index, messages }: ChatTemplate.Place): boolean => {
   if (variant.effort === undefined) return false
   if (variant.keepsThinking === true || messages.some(DsmlTools.declares)) return true
@@ -75,7 +75,7 @@ const assistantBody = (variant: Variant, message: Message.Message, place: ChatTe
   return [thinking, Markup.withThinking(Message.text(message)), Dsml.write(message.toolCalls ?? []), endOfTurn]
 }
 
-/** The header of a message that is not the assistant's; empty where it belongs to the same turn as the message before. */
+/** The header of a message that is not the assistant's; empty if it continues the previous message's turn. */
 const header = (
   variant: Variant,
   role: string,
@@ -90,7 +90,9 @@ const header = (
   return Effect.fail(ChatTemplate.refuseRole(variant.name, role))
 }
 
-/** Text tokenized in one piece, cut where `prefix` ends; a token that spans the cut belongs to the prefix. */
+/**
+ * Tokenizes `prefix` and the text together, and cuts the tokens where the prefix ends; a token that spans the cut belongs to the prefix.
+ */
 const encodeAfter = (tokenizer: Tokenizer, encoder: Markup.Encoder, prefix: string, text: Markup.Markup) => {
   const tokens = encoder.encode([prefix, text])
   let cut = 0
@@ -157,14 +159,14 @@ const make = (variant: Variant) =>
     })
   })
 
-/** @see tinker-cookbook `DeepSeekV4_1Renderer` */
+/** Asks for a reasoning effort of 75. @see tinker-cookbook `DeepSeekV4_1Renderer` */
 export const deepSeekV41 = make({ name: "deepseekv4_1", effort: 75 })
 /** A renderer that asks for a reasoning effort of 50. */
 export const deepSeekV41LowReasoning = make({ name: "deepseekv4_1_low_reasoning", effort: 50 })
 /** A renderer that asks for the highest reasoning effort, 100. */
 export const deepSeekV41MaxReasoning = make({ name: "deepseekv4_1_max_reasoning", effort: 100 })
 
-/** Answers without thinking; reasoning in a message is left out. */
+/** Answers without thinking; the reasoning in messages is left out. */
 export const deepSeekV41DisableThinking = make({ name: "deepseekv4_1_disable_thinking" })
 
 /** Keeps the thinking of earlier turns. */

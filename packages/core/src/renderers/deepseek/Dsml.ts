@@ -1,4 +1,4 @@
-/** Tool calls in DSML, the markup of DeepSeek V4.1. */
+/** Tool calls in DSML, DeepSeek V4.1's markup. */
 import * as Result from "effect/Result"
 import type { Message, ToolCall, UnparsedToolCall } from "../../chat/Message.ts"
 import * as ChatMl from "../ChatMl.ts"
@@ -11,7 +11,7 @@ import * as ToolCallText from "../ToolCallText.ts"
 export const mark = "｜DSML｜"
 export const calls = [`<${mark} calls>`, `</${mark} calls>`] as const
 
-/** The arguments, even where they were written as JSON inside JSON; text that is not an object is one argument. */
+/** The arguments, also if they were encoded as JSON twice. Text that is not an object becomes a single argument. */
 const argumentsOf = (text: string): ReadonlyMap<string, PythonJson.Value> => {
   const once = Result.getOrElse(PythonJson.parse(text), (): PythonJson.Value => text)
   const values = typeof once === "string"
@@ -43,7 +43,7 @@ const writeCall = ({ function: { arguments: values, name } }: ToolCall): Markup.
   `\n</${mark} invoke>`
 ]
 
-/** All calls as one block after an empty line; nothing for no calls. */
+/** Writes all calls as one block after an empty line; nothing if there are no calls. */
 export const write = (toolCalls: ReadonlyArray<ToolCall>): Markup.Markup =>
   toolCalls.length === 0 ? "" : [`\n\n${calls[0]}\n`, lines(toolCalls.map(writeCall)), `\n${calls[1]}`]
 
@@ -77,7 +77,7 @@ const readCall = ([rawText, name = "", text = ""]: RegExpMatchArray): Result.Res
   )
 }
 
-/** The calls of a whole block, whose text lies between its tags. */
+/** The calls of a whole block; `text` is what lies between its tags. */
 export const readBlock = (
   rawText: string,
   inside: string
@@ -89,12 +89,12 @@ export const readBlock = (
   return found.map(readCall)
 }
 
-/** A mark outside of a whole block, which the model writes only for calls. */
+/** A DSML tag outside a complete block, reported as an unparsed call. */
 const dangling = (text: string): UnparsedToolCall | undefined =>
   ToolCallText.unterminated(text, ...calls)
     ?? (text.includes(mark) ? { rawText: text, error: "Invalid DSML: a mark outside of a block of calls" } : undefined)
 
-/** The message of a response. Its calls end it; text after them is reported as a call that cannot be read. */
+/** Parses a response. The message ends with its calls; text after them is reported as an unparsed call. */
 export const read = (text: string): Message => {
   const found = blockPattern.exec(text)
   const before = found === null ? text : text.slice(0, found.index)

@@ -1,4 +1,4 @@
-/** How tools and their answers are presented to DeepSeek V4.1. */
+/** How tools and their results are presented to DeepSeek V4.1. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Message from "../../chat/Message.ts"
@@ -25,7 +25,7 @@ export const prefix = (tools: ReadonlyArray<ToolSpec>, systemPrompt: string): Me
   ]
 }
 
-/** Whether a message declares tools; a system message that was made of one has its role as a name. */
+/** Whether a message declares tools; a system message made from a declaration keeps the declaration's role as its name. */
 export const declares = (message: Message.Message): boolean =>
   message.role === role || (message.role === "system" && message.name === role)
 
@@ -71,7 +71,7 @@ const toolsText = Effect.fnUntraced(function*(renderer: string, message: Message
   return yield* new RendererError({ renderer, detail })
 })
 
-/** Adds a declaration to the system message before it, or turns it into a system message. */
+/** Adds a declaration to the preceding system message, or turns it into a system message. */
 const declare = Effect.fnUntraced(function*(renderer: string, messages: Messages) {
   const at = messages.findIndex((message) => message.role === role)
   const message = messages[at]
@@ -89,7 +89,7 @@ const declare = Effect.fnUntraced(function*(renderer: string, messages: Messages
 
 const isUserTurn = (message: Message.Message | undefined) => message?.role === "user" || message?.role === "tool"
 
-/** Puts the answers of tools into the order of their calls; an unknown id counts as the first call. */
+/** Sorts tool results in the order of their calls; a result with an unknown id counts as that of the first call. */
 const sortAnswers = (turn: Messages, order: ReadonlyMap<string, number>): Messages => {
   const position = ({ toolCallId = "" }: Message.Message) => order.get(toolCallId) ?? 0
   const answers = turn
@@ -105,7 +105,7 @@ const blockText = (renderer: string, message: Message.Message) =>
     (text) => message.role === "tool" ? `<tool_result>${text}</tool_result>` : text
   )
 
-/** Joins the text of a turn in its first message; the others are left empty, so that every message keeps its place. */
+/** Joins the text of a turn in its first message. The other messages stay, but empty, so indices do not change. */
 const joinTurns = Effect.fnUntraced(function*(renderer: string, messages: Messages) {
   const joined = [...messages]
   let order: ReadonlyMap<string, number> = new Map()
@@ -125,6 +125,6 @@ const joinTurns = Effect.fnUntraced(function*(renderer: string, messages: Messag
   return joined
 })
 
-/** The conversation in the turns of the model's template: as many messages, some of them empty. */
+/** The conversation in the template's turns: the same number of messages, some of them empty. */
 export const prepare = (renderer: string, messages: Messages): Effect.Effect<Messages, RendererError> =>
   Effect.flatMap(declare(renderer, messages), (declared) => joinTurns(renderer, declared))

@@ -1,5 +1,5 @@
 /**
- * GLM-5.3: an assistant's turn ends with the token that begins the next one.
+ * GLM-5.3: the token that ends an assistant turn is the one that starts the next turn.
  *
  * @example
  * Glm53.glm53LowReasoning(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
@@ -41,7 +41,7 @@ const controls = [
 
 const hasCalls = ({ toolCalls }: Message.Message) => toolCalls !== undefined && toolCalls.length > 0
 
-/** The token that ends an assistant's turn; `undefined` where the next message begins with another one. */
+/** The token that ends an assistant turn; `undefined` if the next message starts with a different token. */
 const terminator = (message: Message.Message, next: Message.Message | undefined): string | undefined => {
   const expected = hasCalls(message) ? roles.tool : roles.user
   if (next === undefined) return expected
@@ -49,11 +49,11 @@ const terminator = (message: Message.Message, next: Message.Message | undefined)
   return begins === expected ? expected : undefined
 }
 
-/** Whether the assistant's turn before a message has written the token that begins it. */
+/** Whether the assistant turn before a message has already written the message's first token. */
 const isBegun = (message: Message.Message, { previous }: ChatTemplate.Place): boolean =>
   previous?.role === "assistant" && terminator(previous, message) !== undefined
 
-/** The reasoning and the answer of an assistant's message; a string is split as the model's template does. */
+/** The reasoning and the answer of an assistant message; a string is split as in the model's template. */
 const split = (message: Message.Message) => {
   const { content } = message
   if (typeof content !== "string") return { thinking: Message.thinking(message), text: Message.text(message) }
@@ -127,7 +127,7 @@ const generationHeader = (
     : Effect.fail(ChatTemplate.refuseRole(renderer, role))
 }
 
-/** Puts the answers of consecutive tools into the order of the calls, where their ids are unambiguous. */
+/** Sorts consecutive tool results in the order of their calls, if the ids are unambiguous. */
 const sortAnswers = (block: Messages, previous: Message.Message | undefined): Messages => {
   const calls = (previous?.role === "assistant" ? previous.toolCalls ?? [] : []).map((call) => call.id ?? "")
   const answers = block.map((message) => message.toolCallId ?? "")
@@ -152,7 +152,7 @@ const prepare = (messages: Messages): Messages => {
 const toolLine = ({ description, name, parameters }: ToolSpec) =>
   JsonSchema.stringifyLetters({ name, description, parameters })
 
-/** The tools are declared in a system message of their own, before the caller's. */
+/** Declares the tools in a system message of their own, before the caller's. */
 const toolsPrefix = (tools: ReadonlyArray<ToolSpec>, systemPrompt: string): Messages => {
   const declaration = [
     "\n# Tools\n\nYou may call one or more functions to assist with the user query.\n",
@@ -212,7 +212,7 @@ const make = (variant: Variant) =>
     })
   })
 
-/** The model always thinks; the variants set how much. @see tinker-cookbook `Glm5_3Renderer` */
+/** The model always thinks; the variants set the effort. @see tinker-cookbook `Glm5_3Renderer` */
 export const glm53MaxReasoning = make({ name: "glm5_3_max_reasoning", effort: "Max" })
 /** A renderer that asks for high reasoning effort. */
 export const glm53HighReasoning = make({ name: "glm5_3_high_reasoning", effort: "High" })

@@ -1,4 +1,4 @@
-/** Tool calls of GLM: the name of the function, then a key and a value for each argument. */
+/** GLM's tool calls: the function's name, then a key and a value for each argument. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { ToolCall, UnparsedToolCall } from "../../chat/Message.ts"
@@ -11,7 +11,7 @@ import * as ToolCallText from "../ToolCallText.ts"
 const valueText = (value: PythonJson.Value) =>
   typeof value === "string" ? value : PythonJson.stringify(value, { ascii: false })
 
-/** One call as a block. Fails for arguments that are not a JSON object; empty text means no arguments. */
+/** One call as a block. Fails unless the arguments are a JSON object; empty text means no arguments. */
 export const write = (renderer: string, call: ToolCall): Effect.Effect<string, RendererError> =>
   Effect.map(ChatMl.objectArguments(renderer, call), (values) => {
     const pairs = Array.from(
@@ -42,7 +42,7 @@ const readArguments = (body: string): Result.Result<ReadonlyMap<string, PythonJs
   return PythonText.strip(body.slice(at)) === "" ? Result.succeed(values) : Result.fail("text after the arguments")
 }
 
-/** Reads a whole block, tags included. */
+/** Parses a whole block, tags included. */
 const readBlock = (rawText: string): Result.Result<ToolCall, UnparsedToolCall> => {
   const found = block.exec(rawText)
   if (found === null) {
@@ -55,14 +55,14 @@ const readBlock = (rawText: string): Result.Result<ToolCall, UnparsedToolCall> =
   )
 }
 
-/** Reads all blocks; calls that models wrote as JSON come first. */
+/** Parses all blocks; calls written as JSON come first. */
 export const readAll = (blocks: ReadonlyArray<string>): ReadonlyArray<Result.Result<ToolCall, UnparsedToolCall>> => {
   const json = blocks.map((each) => ToolCallText.parseJson(each))
   const others = blocks.filter((_, index) => Result.isFailure(json[index] ?? Result.fail(undefined)))
   return [...json.filter(Result.isSuccess), ...others.map(readBlock)]
 }
 
-/** The calls of a response's blocks, and the blocks that are not calls. */
+/** The calls parsed from a response's blocks, and the blocks that could not be parsed. */
 export const read = (blocks: ReadonlyArray<string>) => {
   const all = readAll(blocks)
   return {

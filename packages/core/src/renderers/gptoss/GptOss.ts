@@ -1,5 +1,5 @@
 /**
- * gpt-oss in OpenAI's Harmony format: every message of the assistant names its channel.
+ * gpt-oss in OpenAI's Harmony format: every assistant message names its channel.
  *
  * @example
  * GptOss.gptOssHighReasoning(tokenizer, { currentDate: "2026-11-22" }).pipe(
@@ -25,11 +25,11 @@ interface Variant {
 
 /** Options of a renderer in the Harmony format. */
 export interface Options {
-  /** The day in the system message, `YYYY-MM-DD`; today in UTC unless given. */
+  /** The date in the system message, `YYYY-MM-DD`; default: today in UTC. */
   readonly currentDate?: string
 }
 
-/** A message of this role is the model's system message; one of role `system` is the developer's. */
+/** Messages of this role become the model's system message; messages of role `system` become the developer's. */
 export const systemRole = "_gptoss_internal_system"
 
 const systemText = (effort: string, date: string) =>
@@ -83,7 +83,7 @@ const body = Effect.fnUntraced(function*(
     : ["<|message|>", text, "<|end|>"]
 })
 
-/** Fails where a response contains a stop twice, because it was then not sampled with these stops. */
+/** Fails if a response contains two stops, because it was then not sampled with these stops. */
 const checkStops = (name: string, tokens: Int32Array, stops: ReadonlyArray<number>) => {
   const repeated = stops.find((stop) => tokens.indexOf(stop) !== tokens.lastIndexOf(stop))
   if (repeated === undefined) return Effect.void
@@ -132,10 +132,10 @@ const make = (variant: Variant) =>
     })
   })
 
-/** @see tinker-cookbook `GptOssRenderer` */
+/** Adds no system message of its own. @see tinker-cookbook `GptOssRenderer` */
 export const gptOssNoSystemPrompt = make({ name: "gpt_oss_no_sysprompt" })
 
-/** Begins with the model's own system message, which names the day and the effort, like the variants below. */
+/** Starts with the model's own system message, which states the date and the effort; the variants below do too. */
 export const gptOssLowReasoning = make({ name: "gpt_oss_low_reasoning", effort: "low" })
 /** A renderer that asks for medium reasoning effort. */
 export const gptOssMediumReasoning = make({ name: "gpt_oss_medium_reasoning", effort: "medium" })

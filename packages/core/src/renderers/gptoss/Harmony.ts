@@ -1,4 +1,4 @@
-/** The assistant's side of OpenAI's Harmony format: segments of thinking, text and calls, each on its channel. */
+/** The assistant's messages in OpenAI's Harmony format: segments of thinking, text and calls, each with its channel. */
 import * as Result from "effect/Result"
 import * as Message from "../../chat/Message.ts"
 import * as ChatMl from "../ChatMl.ts"
@@ -32,7 +32,7 @@ const onChannel = (channel: string, text: string, end: string): Markup.Markup =>
   end
 ]
 
-/** Text after `<|start|>assistant`: thinking, then calls with the text before them, or the final text. */
+/** The text after `<|start|>assistant`: thinking, then calls and the text before them, or the final text. */
 export const write = (message: Message.Message, isLast: boolean): Markup.Markup => {
   const thinking = Message.thinking(message)
   const text = Message.text(message)
@@ -44,7 +44,7 @@ export const write = (message: Message.Message, isLast: boolean): Markup.Markup 
   return [analysis, preamble, calls]
 }
 
-/** One message of a response; `rawText` is all of it. */
+/** One segment of a response; `rawText` is its whole text. */
 export interface Segment {
   readonly channel: string | undefined
   readonly recipient: string | undefined
@@ -58,7 +58,7 @@ export const ends = ["<|end|>", "<|call|>", "<|return|>"]
 const channelPattern = new RegExp(`<\\|channel\\|>((?:(?!${PythonText.space})[^<])+)`)
 const recipientPattern = new RegExp(`to=((?:(?!${PythonText.space})[^<])+)`)
 
-/** Reads the header of a segment, which ends where its body begins. */
+/** Parses the header of a segment; the header ends where the body begins. */
 export const segment = (header: string, body: string, rawText: string): Segment => ({
   channel: channelPattern.exec(header)?.[1],
   recipient: recipientPattern.exec(header)?.[1],
@@ -87,7 +87,7 @@ const segments = (text: string): ReadonlyArray<Segment> => {
 
 const functions = "functions."
 
-/** The call of a segment that is addressed to a function; `undefined` for other segments. */
+/** The call in a segment that is addressed to a function; `undefined` for other segments. */
 export const call = (
   { body, rawText, recipient }: Segment
 ): Result.Result<Message.ToolCall, Message.UnparsedToolCall> | undefined => {
@@ -99,13 +99,13 @@ export const call = (
   )
 }
 
-/** The content part of a segment, by its channel; other channels are not shown. */
+/** The content part of a segment, according to its channel; `undefined` for channels that are not shown. */
 export const part = ({ body, channel }: Segment): Message.TextPart | Message.ThinkingPart | undefined => {
   if (channel === "analysis") return { type: "thinking", thinking: body }
   return channel === "final" || channel === "commentary" ? { type: "text", text: body } : undefined
 }
 
-/** A header addressed to a function without arguments that could be read. */
+/** A call without readable arguments: a header that is addressed to a function but has no complete body. */
 const dangling = (text: string, calls: number): Message.UnparsedToolCall | undefined => {
   if (text.split("to=functions.").length - 1 <= calls) return undefined
   const started = text.lastIndexOf(start)
@@ -115,7 +115,7 @@ const dangling = (text: string, calls: number): Message.UnparsedToolCall | undef
   }
 }
 
-/** The message of a response without its stop; text without any visible segment stays text. */
+/** Parses a response without its stop; text without a visible segment stays text. */
 export const read = (text: string): Message.Message => {
   const written = segments(text).filter(({ body }) => PythonText.strip(body) !== "")
   const calls = written.flatMap((segment) => call(segment) ?? [])

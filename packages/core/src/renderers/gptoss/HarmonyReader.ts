@@ -7,7 +7,7 @@ import * as Harmony from "./Harmony.ts"
 const message = "<|message|>"
 const start = "<|start|>"
 
-/** Visible text is passed on as it arrives and a call when it is complete; other channels are left out. */
+/** Passes on visible text as it arrives, and each call when it is complete; other channels are left out. */
 export const make: MakeReader = (sink) => {
   let all = ""
   let buffer = ""
@@ -24,7 +24,7 @@ export const make: MakeReader = (sink) => {
     if (part?.type === "thinking") sink.thinking(text)
   }
 
-  /** Passes on the beginning of a visible body, once it is more than white space. */
+  /** Passes on the beginning of a visible body once it contains more than white space. */
   const show = (length: number) => {
     const text = buffer.slice(0, length)
     if (header === undefined || Harmony.call(Harmony.segment(header, text, "")) !== undefined) return

@@ -1,4 +1,4 @@
-/** Tools as TypeScript, as OpenAI's Harmony format declares them. */
+/** Tool declarations as TypeScript, in OpenAI's Harmony format. */
 import type * as Schema from "effect/Schema"
 import type * as Message from "../../chat/Message.ts"
 import type { ToolSpec } from "../../chat/ToolSpec.ts"
@@ -81,7 +81,7 @@ const toolText = ({ description, name, parameters }: ToolSpec): string => {
 const declaration = (tools: ReadonlyArray<ToolSpec>) =>
   `# Tools\n\n## functions\n\nnamespace functions {\n\n${tools.map(toolText).join("\n\n")}\n\n} // namespace functions`
 
-/** A system message that names the channel of calls, and a developer message with the instructions and the tools. */
+/** A system message that names the channel for calls, and a developer message with the instructions and the tools. */
 export const prefix = (
   systemRole: string,
   tools: ReadonlyArray<ToolSpec>,

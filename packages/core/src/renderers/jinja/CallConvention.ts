@@ -1,4 +1,4 @@
-/** Conventions of tool calls, recognised from chat templates. */
+/** Tool-call conventions, recognized from the text of chat templates. */
 import type { CallForm } from "../../chat/CallForm.ts"
 import * as Message from "../../chat/Message.ts"
 import * as BlockReader from "../BlockReader.ts"
@@ -11,7 +11,7 @@ import * as ToolCallText from "../ToolCallText.ts"
 import * as ToolCallXml from "../ToolCallXml.ts"
 import * as MistralCalls from "./MistralCalls.ts"
 
-/** The form of a response's reasoning. */
+/** How a response writes its reasoning. */
 export interface Thinking {
   /** Whether the prompt ends inside a thinking block. */
   readonly isOpen: boolean
@@ -23,11 +23,11 @@ export interface CallConvention {
   readonly name: "hermes" | "llama3" | "mistral" | "none"
   readonly read: (text: string, thinking: Thinking) => Message.Message
   readonly reader: (thinking: Thinking) => MakeReader
-  /** Absent for calls that are not written as one JSON object each. */
+  /** Absent if calls are not written as one JSON object each. */
   readonly form?: CallForm
 }
 
-/** The response with the opening tag that its prompt ended with. */
+/** The response with the opening tag that its prompt ends with. */
 const restoreOpening = (text: string, { isOpen }: Thinking) =>
   isOpen && text.includes(ContentBlocks.closeThinking) && !text.startsWith(ContentBlocks.openThinking)
     ? ContentBlocks.openThinking + text
@@ -59,7 +59,7 @@ const hermes: CallConvention = {
   form: ToolCallText.form
 }
 
-/** `<function=` alone between the tags. */
+/** Only `<function=` between the tags. */
 const xml: CallConvention = { name: "hermes", read: hermes.read, reader: hermes.reader }
 
 /** A response that is one JSON object with `name` and `parameters`. */
@@ -70,7 +70,7 @@ const llama3: CallConvention = {
   form: Llama3Tools.form
 }
 
-/** Calls after `[TOOL_CALLS]`. */
+/** Calls that follow `[TOOL_CALLS]`. */
 const mistral: CallConvention = {
   name: "mistral",
   read: MistralCalls.read,
@@ -85,14 +85,14 @@ const readThinking = (response: string, thinking: Thinking): Message.Message => 
   }
 }
 
-/** Text and reasoning; a call stays text. */
+/** Text and reasoning; calls are not recognized and stay text. */
 const none: CallConvention = {
   name: "none",
   read: readThinking,
   reader: (thinking) => blockReader(thinking, [])
 }
 
-/** The convention that the template's text shows. */
+/** The convention that the template's text indicates. */
 export const of = (source: string): CallConvention => {
   if (source.includes("[TOOL_CALLS]")) return mistral
   if (source.includes(ToolCallText.open)) return source.includes("<function=") ? xml : hermes

@@ -1,4 +1,4 @@
-/** Supervised examples of a chat template: an assistant's part is what follows its prompt, up to its stop. */
+/** Supervised examples with a Jinja chat template: the trained part of an assistant message is the text from its prompt to its stop. */
 import * as Effect from "effect/Effect"
 import * as Struct from "effect/Struct"
 import type * as Message from "../../chat/Message.ts"
@@ -32,7 +32,7 @@ const trainedIndices = Effect.fnUntraced(function*(renderer: string, messages: M
   return trainOnWhat === "all_tokens" ? "all" : indices
 })
 
-/** A text and the lengths of its prompts, after which the responses were sampled. */
+/** A conversation's text, and the lengths of the prompts after which its responses were sampled. */
 interface Cut {
   readonly text: string
   readonly prompts: ReadonlyArray<string>
@@ -55,14 +55,14 @@ const cutText = Effect.fnUntraced(function*(
 
 interface Tokens {
   readonly tokens: Int32Array
-  /** Where each trained message begins. */
+  /** The start of each trained message. */
   readonly starts: ReadonlyArray<number>
 }
 
 const startsWith = (tokens: Int32Array, prefix: Int32Array) =>
   prefix.length <= tokens.length && prefix.every((token, index) => token === tokens[index])
 
-/** Tokenizes the text as a whole, unless a token would span a prompt and its response: the text is then split there, as in sampling. */
+/** Tokenizes the text as a whole. If a token would span a prompt and its response, the text is split there, as in sampling. */
 const tokenize = (writer: Writer.Writer, { prompts, text }: Cut): Tokens => {
   const tokens = writer.encode(text)
   const before = prompts.map(writer.encode)
@@ -114,7 +114,7 @@ const perMessage = (known: Known, messages: Messages, indices: ReadonlyArray<num
       "last_assistant_message"
     ))
 
-/** One example where this conversation's prompts extend each other, otherwise one for each trained message. */
+/** Makes one example if each prompt of the conversation extends the previous one, otherwise one per trained message. */
 export const examples = Effect.fnUntraced(function*(
   known: Known,
   messages: Messages,

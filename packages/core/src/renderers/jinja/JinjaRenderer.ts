@@ -1,4 +1,4 @@
-/** A renderer made from a model's own chat template, for models of families that have no renderer here. */
+/** A renderer built from a model's own Jinja chat template, for model families without a renderer here. */
 import * as Effect from "effect/Effect"
 import type { Variables } from "../../chat/JinjaTemplate.ts"
 import * as Message from "../../chat/Message.ts"
@@ -12,7 +12,7 @@ import * as Probe from "./Probe.ts"
 import * as Conversation from "./TemplateConversation.ts"
 import * as Writer from "./Writer.ts"
 
-/** The name of renderers that are made from a chat template. */
+/** The name of all renderers built from a Jinja template. */
 export const name = "chat_template"
 
 const sourceOf = (tokenizer: Tokenizer, variables: Variables): Effect.Effect<Writer.Source, RendererError> =>
@@ -21,8 +21,8 @@ const sourceOf = (tokenizer: Tokenizer, variables: Variables): Effect.Effect<Wri
     : Effect.succeed({ renderer: name, tokenizer, template: tokenizer.chatTemplate, variables })
 
 /**
- * Measures by probes what the tokenizer's chat template can do: the stop, the form of reasoning and calls, whether prompts extend each
- * other, and in `limits` what does not work.
+ * Probes the tokenizer's chat template for its stop, its reasoning and call formats, and whether prompts extend each other; `limits` lists
+ * what does not work.
  */
 export const measure = (
   tokenizer: Tokenizer,
@@ -52,13 +52,13 @@ const parse = ({ measured, source, stops }: Examples.Known, tokens: Int32Array):
   })
 
 /**
- * A renderer that writes with the tokenizer's own chat template, and reads the forms that the template shows: reasoning between `<think>`
- * tags, and tool calls as Hermes and Qwen, Llama 3 or Mistral write them. Special tokens inside messages of users, assistants and tools
- * are read as letters. The template gets no date.
+ * Builds a renderer that writes with the tokenizer's own chat template. It reads reasoning between `<think>` tags, and tool calls in the
+ * formats of Hermes and Qwen, Llama 3 or Mistral, if the template uses them. Special tokens inside the messages of users, assistants and
+ * tools are read as plain characters. The template gets no date.
  *
- * Its limits are in `measure(tokenizer).limits`. `hasExtensionProperty` is a result of probes; a conversation that behaves differently,
- * for instance because the template trims its text, is continued as a new prompt. Only assistant messages can be trained. Fails for a
- * template that cannot write a conversation of text, with the error that it raised.
+ * Its limits are in `measure(tokenizer).limits`. `hasExtensionProperty` comes from probes; if a conversation behaves differently, for
+ * instance because the template trims its text, it continues with a new prompt. Only assistant messages can be trained. Fails with the
+ * template's error if the template cannot write a text conversation.
  *
  * @param variables what the template reads beside the conversation, such as `enable_thinking`
  *

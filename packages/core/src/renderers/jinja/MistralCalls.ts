@@ -1,4 +1,4 @@
-/** Tool calls after `[TOOL_CALLS]`: a JSON list, or since 2025 a name and `[ARGS]` before each call's arguments. */
+/** Tool calls after `[TOOL_CALLS]`: a JSON list or, since 2025, each call's name, `[ARGS]` and arguments. */
 import * as Result from "effect/Result"
 import * as Message from "../../chat/Message.ts"
 import * as ChatMl from "../ChatMl.ts"

@@ -1,4 +1,4 @@
-/** Measures the properties of a chat template on conversations made for that purpose. */
+/** Measures the properties of a chat template with test conversations. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Message from "../../chat/Message.ts"
@@ -11,14 +11,14 @@ import * as Writer from "./Writer.ts"
 
 /** The measured properties of a template, and its limits. */
 export interface Measured {
-  /** The texts that end an assistant's turn. */
+  /** The texts that end an assistant turn. */
   readonly stops: ReadonlyArray<string>
   readonly calls: CallConvention.CallConvention
   readonly thinking: CallConvention.Thinking
   readonly thinkingForm: Conversation.ThinkingForm
-  /** Whether each later prompt of the probes began with the earlier prompt and response. */
+  /** Whether each later prompt of the probes starts with the earlier prompt and response. */
   readonly hasExtensionProperty: boolean
-  /** Descriptions of what did not work in a probe. */
+  /** Descriptions of the probes that failed. */
   readonly limits: ReadonlyArray<string>
 }
 
@@ -43,7 +43,7 @@ const reasoned: Messages = plain.map((message) =>
     : message
 )
 
-/** Some templates require an id of nine letters and digits. */
+/** The id has nine letters and digits because some templates require it. */
 const called: Messages = [
   Message.user("What is the weather in Rome?"),
   {
@@ -71,8 +71,8 @@ const stopBehind = Effect.fnUntraced(function*(source: Writer.Source) {
 })
 
 /**
- * The text after the prompt when message `index` ends the conversation; `undefined` where the conversation does not begin with the
- * prompt.
+ * The text between the prompt and the end of message `index`, when that message ends the conversation; `undefined` if the conversation does
+ * not start with the prompt.
  */
 const response = Effect.fnUntraced(
   function*(writer: Writer.Writer, index: number, stops: ReadonlyArray<string>) {
@@ -90,7 +90,7 @@ const response = Effect.fnUntraced(
 const startsWith = (tokens: Int32Array, prefix: Int32Array) =>
   prefix.length <= tokens.length && prefix.every((token, index) => token === tokens[index])
 
-/** Why the prompts of a conversation do not extend each other; `undefined` where each extends those before. */
+/** Why a prompt of the conversation does not extend the previous one; `undefined` if all do. */
 const brokenExtension = Effect.fnUntraced(function*(
   source: Writer.Source,
   stops: ReadonlyArray<string>,
@@ -114,7 +114,7 @@ const probes: ReadonlyArray<readonly [name: string, messages: Messages]> = [
   ["conversations with tool calls", called]
 ]
 
-/** The result of a probe; a conversation that cannot be written has no prompts to compare. */
+/** The result of a probe; if the conversation cannot be written, prompts are not compared. */
 const probe = (source: Writer.Source, stops: ReadonlyArray<string>) =>
   Effect.forEach(
     probes,
@@ -126,7 +126,7 @@ const probe = (source: Writer.Source, stops: ReadonlyArray<string>) =>
       }))
   )
 
-/** Whether a user's message can end its turn and begin an answer: nothing but ordinary text stands between them. */
+/** Whether the text of a user message can end its turn and start an answer, because turns are separated only by ordinary text. */
 const isForgeable = Effect.fnUntraced(function*(source: Writer.Source) {
   const writer = yield* Writer.make(source, plain)
   const [question = "", reply = ""] = plain.map(Message.text)
@@ -140,7 +140,7 @@ const opensThinking = Effect.fnUntraced(function*(source: Writer.Source) {
   return (yield* writer.prompt(1)).trimEnd().endsWith(ContentBlocks.openThinking)
 })
 
-/** Tries the template. Fails where it cannot write two messages of text, or no token ends an answer. */
+/** Probes the template. Fails if it cannot write two text messages, or if no token ends an answer. */
 export const measure = Effect.fnUntraced(function*(
   source: Writer.Source
 ): Effect.fn.Return<Measured, RendererError> {

@@ -1,4 +1,4 @@
-/** Conversations as variables of chat templates. */
+/** Conversations as variables of Jinja chat templates. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { JinjaTemplate, Variables } from "../../chat/JinjaTemplate.ts"
@@ -12,7 +12,7 @@ import * as ContentBlocks from "../ContentBlocks.ts"
 import * as PythonJson from "../text/PythonJson.ts"
 import * as MarkedText from "./MarkedText.ts"
 
-/** Where a template looks for reasoning: a field of the message, or its text, inside `<think>`. */
+/** Where a template expects reasoning: in a field of the message, or in its text, inside `<think>`. */
 export type ThinkingForm = "reasoning_content" | "thinking" | "text"
 
 export const thinkingForm = ({ source }: JinjaTemplate): ThinkingForm => {
@@ -20,7 +20,7 @@ export const thinkingForm = ({ source }: JinjaTemplate): ThinkingForm => {
   return /\bmessage(\.thinking\b|\[['"]thinking['"]\])/.test(source) ? "thinking" : "text"
 }
 
-/** The role of a message that holds a list of tools as JSON: the template gets them as its `tools`. */
+/** The role of a message that holds tools as a JSON list; the template receives them as its variable `tools`. */
 const declaration = "tool_declare"
 
 export const declare = (tools: ReadonlyArray<ToolSpec>): Message.Message => ({
@@ -39,7 +39,7 @@ const quoteAll = (value: Schema.Json, quote: Quote): Schema.Json => {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [quote(key), quoteAll(item, quote)]))
 }
 
-/** The form of messages for one template. `mark` marks the special tokens that messages quote. */
+/** How one template expects messages. `mark` marks special tokens quoted in messages. */
 export interface Form {
   readonly renderer: string
   readonly tokenizer: Tokenizer
@@ -49,7 +49,7 @@ export interface Form {
 
 const thinkingTags = [ContentBlocks.openThinking, ContentBlocks.closeThinking]
 
-/** Developers may write control tokens; an assistant may write the tags of its reasoning. */
+/** Developer messages may contain control tokens; assistant messages may contain the tags of their reasoning. */
 const quoteFor = ({ mark, tokenizer }: Form, role: string): Quote => {
   if (role === "system" || role === "developer") return (text) => text
   const kept = role === "assistant" ? thinkingTags : []
@@ -107,7 +107,7 @@ const toolsOf = (renderer: string, message: Message.Message): Effect.Effect<Vari
     })
   )
 
-/** `messages`, and `tools` where the conversation begins with a declaration of them. */
+/** The variable `messages` and, if the conversation starts with a tool declaration, `tools`. */
 export const variables = Effect.fnUntraced(function*(
   form: Form,
   messages: ReadonlyArray<Message.Message>
@@ -119,7 +119,7 @@ export const variables = Effect.fnUntraced(function*(
   return { ...tools, messages: yield* Effect.forEach(said, (message) => write(form, message)) }
 })
 
-/** The template's text, or its failure as an error of the renderer. */
+/** The template's text; its failure becomes a `RendererError`. */
 export const written = (
   renderer: string,
   template: JinjaTemplate,

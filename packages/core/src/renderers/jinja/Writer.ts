@@ -1,4 +1,4 @@
-/** Writes conversations by one chat template, as marked text. */
+/** Writes conversations with one Jinja chat template, as marked text. */
 import * as Effect from "effect/Effect"
 import type { JinjaTemplate, Variables } from "../../chat/JinjaTemplate.ts"
 import type * as Message from "../../chat/Message.ts"
@@ -11,22 +11,22 @@ export interface Source {
   readonly renderer: string
   readonly tokenizer: Tokenizer
   readonly template: JinjaTemplate
-  /** Variables that the template reads beside the conversation, such as `enable_thinking`. */
+  /** Variables that the template reads in addition to the conversation, such as `enable_thinking`. */
   readonly variables: Variables
 }
 
 type Messages = ReadonlyArray<Message.Message>
 
-/** Writes the beginnings of one conversation. */
+/** Writes prefixes of one conversation. */
 export interface Writer {
-  /** The text of the first messages. */
+  /** The text of the first `count` messages. */
   readonly whole: (count: number) => Effect.Effect<string, RendererError>
-  /** The same text and the beginning of the assistant's turn after it. */
+  /** The text of the first `count` messages, followed by the header of an assistant turn. */
   readonly prompt: (count: number) => Effect.Effect<string, RendererError>
   readonly encode: (text: string) => Int32Array
 }
 
-/** The tokenizer's beginning and end of text. */
+/** The tokenizer's begin-of-text and end-of-text tokens. */
 const constants = ({ tokenizer }: Source): Variables => ({
   bos_token: tokenizer.bosToken ?? "",
   eos_token: tokenizer.eosTokenId === undefined ? "" : tokenizer.decode([tokenizer.eosTokenId])

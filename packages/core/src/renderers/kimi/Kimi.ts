@@ -1,5 +1,5 @@
 /**
- * Kimi K2, K2.5 and K2.6. Thinking is kept from the last answer without calls onwards.
+ * Kimi K2, K2.5 and K2.6. Thinking is kept only after the last answer without tool calls.
  *
  * @example
  * ChatModel.resolve("moonshotai/Kimi-K2.5", { renderer: Kimi.kimiK25DisableThinking })
@@ -22,7 +22,7 @@ import * as KimiTools from "./KimiTools.ts"
 
 interface Variant {
   readonly name: string
-  /** The text with which the template begins a response. */
+  /** The text with which the template starts a response. */
   readonly opening: "" | "<think>" | "<think></think>"
   readonly keepsThinking?: boolean
 }
@@ -44,7 +44,7 @@ const controls = [
   ...KimiCalls.controls
 ]
 
-/** The conversation with a system message, which follows the declaration of tools if there is one. */
+/** Adds the default system message if the conversation has none, after a tool declaration if there is one. */
 const prepare = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> => {
   const [first, second] = messages
   if (first?.role === "system") return messages
@@ -54,7 +54,7 @@ const prepare = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Messag
 
 const hasCalls = ({ toolCalls }: Message.Message) => toolCalls !== undefined && toolCalls.length > 0
 
-/** The last turn begins after the last answer without calls. */
+/** The last turn starts after the last answer without tool calls. */
 const turnStart = (messages: ReadonlyArray<Message.Message>): number =>
   messages.findLastIndex((message) => message.role === "assistant" && !hasCalls(message)) + 1
 
@@ -87,7 +87,7 @@ const pieceOf = (variant: Variant, role: string, part: Message.ContentPart) => {
   return Effect.succeed(part.type === "text" ? Markup.textOf(role, part.text) : part)
 }
 
-/** Several parts, each of which is tokenized on its own. */
+/** Renders several content parts, each tokenized separately. */
 const severalParts = Effect.fnUntraced(function*(variant: Variant, encoder: Markup.Encoder, message: Message.Message) {
   if (variant.name === "kimi_k2") {
     const image = Message.parts(message).find((part) => part.type === "image")
@@ -121,7 +121,7 @@ const body = (
     : severalParts(variant, encoder, message)
 }
 
-/** One example per turn of the user; all of them train the answers that follow the last one. */
+/** Makes one example per user turn, each of which trains the answers after its last user message. */
 const split: ChatTemplate.Split = (messages, trainOnWhat) => {
   if (trainOnWhat === "last_assistant_message" || trainOnWhat === "last_assistant_turn") {
     return [{ end: messages.length, trainOnWhat }]
@@ -184,15 +184,15 @@ const make = (variant: Variant) =>
     })
   })
 
-/** @see tinker-cookbook `KimiK2Renderer` */
+/** For Kimi K2: the prompt opens no thinking block. @see tinker-cookbook `KimiK2Renderer` */
 export const kimiK2 = make({ name: "kimi_k2", opening: "" })
 
-/** @see tinker-cookbook `KimiK25Renderer` */
+/** For Kimi K2.5: the prompt opens the thinking block. @see tinker-cookbook `KimiK25Renderer` */
 export const kimiK25 = make({ name: "kimi_k25", opening: "<think>" })
 /** A renderer whose prompt closes the thinking block at once. */
 export const kimiK25DisableThinking = make({ name: "kimi_k25_disable_thinking", opening: "<think></think>" })
 
-/** A renderer with the format of K2.5. */
+/** For Kimi K2.6, whose format is that of K2.5. */
 export const kimiK26 = make({ name: "kimi_k26", opening: "<think>" })
 /** A renderer whose prompt closes the thinking block at once. */
 export const kimiK26DisableThinking = make({ name: "kimi_k26_disable_thinking", opening: "<think></think>" })

@@ -1,4 +1,4 @@
-/** Tool calls between Kimi's special tokens; the id of a call holds the name of its function. */
+/** Tool calls between Kimi's special tokens; a call's id contains the function's name. */
 import * as Result from "effect/Result"
 import type { ToolCall, UnparsedToolCall } from "../../chat/Message.ts"
 import * as Markup from "../Markup.ts"
@@ -7,14 +7,14 @@ import * as PythonText from "../text/PythonText.ts"
 import * as ToolCallText from "../ToolCallText.ts"
 
 export const section = ["<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"] as const
-/** Another form of the markers that models write. */
+/** A variant of the section markers that models sometimes write. */
 export const otherSection = ["<|tool_call_section_begin|>", "<|tool_call_section_end|>"] as const
 const block = ["<|tool_call_begin|>", "<|tool_call_end|>"] as const
 const separator = "<|tool_call_argument_begin|>"
 
 export const controls = [...section, ...block, separator]
 
-/** All calls as one section; nothing for no calls. A call without an id gets one from its name and position. */
+/** Writes all calls as one section; nothing if there are no calls. A call without an id gets one from its name and position. */
 export const write = (calls: ReadonlyArray<ToolCall>): Markup.Markup => {
   if (calls.length === 0) return ""
   const blocks = calls.map(({ function: { arguments: values, name }, id }, index) => {
@@ -36,7 +36,7 @@ const blockPattern = new RegExp(
   "gu"
 )
 
-/** The name in an id: `functions.get_weather:0` without the part before the first dot and the part from the colon on. */
+/** The name in an id such as `functions.get_weather:0`: the text between the first dot and the colon. */
 const nameOf = (id: string) => {
   const [name = ""] = id.split(":", 1)
   return name.slice(name.indexOf(".") + 1)
@@ -51,7 +51,7 @@ const readCall = ([rawText, written = "", text = ""]: RegExpMatchArray): Result.
   )
 }
 
-/** The calls of one section, without its markers. */
+/** Parses the calls of one section, given without its markers. */
 export const readSection = (text: string): ReadonlyArray<Result.Result<ToolCall, UnparsedToolCall>> =>
   Array.from(text.matchAll(blockPattern), readCall)
 
@@ -59,7 +59,7 @@ const dangling = (text: string) =>
   ToolCallText.unterminated(text, ...section) ?? ToolCallText.unterminated(text, ...otherSection)
     ?? ToolCallText.unterminated(text, ...block)
 
-/** A response's text before its calls, and its calls. Text after the calls is dropped. */
+/** The text before the calls of a response, and the calls. Text after the calls is dropped. */
 export const read = (text: string) => {
   const found = sectionPattern.exec(text)
   const read = readSection(found?.[1] ?? found?.[2] ?? "")

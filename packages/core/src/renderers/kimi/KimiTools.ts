@@ -1,4 +1,4 @@
-/** Declarations of tools for Kimi: as JSON for K2, as TypeScript since K2.5. */
+/** Tool declarations for Kimi: JSON for K2, TypeScript since K2.5. */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { RendererError } from "../../chat/Renderer.ts"
@@ -39,7 +39,7 @@ const limits: Record<string, ReadonlyArray<string>> = {
   array: ["maxItems", "minItems"]
 }
 
-/** The constraints of a schema as comments, each with its line end. */
+/** The constraints of a schema as comment lines. */
 const docstring = (schema: Schema.Json, indent: string): string => {
   if (!JsonSchema.isObject(schema)) return ""
   const description = JsonSchema.text(schema["description"])
@@ -99,7 +99,7 @@ const typeOf = (schema: Schema.Json, indent: string): string => {
   }
 }
 
-/** A number or a truth value as Python prints it, anything else as JSON that keeps its letters. */
+/** A number or a boolean as Python prints it; anything else as JSON without ASCII escapes. */
 const defaultText = (value: Schema.Json) =>
   typeof value === "number" || typeof value === "boolean"
     ? JsonSchema.display(value)
@@ -111,7 +111,7 @@ const field = (name: string, schema: Schema.Json, isRequired: boolean, indent: s
   return `${docstring(schema, indent)}${byDefault}${indent}${name}${isRequired ? "" : "?"}: ${typeOf(schema, indent)}`
 }
 
-/** The fields of an object; required ones come first when sorted. */
+/** The fields of an object; if `isSorted`, required fields come first. */
 const fields = (schema: Schema.JsonObject, indent: string, isSorted: boolean): ReadonlyArray<string> => {
   const required = JsonSchema.list(schema["required"])
   const entries = Object.entries(JsonSchema.object(schema["properties"]))
@@ -149,7 +149,7 @@ const toolText = ({ description, name, parameters }: ToolSpec): string => {
   ].join("\n")
 }
 
-/** TypeScript in a namespace. Fails for a schema that cannot be written so. */
+/** Declares the tools as TypeScript in a namespace. Fails for a schema that cannot be expressed in it. */
 export const typeScript = (
   renderer: string,
   tools: ReadonlyArray<ToolSpec>

@@ -1,4 +1,4 @@
-/** Llama 3 instruct: text in turns, with no dates added. */
+/** Llama 3 instruct without tools; the prompt contains no dates. */
 import * as Effect from "effect/Effect"
 import * as Message from "../../chat/Message.ts"
 import type { Renderer, RendererError } from "../../chat/Renderer.ts"
@@ -14,7 +14,7 @@ const beginning = "<|begin_of_text|>"
 const endOfTurn = "<|eot_id|>"
 const controls = [beginning, endOfTurn, "<|start_header_id|>", "<|end_header_id|>"]
 
-/** The differences between the renderers with and without tools. */
+/** What differs between the renderers with and without tools. */
 export interface Dialect {
   readonly name: string
   readonly roleOf: (role: string) => string
@@ -25,7 +25,7 @@ export interface Dialect {
   readonly calls?: NonNullable<Renderer["calls"]>
 }
 
-/** The renderer of one of the dialects. */
+/** Makes the renderer of a dialect. */
 export const make = Effect.fnUntraced(function*(
   { calls, content, name, read, reader, roleOf, toolsPrefix }: Dialect,
   tokenizer: Tokenizer
@@ -55,7 +55,7 @@ export const make = Effect.fnUntraced(function*(
 })
 
 /**
- * Text only; tools are for `llama3_tools`. @see tinker-cookbook `Llama3Renderer`
+ * Supports text only; use `llama3_tools` for tools. @see tinker-cookbook `Llama3Renderer`
  *
  * @example
  * ChatModel.resolve("meta-llama/Llama-3.2-1B", { renderer: Llama3.llama3 })

@@ -1,4 +1,4 @@
-/** Llama 3.1 and later with tools: calls are JSON, and answers come in the role `ipython`. */
+/** Llama 3.1 and later with tools: calls are JSON, and tool results use the role `ipython`. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { CallForm } from "../../chat/CallForm.ts"
@@ -22,8 +22,8 @@ const callText = Effect.fnUntraced(function*(call: Message.ToolCall) {
 })
 
 /**
- * The text of a message. A message with a call consists of only the call, because the model's template allows one per message and no text
- * beside it.
+ * The text of a message. A message with a call consists of the call only, because the model's template allows one call per message and no
+ * text beside it.
  */
 const content = Effect.fnUntraced(function*(message: Message.Message) {
   const calls = message.toolCalls ?? []
@@ -46,21 +46,21 @@ const toCall = (text: string): Message.ToolCall | undefined => {
     : undefined
 }
 
-/** Whether a response begins like a call. */
+/** Whether a response starts like a call. */
 const beginsAsCall = (text: string) => /^\{\s*"name"\s*:/.test(text)
 
 const tag = "<|python_tag|>"
 
-/** Whether the beginning of a response may become a call. */
+/** Whether a response that starts with this text may still become a call. */
 export const mayBeCall = (text: string): boolean => {
   const start = PythonText.stripStart(text)
   return start.startsWith("{") || start.startsWith(tag) || tag.startsWith(start)
 }
 
-/** One call, which is the whole response. */
+/** A response with a call consists of one call and nothing else. */
 export const form: CallForm = { open: "", close: "", argumentsKey: "parameters", marks: [] }
 
-/** A response that is JSON of a call is that call; `<|python_tag|>` may stand before it. */
+/** Parses a response. JSON in the form of a call, also after `<|python_tag|>`, is a call; anything else is text. */
 export const read = (response: string): Message.Message => {
   const text = PythonText.strip(response.replace(/^\s*<\|python_tag\|>/, ""))
   const call = toCall(text)
@@ -86,8 +86,8 @@ const toolsPrefix = (tools: ReadonlyArray<ToolSpec>, systemPrompt: string): Read
 }
 
 /**
- * From the public template of Llama 3.1, with tools in the system message and without its dates; not compared with another
- * program. `llama3` is the same for conversations without tools.
+ * Follows Llama 3.1's public template, with tools in the system message and without dates. Not checked against another implementation.
+ * Without tools it renders the same as `llama3`.
  *
  * @example
  * ChatModel.resolve("meta-llama/Llama-3.1-8B-Instruct", { renderer: Llama3Tools.llama3Tools })

@@ -1,5 +1,5 @@
 /**
- * NVIDIA Nemotron 3 and 3.5: Qwen3.5's format with a system message in every conversation and other line ends.
+ * NVIDIA Nemotron 3 and 3.5: Qwen3.5's format, but every conversation has a system message and some line breaks differ.
  *
  * @example
  * Nemotron3.nemotron3DisableThinking(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
@@ -18,11 +18,11 @@ import * as Nemotron3Tools from "./Nemotron3Tools.ts"
 
 interface Variant {
   readonly name: string
-  /** The format of Ultra and of the 3.5 models, which has no line ends around `</think>`. */
+  /** Whether to use the format of Ultra and of the 3.5 models, without line breaks around `</think>`. */
   readonly isUltra?: boolean
   readonly disablesThinking?: boolean
   readonly keepsThinking?: boolean
-  /** The sentence about effort that ends the last user message. */
+  /** The sentence about the reasoning effort, appended to the last user message. */
   readonly effort?: string
 }
 
@@ -34,11 +34,11 @@ const prepare = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Messag
 const hasThinkingPart = ({ content }: Message.Message) =>
   typeof content !== "string" && content.some((part) => part.type === "thinking")
 
-/** Whether parts, not a string, have text. */
+/** Whether the content is a list of parts that includes text. */
 const hasTextPart = ({ content }: Message.Message) =>
   typeof content !== "string" && content.some((part) => part.type === "text" && part.text !== "")
 
-/** An empty thinking block where the message's own thinking is left out. */
+/** An empty thinking block, if the message's own thinking is left out. */
 const headerSuffix = ({ isUltra, keepsThinking }: Variant): QwenVl.Dialect["headerSuffix"] => (message, place) => {
   const isHistory = place.index < place.lastUserIndex
   if (!Message.hasThinking(message)) return emptyThinking
@@ -56,7 +56,7 @@ const calls = ({ isUltra, name }: Variant): QwenVl.Dialect["calls"] => (message,
     }
   )
 
-/** The effort of reasoning after the last user message. */
+/** Appends the reasoning effort to the last user message. */
 const adapt = ({ effort, isUltra, name }: Variant): QwenVl.Dialect["adapt"] => (message, place) => {
   if (effort === undefined || message.role !== "user" || place.index !== place.lastUserIndex) {
     return Effect.sync(() => Qwen35.trimmed(message))
@@ -71,7 +71,7 @@ const adapt = ({ effort, isUltra, name }: Variant): QwenVl.Dialect["adapt"] => (
   return Effect.fail(new RendererError({ renderer: name, detail }))
 }
 
-/** Each image begins a new line after text, and has a number where a message has several. */
+/** Starts a new line before each image that follows text, and numbers the images of a message that has several. */
 const wrapImages: ImageTokens.Images["wrap"] = (pieces) => {
   const count = pieces.filter(ImageTokens.isImage).length
   let index = 0
@@ -109,7 +109,7 @@ const dialect = (variant: Variant): QwenVl.Dialect => {
 
 const make = (variant: Variant) => (tokenizer: Tokenizer) => QwenVl.make(dialect(variant), tokenizer)
 
-/** @see tinker-cookbook `Nemotron3Renderer` */
+/** The thinking variant of Nemotron 3. @see tinker-cookbook `Nemotron3Renderer` */
 export const nemotron3 = make({ name: "nemotron3" })
 /** Asks for low effort after the last user message. */
 export const nemotron3LowThinking = make({ name: "nemotron3_low_thinking", effort: "\n\n{reasoning effort: low}" })
@@ -118,7 +118,7 @@ export const nemotron3DisableThinking = make({ name: "nemotron3_disable_thinking
 /** Keeps the thinking of earlier turns. */
 export const nemotron3PreserveThinking = make({ name: "nemotron3_preserve_thinking", keepsThinking: true })
 
-/** Also for the 3.5 models. @see tinker-cookbook `Nemotron3UltraRenderer` */
+/** For Nemotron 3 Ultra and the 3.5 models. @see tinker-cookbook `Nemotron3UltraRenderer` */
 export const nemotron3Ultra = make({ name: "nemotron3_ultra", isUltra: true })
 /** A renderer whose prompt closes the thinking block. */
 export const nemotron3UltraDisableThinking = make({

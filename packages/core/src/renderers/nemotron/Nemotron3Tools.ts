@@ -1,4 +1,4 @@
-/** Declarations of tools as XML for Nemotron 3. */
+/** Tool declarations as XML for Nemotron 3. */
 import type * as Schema from "effect/Schema"
 import * as Message from "../../chat/Message.ts"
 import type { ToolSpec } from "../../chat/ToolSpec.ts"
@@ -14,7 +14,7 @@ const typeText = (json: Schema.Json) =>
     ? `[${JsonSchema.list(json).map((name) => `'${JsonSchema.display(name)}'`).join(", ")}]`
     : JsonSchema.display(json)
 
-/** The entries of a schema besides `known`, each as an element of its own. */
+/** The entries of a schema other than `known`, each as its own element. */
 const others = (json: Schema.JsonObject, known: ReadonlyArray<string>): ReadonlyArray<string> =>
   Object.entries(json).flatMap(([key, value]) =>
     known.includes(key)
@@ -52,7 +52,7 @@ const toolText = ({ description, name, parameters }: ToolSpec): string => {
   ].join("\n")
 }
 
-/** One system message: the prompt, then the tools. */
+/** One system message with the system prompt, followed by the tools. */
 export const prefix = (tools: ReadonlyArray<ToolSpec>, systemPrompt: string): ReadonlyArray<Message.Message> => {
   if (tools.length === 0) return [Message.system(systemPrompt)]
   const declaration = ToolCallXml.declaration(tools.map(toolText))

@@ -1,5 +1,5 @@
 /**
- * Qwen3: thinking, non-thinking and instruct variants. The text of a message can never become a control token.
+ * Qwen3: thinking, non-thinking and instruct variants. Message text can never become a control token.
  *
  * @example
  * ChatModel.resolve("Qwen/Qwen3-8B", { renderer: Qwen3.qwen3DisableThinking })
@@ -23,7 +23,7 @@ import * as ToolCallText from "../ToolCallText.ts"
 
 interface Variant {
   readonly name: string
-  /** Whether the last assistant message always has a thinking block, empty where it did not reason. */
+  /** Whether the last assistant message always gets a thinking block, empty if the message has no reasoning. */
   readonly framesThinking: boolean
   readonly disablesThinking: boolean
 }
@@ -37,8 +37,8 @@ const readable = (message: Message.Message) => Message.parts(message).filter(isR
 const framed = (thinking: string) => `<think>\n${PythonText.stripNewlines(thinking)}\n</think>\n\n`
 
 /**
- * Reasoning written inside the text ends at the first closing tag and starts after the last opening tag before it, if there is one; the
- * answer follows the last closing tag. This follows the model's own template, so that a stray closing tag also makes a block.
+ * Splits reasoning written inside the text, as the model's own template does. The reasoning ends at the first closing tag, and starts after
+ * the last opening tag before it, if any. The answer follows the last closing tag. A stray closing tag therefore also makes a block.
  */
 const splitInlineThinking = (text: string): ReadonlyArray<TextOrThinking> => {
   const close = text.indexOf(ContentBlocks.closeThinking)
@@ -80,7 +80,7 @@ const assistantText = Effect.fnUntraced(function*(
   }
   const kept = place.isLast ? message : Message.withoutThinking(message)
   const calls = yield* Effect.forEach(message.toolCalls ?? [], (call) => ChatMl.jsonCall(variant.name, call))
-  // An empty list of calls writes its newline too: models fine-tuned with the cookbook have seen it.
+  // An empty list of calls also writes its newline, because models fine-tuned with the cookbook have seen it.
   const separator = message.toolCalls !== undefined && unframedText(kept) !== "" ? "\n" : ""
   return (isFramed ? framedText(kept) : unframedText(kept)) + separator + calls.join("\n")
 })
@@ -94,7 +94,7 @@ const body = (variant: Variant, message: Message.Message, place: ChatTemplate.Pl
   return Effect.succeed(message.role === "tool" ? ChatMl.toolResponse(text) : text)
 }
 
-/** Reads a response; a family that frames thinking also removes the newlines around it. */
+/** Parses a response; with `framesThinking`, it also removes the newlines around thinking. */
 export const read = (text: string, framesThinking: boolean): Message.Message => {
   const blocks = ContentBlocks.parse(text)
   if (blocks === undefined) return Message.assistant(text)
@@ -166,14 +166,18 @@ const make = Effect.fnUntraced(function*(
   })
 })
 
-/** @see tinker-cookbook `Qwen3Renderer` */
+/**
+ * The thinking variant.
+ *
+ * @see tinker-cookbook `Qwen3Renderer`
+ */
 export const qwen3 = (tokenizer: Tokenizer) =>
   make({ name: "qwen3", framesThinking: true, disablesThinking: false }, tokenizer)
 
-/** A renderer whose prompt ends with an empty thinking block; a turn with reasoning cannot be trained. */
+/** A renderer whose prompt ends with an empty thinking block. Rejects examples that train a turn with reasoning. */
 export const qwen3DisableThinking = (tokenizer: Tokenizer) =>
   make({ name: "qwen3_disable_thinking", framesThinking: true, disablesThinking: true }, tokenizer)
 
-/** The renderer of the 2507 instruct models, which do not think. */
+/** For the 2507 instruct models, which do not think. */
 export const qwen3Instruct = (tokenizer: Tokenizer) =>
   make({ name: "qwen3_instruct", framesThinking: false, disablesThinking: false }, tokenizer)

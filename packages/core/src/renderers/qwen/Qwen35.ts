@@ -18,22 +18,22 @@ import * as ToolCallXml from "../ToolCallXml.ts"
 import * as Qwen3Vl from "./Qwen3Vl.ts"
 import * as QwenVl from "./QwenVl.ts"
 
-/** The beginning of a thinking block, with which prompts end. */
+/** The opening of a thinking block, which ends the prompt. */
 export const openedThinking = "<think>\n"
 
-/** A header that opens the thinking block, or closes it at once. */
+/** The header of a turn to generate, which opens the thinking block or also closes it. */
 export const generationHeader =
   (disablesThinking: boolean, emptyThinking: string) => (role: string, isFirst: boolean) =>
     ChatMl.openedHeader(role, isFirst) + (disablesThinking ? emptyThinking : openedThinking)
 
-/** A string without the white space around it; parts stay as they are. */
+/** Trims a string's surrounding white space; content parts stay unchanged. */
 export const trimmed = (message: Message.Message): Message.Message =>
   typeof message.content === "string" ? { ...message, content: PythonText.strip(message.content) } : message
 
 const isShown = (part: Message.ContentPart) =>
   part.type === "image" || (part.type === "text" && PythonText.strip(part.text) !== "")
 
-/** Parts without the white space around the text and images that they show, as the model's template writes them. */
+/** Trims the white space around the visible parts (text and images), as the model's template does. */
 const trimmedParts = (parts: ReadonlyArray<Message.ContentPart>): ReadonlyArray<Message.ContentPart> => {
   const first = parts.findIndex(isShown)
   const last = parts.findLastIndex(isShown)
@@ -44,12 +44,12 @@ const trimmedParts = (parts: ReadonlyArray<Message.ContentPart>): ReadonlyArray<
   })
 }
 
-/** Whether a message shows something besides its thinking. */
+/** Whether a message has content other than thinking. */
 const isVisible = (message: Message.Message): boolean =>
   PythonText.strip(Message.text(message)) !== ""
   || (typeof message.content !== "string" && message.content.some((part) => part.type === "image"))
 
-/** The calls, after an empty line where the message shows something, even where the list of calls is empty. */
+/** The calls, after an empty line if the message has visible content, even if the list of calls is empty. */
 export const calls =
   (renderer: string, scalar: (value: PythonJson.Value) => string): QwenVl.Dialect["calls"] => (message, toolCalls) =>
     Effect.map(
@@ -57,7 +57,7 @@ export const calls =
       (written) => (isVisible(message) ? "\n\n" : "") + written.join("\n")
     )
 
-/** The prompt ended inside a thinking block: a response that closes it without opening it gets the opening back. */
+/** Prepends the opening tag, which the prompt contains, to a response that closes a thinking block without opening it. */
 const restoreOpening = (text: string) =>
   text.includes(ContentBlocks.closeThinking) && !text.startsWith(ContentBlocks.openThinking)
     ? openedThinking + text
@@ -66,7 +66,7 @@ const restoreOpening = (text: string) =>
 const stripThinking = (part: Message.TextPart | Message.ThinkingPart): Message.TextPart | Message.ThinkingPart =>
   part.type === "thinking" ? { type: "thinking", thinking: PythonText.strip(part.thinking) } : part
 
-/** The message of a response. One that was cut stays text, with the opening of its thinking block. */
+/** Parses a response. A truncated response stays text, with the opening of its thinking block. */
 export const read = (response: string, isCut: boolean): Message.Message => {
   const text = restoreOpening(response)
   const blocks = isCut ? undefined : ContentBlocks.parse(text)
@@ -106,7 +106,7 @@ interface Variant {
   readonly keepsThinking?: boolean
 }
 
-/** The dialect that Qwen3.8 and Nemotron 3 change. */
+/** The base dialect, which Qwen3.8 and Nemotron 3 modify. */
 export const dialect = ({ disablesThinking = false, keepsThinking = false, name }: Variant): QwenVl.Dialect => ({
   name,
   hasExtensionProperty: false,
@@ -126,10 +126,10 @@ export const dialect = ({ disablesThinking = false, keepsThinking = false, name 
   toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
 })
 
-/** @see tinker-cookbook `Qwen3_5Renderer` */
+/** The thinking variant. @see tinker-cookbook `Qwen3_5Renderer` */
 export const qwen35 = (tokenizer: Tokenizer) => QwenVl.make(dialect({ name: "qwen3_5" }), tokenizer)
 
-/** A renderer whose prompt closes the thinking block; a turn with reasoning cannot be trained. */
+/** A renderer whose prompt closes the thinking block. Rejects examples that train a turn with reasoning. */
 export const qwen35DisableThinking = (tokenizer: Tokenizer) =>
   QwenVl.make(dialect({ name: "qwen3_5_disable_thinking", disablesThinking: true }), tokenizer)
 

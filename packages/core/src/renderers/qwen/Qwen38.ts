@@ -1,5 +1,5 @@
 /**
- * Qwen3.8: Qwen3.5's format with the effort of reasoning in the system message and thinking kept in history.
+ * Qwen3.8: Qwen3.5's format with the reasoning effort in the system message; earlier thinking is kept.
  *
  * @example
  * Qwen38.qwen38Low(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
@@ -13,7 +13,7 @@ import * as ToolCallXml from "../ToolCallXml.ts"
 import * as Qwen35 from "./Qwen35.ts"
 import * as QwenVl from "./QwenVl.ts"
 
-/** The sentence that the model's template writes for an effort. */
+/** The sentences of the model's template, by reasoning effort. */
 const sentences = {
   xhigh: "Reasoning effort is set to xhigh. Please think carefully through the task, validate key assumptions, consider"
     + " plausible alternatives, and prioritize correctness, consistency, and clarity in the final answer.",
@@ -24,13 +24,13 @@ const sentences = {
 
 const isText = (part: Message.ContentPart) => part.type === "text"
 
-/** The sentence before a system text, unless it is there already. */
+/** Puts the sentence before a system text, unless the text already starts with it. */
 const beforeText = (sentence: string, text: string): string => {
   if (sentence === "" || text === sentence || text.startsWith(`${sentence}\n\n`)) return text
   return text === "" ? sentence : `${sentence}\n\n${text}`
 }
 
-/** The sentence before parts that are not all text. */
+/** Puts the sentence before content parts that are not all text. */
 const beforeParts = (
   sentence: string,
   parts: ReadonlyArray<Message.ContentPart>
@@ -40,7 +40,7 @@ const beforeParts = (
   return [{ type: "text", text: `${sentence}\n\n` }, ...parts]
 }
 
-/** Puts the sentence into the system message, which is added where there is none and dropped where it is empty. */
+/** Puts the sentence into the system message. A missing system message is added; an empty one is removed. */
 const prepare = (sentence: string) => (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> => {
   const [first, ...rest] = messages
   if (first?.role !== "system") return sentence === "" ? messages : [Message.system(sentence), ...messages]
@@ -51,7 +51,7 @@ const prepare = (sentence: string) => (messages: ReadonlyArray<Message.Message>)
   return text === "" && sentence === "" ? rest : [{ ...first, content: beforeText(sentence, text) }, ...rest]
 }
 
-/** Thinking written inside a string counts as text. */
+/** Only thinking parts count; thinking written inside a string counts as text. */
 const hasThinkingPart = ({ content }: Message.Message) =>
   typeof content !== "string" && content.some((part) => part.type === "thinking")
 
@@ -63,12 +63,12 @@ const make = (name: string, sentence: string, disablesThinking: boolean) => (tok
     calls: Qwen35.calls(name, ToolCallXml.jsonScalar)
   }, tokenizer)
 
-/** @see tinker-cookbook `Qwen3_8Renderer` */
+/** Asks for the highest reasoning effort. @see tinker-cookbook `Qwen3_8Renderer` */
 export const qwen38Xhigh = make("qwen3_8_xhigh_reasoning", sentences.xhigh, false)
 /** A renderer that asks for medium reasoning effort. */
 export const qwen38Medium = make("qwen3_8_medium_reasoning", sentences.medium, false)
 /** A renderer that asks for low reasoning effort. */
 export const qwen38Low = make("qwen3_8_low_reasoning", sentences.low, false)
 
-/** A renderer whose prompt closes the thinking block; a turn with reasoning cannot be trained. */
+/** A renderer whose prompt closes the thinking block. Rejects examples that train a turn with reasoning. */
 export const qwen38DisableThinking = make("qwen3_8_disable_thinking", "", true)

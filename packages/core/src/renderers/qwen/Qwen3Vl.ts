@@ -1,5 +1,5 @@
 /**
- * Qwen3-VL: Qwen3's format with images, without the frame around thinking.
+ * Qwen3-VL: Qwen3's format with images, without line breaks around thinking.
  *
  * @example
  * const tokens = Qwen3Vl.images.count?.({ width: 640, height: 480 })
@@ -13,7 +13,7 @@ import * as ToolCallText from "../ToolCallText.ts"
 import * as Qwen3 from "./Qwen3.ts"
 import * as QwenVl from "./QwenVl.ts"
 
-/** Published preprocessing of Qwen3-VL; Qwen3.5 to Qwen3.8 use it too. */
+/** The published image preprocessing of Qwen3-VL; Qwen3.5 to Qwen3.8 use it too. */
 export const patches: ImageTokens.Patches = {
   patchSize: 16,
   mergeSize: 2,
@@ -23,7 +23,7 @@ export const patches: ImageTokens.Patches = {
 
 const vision = ["<|vision_start|>", "<|vision_end|>"] as const
 
-/** The form of images, which Qwen3.5 to Qwen3.8 share. */
+/** How images are written, also for Qwen3.5 to Qwen3.8. */
 export const images: ImageTokens.Images = {
   controls: vision,
   wrap: ImageTokens.between(...vision),
@@ -55,8 +55,8 @@ const dialect = (name: string, framesThinking: boolean): QwenVl.Dialect => ({
   callForm: ToolCallText.form
 })
 
-/** @see tinker-cookbook `Qwen3VLRenderer` */
+/** The thinking variant. @see tinker-cookbook `Qwen3VLRenderer` */
 export const qwen3Vl = (tokenizer: Tokenizer) => QwenVl.make(dialect("qwen3_vl", true), tokenizer)
 
-/** The renderer of the instruct models, which do not think. @see tinker-cookbook `Qwen3VLInstructRenderer` */
+/** For the instruct models, which do not think. @see tinker-cookbook `Qwen3VLInstructRenderer` */
 export const qwen3VlInstruct = (tokenizer: Tokenizer) => QwenVl.make(dialect("qwen3_vl_instruct", false), tokenizer)

@@ -1,4 +1,4 @@
-/** The format of Qwen3-VL, Qwen3.5, Qwen3.8 and Nemotron 3, of which each family changes some details. */
+/** The base format of Qwen3-VL, Qwen3.5, Qwen3.8 and Nemotron 3; each family changes some details. */
 import * as Effect from "effect/Effect"
 import * as Message from "../../chat/Message.ts"
 import type { Parsed, Renderer, RendererError } from "../../chat/Renderer.ts"
@@ -11,26 +11,26 @@ import * as Markup from "../Markup.ts"
 import * as StopToken from "../StopToken.ts"
 import * as TemplateRenderer from "../TemplateRenderer.ts"
 
-/** The details in which a family, or one of its variants, differs. */
+/** The details that differ between families and variants. */
 export interface Dialect {
   readonly name: string
   readonly hasExtensionProperty: boolean
   readonly disablesThinking: boolean
   readonly prepare?: NonNullable<ChatTemplate.ChatTemplate["prepare"]>
-  /** The message before it is written, such as one with the white space around its text removed. */
+  /** Changes a message before it is written, for example by trimming its text. */
   readonly adapt: (message: Message.Message, place: ChatTemplate.Place) => Effect.Effect<Message.Message, RendererError>
   /** Whether an assistant message is written without its thinking. */
   readonly strips: (place: ChatTemplate.Place) => boolean
   readonly thinking: (thinking: string) => string
-  /** Text after an assistant's header that is not its own, such as an empty thinking block. */
+  /** Text that the template adds after an assistant's header, such as an empty thinking block. */
   readonly headerSuffix: (message: Message.Message, place: ChatTemplate.Place) => string
   /** The header of the turn to generate. */
   readonly generationHeader: (role: string, isFirst: boolean) => string
-  /** Text around a tool's answer. */
+  /** Text around a tool result. */
   readonly answer: readonly [before: string, after: string]
-  /** Text between the answers of consecutive tools, which then share one turn; `undefined` where each has its own. */
+  /** Text between the results of consecutive tools, which share one turn; `undefined` if each has its own turn. */
   readonly betweenAnswers: string | undefined
-  /** The calls of a message that has a list of them, and what separates them from its text. */
+  /** The calls of a message with a list of calls, and the separator between its text and the calls. */
   readonly calls: (
     message: Message.Message,
     calls: ReadonlyArray<Message.ToolCall>
@@ -39,7 +39,7 @@ export interface Dialect {
   readonly read: (text: string, isCut: boolean) => Message.Message
   readonly reader: MakeReader
   readonly toolsPrefix: NonNullable<Renderer["toolsPrefix"]>
-  /** Absent for calls that are not JSON. */
+  /** Absent if calls are not JSON. */
   readonly callForm?: NonNullable<Renderer["calls"]>
 }
 
@@ -72,7 +72,7 @@ const body = Effect.fnUntraced(function*(dialect: Dialect, message: Message.Mess
   return [before, ...content(dialect, message, place), after, Markup.plain(calls), end]
 })
 
-/** The header of the last assistant message ends where the prompt does; the model writes the rest of it. */
+/** Splits the header of the last assistant message where its prompt ends; the model generates the rest. */
 const splitHeader = (dialect: Dialect, written: string, message: Message.Message, place: ChatTemplate.Place) => {
   const prompt = dialect.generationHeader("assistant", place.index === 0)
   const isProduced = message.role === "assistant" && place.isLast && written.startsWith(prompt)
@@ -99,7 +99,7 @@ const parse = Effect.fnUntraced(function*(dialect: Dialect, tokenizer: Tokenizer
   return { message: dialect.read(text, termination === "malformed"), termination } satisfies Parsed
 })
 
-/** The renderer of a dialect. */
+/** Makes the renderer of a dialect. */
 export const make = Effect.fnUntraced(function*(
   dialect: Dialect,
   tokenizer: Tokenizer

@@ -1,4 +1,4 @@
-/** Access to JSON schemas of tools, whose form is not trusted. */
+/** Reads the JSON schemas of tools without assuming that they are well-formed. */
 import type * as Schema from "effect/Schema"
 import * as PythonJson from "./PythonJson.ts"
 
@@ -13,16 +13,16 @@ export const object = (json: Schema.Json | undefined): Schema.JsonObject => isOb
 /** The array, or `[]` for any other value. */
 export const list = (json: Schema.Json | undefined): Schema.JsonArray => isArray(json) ? json : []
 
-/** JSON as Python writes it. */
+/** JSON with Python's default formatting. */
 export const stringify = (json: Schema.Json): string => PythonJson.stringify(PythonJson.fromJson(json))
 
-/** JSON as Python writes it, without escaping letters beyond ASCII. */
+/** JSON with Python's formatting, but without ASCII escapes. */
 export const stringifyLetters = (json: Schema.Json): string =>
   PythonJson.stringify(PythonJson.fromJson(json), { ascii: false })
 
-/** Python's `str`. */
+/** A value as Python's `str` prints it. */
 export const display = (json: Schema.Json): string => PythonJson.display(PythonJson.fromJson(json))
 
-/** The text of a field; empty where there is none. */
+/** The field's text; empty if it is missing. */
 export const text = (json: Schema.Json | undefined): string =>
   json === undefined || json === null || json === false ? "" : display(json)

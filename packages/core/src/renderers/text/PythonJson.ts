@@ -1,6 +1,6 @@
 /**
- * JSON as Python reads and writes it, on which the models were trained. Key order is kept, integers are exact, `1.0` stays a float, `NaN`
- * and infinities are allowed, and output is ASCII.
+ * JSON with Python's formatting, as in the models' training data. It keeps key order and exact integers, `1.0` stays a float, `NaN` and
+ * infinities are allowed, and output is ASCII by default.
  *
  * @example
  * const compact = Result.map(PythonJson.parse(`{"pi": 3.0}`), (value) => PythonJson.stringify(value))
@@ -8,7 +8,7 @@
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 
-/** A bigint is a Python int and a number a Python float. */
+/** A bigint stands for a Python int, a number for a Python float, and a map for a dict. */
 export type Value = null | boolean | string | bigint | number | ReadonlyArray<Value> | ReadonlyMap<string, Value>
 
 const deepest = 500
@@ -35,7 +35,7 @@ const words: ReadonlyArray<readonly [string, Value]> = [
   ["-Infinity", -Infinity]
 ]
 
-/** A recursive-descent reader; `undefined` means the problem is in `problem`. */
+/** A recursive-descent parser. A method returns `undefined` on failure and describes it in `problem`. */
 class Reader {
   readonly text: string
   at = 0
@@ -155,14 +155,14 @@ class Reader {
   }
 }
 
-/** Reads one JSON document as Python's `json.loads` does; the failure says where it stopped and what it expected. */
+/** Parses one JSON document like Python's `json.loads`; the failure states the position and what was expected. */
 export const parse = (text: string): Result.Result<Value, string> => {
   const reader = new Reader(text)
   const value = reader.document()
   return value === undefined ? Result.fail(reader.problem) : Result.succeed(value)
 }
 
-/** Whole numbers become integers: JavaScript cannot tell `1.0` from `1`. */
+/** Converts plain JSON. Whole numbers become integers, because JavaScript cannot tell `1.0` from `1`. */
 export const fromJson = (json: Schema.Json): Value => {
   if (typeof json === "number") return Number.isInteger(json) ? BigInt(json) : json
   if (json === null || typeof json !== "object") return json
@@ -170,7 +170,7 @@ export const fromJson = (json: Schema.Json): Value => {
   return new Map(Object.entries(json).map(([key, value]) => [key, fromJson(value)]))
 }
 
-/** Integers become numbers, the nearest ones where they are too large. */
+/** Converts to plain JSON. Integers become numbers, rounded if they are too large. */
 export const toJson = (value: Value): Schema.Json => {
   if (typeof value === "bigint") return Number(value)
   if (value === null || typeof value !== "object") return value
@@ -204,13 +204,13 @@ const string = (text: string, ascii: boolean): string => {
   return ascii ? written.replace(/[\u007f-\uffff]/g, escapeCharacter) : written
 }
 
-/** Options of writing JSON. */
+/** How JSON is written. */
 export interface Options {
-  /** Whether letters beyond ASCII are escaped; they are unless given. */
+  /** Whether to escape non-ASCII characters; default true. */
   readonly ascii?: boolean
 }
 
-/** Writes a value as Python's `json.dumps` does by default: `", "` and `": "`. */
+/** Formats a value like Python's `json.dumps` with its default separators, `", "` and `": "`. */
 export const stringify = (value: Value, options: Options = {}): string => {
   const ascii = options.ascii ?? true
   if (value === null || typeof value === "boolean") return String(value)
@@ -223,7 +223,7 @@ export const stringify = (value: Value, options: Options = {}): string => {
   return `[${Array.from(value, (item) => stringify(item, options)).join(", ")}]`
 }
 
-/** Python's `str` of a scalar, JSON of anything else: `True`, `None`, `1.0`, `nan`. */
+/** A scalar as Python's `str` prints it (`True`, `None`, `1.0`, `nan`); anything else as JSON. */
 export const display = (value: Value): string => {
   if (value === null) return "None"
   if (typeof value === "boolean") return value ? "True" : "False"

@@ -1,5 +1,5 @@
 /**
- * Python's notion of white space and words. White space differs from JavaScript's at U+001C–U+001F, U+0085 and U+FEFF.
+ * White space and word characters as Python defines them. White space differs from JavaScript's at U+001C–U+001F, U+0085 and U+FEFF.
  *
  * @example
  * PythonText.strip("\x1c answer\n")
@@ -8,7 +8,7 @@
 /** A regular-expression class that matches what Python's `\s` matches. */
 export const space = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]"
 
-/** A class that matches what Python's `\\w` matches, in a pattern with the flag `u`. */
+/** A character class that matches what Python's `\w` matches, for patterns with the flag `u`. */
 export const word = "[\\p{L}\\p{N}_]"
 
 const leading = new RegExp(`^${space}+`)

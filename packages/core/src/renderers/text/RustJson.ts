@@ -1,11 +1,11 @@
-/** JSON as Rust's serde writes it: without blanks, without escaped letters, with integers of 64 bits and floats in their shortest form. */
+/** JSON as Rust's serde writes it: no spaces, no escaped non-ASCII characters, 64-bit integers, and floats in their shortest form. */
 import * as PythonJson from "./PythonJson.ts"
 
-/** Integers that take more than 64 bits become floats. */
+/** Integers that do not fit into 64 bits become floats. */
 const inRange = (value: bigint): bigint | number =>
   BigInt.asIntN(64, value) === value || BigInt.asUintN(64, value) === value ? value : Number(value)
 
-/** The value that Rust reads; `undefined` where it reads none, for numbers that are not finite and halves of surrogate pairs. */
+/** The value as Rust parses it; `undefined` if Rust rejects it: numbers that are not finite, and lone surrogates. */
 export const normal = (value: PythonJson.Value): PythonJson.Value | undefined => {
   if (typeof value === "string") return /\p{Surrogate}/u.test(value) ? undefined : value
   if (typeof value === "bigint") return finite(inRange(value))
@@ -32,18 +32,18 @@ const byCodePoint = ([left]: readonly [string, unknown], [right]: readonly [stri
   return at === -1 ? a.length - b.length : (a[at]?.codePointAt(0) ?? 0) - (b[at]?.codePointAt(0) ?? -1)
 }
 
-/** The entries in the order of their keys. */
+/** The entries sorted by key. */
 export const sorted = (value: ReadonlyMap<string, PythonJson.Value>): ReadonlyMap<string, PythonJson.Value> =>
   new Map(Array.from(value).toSorted(byCodePoint))
 
-/** The value with the entries of all its objects in the order of their keys. */
+/** The value with the entries of all objects sorted by key. */
 export const sortedThroughout = (value: PythonJson.Value): PythonJson.Value => {
   if (value === null || typeof value !== "object") return value
   if (!PythonJson.isObject(value)) return Array.from(value, sortedThroughout)
   return sorted(new Map(Array.from(value, ([key, item]) => [key, sortedThroughout(item)])))
 }
 
-/** Fixed notation from 1e-5 up to 1e16, with a point in it. */
+/** Fixed notation from 1e-5 up to 1e16, always with a decimal point. */
 const float = (value: number): string => {
   if (Object.is(value, -0)) return "-0.0"
   const sign = value < 0 ? "-" : ""
@@ -57,7 +57,7 @@ const float = (value: number): string => {
     : `${sign}${digits.slice(0, point)}.${digits.slice(point)}`
 }
 
-/** Writes a value of `normal`. */
+/** Formats a value that `normal` returned. */
 export const stringify = (value: PythonJson.Value): string => {
   if (typeof value === "string") return JSON.stringify(value)
   if (typeof value === "number") return float(value)

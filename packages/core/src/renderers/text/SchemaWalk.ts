@@ -1,10 +1,10 @@
-/** The schemas inside a JSON schema, in the order that Kimi's declaration of tools reads them. */
+/** Walks the schemas inside a JSON schema, in the order of Kimi's tool declarations. */
 import type * as Schema from "effect/Schema"
 import * as JsonSchema from "./JsonSchema.ts"
 
 export type Kind = "reference" | "alternatives" | "enum" | "union" | "object" | "array" | "scalar"
 
-/** What a schema describes, by the first of these keys that it has: `$ref`, `anyOf`, `enum`, `type`. */
+/** What a schema describes: the first of `$ref`, `anyOf`, `enum` and `type` that it has. */
 export const kindOf = (schema: Schema.JsonObject): Kind => {
   if (schema["$ref"] !== undefined) return "reference"
   if (schema["anyOf"] !== undefined) return "alternatives"
@@ -13,7 +13,7 @@ export const kindOf = (schema: Schema.JsonObject): Kind => {
   return schema["type"] === "object" ? "object" : schema["type"] === "array" ? "array" : "scalar"
 }
 
-/** Whether a value carries information: it is neither null nor false, nor an object without keys. */
+/** Whether a value carries information: it is not null, false or an empty object. */
 export const isFilled = (json: Schema.Json): boolean =>
   JsonSchema.isObject(json) ? Object.keys(json).length > 0 : json !== null && json !== false
 
@@ -38,7 +38,7 @@ const children = (schema: Schema.JsonObject, isRoot: boolean): ReadonlyArray<Sch
   }
 }
 
-/** The schema and all schemas within it, except definitions that it only names. The first one is read as an object. */
+/** A schema and all schemas nested in it. `isRoot` tells `children` that it is the parameters' own schema. */
 const all = (schema: Schema.Json, isRoot = false): ReadonlyArray<Schema.JsonObject> =>
   JsonSchema.isObject(schema) ? [schema, ...children(schema, isRoot).flatMap((child) => all(child))] : []
 
@@ -49,7 +49,7 @@ const definitionsOf = (parameters: Schema.JsonObject) =>
       .flatMap((schema) => Object.entries(JsonSchema.object(schema["$defs"])))
   )
 
-/** The definitions of a tool's parameters, and whether they refer to themselves. */
+/** The definitions in a tool's parameters, and whether the schema refers to itself. */
 export const references = (parameters: Schema.JsonObject) => ({
   definitions: definitionsOf(parameters),
   refersToItself: all(parameters, true).some((schema) => schema["$ref"] === "#")
@@ -64,7 +64,7 @@ const holds: Record<string, (value: Schema.Json) => boolean> = {
   boolean: (value) => typeof value === "boolean"
 }
 
-/** The one type besides null that an enum may have. */
+/** The single type of an enum, apart from null; `undefined` if there are several. */
 const enumType = (type: Schema.Json): string | undefined => {
   if (!Array.isArray(type)) return JsonSchema.text(type)
   const names = JsonSchema.list(type)
@@ -112,7 +112,7 @@ const ownProblem = (schema: Schema.JsonObject, definitions: ReadonlyMap<string, 
   }
 }
 
-/** Why parameters cannot be written as TypeScript; `undefined` where they can. */
+/** Why parameters cannot be written as TypeScript; `undefined` if they can. */
 export const problem = (parameters: Schema.JsonObject): string | undefined => {
   const definitions = definitionsOf(parameters)
   const [, ...within] = all(parameters, true)

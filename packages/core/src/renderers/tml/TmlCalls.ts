@@ -1,4 +1,4 @@
-/** Tool calls and declarations of tools in TML v0, as the JSON that the model was trained on. */
+/** Tool calls and tool declarations in TML v0, as the JSON that the model was trained on. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Message from "../../chat/Message.ts"
@@ -8,13 +8,13 @@ import * as ChatMl from "../ChatMl.ts"
 import * as PythonJson from "../text/PythonJson.ts"
 import * as RustJson from "../text/RustJson.ts"
 
-/** The text of a call, and the name that its header repeats. */
+/** The text of a call, and the function name, which its header repeats. */
 export interface WrittenCall {
   readonly name: string
   readonly json: string
 }
 
-/** Writes the arguments in the order of their names; values are not reordered. */
+/** Writes a call with its arguments sorted by name; nested values keep their order. */
 export const write = Effect.fnUntraced(function*(
   renderer: string,
   call: Message.ToolCall
@@ -33,7 +33,7 @@ export const write = Effect.fnUntraced(function*(
 
 const text = (value: PythonJson.Value | undefined, otherwise: string) => typeof value === "string" ? value : otherwise
 
-/** Converts a tool from OpenAI's form to the model's; `undefined` where it is not a tool. */
+/** Converts a tool from OpenAI's format to the model's; `undefined` if it is not a tool. */
 const declared = (tool: PythonJson.Value): PythonJson.Value | undefined => {
   const spec = PythonJson.isObject(tool) ? tool.get("function") : undefined
   if (!PythonJson.isObject(tool) || spec === undefined || !PythonJson.isObject(spec)) return undefined
@@ -47,7 +47,7 @@ const declared = (tool: PythonJson.Value): PythonJson.Value | undefined => {
   ])
 }
 
-/** The tools of a declaration, which holds a list in OpenAI's form. */
+/** Converts a declaration, a JSON list in OpenAI's format. */
 export const declaration = (renderer: string, content: string): Effect.Effect<string, RendererError> => {
   const document = PythonJson.parse(content)
   const value = Result.isSuccess(document) ? RustJson.normal(document.success) : undefined
@@ -63,7 +63,7 @@ export const declaration = (renderer: string, content: string): Effect.Effect<st
 const escaped = (json: string) =>
   json.replace(/[\u007f-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
-/** The system prompt, and the declaration as a message of its own. */
+/** The system prompt, followed by the tool declaration as a separate message. */
 export const prefix = (tools: ReadonlyArray<ToolSpec>, systemPrompt: string): ReadonlyArray<Message.Message> => [
   ...(systemPrompt === "" ? [] : [Message.system(systemPrompt)]),
   ...(tools.length === 0 ? [] : [{

@@ -1,4 +1,4 @@
-/** Reads responses in TML v0: messages of text, thinking and calls, each with a header and an end. */
+/** Parses TML v0 responses: messages of text, thinking and calls, each with a header and an end. */
 import * as Result from "effect/Result"
 import type * as Message from "../../chat/Message.ts"
 import type { MakeReader } from "../DeltaSink.ts"
@@ -7,7 +7,7 @@ import * as PythonJson from "../text/PythonJson.ts"
 import * as RustJson from "../text/RustJson.ts"
 import * as Marks from "./TmlMarks.ts"
 
-/** A stretch of a response: a control token, or text between two of them. */
+/** A part of a response: a control token, or the text between two control tokens. */
 export interface Piece {
   readonly text: string
   readonly isControl: boolean
@@ -24,7 +24,7 @@ const kinds: ReadonlyArray<string> = [
   ...Marks.others
 ]
 
-/** A call with its place among the calls of its message, from which its id follows. */
+/** Parses a call; its id derives from its index among the message's calls. */
 const readCall = (text: string, index: number): Message.ToolCall | undefined => {
   const document = PythonJson.parse(text)
   const value = Result.isSuccess(document) ? RustJson.normal(document.success) : undefined
@@ -34,13 +34,13 @@ const readCall = (text: string, index: number): Message.ToolCall | undefined => 
   return { id: `functions.${name}:${index}`, function: { name, arguments: PythonJson.stringify(values) } }
 }
 
-/** The state of the reader. */
+/** What has been read of a response so far. */
 interface Reading {
   readonly parts: ReadonlyArray<Message.ContentPart>
   readonly calls: ReadonlyArray<Message.ToolCall>
 }
 
-/** Adds a message to the reading; `undefined` for a message that the model cannot write. */
+/** Adds a message to the reading; `undefined` if the model cannot write such a message. */
 const withMessage = (read: Reading, kind: string, header: string, body: string): Reading | undefined => {
   if (kind === Marks.thinking) return { ...read, parts: [...read.parts, { type: "thinking", thinking: body }] }
   if (kind === Marks.text || kind === Marks.error) {
@@ -57,15 +57,15 @@ const messageOf = ({ calls, parts }: Reading): Message.Message => {
   return { role: "assistant", content, ...(calls.length === 0 ? {} : { toolCalls: calls }) }
 }
 
-/** A message, and whether its turn ended. */
+/** The parsed message, and whether the model ended its turn. */
 export interface Read {
   readonly message: Message.Message
   readonly isEnded: boolean
 }
 
 /**
- * Reads a response; `undefined` where it is not a message. Between messages, everything except a header or content is skipped; a message
- * that is cut off is left out.
+ * Parses a response; `undefined` if it is not a valid message. Between messages, everything but a header or content is skipped. A truncated
+ * message is left out.
  */
 export const read = (pieces: ReadonlyArray<Piece>): Read | undefined => {
   let [reading, isEnded]: [Reading, boolean] = [{ parts: [], calls: [] }, false]
@@ -100,7 +100,7 @@ export const read = (pieces: ReadonlyArray<Piece>): Read | undefined => {
 
 const marks: ReadonlyArray<string> = [...new Set([...roleMarks, ...kinds, Marks.end, Marks.endOfTurn])]
 
-/** Passes on text and thinking as they arrive, and a call when it is complete. */
+/** Passes on text and thinking as they arrive, and each call when it is complete. */
 export const stream: MakeReader = (sink) => {
   let buffer = ""
   let [kind, body]: [string | undefined, string] = [undefined, ""]

@@ -1,5 +1,5 @@
 /**
- * TML v0, the format of Inkling: every message names its author and its kind, so that nothing depends on its place.
+ * TML v0, Inkling's format: every message names its author and its kind, so its rendering does not depend on its position.
  *
  * @example
  * TmlV0.atEffort(0.5)(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
@@ -25,12 +25,12 @@ import * as TmlReader from "./TmlReader.ts"
 
 const name = "tml_v0"
 
-/** Upstream's default. */
+/** The default thinking effort upstream. */
 const defaultEffort = 0.9
 
 const refuse = (detail: string) => new RendererError({ renderer: name, detail })
 
-/** Patches of 40 by 40 pixels, one more than fit into the width. */
+/** Images are cut into patches of 40 by 40 pixels, with one column more than fits into the width. */
 const images: ImageTokens.Images = {
   controls: [Marks.image],
   wrap: (pieces) => pieces,
@@ -50,7 +50,7 @@ const partText = (part: Message.ContentPart): ImageTokens.Written => {
   return Markup.plain(part.type === "text" ? part.text : part.thinking)
 }
 
-/** The parts to write: empty text is left out beside calls, and a message without parts gets an empty text. */
+/** The parts to write: empty text beside calls is left out, and a message without parts gets an empty text. */
 const partsOf = (message: Message.Message): ReadonlyArray<Message.ContentPart> => {
   const parts = Message.parts(message)
   if ((message.toolCalls ?? []).length > 0) return parts.filter((part) => part.type !== "text" || part.text !== "")
@@ -94,7 +94,7 @@ type Messages = ReadonlyArray<Message.Message>
 
 const isSystem = ({ role }: Message.Message) => role === "system" || role === "tool_declare"
 
-/** The conversation with the effort of thinking after the system messages that it begins with; untrained. */
+/** Adds an untrained message with the thinking effort after the initial system messages. */
 const withEffort = (messages: Messages, effort: number): Messages => {
   const first = messages.findIndex((message) => !isSystem(message))
   const text = `Thinking effort level: ${Number(effort.toFixed(2))}`
@@ -113,7 +113,7 @@ const toInput = (pieces: ReadonlyArray<Int32Array | ModelInput.Image>) =>
 
 const lengthOf = (pieces: ReadonlyArray<Int32Array | ModelInput.Image>) => toInput(pieces).length
 
-/** The messages that the mode trains. Unlike in other formats, the last answer need not be the last message. */
+/** Indices of the trained messages. Unlike in other formats, the last answer need not be the last message. */
 const trained = (messages: Messages, trainOnWhat: TrainOnWhat): ReadonlyArray<number> => {
   const start = messages.findLastIndex(({ role }) => role === "user") + 1
   const all = Array.from(messages.keys())
@@ -122,7 +122,7 @@ const trained = (messages: Messages, trainOnWhat: TrainOnWhat): ReadonlyArray<nu
     : all.filter((index) => Supervision.isTrained(messages, index, start, trainOnWhat))
 }
 
-/** One example, which ends with the last message that is trained, or none; later messages must be valid as well. */
+/** Makes one example that ends with the last trained message, or none. Later messages must still be valid. */
 const examples = Effect.fnUntraced(function*(
   format: Format,
   effort: number,
@@ -164,7 +164,7 @@ const parse = (tokenizer: Tokenizer, controls: ReadonlyMap<number, string>) => (
   return { message: read.message, termination: read.isEnded ? "stop_sequence" : "malformed" }
 }
 
-/** The renderer at an effort of thinking, from 0 to less than 1. */
+/** The renderer for a thinking effort in [0, 1). */
 export const atEffort = (effort: number) =>
   Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect.fn.Return<Renderer, RendererError> {
     if (!(effort >= 0 && effort < 1)) {
@@ -206,5 +206,5 @@ export const atEffort = (effort: number) =>
     }
   })
 
-/** @see tinker-cookbook `TmlV0Renderer` */
+/** The renderer at the default thinking effort. @see tinker-cookbook `TmlV0Renderer` */
 export const tmlV0 = atEffort(defaultEffort)

@@ -1,4 +1,4 @@
-/** Checks of one group at a time: they can say which members they suspect. */
+/** Checks of single groups, which can name the suspected members. */
 import * as Trajectory from "../../env/Trajectory.ts"
 import * as EnvMetric from "../../records/EnvMetric.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
@@ -6,27 +6,27 @@ import * as GroupResult from "../../rollout/GroupResult.ts"
 export interface Suspicion {
   /** The check's name. */
   readonly check: string
-  /** Why, in words that name what was found. */
+  /** The reason, with a description of what was found. */
   readonly detail: string
-  /** Indices of the members. */
+  /** Indices of the suspected members. */
   readonly members: ReadonlyArray<number>
 }
 
 export interface Episode {
   readonly member: number
   readonly reward: number
-  /** Sampled tokens of all turns. */
+  /** The sampled tokens of all turns. */
   readonly tokens: Int32Array
-  /** Log-probability of all of them; NaN where the backend gave none. */
+  /** The log-probability of all sampled tokens; NaN if the backend returned none. */
   readonly logprob: number
   readonly isTruncated: boolean
-  /** Whether it solved its task; undefined where no score says. */
+  /** Whether the task was solved; undefined if no score says. */
   readonly isCorrect: boolean | undefined
-  /** The reference answer of its task, where it has one. */
+  /** The task's reference answer, if it has one. */
   readonly reference: string | undefined
-  /** The answers that were judged, and everything that its turns logged, by name. */
+  /** The graded answers and all logged texts of its turns, by name. */
   readonly texts: ReadonlyArray<readonly [name: string, text: string]>
-  /** The metrics of its turns and of its group's graders. */
+  /** The metrics of its turns and of the group's graders. */
   readonly metrics: Readonly<Record<string, number>>
 }
 
@@ -42,7 +42,7 @@ const joined = (parts: ReadonlyArray<Int32Array>) => {
 
 const sum = (values: Float32Array) => values.reduce((total, value) => total + value, 0)
 
-/** The members of a group that finished; none of a group that was skipped. */
+/** The members of a group that finished; empty for a skipped group. */
 export const episodes = (result: GroupResult.GroupResult): ReadonlyArray<Episode> =>
   GroupResult.isSkipped(result)
     ? []
@@ -64,7 +64,7 @@ export const episodes = (result: GroupResult.GroupResult): ReadonlyArray<Episode
       ]])
     }))
 
-/** Shorter responses are often equal for good reasons, such as an answer of one number. */
+/** Shorter responses are often equal without a defect, such as a single number. */
 const leastTokens = 8
 
 const countBy = <A, K>(values: ReadonlyArray<A>, keyOf: (value: A) => K) => {
@@ -80,12 +80,12 @@ const countBy = <A, K>(values: ReadonlyArray<A>, keyOf: (value: A) => K) => {
 
 const indices = (episodes: ReadonlyArray<Episode>) => episodes.map(({ member }) => member)
 
-/** Equality with a probability below e⁻²⁰ is not taken for a coincidence. */
+/** In nats: equal responses with a probability below e⁻²⁰ are not a coincidence. */
 const surprising = 20
 
 /**
- * Members wrote the same response, token by token, although the response is unlikely: their requests share their randomness. Members of a
- * policy that has become certain also write the same response, and are not suspected.
+ * Suspects members with the same response, token by token, although that response is improbable: their requests probably share random
+ * numbers. Equal responses of a near-deterministic policy are not suspected.
  */
 export const duplicates = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> => {
   const long = episodes.filter(({ tokens }) => tokens.length >= leastTokens)
@@ -103,7 +103,7 @@ export const duplicates = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Susp
   })
 }
 
-/** A wrong answer earned at least as much as a right one of the same group: reward and verdict contradict each other. */
+/** Suspects wrong answers that earned at least as much as a right answer of the same group: reward and verdict contradict each other. */
 export const disagreements = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> => {
   const right = episodes.filter(({ isCorrect }) => isCorrect === true)
   const least = Math.min(...right.map(({ reward }) => reward))
@@ -117,12 +117,12 @@ export const disagreements = (episodes: ReadonlyArray<Episode>): ReadonlyArray<S
   }]
 }
 
-/** Length of the pieces that are looked for again. */
+/** Tokens per piece when looking for repetition. */
 const pieceLength = 4
-/** Below this, a list or a table repeats itself as well. */
+/** Minimum number of tokens; shorter texts, such as lists and tables, may repeat themselves legitimately. */
 const leastRepeating = 48
 
-/** Share of a response's pieces that occurred before in it. */
+/** The share of a response's pieces that already occurred earlier in it. */
 const repetition = (tokens: Int32Array) => {
   const seen = new Set<string>()
   const pieces = tokens.length - pieceLength + 1
@@ -130,7 +130,7 @@ const repetition = (tokens: Int32Array) => {
   return pieces <= 0 ? 0 : 1 - seen.size / pieces
 }
 
-/** Responses that repeat themselves over and over. */
+/** Suspects responses that repeat themselves many times. */
 export const loops = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> => {
   const looping = episodes.filter(({ tokens }) => tokens.length >= leastRepeating && repetition(tokens) > 0.7)
   return looping.length === 0 ? [] : [{
@@ -144,10 +144,10 @@ const ofCall = /^tool_call_\d+$/
 
 const callsOf = ({ texts }: Episode) => texts.flatMap(([name, text]) => ofCall.test(name) ? [text] : [])
 
-/** A call may well be made again, as after an error; more often than this it leads nowhere. */
+/** A few equal calls are normal, for example after an error; more are suspect. */
 const mostEqualCalls = 3
 
-/** Members that called a tool with the same arguments over and over. */
+/** Suspects members that called a tool many times with the same arguments. */
 export const repeatedCalls = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> => {
   const suspects = episodes.flatMap((episode) => {
     const equal = [...countBy(callsOf(episode), (call) => call).entries()]
@@ -165,10 +165,10 @@ export const repeatedCalls = (episodes: ReadonlyArray<Episode>): ReadonlyArray<S
   }]
 }
 
-/** Characters of a text that a finding quotes. */
+/** The number of characters that a finding quotes. */
 const shown = 80
 
-/** Patterns, and the purpose of a text that matches. */
+/** Patterns, and what a matching text tries to do. */
 const marks: ReadonlyArray<readonly [pattern: RegExp, purpose: string]> = [
   [
     /\b(?:ignore|disregard|forget)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier)\b[^.\n]{0,20}\binstructions?\b/i,
@@ -194,7 +194,7 @@ const found = ({ texts }: Episode) =>
     })
   )
 
-/** Members whose texts try to sway or to change how they are graded. */
+/** Suspects members whose texts try to influence or change their grading. */
 export const tampering = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> => {
   const suspects = episodes.flatMap((episode) => found(episode).slice(0, 1).map((one) => ({ ...one, episode })))
   const [first] = suspects

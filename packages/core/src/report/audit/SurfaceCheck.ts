@@ -1,32 +1,32 @@
 /**
- * What the reward of answers is paid for, where it is not the reference answer: a length that separates paid from unpaid answers, or words
- * that only paid answers have.
+ * Detects rewards that depend on a surface feature instead of the reference answer: on a length that separates paid from unpaid answers, or
+ * on words that only paid answers have.
  */
 import type { Episode } from "./GroupChecks.ts"
 import type { Check } from "./TrendChecks.ts"
 
-/** Answers that are compared, the newest of the run: a grader does not change while a policy does. */
+/** The number of newest answers that are compared. Older ones stay useful, because the grader does not change while the policy does. */
 const compared = 1024
 
-/** Fewer answers of a kind may be chance. */
+/** Minimum number of paid and of unpaid answers, to exclude chance. */
 const leastAnswers = 20
 
-/** More answers would tell no more about a phrase. */
+/** The number of answers searched for a phrase; more would not change the result. */
 const mostRead = 256
 
-/** How well a feature has to tell paid answers from unpaid ones: the mean of the shares that it tells rightly of each. */
+/** How accurately a feature must tell paid from unpaid answers: the mean of its accuracies on both. */
 const telling = 0.97
 
-/** By how much it tells them better than the reference answer does. */
+/** How much more accurate a feature must be than the reference answer. */
 const better = 0.05
 
-/** Answers that show that the reference answer makes no difference: paid ones without it, and unpaid ones with it. */
+/** Minimum number of answers that contradict the reference: paid answers without it, and unpaid answers with it. */
 const leastContrary = 3
 
-/** The share of the answers with the feature, and without the reference, that are paid all the same; where right answers are paid it is 0. */
+/** Minimum share of paid answers among those with the feature but without the reference; it is 0 if right answers are paid. */
 const indifferent = 0.9
 
-/** An answer that was not cut, to a problem whose reference is a whole number: other numbers are written in many ways. */
+/** A complete answer to a problem whose reference is an integer; other numbers can be written in many ways. */
 interface Answer {
   readonly text: string
   readonly reward: number
@@ -35,7 +35,7 @@ interface Answer {
 
 const isNumber = (reference: string) => /^-?\d+$/.test(reference)
 
-/** Whether the number stands in the text by itself, and not inside of another number. */
+/** Whether the text contains the number on its own, not as a part of another number. */
 const states = (text: string, reference: string) => {
   const plain = text.replaceAll(/(?<=\d),(?=\d{3})/g, "")
   for (let at = plain.indexOf(reference); at >= 0; at = plain.indexOf(reference, at + 1)) {
@@ -54,7 +54,7 @@ const answerOf = ({ isTruncated, reference, reward, texts }: Episode): ReadonlyA
   return [{ text, reward, hasReference: states(text, reference) }]
 }
 
-/** Answers that earned more than half of what can be earned, and the others. */
+/** Paid answers, which earned more than half of the maximum, and unpaid answers, the rest. */
 interface Sides {
   readonly paid: ReadonlyArray<Answer>
   readonly unpaid: ReadonlyArray<Answer>
@@ -73,7 +73,7 @@ const sidesOf = (answers: ReadonlyArray<Answer>): Sides => {
 const share = (answers: ReadonlyArray<Answer>, has: (answer: Answer) => boolean) =>
   answers.filter(has).length / answers.length
 
-/** The mean share of the answers that a feature tells rightly, where paid answers should have it. */
+/** The balanced accuracy of a feature that paid answers should have. */
 const tells = ({ paid, unpaid }: Sides, has: (answer: Answer) => boolean) =>
   (share(paid, has) + 1 - share(unpaid, has)) / 2
 
@@ -85,7 +85,7 @@ interface Feature {
 
 const noFeature: Feature = { share: 0, text: "", has: () => false }
 
-/** The length that tells paid from unpaid answers best. */
+/** The length threshold that best separates paid from unpaid answers. */
 const lengthOf = ({ paid, unpaid }: Sides): Feature => {
   const counts = new Map<number, { paid: number; unpaid: number }>()
   const countOf = ({ text: { length } }: Answer) => {
@@ -112,7 +112,7 @@ const lengthOf = ({ paid, unpaid }: Sides): Feature => {
   return best
 }
 
-/** Lengths of the pieces of text that are compared. */
+/** Lengths, in characters, of the candidate phrases. */
 const pieceLengths = [12, 8, 5]
 
 const pieces = (text: string, length: number) => {
@@ -121,13 +121,13 @@ const pieces = (text: string, length: number) => {
   return found
 }
 
-/** At most so many of the answers, at equal distances. */
+/** A limited number of the answers, evenly spaced. */
 const some = (answers: ReadonlyArray<Answer>) => {
   const each = Math.ceil(answers.length / mostRead)
   return answers.filter((_, at) => at % each === 0)
 }
 
-/** The piece of text that tells paid from unpaid answers best, and the longest of equally good ones. */
+/** The phrase that best separates paid from unpaid answers; the longest among equals. */
 const phraseOf = (sides: Sides): Feature => {
   const [paid, unpaid] = [some(sides.paid), some(sides.unpaid)]
   let best = noFeature
@@ -146,7 +146,7 @@ const phraseOf = (sides: Sides): Feature => {
   return best
 }
 
-/** Whether answers that have the feature are paid without the reference, and others not paid with it. */
+/** Whether answers with the feature are paid without the reference, and others are not paid with it. */
 const isIndifferent = ({ paid, unpaid }: Sides, { has }: Feature): boolean => {
   const lacking = (answer: Answer) => has(answer) && !answer.hasReference
   const right = (answer: Answer) => !has(answer) && answer.hasReference
@@ -157,8 +157,8 @@ const isIndifferent = ({ paid, unpaid }: Sides, { has }: Feature): boolean => {
 }
 
 /**
- * One feature of the text, its length or a phrase, tells which answers are paid, and given the feature the reference answer makes no
- * difference. Episodes of several turns, cut answers, and problems whose reference is no whole number are left out.
+ * Reports that one feature of the text, its length or a phrase, determines which answers are paid, and that the reference answer then makes
+ * no difference. Episodes of several turns, truncated answers, and problems whose reference is not an integer are left out.
  */
 export const surfaceReward = (): Check => {
   let recent: ReadonlyArray<Answer> = []
@@ -168,7 +168,7 @@ export const surfaceReward = (): Check => {
     const sides = sidesOf(recent)
     const isEnough = Math.min(sides.paid.length, sides.unpaid.length) >= leastAnswers
     const byReference = isEnough ? tells(sides, ({ hasReference }) => hasReference) : 1
-    // Nothing tells answers apart better than a reference that tells nearly all of them.
+    // No feature can be more accurate than a reference that is nearly always right.
     const features = byReference + better > 1 ? [] : [lengthOf(sides), phraseOf(sides)]
     const [feature = noFeature] = features.toSorted((left, right) => right.share - left.share)
     const isPaid = feature.share >= Math.max(telling, byReference + better) && isIndifferent(sides, feature)

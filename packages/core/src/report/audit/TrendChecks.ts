@@ -1,20 +1,20 @@
-/** Checks of an iteration against those before it. */
+/** Checks that compare an iteration with earlier ones. */
 import * as Statistics from "../../records/Statistics.ts"
 import type { Episode } from "./GroupChecks.ts"
 
-/** The finding of a check in an iteration. */
+/** What a check found in an iteration. */
 export interface Trend {
   readonly check: string
   readonly detail: string
 }
 
-/** Looks at one iteration after the other; each is the members of its groups. */
+/** Looks at one iteration after another; each is given as groups of member episodes. */
 export type Check = (groups: ReadonlyArray<ReadonlyArray<Episode>>) => ReadonlyArray<Trend>
 
-/** Iterations that a run begins with, to which later ones are compared. */
+/** The number of initial iterations that later ones are compared with. */
 const baseline = 3
 
-/** Responses have become several times as long, or as short, as at the beginning. */
+/** Reports responses that have become several times longer or shorter than at the start. */
 export const lengthDrift = (): Check => {
   const first: Array<number> = []
   let isDrifting = false
@@ -39,10 +39,12 @@ export const lengthDrift = (): Check => {
   }
 }
 
-/** Fewer iterations in a row may be chance. */
+/** Minimum number of consecutive iterations, to exclude chance. */
 const longCollapse = 3
 
-/** For several iterations almost every group had equal rewards without being solved, so that there is hardly anything to learn from. */
+/**
+ * Reports several iterations in which almost every group had equal rewards without being solved, so there is hardly any learning signal.
+ */
 export const varianceCollapse = (): Check => {
   let inARow = 0
   return (groups) => {
@@ -63,7 +65,7 @@ export const varianceCollapse = (): Check => {
   }
 }
 
-/** Most responses end at their limit. */
+/** Reports that most responses end at their token limit. */
 export const truncation = (): Check => {
   let wasCut = false
   return (groups) => {
@@ -78,12 +80,12 @@ export const truncation = (): Check => {
   }
 }
 
-/** Shorter responses can be right for many problems. */
+/** Minimum number of tokens; a shorter response can be right for many problems. */
 const leastTokens = 8
-/** With fewer groups, two equal answers would already be half of them. */
+/** Minimum number of groups; with fewer, two equal answers are already half of them. */
 const leastGroups = 4
 
-/** One response is given to most problems, token by token. */
+/** Reports that one response, token by token, is given to most problems. */
 export const oneAnswer = (): Check => {
   let wasOne = false
   return (groups) => {
@@ -102,14 +104,14 @@ export const oneAnswer = (): Check => {
   }
 }
 
-/** Of an agent's episodes those in which tools were offered, with how many calls could be read, and how many could not. */
+/** The episodes in which tools were offered, each with its numbers of readable and unreadable calls. */
 const withTools = (groups: ReadonlyArray<ReadonlyArray<Episode>>) =>
   groups.flat().flatMap(({ metrics, reward }) => {
     const { tool_calls: calls, unread_calls: unread = 0 } = metrics
     return calls === undefined ? [] : [{ calls, unread, reward }]
   })
 
-/** Tools are offered, and no episode calls one: whatever is rewarded, their use is not. */
+/** Reports that tools are offered but no episode calls one: the reward does not depend on their use. */
 export const unusedTools = (): Check => {
   let wasUnused = false
   return (groups) => {
@@ -129,7 +131,7 @@ export const unusedTools = (): Check => {
   }
 }
 
-/** Most episodes with tools write calls that cannot be read, and no other. */
+/** Reports that most episodes with tools write only calls that cannot be read. */
 export const unreadCalls = (): Check => {
   let wasUnread = false
   return (groups) => {
@@ -148,12 +150,12 @@ export const unreadCalls = (): Check => {
   }
 }
 
-/** The name of the length of a response among the metrics of its member. */
+/** The metric name for a response's length. */
 const lengthName = "response length"
 
 const valueOf = ({ metrics, tokens }: Episode, name: string) => name === lengthName ? tokens.length : metrics[name]
 
-/** Share of the variance of rewards that a metric of the same members explains: the squared correlation. */
+/** The share of the rewards' variance that a metric explains: the squared correlation. */
 const explained = (episodes: ReadonlyArray<Episode>, name: string) => {
   const pairs = episodes.flatMap((episode): ReadonlyArray<readonly [number, number]> => {
     const { reward } = episode
@@ -172,17 +174,17 @@ const namesOf = (episodes: ReadonlyArray<Episode>) => [
   ...new Set(episodes.flatMap(({ metrics }) => Object.keys(metrics)))
 ]
 
-/** Where fewer values than this share differ from the most common one, nearly all are equal. */
+/** Values count as nearly all equal if fewer than this share differ from the most common one. */
 const leastVaried = 0.05
 
-/** Whether values differ: where nearly all are equal, the few others decide every correlation. */
+/** Whether the values vary enough; otherwise a few outliers would determine the correlation. */
 const varies = (values: ReadonlyArray<number | undefined>) => {
   const counts = new Map<number | undefined, number>()
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
   return Math.max(0, ...counts.values()) < (1 - leastVaried) * values.length
 }
 
-/** One part of the reward has come to decide it alone, while the part that decided it at the beginning no longer matters. */
+/** Reports that one part of the reward now determines it alone, while the part that determined it at the start no longer matters. */
 export const dominance = (): Check => {
   let seen = 0
   const leading = new Map<string, number>()
@@ -215,20 +217,20 @@ export const dominance = (): Check => {
   }
 }
 
-/** A reference that right answers contain as it is written. */
+/** Whether the reference is a number, which a right answer contains literally. */
 const isNumber = (reference: string) => /^-?\d+(\.\d+)?$/.test(reference)
 
 const contains = ({ reference = "", texts }: Episode) =>
   texts.some(([, text]) => text.replaceAll(",", "").includes(reference))
 
-/** Fewer answers may be chance. */
+/** Minimum number of answers, to exclude chance. */
 const leastPaid = 8
-/** Fewer iterations in a row may be chance. */
+/** Minimum number of consecutive iterations, to exclude chance. */
 const longUnfounded = 2
 
 /**
- * Most of the answers that earn the full reward lack the reference answer, a number, which an answer needs to be right: the reward pays for
- * something else. It is named where the length of the answers explains most of the rewards.
+ * Reports that most answers with the full reward lack the reference answer, a number that a right answer must contain: the reward pays for
+ * something else. The finding names length if it explains most of the rewards.
  */
 export const unfoundedReward = (): Check => {
   let inARow = 0

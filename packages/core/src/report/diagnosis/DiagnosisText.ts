@@ -1,20 +1,20 @@
-/** The words of a diagnosis. */
+/** The texts of a diagnosis. */
 import type * as Reading from "../../story/Reading.ts"
 import type * as Recorded from "../../story/Recorded.ts"
 import type * as Measure from "./Measure.ts"
 
 const digits = { share: 1, reward: 3, nats: 3 }
 
-/** A value of a measure, without its unit. */
+/** A value without its unit. */
 const number = (value: number, unit: Reading.Unit) =>
   (unit === "share" ? 100 * value : value).toFixed(digits[unit]).replace(/^-(?=[0.]+$)/, "")
 
 const suffix = { share: " %", reward: "", nats: " nats" }
 
-/** A value of a measure as people read it: `41.6 %`, `0.520`, `0.031 nats`. */
+/** A value formatted for people: `41.6 %`, `0.520`, `0.031 nats`. */
 export const value = (value: number, unit: Reading.Unit): string => `${number(value, unit)}${suffix[unit]}`
 
-/** What became of a measure: `held_out 41.6 → 98.4 %`. */
+/** The change of a measure: `held_out 41.6 → 98.4 %`. */
 export const change = ({ name, unit }: Measure.Measure, before: number, after: number): string =>
   before === after ? `${name} ${value(after, unit)}` : `${name} ${number(before, unit)} → ${value(after, unit)}`
 
@@ -31,7 +31,7 @@ const duration = (milliseconds: number) => {
 const tokens = (count: number) =>
   count < 1e4 ? String(count) : count < 1e6 ? `${Math.round(count / 1e3)} k` : `${(count / 1e6).toFixed(1)} M`
 
-/** How long the run took so far: `20 iterations, 1 min 17 s, 414 k tokens`. */
+/** The run's cost so far: `20 iterations, 1 min 17 s, 414 k tokens`. */
 export const cost = (done: number, milliseconds: number, count: number): string =>
   [iterations(done), duration(milliseconds), ...(count === 0 ? [] : [`${tokens(count)} tokens`])].join(", ")
 
@@ -62,5 +62,5 @@ const stops = {
   interrupted: "; interrupted"
 }
 
-/** How a run ended, where it did not complete. */
+/** Why a run ended before it was complete. */
 export const end = ({ reason }: Recorded.Finished<null>): string => stops[reason]

@@ -5,7 +5,7 @@ import type * as Audit from "../Audit.ts"
 import * as DiagnosisText from "./DiagnosisText.ts"
 import * as Measure from "./Measure.ts"
 
-/** A reason, and the iteration in which it begins where that is known. */
+/** A reason for doubt, and the iteration in which it began, if known. */
 export interface Doubt {
   readonly text: string
   readonly iteration: number | undefined
@@ -15,7 +15,7 @@ type AnyStory = Story.Story<null>
 
 const isReward = (reward: number | null): reward is number => reward !== null && !Number.isNaN(reward)
 
-/** The width of the rewards that were earned; 1 where all are equal. */
+/** The range of the earned rewards; 1 if all are equal. */
 export const rewardScale = (story: AnyStory): number => {
   let [low, high] = [Infinity, -Infinity]
   for (const { groups } of story.iterations.values()) {
@@ -29,9 +29,9 @@ export const rewardScale = (story: AnyStory): number => {
   return high > low ? high - low : 1
 }
 
-/** Checks of an audit of which one finding is a doubt. */
+/** Trend checks of an audit; a single finding is a doubt. */
 const trends: ReadonlySet<string> = new Set(["dominance", "unfounded_reward", "surface_reward"])
-/** Checks of groups, of which only many findings are a doubt, and which share of the groups is many. */
+/** Group checks of an audit, which become a doubt only if a large share of the groups has findings. */
 const checks = ["tampering", "grader_disagreement"]
 const many = 0.05
 const leastGroups = 3
@@ -50,16 +50,16 @@ const found = (story: AnyStory, findings: ReadonlyArray<Audit.Finding>): Readonl
   ]
 }
 
-/** Fewer iterations show no trend. */
+/** Minimum number of iterations for a trend. */
 const leastIterations = 6
-/** The share of a reward's gain that right answers gain too, below which the reward pays for something else. */
+/** Minimum share of a reward gain that right answers must also gain; below it, the reward pays for something else. */
 const leastCarried = 0.5
-/** A gain of this share of the rewards' width is large enough to be seen elsewhere. */
+/** A reward gain above this share of the rewards' range should be visible in other measures. */
 const largeGain = 0.15
-/** Where this share is right, little can be gained. */
+/** Above this share of right answers, little can be gained. */
 const nearlyAll = 0.9
 
-/** The reward grew while the share of right held-out answers, which it stands for, did not. */
+/** The reward grew, but the share of right held-out answers did not. */
 const contradiction = (
   story: AnyStory,
   trained: Measure.Measure,
@@ -77,7 +77,7 @@ const contradiction = (
     : [{ text: DiagnosisText.contradiction(trained, held), iteration: undefined }]
 }
 
-/** The share of the differences of reward inside of groups that the lengths of the answers explain. */
+/** The share of the reward variance within groups that answer lengths explain. */
 const explainedByLength = (story: AnyStory): number => {
   let [xx, xy, yy] = [0, 0, 0]
   for (const { groups } of story.iterations.values()) {
@@ -108,7 +108,7 @@ const length = (story: AnyStory): ReadonlyArray<Doubt> => {
     : [{ text: DiagnosisText.length(share, first.value, last.value), iteration: undefined }]
 }
 
-/** The doubts about a run, each with its cause where one is seen; length that grows along with right answers is no doubt. */
+/** The doubts about a run, each with its cause if one is known. Answer length is named only in addition to another doubt. */
 export const of = (
   story: AnyStory,
   trained: Measure.Measure,

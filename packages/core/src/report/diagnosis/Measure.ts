@@ -1,18 +1,18 @@
-/** What a run is measured by: the number that tells whether it learned, before and after. */
+/** The measure by which a run is judged: its value at the start and at the end. */
 import * as Statistics from "../../records/Statistics.ts"
 import * as Reading from "../../story/Reading.ts"
 import * as Story from "../../story/Story.ts"
 
-/** A measured number, after so many iterations. */
+/** A measured value after a number of iterations. */
 export interface Point {
   readonly iterations: number
   readonly value: number
-  /** 0 where it is not known. */
+  /** 0 if unknown. */
   readonly standardError: number
 }
 
 export interface Measure {
-  /** The evaluator, or the metric of training. */
+  /** The name of the evaluator or of the training metric. */
   readonly name: string
   readonly unit: Reading.Unit
   readonly isLowerBetter: boolean
@@ -36,7 +36,7 @@ const heldOutBy = (story: Story.Story<null>, evaluator: string): ReadonlyArray<M
   return isThere(points) ? [{ name: evaluator, unit, isLowerBetter, isHeldOut: true, points }] : []
 }
 
-/** What the first evaluator measures of held-out data. */
+/** The held-out measure of the first evaluator. */
 export const heldOut = (story: Story.Story<null>): Measure | undefined =>
   Story.evaluators(story).flatMap((evaluator) => heldOutBy(story, evaluator))[0]
 
@@ -51,7 +51,7 @@ const rewards = (story: Story.Story<null>): ReadonlyArray<Point> =>
       : [{ iterations: iteration + 1, value: reward.mean ?? NaN, standardError: reward.standardError ?? 0 }]
   )
 
-/** A metric of each iteration. */
+/** The values of a metric by iteration. */
 export const metric = (story: Story.Story<null>, name: string): ReadonlyArray<Point> =>
   updated(story).flatMap(({ iteration, metrics }) => {
     const value = metrics[name]
@@ -65,10 +65,13 @@ const inNats = (story: Story.Story<null>, name: string, isLowerBetter: boolean):
   return isThere(points) ? [{ name, unit: "nats", isLowerBetter, isHeldOut: false, points }] : []
 }
 
-/** The divergence from a teacher, which distillation lowers whatever the rewards are. */
+/** The divergence from a teacher, which distillation minimizes whatever the rewards are. */
 const divergence = "teacher_kl"
 
-/** What training itself is measured by: the divergence from a teacher, else the reward or, in a program without rewards, its loss or margin. */
+/**
+ * The training measure: the divergence from a teacher if there is one, otherwise the reward or, for a program without rewards, its loss or
+ * margin.
+ */
 export const training = (story: Story.Story<null>): Measure | undefined => {
   const [distilled] = inNats(story, divergence, true)
   if (distilled !== undefined) return distilled
@@ -77,7 +80,7 @@ export const training = (story: Story.Story<null>): Measure | undefined => {
   return losses.flatMap(([name, isLowerBetter]) => inNats(story, name, isLowerBetter))[0]
 }
 
-/** The mean of some points, as a point at the last of them. */
+/** The mean of several points, placed at the last of them. */
 const joined = (points: ReadonlyArray<Point>): Point => {
   const values = points.map(({ value }) => value)
   const errors = Math.sqrt(Statistics.sum(points.map(({ standardError }) => standardError ** 2))) / points.length
@@ -89,7 +92,7 @@ const joined = (points: ReadonlyArray<Point>): Point => {
   }
 }
 
-/** Iterations whose mean is compared: few of a short run, five of a long one. */
+/** The number of iterations to average: a quarter of the run, from one to five. */
 const windowOf = (points: number) => Math.min(5, Math.max(1, Math.floor(points / 4)))
 
 /** The means of the first and of the last iterations. */
@@ -98,11 +101,11 @@ export const trend = (points: ReadonlyArray<Point>): readonly [first: Point, las
   return [joined(points.slice(0, size)), joined(points.slice(-size))]
 }
 
-/** A measure's beginning and end: what evaluators measured first and last, or the trend of training. */
+/** A measure's start and end: the first and the last evaluation, or the trend of training. */
 export const ends = ({ isHeldOut, points }: Measure): readonly [first: Point, last: Point] =>
   isHeldOut ? [points[0], points.at(-1) ?? points[0]] : trend(points)
 
-/** The best that training came to: the best mean of iterations in a row, or its first iteration. */
+/** The best value: the best mean of consecutive iterations, or the start. */
 export const best = (measure: Measure): Point => {
   const { isHeldOut, isLowerBetter, points } = measure
   const size = isHeldOut ? 1 : windowOf(points.length)
@@ -111,18 +114,18 @@ export const best = (measure: Measure): Point => {
   return [points[0], ...means].reduce((best, point) => sign * point.value > sign * best.value ? point : best)
 }
 
-/** How much better the second point is than the first. */
+/** How much better one point is than another. */
 export interface Gain {
   readonly value: number
   readonly standardError: number
-  /** Beyond chance, and large enough to matter. */
+  /** Whether the gain exceeds chance and is large enough to matter. */
   readonly isClear: boolean
 }
 
-/** Where no standard error is known, a change by a smaller share of the value is no change. */
+/** Without a standard error, a change below this share of the value does not count. */
 const leastShare = 0.02
 
-/** How much better one point is than another; negative where it is worse. */
+/** How much better `to` is than `from`; negative if it is worse. */
 export const gain = ({ isLowerBetter }: Measure, from: Point, to: Point): Gain => {
   const value = (isLowerBetter ? -1 : 1) * (to.value - from.value)
   const standardError = Math.hypot(from.standardError, to.standardError)

@@ -1,20 +1,20 @@
-/** The signs of a run's health over all of its iterations. */
+/** The health metrics of a run over all of its iterations. */
 import * as Health from "../../rl/metrics/Health.ts"
 import * as Story from "../../story/Story.ts"
 
-/** A sign of health, iteration by iteration. */
+/** One health metric over all iterations. */
 export interface SignHistory {
   readonly sign: Health.Sign
-  /** The metric, one of the sign's. */
+  /** The name of the metric, which matches the sign's `metric`. */
   readonly metric: string
   readonly values: ReadonlyArray<{ readonly iteration: number; readonly value: number | null }>
-  /** Whether the newest value is in the healthy range; undefined where the sign has no range. */
+  /** Whether the newest value is in the healthy range; undefined if there is no range. */
   readonly isHealthy: boolean | undefined
-  /** The first iteration whose value lay outside of the range. */
+  /** The first iteration with a value outside the range. */
   readonly firstOutside: number | undefined
-  /** The first iteration from which on every value lay outside. */
+  /** The first iteration from which all values are outside the range. */
   readonly outsideSince: number | undefined
-  /** Iterations whose value lay outside. */
+  /** The number of iterations with a value outside the range. */
   readonly outside: number
 }
 
@@ -33,7 +33,7 @@ const historyOf = (sign: Health.Sign, metric: string, values: SignHistory["value
   }
 }
 
-/** The history of each sign of which an iteration has a metric, in the order of `Health.signs`. */
+/** The history of each recorded health metric, in the order of `Health.signs`. */
 export const of = (story: Story.Story<null>): ReadonlyArray<SignHistory> => {
   const updated = Story.iterations(story).flatMap(({ updated }) => updated === undefined ? [] : [updated])
   const names = [...new Set(updated.flatMap(({ metrics }) => Object.keys(metrics)))]

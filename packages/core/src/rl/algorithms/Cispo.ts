@@ -5,7 +5,7 @@ import * as Loss from "../../model/Loss.ts"
 import type { Algorithm } from "../Algorithm.ts"
 
 /**
- * GRPO's advantages; the ratio weighs the gradient of each token and is clipped from above alone, so that no token loses its gradient.
+ * GRPO's advantages. The importance ratio weights each token's gradient and is clipped only from above, so every token keeps a gradient.
  *
  * @example
  * Rl.run({ model, dataset, algorithm: Algorithm.cispo() })

@@ -5,19 +5,25 @@ import * as Loss from "../../model/Loss.ts"
 import type { InvalidOption } from "../../settings/InvalidOption.ts"
 import type { Algorithm } from "../Algorithm.ts"
 
-/** What DAPO has to know of a run. */
+/** The options of DAPO. */
 export interface DapoOptions {
-  /** Groups with attempts of different reward per iteration, for which it samples further batches: a whole batch in the paper. */
+  /**
+   * The number of informative groups (with differing rewards) per iteration; further batches are sampled to reach it. The paper uses a
+   * whole batch.
+   */
   readonly minInformative: number
-  /** Most batches that an iteration takes for them; 3 unless given. */
+  /** The maximum number of batches per iteration; default 3. */
   readonly maxBatches?: number
-  /** Longest response in tokens, `sampling.maxTokens`, and the tokens before it over which the reward falls by 1; unpunished unless given. */
+  /**
+   * Soft overlong punishment: `maxTokens` is the longest response, as in `sampling.maxTokens`; over the last `buffer` tokens before it, the
+   * reward falls by 1. Absent: no punishment.
+   */
   readonly overlong?: { readonly maxTokens: number; readonly buffer: number }
 }
 
 /**
- * GRPO's advantages with four changes: the ratio's upper bound is 1.28 (clip-higher); groups without a signal are replaced (dynamic
- * sampling); every token counts the same; responses near the limit lose reward (soft overlong punishment). No KL penalty.
+ * GRPO's advantages with four changes: the ratio's upper bound is 1.28 (clip-higher), groups without a signal are replaced (dynamic
+ * sampling), every token has equal weight, and responses near the limit lose reward (soft overlong punishment). There is no KL penalty.
  *
  * @example
  * Rl.run({

@@ -5,8 +5,9 @@ import * as Loss from "../../model/Loss.ts"
 import type { Algorithm } from "../Algorithm.ts"
 
 /**
- * Aᵢ = rᵢ − mean(r): no division by the standard deviation, which weighs groups that are nearly all right or all wrong more, and none by
- * the length of a response, which favours long wrong ones. PPO's clipped ratio, no KL penalty.
+ * Aᵢ = rᵢ − mean(r). The advantage is not divided by the standard deviation, which would favor groups that are nearly all right or all
+ * wrong. The loss is not divided by the response length, which would favor long wrong responses. Uses PPO's clipped ratio and no KL
+ * penalty.
  *
  * @example
  * Rl.run({ model, dataset, algorithm: Algorithm.drGrpo() })

@@ -6,8 +6,8 @@ import type { Algorithm } from "../Algorithm.ts"
 import type { KlSettings } from "../KlPenalty.ts"
 
 /**
- * Aᵢ = (rᵢ − mean(r)) / std(r) within a group, and PPO's clipped ratio. The paper adds a KL penalty to the loss; here `kl` adds it to
- * the advantages, and there is none unless it is given.
+ * Aᵢ = (rᵢ − mean(r)) / std(r) within a group, with PPO's clipped ratio. The paper adds a KL penalty to the loss; here `kl` adds it to the
+ * advantages, and without `kl` there is no penalty.
  *
  * @example
  * Rl.run({ model, dataset, algorithm: Algorithm.grpo({ kl: { coefficient: 0.04 } }) })

@@ -5,8 +5,8 @@ import * as Loss from "../../model/Loss.ts"
 import type { Algorithm } from "../Algorithm.ts"
 
 /**
- * GRPO's advantages; the clipped ratio is that of the whole sequence, the geometric mean of its tokens' ratios, between 1 − 3·10⁻⁴ and
- * 1 + 4·10⁻⁴. Made for mixtures of experts, in which the ratios of single tokens vary.
+ * GRPO's advantages. The clipped ratio is that of the whole sequence, the geometric mean of its tokens' ratios, between 1 − 3·10⁻⁴ and 1 +
+ * 4·10⁻⁴. Intended for mixture-of-experts models, whose token ratios vary strongly.
  *
  * @example
  * Rl.run({ model, dataset, algorithm: Algorithm.gspo() })

@@ -5,8 +5,8 @@ import * as Loss from "../../model/Loss.ts"
 import type { Algorithm } from "../Algorithm.ts"
 
 /**
- * Aᵢ = (rᵢ − mean(r)) / mean(r), for rewards of 0 and 1: a problem that is rarely solved counts the more, as under the likelihood of
- * right answers. The policy gradient without a clip.
+ * Aᵢ = (rᵢ − mean(r)) / mean(r), for rewards of 0 and 1. Rarely solved problems get more weight, as when maximizing the likelihood of right
+ * answers. Uses the policy gradient without clipping.
  *
  * @example
  * Rl.run({ model, dataset, algorithm: Algorithm.maxRl() })

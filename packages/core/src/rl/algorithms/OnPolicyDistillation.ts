@@ -6,8 +6,8 @@ import type { InvalidOption } from "../../settings/InvalidOption.ts"
 import type { Algorithm } from "../Algorithm.ts"
 
 /**
- * The student samples, and the teacher says at each token how likely it finds it: the advantage is log p(teacher) − log q(student), the
- * negative reverse KL divergence per token. Rewards count only where an `estimator` is given.
+ * The student samples, and the teacher scores each token: the advantage is log p(teacher) − log q(student), a per-token estimate of the
+ * negative reverse KL divergence. Rewards count only if an `estimator` is given.
  *
  * @example
  * Rl.run({ model, dataset, algorithm: Algorithm.onPolicyDistillation({ teacher: client }) })

@@ -5,8 +5,8 @@ import type { Algorithm } from "../Algorithm.ts"
 import type { KlSettings } from "../KlPenalty.ts"
 
 /**
- * Advantages are whitened over the tokens of the whole batch, not within groups, so that one attempt at each prompt is enough. PPO's
- * clipped ratio. The paper's reward holds a KL penalty per token: give `kl` for it.
+ * Advantages are normalized over the tokens of the whole batch, not within groups, so one attempt per prompt is enough. Uses PPO's clipped
+ * ratio. The paper's reward includes a KL penalty per token: pass `kl` to add it.
  *
  * @example
  * Rl.run({ model, dataset, algorithm: Algorithm.reinforcePlusPlus({ kl: { coefficient: 0.01 } }) })

@@ -6,8 +6,8 @@ import type { Algorithm } from "../Algorithm.ts"
 import type { KlSettings } from "../KlPenalty.ts"
 
 /**
- * Aᵢ = rᵢ − the mean of the others' rewards, an unbiased baseline also in small groups. The policy gradient itself, without a clip, as
- * each batch is trained on once. The paper's reward holds a KL penalty: give `kl` for it.
+ * Aᵢ = rᵢ − the mean reward of the other members, an unbiased baseline even in small groups. Uses the policy gradient without clipping,
+ * because each batch is trained on once. The paper's reward includes a KL penalty: pass `kl` to add it.
  *
  * @example
  * Rl.run({ model, dataset, algorithm: Algorithm.rloo({ kl: { coefficient: 0.05 } }) })

@@ -1,5 +1,5 @@
 /**
- * Signs of a run's health: what each number means in plain words, and where it usually lies when training goes well.
+ * Health metrics of a run: what each number means, and its usual range when training goes well.
  *
  * @example
  * const concerns = Health.concerns({ "optim/entropy": 0.001 })
@@ -8,25 +8,25 @@
 import * as Statistics from "../../records/Statistics.ts"
 import * as MetricMeaning from "./MetricMeaning.ts"
 
-/** A range of values; a side that is left out has no end. */
+/** A range of values; a missing bound is unlimited. */
 export interface Range {
   readonly least?: number
   readonly most?: number
 }
 
-/** A metric that tells whether a run is healthy. */
+/** A health metric of a run. */
 export interface Sign {
-  /** The metric's name in the records of iterations; one that ends in `/*` stands for all metrics whose names begin with what precedes the `*`. */
+  /** The name of the iteration metric. A name that ends in `/*` stands for all metrics with that prefix. */
   readonly metric: string
   readonly title: string
   readonly meaning: string
-  /** Absent where no range is healthy for every task. */
+  /** Absent if no range fits every task. */
   readonly healthy?: Range
-  /** What to do outside of the range. */
+  /** What to do if the value is outside the range. */
   readonly advice?: string
 }
 
-/** The signs of a run's health, in the order in which they are worth looking at. */
+/** The health metrics of a run, the most useful first. */
 export const signs: ReadonlyArray<Sign> = [
   {
     metric: "optim/effective_sample_size",
@@ -200,20 +200,20 @@ export const signs: ReadonlyArray<Sign> = [
   }
 ]
 
-/** Whether a sign's value lies in its healthy range, as NaN never does; undefined where the sign has no such range. */
+/** Whether a value is in the sign's healthy range; NaN never is. Undefined if the sign has no range. */
 export const isHealthy = ({ healthy }: Sign, value: number): boolean | undefined => {
   if (healthy === undefined) return undefined
   const { least = -Infinity, most = Infinity } = healthy
   return value >= least && value <= most
 }
 
-/** Whether a sign stands for a metric. */
+/** Whether the sign covers a metric name. */
 export const isOf = ({ metric }: Sign) => (name: string) =>
   metric.endsWith("/*") ? name.startsWith(metric.slice(0, -1)) : name === metric
 
 const tagOf = /^env\/([^/]+)\//
 
-/** The unit of any metric of an iteration, a sign of health or not; undefined for a metric that only its program knows. */
+/** The meaning of an iteration metric, whether a health metric or not; undefined for a metric that only its program knows. */
 export const meaning = (metric: string): string | undefined => {
   const [, tag = "all"] = tagOf.exec(metric) ?? []
   const name = metric.replace(tagOf, "env/all/")
@@ -221,17 +221,17 @@ export const meaning = (metric: string): string | undefined => {
   return found === undefined || tag === "all" ? found : `${found}, on problems tagged ${tag}`
 }
 
-/** A sign whose value lies outside of its healthy range. */
+/** A health metric whose value is outside its healthy range. */
 export interface Concern {
   readonly sign: Sign
-  /** The metric, one of the sign's. */
+  /** The name of the metric, which matches the sign's `metric`. */
   readonly metric: string
   readonly value: number
 }
 
 type Metrics = Readonly<Record<string, number>>
 
-/** The signs of an iteration that need a look, in the order of the table; a metric that is absent is no concern. */
+/** The health metrics outside their ranges, in the order of `signs`; absent metrics are not reported. */
 export const concerns = (metrics: Metrics): ReadonlyArray<Concern> =>
   signs.flatMap((sign) =>
     Object.entries(metrics).filter(([name, value]) => isOf(sign)(name) && isHealthy(sign, value) === false).map(
@@ -239,7 +239,7 @@ export const concerns = (metrics: Metrics): ReadonlyArray<Concern> =>
     )
   )
 
-/** Iterations whose mean is compared. */
+/** The number of iterations averaged at each end. */
 const compared = 5
 
 const ends = (history: ReadonlyArray<Metrics>, metric: string) => {
@@ -250,8 +250,8 @@ const ends = (history: ReadonlyArray<Metrics>, metric: string) => {
 }
 
 /**
- * How the newest five iterations of a run differ from its first five: `drift/response_tokens` is the quotient of the lengths of the median
- * answer, `drift/truncated` the difference of the shares that were cut. Nothing before the tenth iteration.
+ * How the newest five iterations differ from the first five: `drift/response_tokens` is the ratio of median response lengths, and
+ * `drift/truncated` the difference of truncated shares. Empty before the tenth iteration.
  */
 export const drift = (history: ReadonlyArray<Metrics>): Metrics => {
   const lengths = ends(history, "env/all/response_tokens/p50")

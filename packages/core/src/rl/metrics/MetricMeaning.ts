@@ -1,8 +1,8 @@
-/** What each metric of an iteration counts, in plain words. */
+/** What each iteration metric means. */
 
 /**
- * A name that ends in `*` stands for a family of metrics, and the `*` in its text for the rest of a metric's name. Single names come
- * before their family.
+ * A name that ends in `*` covers a family of metrics; the `*` in its text stands for the rest of the metric's name. Exact names precede
+ * their family.
  */
 const meanings: Readonly<Record<string, string>> = {
   "progress/batch": "Index of the iteration",
@@ -91,13 +91,13 @@ const meanings: Readonly<Record<string, string>> = {
   "env/all/*": "What the environment reports as *"
 }
 
-/** The name without its `*`, where the metric is that name or of that family. */
+/** The name without its `*`, if the metric has that name or belongs to its family; undefined otherwise. */
 const matched = (name: string, metric: string) => {
   const stem = name.replace(/\*$/, "")
   return (stem === name ? metric === name : metric.startsWith(stem)) ? stem : undefined
 }
 
-/** The meaning of a metric, by the first name that it matches; undefined if it matches none. */
+/** The meaning of a metric, from the first name that matches; undefined if none does. */
 export const of = (metric: string): string | undefined => {
   for (const [name, meaning] of Object.entries(meanings)) {
     const stem = matched(name, metric)

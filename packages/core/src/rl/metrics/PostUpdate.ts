@@ -1,4 +1,4 @@
-/** How far an update moved the policy on the data that it trained on. */
+/** Measures how far an update moved the policy on its own training data. */
 import * as Effect from "effect/Effect"
 import type { TinkerError } from "../../backend/TinkerError.ts"
 import type { Weights } from "../../backend/Weights.ts"
@@ -8,7 +8,7 @@ import * as ModelInput from "../../model/ModelInput.ts"
 
 const concurrency = 64
 
-/** The log-probabilities of a datum's targets before the update less those after it, in nats `[T]`. */
+/** Each target's log-probability before the update minus that after it, in nats, `[T]`. */
 const shift = Effect.fnUntraced(
   function*(weights: Weights, { inputs: { logprobs, targetTokens }, modelInput }: TrainingDatum) {
     const { client } = yield* weights.sampler
@@ -19,8 +19,8 @@ const shift = Effect.fnUntraced(
 )
 
 /**
- * Over the trained tokens, with q the sampler's log-probability and p that after the update: `kl_pre_post_v1` mean of q − p,
- * `kl_pre_post_v2` half the mean of (q − p)²; nothing where no token is trained on.
+ * Means over the trained tokens, where q is the sampler's log-probability and p the one after the update: `kl_pre_post_v1` is the mean of q
+ * − p, and `kl_pre_post_v2` half the mean of (q − p)². Empty if no token is trained.
  *
  * @see tinker-cookbook `compute_post_kl`
  */

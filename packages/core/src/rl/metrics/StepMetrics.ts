@@ -1,5 +1,5 @@
 /**
- * The metrics of one iteration. A metric that is not defined, such as a mean over nothing, is absent.
+ * The metrics of one iteration. Undefined metrics, such as the mean of no values, are absent.
  *
  * @example
  * const metrics = StepMetrics.rollouts([group])
@@ -63,7 +63,7 @@ const stopRates = (episodes: ReadonlyArray<Episode>) => {
   return Object.fromEntries(counts.map(([reason, count]) => [`stop/${reason}`, count / episodes.length]))
 }
 
-/** Turns whose prompt did not go on after the turn before it, counted by the reason that their environments give. */
+/** Counts the turns whose prompt does not extend the previous turn, by the reason that the environment gives. */
 const branchCounts = (episodes: ReadonlyArray<Episode>) =>
   prefixed(
     "branches/",
@@ -93,7 +93,7 @@ const tokenNumbers = (episodes: ReadonlyArray<Episode>) => {
   }
 }
 
-/** The share of attempts with the same tokens as an earlier attempt of their group. */
+/** The share of attempts whose tokens equal those of an earlier attempt in their group. */
 const duplicates = (groups: ReadonlyArray<GroupResult.Group>, episodes: number) => {
   const repeated = groups.map((group) => {
     const written = GroupResult.survivors(group).map(([, { transitions }]) =>
@@ -104,7 +104,7 @@ const duplicates = (groups: ReadonlyArray<GroupResult.Group>, episodes: number) 
   return Statistics.ratio(Statistics.sum(repeated), episodes)
 }
 
-/** Numbers that the environments reported, but for those named like one of our own. */
+/** The metrics that environments report, except those whose names are reserved here. */
 const environmentNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   const episodes = groups.flatMap(episodesOf)
   const verdicts = groups.map(verdictOf)
@@ -126,7 +126,7 @@ const environmentNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   }
 }
 
-/** Metrics by tag are reported only if a tag selects some groups and not all. */
+/** Metrics per tag; empty if every tag covers all groups. */
 const tagNumbers = (groups: ReadonlyArray<GroupResult.Group>): Numbers => {
   const tagged = [...new Set(groups.flatMap(({ tags }) => tags))].map((tag) => ({
     tag,
@@ -160,10 +160,10 @@ const failureNumbers = (
 }
 
 /**
- * What was sampled, before any filter: per episode under `env/all/…` and, where tags tell groups apart, `env/<tag>/…`; groups by
- * outcome; members and groups lost by reason; `rollout_errors/…` where something failed, counting each failed attempt in a group
- * that went on. `reward/total` is the mean over members that finished, its standard error takes groups as the unit, and
- * `reward/lost_as_zero` counts every member that was dropped or skipped as 0.
+ * Metrics of everything sampled, before any filter. Episodes are aggregated under `env/all/…` and, if tags distinguish groups,
+ * `env/<tag>/…`. Groups are counted by outcome, lost members and groups by reason, and failed attempts in surviving groups under
+ * `rollout_errors/…`. `reward/total` is the mean over finished members, with a standard error clustered by group; `reward/lost_as_zero`
+ * counts every dropped or skipped member as 0.
  *
  * @see tinker-cookbook `compute_trajectory_metrics`, `RolloutErrorCounter`
  */
@@ -195,13 +195,13 @@ export const rollouts = (results: ReadonlyArray<GroupResult.GroupResult>): Numbe
   }
 }
 
-/** Tokens that the members of a group sampled. */
+/** The number of tokens that a group's members sampled. */
 const sampledTokens = (group: GroupResult.Group) =>
   Statistics.sum(GroupResult.survivors(group).map(([, trajectory]) => Trajectory.actionTokens(trajectory)))
 
 /**
- * What was trained on, after the filter: groups, episodes and their rewards under `train/…`, and what was sampled without being trained
- * on, `train/discarded_groups` with `train/discarded_tokens`, which have the groups `aside` as well.
+ * Metrics after filtering: groups, episodes and rewards that are trained on under `train/…`, and what was sampled but not trained on, the
+ * groups `aside` included, in `train/discarded_groups` and `train/discarded_tokens`.
  */
 export const trained = (
   credits: ReadonlyArray<GroupCredit>,
@@ -227,7 +227,10 @@ export const trained = (
 const memberOf = ({ origin: { group: key, iteration, member } }: TrainingData.TrainingDatum) =>
   `${Key.ofGroup({ iteration, key })}/${member}`
 
-/** Datums beside the first of a member, because a prompt did not go on after the turn before it, and the share of members that have one. */
+/**
+ * The number of datums after a member's first, which exist because a prompt did not extend the previous turn, and the share of members that
+ * have such datums.
+ */
 const branchNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {
   const branches = data.filter(TrainingData.isBranch)
   const members = new Set(data.map(memberOf)).size
@@ -238,10 +241,10 @@ const branchNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {
 }
 
 /**
- * The data of the updates, and how far the policy that is trained has moved from the one that sampled; see `policyShift`.
- * `optim/branched_datums` began because a prompt did not go on after the turn before it, `optim/branched_members` is the share of members
- * with one. `trainedLogprobsOf` gives the backend's log-probabilities of a datum. `tokens/trained` are all positions of the datums,
- * `optim/action_tokens` those with a target that counts.
+ * Metrics of the updates' data, and of the policy's shift since sampling; see `policyShift`. `trainedLogprobsOf` returns the backend's
+ * log-probabilities of a datum. `tokens/trained` counts all positions of the datums, `optim/action_tokens` those whose target has a weight.
+ * `optim/branched_datums` counts datums that exist because a prompt did not extend the previous turn; `optim/branched_members` is the share
+ * of members that have such datums.
  *
  * @see tinker-cookbook `compute_kl_sample_train`
  */
@@ -258,17 +261,17 @@ export const learning = (
   "tokens/trained": Statistics.sum(data.map(({ modelInput }) => modelInput.length))
 })
 
-/** The names of the port, see `OptimStepOutput`. */
+/** The metric names that the port defines, see `OptimStepOutput`. */
 const ported: ReadonlyArray<string> = ["grad_norm", "update_norm"]
 
 /**
- * Metrics that a backend reports of an optimizer step. Those that the port does not name get the prefix `service/`, so that a backend's own
- * `reward` is not taken for the run's; NaN and infinite values are left out.
+ * The metrics that a backend reports for an optimizer step. Names that the port does not define get the prefix `service/`, so a backend's
+ * `reward` is not mistaken for the run's. NaN and infinite values are left out.
  */
 export const ofService = (metrics: Readonly<Record<string, number>>): Readonly<Record<string, number>> =>
   Record.mapKeys(Record.filter(metrics, Number.isFinite), (name) => ported.includes(name) ? name : `service/${name}`)
 
-/** The sum of all losses, and what the optimizer reported of its last step; absent where no step was taken. */
+/** The sum of all losses, and what the optimizer reported for its last step; empty if no step was taken. */
 export const updates = (outputs: ReadonlyArray<UpdateOutput>): Numbers =>
   outputs.length === 0
     ? {}
@@ -279,7 +282,7 @@ export const updates = (outputs: ReadonlyArray<UpdateOutput>): Numbers =>
       ...ofService(outputs.at(-1)?.optimizer.metrics ?? {})
     }
 
-/** The reward over everything that was sampled, as `rollouts` measured it. */
+/** The reward over everything sampled, as measured by `rollouts`. */
 export const reward = (numbers: Numbers): RunRecord.Reward => {
   const standardError = numbers["env/all/reward/standard_error"]
   return {
@@ -288,16 +291,16 @@ export const reward = (numbers: Numbers): RunRecord.Reward => {
   }
 }
 
-/** Where the ranges of the ratio and of the depth of context begin; each ends where the next one begins. */
+/** Lower bounds of the ratio and context-depth buckets; each bucket ends where the next begins. */
 const ratioEdges = [0, 0.5, 0.8, 0.95, 1.05, 1.25, 2]
 const depthEdges = [0, 1024, 4096, 16_384, 65_536]
 
-/** The last edge that a value has reached. */
+/** Index of the last edge that is not above the value; −1 if there is none. */
 const edgeOf = (edges: ReadonlyArray<number>, value: number) => edges.findLastIndex((edge) => value >= edge)
 
-/** Sums over the action tokens that have both log-probabilities. */
+/** Sums over the action tokens for which both log-probabilities are known. */
 class Sums {
-  /** All action tokens. */
+  /** The number of action tokens, including those without both log-probabilities. */
   tokens = 0
   known = 0
   clipped = 0
@@ -310,7 +313,7 @@ class Sums {
   readonly ratios = ratioEdges.map(() => 0)
   /** Sums by depth. */
   readonly depths = depthEdges.map(() => ({ tokens: 0, differences: 0, squares: 0, ratios: 0 }))
-  /** The logarithm of each sequence's ratio. */
+  /** The log-ratio of each sequence. */
   readonly sequences: Array<number> = []
 
   add(
@@ -354,7 +357,7 @@ class Sums {
 
 const none = new Float32Array(0)
 
-/** (Σ w)² / (n·Σ w²) with w = exp of the values, which are taken relative to the largest. */
+/** The effective sample size as a share, (Σ w)² / (n·Σ w²), with w = exp(value − largest value). */
 const effectiveSize = (logWeights: ReadonlyArray<number>) => {
   const largest = logWeights.reduce((most, value) => Math.max(most, value), -Infinity)
   if (!Number.isFinite(largest)) return undefined
@@ -363,7 +366,7 @@ const effectiveSize = (logWeights: ReadonlyArray<number>) => {
   return Statistics.ratio(Statistics.sum(weights) ** 2, weights.length * squares)
 }
 
-/** Reports only ranges that have tokens, and depths only if there are several. */
+/** Reports only buckets that have tokens, and depth buckets only if there are several. */
 const histograms = ({ depths, known, ratios }: Sums): Record<string, number | undefined> => {
   const reached = depths.map((sums, index) => ({ ...sums, edge: depthEdges[index] })).filter(({ tokens }) => tokens > 0)
   const byDepth = reached.flatMap(({ differences, edge, ratios, squares, tokens }) => [
@@ -380,16 +383,17 @@ const histograms = ({ depths, known, ratios }: Sums): Record<string, number | un
 }
 
 /**
- * Over action tokens, with q the sampler's and p the trainer's log-probability and ratio = exp(p − q):
- *
- * - `kl_sample_train_v1` mean of q − p; `kl_sample_train_v2` half the mean of (q − p)²; `kl_sample_train_k3` mean of ratio − 1 − (p − q);
- *   `entropy` mean of −q
- * - `ratio_mean`, `ratio_max`; `effective_sample_size` (Σ ratio)² / (n·Σ ratio²), 1 where nothing moved, and
- *   `effective_sample_size_sequences` the same over datums, with the product of each datum's ratios
- * - `ratio_share/a` of the tokens whose ratio lies between a and the next edge; `kl_by_depth/a` the second estimate for tokens from
- *   position a of their datum to the next edge, `kl_v1_by_depth/a` the first and `kl_k3_by_depth/a` the third
- * - `clipped_share` of the tokens whose ratio the loss clips, for losses that clip
- * - `action_tokens` their number; `missing_logprobs` how many tokens were left out because they have no log-probability, if any
+ * Metrics over action tokens, where q is the sampler's and p the trainer's log-probability, and ratio = exp(p − q):
+ * - `kl_sample_train_v1`: mean of q − p; `kl_sample_train_v2`: half the mean of (q − p)²; `kl_sample_train_k3`: mean of ratio − 1 − (p −
+ *   q); `entropy`: mean of −q
+ * - `ratio_mean`, `ratio_max`
+ * - `effective_sample_size`: (Σ ratio)² / (n·Σ ratio²), which is 1 if no ratio changed; `effective_sample_size_sequences`: the same over
+ *   datums, with the product of each datum's ratios
+ * - `ratio_share/a`: share of tokens with a ratio between a and the next edge
+ * - `kl_v1_by_depth/a`, `kl_by_depth/a`, `kl_k3_by_depth/a`: the estimates v1, v2 and k3 for tokens between position a of their datum and
+ *   the next edge
+ * - `clipped_share`: share of tokens whose ratio the loss clips, for losses that clip
+ * - `action_tokens`: number of tokens; `missing_logprobs`: number of tokens left out because they lack a log-probability, if any
  */
 const policyShift = (
   data: ReadonlyArray<Datum.Datum<"PolicyTokens">>,

@@ -1,6 +1,6 @@
 /**
- * What an iteration trained on, token by token: the payload of its `Updated` record, with a value for each trained token of each datum
- * as base64 of little-endian 32-bit floats.
+ * What an iteration trained on, token by token: the payload of its `Updated` record. Each datum has a value per trained token, as base64 of
+ * little-endian 32-bit floats.
  *
  * @example
  * const tokens = TrainedTokens.decode("{\"datums\":[]}")
@@ -14,12 +14,12 @@ import type { LogprobsOf } from "../../run/Program.ts"
 
 const Datum = Schema.Struct({
   group: Schema.String,
-  /** The dataset's batch to which the group belongs, where that is not the record's iteration. */
+  /** The group's dataset batch; absent if it is the record's iteration. */
   iteration: Schema.optionalKey(Schema.Int),
   member: Schema.Int,
-  /** The datum holds the trained tokens of these turns, one after the other. */
+  /** The turns whose trained tokens the datum holds, in order. */
   ...Key.turnFields,
-  /** Log-probabilities under the weights that were trained, before the update. */
+  /** Log-probabilities under the trained weights, before the update. */
   logprobs: Base64Array.float32,
   advantages: Base64Array.float32
 })
@@ -30,7 +30,7 @@ const Payload = Schema.fromJsonString(Schema.Struct({ datums: Schema.Array(Datum
 
 const trained = (values: Float32Array, { inputs: { mask } }: TrainingDatum) => values.filter((_, t) => mask[t] !== 0)
 
-/** The datums with the trainer's log-probabilities of each; undefined where it gave none. */
+/** Encodes the datums with the trainer's log-probabilities; undefined if the trainer returned none. */
 export const encode = (
   data: ReadonlyArray<TrainingDatum>,
   logprobsOf: LogprobsOf,
@@ -55,6 +55,6 @@ export const encode = (
   return JSON.stringify({ datums })
 }
 
-/** The datums that `encode` wrote. */
+/** Inverse of `encode`. */
 export const decode: (payload: string) => Effect.Effect<{ readonly datums: ReadonlyArray<Datum> }, Schema.SchemaError> =
   Schema.decodeUnknownEffect(Payload)

@@ -6,7 +6,7 @@ import * as Statistics from "../../records/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 import type * as Dispatch from "./Dispatch.ts"
 
-/** The groups of an iteration in the order of its update, and those that it set aside. */
+/** An iteration's groups in update order, and the groups that it set aside. */
 export interface Aged {
   readonly iteration: number
   readonly groups: ReadonlyArray<Dispatch.Ended>
@@ -25,7 +25,7 @@ const staleness = (
 
 const age = ({ inFlight, inQueue }: RunRecord.Staleness) => inFlight + inQueue
 
-/** The credit of an update's groups with their ages, followed by that of the groups that were set aside. */
+/** Adds ages to the credit of an update's groups, and appends the groups that were set aside. */
 export const annotate = (
   credits: ReadonlyArray<Credited & Key.GroupId>,
   { aside, groups, iteration }: Aged
@@ -56,8 +56,8 @@ const spread = (name: string, values: ReadonlyArray<number>): Readonly<Record<st
   }
 
 /**
- * Ages of the update's groups in iterations: `async/staleness_…` in all, `async/in_flight_…` until they ended, `async/in_queue_…` from
- * then on; `async/excess` groups are older than `lead`. `async/filtered` and `async/stale` groups took no place in it.
+ * Ages of the update's groups in iterations: `async/staleness_…` in total, `async/in_flight_…` until they ended, and `async/in_queue_…`
+ * afterwards. `async/excess` counts groups older than `lead`. `async/filtered` and `async/stale` count groups that were set aside.
  *
  * @see tinker-cookbook `async/staleness_min`
  */
@@ -79,8 +79,8 @@ const newerBy = ({ members, samplerStep: began }: GroupResult.Group) =>
     .flatMap(({ action: { samplerStep } }) => samplerStep === undefined ? [] : [samplerStep - began])
 
 /**
- * `async/newer_weights_…`: by how many optimizer steps the weights of turns are newer than those with which their group began. Empty where turns
- * do not have weights of their own.
+ * `async/newer_weights_…`: the number of optimizer steps between the weights with which a group began and those of its turns. Empty unless
+ * turns have their own weights.
  */
 export const ofTurns = (results: ReadonlyArray<GroupResult.GroupResult>): Readonly<Record<string, number>> =>
   spread("newer_weights", results.flatMap((result) => GroupResult.isSkipped(result) ? [] : newerBy(result)))

@@ -1,55 +1,57 @@
 /**
- * Which groups of a dataset begin, are given up and are trained on, and when: one state machine for every pace, without effects.
+ * Decides which groups of a dataset begin, are abandoned and are trained on, and when. It is one pure state machine for every pace.
+ * Synchronous training has the lead 0; asynchronous training begins groups up to `lead` iterations ahead; streaming trains on groups one by
+ * one instead of on a whole update at once. The following hold for any timing of the groups, and wherever a run is killed and resumed:
  *
- * Synchronous training has the lead 0, asynchronous training begins groups up to `lead` iterations ahead, and streaming trains on groups
- * one by one instead of a whole update at once. Whatever the groups do, and wherever a run is killed and resumed:
- *
- * 1. No group is trained on twice and none is lost: each that begins is settled by one update, which trains on it or sets it aside.
+ * 1. No group is trained on twice, and none is lost: exactly one update settles each group that begins, by training on it or setting it
+ *    aside.
  * 2. Groups begin in the dataset's order.
- * 3. While iteration `i` collects its groups, as many are on their way, waiting or trained on as the updates `i` to `i + lead` have.
- * 4. No update trains on a group that is older than `lead` iterations: it is waited for before ("wait"), or set aside ("drop").
- * 5. An update has the groups of a whole one, unless the dataset is used up or no more may be sampled for it.
- * 6. The groups of a whole update are in the dataset's order, and so are those of a streamed one where the lead is 0.
+ * 3. While iteration `i` collects its groups, at most as many are in flight, waiting or trained on as the updates `i` to `i + lead` have in
+ *    total.
+ * 4. No update trains on a group older than `lead` iterations. With "wait", such a group is waited for in time; with "drop", it is set
+ *    aside.
+ * 5. An update has its full number of groups, unless the dataset is used up or no more groups may be sampled for it.
+ * 6. The groups of an update are in the dataset's order, except when streaming with a lead above 0.
  * 7. With lead 0, all groups of an update begin with the weights that it trains.
- * 8. What was decided and recorded is not decided again: `replay` follows it, and `step` decides only what comes after.
+ * 8. Recorded decisions are not made again: `replay` applies them, and `step` only makes later decisions.
  *
- * The age of a group is the number of iterations between the weights with which it began and those that train on it.
+ * The age of a group is the number of iterations between the weights with which it began and the weights that train on it.
  */
 import * as Schema from "effect/Schema"
 import type * as DynamicSampling from "../DynamicSampling.ts"
 
-/** A group's batch, and its position there. */
+/** A group's batch, and its position in the batch. */
 export interface Place {
   readonly batch: number
   readonly position: number
 }
 
-/** A group that has begun, and how many iterations were behind its weights. */
+/** A group that has begun; `began` is the number of iterations that its first weights were trained for. */
 export interface Begun extends Place {
   readonly key: string
   readonly began: number
 }
 
-/** A group that has ended, and how many iterations were done by then. */
+/** A group that has ended; `ended` is the number of iterations finished by then. */
 export interface Ended extends Begun {
   readonly ended: number
 }
 
-/** A group that no update trains on: it has no signal, or is too old. A stale one may not have ended. */
+/** A group that no update trains on, because it has no signal (`filtered`) or is too old (`stale`). A stale group may not have ended. */
 export interface Aside {
   readonly group: Begun & Partial<Ended>
   readonly verdict: "filtered" | "stale"
 }
 
-/** A decision: an event for the state, and a command for the dispatcher. */
+/** A decision, which is both an event for the state and a command for the dispatcher. */
 export type Decision =
   | { readonly _tag: "Begin"; readonly groups: ReadonlyArray<Begun> }
   | { readonly _tag: "GiveUp"; readonly groups: ReadonlyArray<Begun & Partial<Ended>> }
   | Train
-  /** No group is left for the iteration and those after it. */
+  /** No group is left for this iteration or later ones. */
   | { readonly _tag: "End" }
 
-/** The update trains on these groups next; with its last ones it also settles the groups that were set aside. */
+/** The update trains on these groups next; its last `Train` also settles the groups that were set aside. */
 export interface Train {
   readonly _tag: "Train"
   readonly groups: ReadonlyArray<Ended>
@@ -59,16 +61,16 @@ export interface Train {
 
 export type Event =
   | { readonly _tag: "Loaded"; readonly batch: number; readonly keys: ReadonlyArray<string> }
-  /** Newer weights were published, and `iteration` begins to collect its groups. */
+  /** Newer weights were published, and `iteration` starts to collect its groups. */
   | { readonly _tag: "Published"; readonly iteration: number }
-  /** A group has ended, or has failed, which is no signal either. */
+  /** A group has ended. A failed group counts as ended without a signal. */
   | { readonly _tag: "Ended"; readonly group: Place; readonly ended: number; readonly isInformative: boolean }
   | Decision
 
-/** `Load` asks for the keys of a batch, without which nothing more is decided. */
+/** `Load` requests the keys of a batch; no further decision is made until they are known. */
 export type Command = { readonly _tag: "Load"; readonly batch: number } | Decision
 
-/** Where a run is in its dataset: the first group that is not settled, and the settled groups after it. */
+/** A run's position in its dataset: the first group that is not settled, and the settled groups after it. */
 export const Position = Schema.Struct({
   batch: Schema.Int,
   position: Schema.Int,
@@ -77,27 +79,27 @@ export const Position = Schema.Struct({
 export interface Position extends Schema.Schema.Type<typeof Position> {}
 
 export interface State {
-  /** The iteration that collects its groups. */
+  /** The iteration that is collecting its groups. */
   readonly iteration: number
-  /** Keys of the batches that are known. */
+  /** The group keys of the batches loaded so far. */
   readonly batches: ReadonlyMap<number, ReadonlyArray<string>>
   readonly onTheirWay: ReadonlyMap<string, Begun>
-  /** Groups that have ended and wait for their update, in the order in which they ended. */
+  /** Groups that have ended and are not yet in an update, in the order in which they ended. */
   readonly waiting: ReadonlyArray<Ended>
   readonly aside: ReadonlyArray<Aside>
   readonly settled: Position
-  /** Groups of the iteration's update, which keep their places until newer weights are published. */
+  /** The number of groups already in the iteration's update; they keep their places until newer weights are published. */
   readonly taken: number
-  /** Groups without a signal that ended in the iteration. */
+  /** The number of groups without a signal that ended in this iteration. */
   readonly filtered: number
-  /** The iteration's update has all its groups. */
+  /** Whether the iteration's update has all its groups. */
   readonly isComplete: boolean
 }
 
-/** What an iteration's update has when the iteration begins. */
+/** The counts at the start of an iteration. */
 const nothingTaken = { taken: 0, filtered: 0, isComplete: false }
 
-/** The state of a run that has not begun. */
+/** The state of a run that has not started. */
 export const start: State = {
   iteration: 0,
   batches: new Map(),
@@ -108,79 +110,79 @@ export const start: State = {
   ...nothingTaken
 }
 
-/** Whether groups without a signal take no place in an update. */
+/** Whether groups without a signal are replaced in an update. */
 export const isDynamic = ({ minInformative }: DynamicSampling.Resolved) => minInformative > 0
 
-/** Groups of a whole update, given the groups of a batch. */
+/** The number of groups in a whole update, given the size of a batch. */
 const groupsOf = (settings: DynamicSampling.Resolved, batch: number) =>
   isDynamic(settings) ? Math.min(settings.minInformative, settings.maxBatches * batch) : batch
 
-/** An update that collects its groups: the size of its batch, the groups collected so far, and those filtered so far. */
+/** The progress of an update: the size of its batch, and the numbers of groups collected and filtered so far. */
 interface Gathering {
   readonly batch: number
   readonly there: number
   readonly filtered: number
 }
 
-/** Groups that the update will have: once `maxBatches` batches have been sampled, only those collected so far. */
+/** The number of groups that the update will have. Once `maxBatches` batches have been sampled, it is the number collected. */
 const placesOf = (settings: DynamicSampling.Resolved, { batch, filtered, there }: Gathering) => {
   const all = groupsOf(settings, batch)
   const isSpent = isDynamic(settings) && filtered + there >= settings.maxBatches * batch
   return isSpent ? Math.min(there, all) : all
 }
 
-/** Filtered groups that are not replaced, because `maxBatches` batches have been sampled. */
+/** The number of filtered groups that cannot be replaced because `maxBatches` batches have been sampled. */
 const unreplaced = (settings: DynamicSampling.Resolved, { batch, filtered }: Gathering) =>
   isDynamic(settings) ? Math.max(0, filtered + groupsOf(settings, batch) - settings.maxBatches * batch) : 0
 
 export interface Settings {
-  /** Batches of the dataset. */
+  /** The number of batches in the dataset. */
   readonly length: number
-  /** Iterations of the run. */
+  /** The number of iterations of the run. */
   readonly until: number
-  /** How many iterations ahead groups begin. */
+  /** The number of iterations that groups may begin ahead. */
   readonly lead: number
   readonly onStale: "wait" | "drop"
-  /** An update takes its groups one by one. */
+  /** Whether an update takes its groups one by one. */
   readonly isStreaming: boolean
   readonly dynamic: DynamicSampling.Resolved
-  /** Most groups that are on their way. */
+  /** The maximum number of groups in flight. */
   readonly concurrency: number
 }
 
-/** An iteration that collects its groups. */
+/** An iteration that is collecting its groups. */
 export interface Collecting {
   readonly iteration: number
   readonly onTheirWay: ReadonlyArray<Begun>
   readonly waiting: ReadonlyArray<Ended>
-  /** Groups that its update still has room for. */
+  /** The number of groups that its update still has room for. */
   readonly places: number
-  /** Groups of a later iteration's update. */
+  /** The number of groups in the update of a later iteration. */
   readonly size: (iteration: number) => number
 }
 
-/** The rules in which schedules differ. */
+/** The rules that differ between paces. */
 export interface Rules {
-  /** The iteration after the last one whose groups may be sampled while `iteration` collects its own. */
+  /** One past the last iteration whose groups may be sampled while `iteration` collects its own. */
   readonly horizon: (iteration: number) => number
   readonly isFiltered: (isInformative: boolean) => boolean
-  /** Whether a group is too old for the update of `iteration` and of all later ones. */
+  /** Whether a group is too old for the update of `iteration`, and thus for all later ones. */
   readonly isStale: (group: Begun, iteration: number) => boolean
-  /** The groups that fill the update's places together; undefined while it has to wait. */
+  /** The groups that fill all remaining places of the update; undefined while it must wait. */
   readonly batch: (collecting: Collecting) => ReadonlyArray<Ended> | undefined
-  /** The group that takes the next of the update's places; undefined while it has to wait. */
+  /** The group for the next place of the update; undefined while it must wait. */
   readonly next: (collecting: Collecting) => Ended | undefined
 }
 
-/** Batches one after the other, and their groups as the dataset gives them. */
+/** Compares by batch, then by position in the batch. */
 export const inDatasetOrder = (left: Place, right: Place) => left.batch - right.batch || left.position - right.position
 
-/** A group's name among those of all batches. */
+/** A group's name, unique across all batches. */
 export const nameOf = ({ batch, position }: Place) => `${batch}/${position}`
 
 /** The rules of a pace. */
 export const rules = ({ dynamic, lead, onStale, until }: Settings): Rules => {
-  /** Whether every group in `left` finds a place before it is too old. This iteration's update has `places` free. */
+  /** Whether every group in `left` fits into an update before it is too old, if the current update has `places` free places. */
   const leavesRoom = (left: ReadonlyArray<Begun>, { iteration, size }: Collecting, places: number) => {
     let room = places
     for (let last = iteration; last <= iteration + lead; last++) {
@@ -190,7 +192,7 @@ export const rules = ({ dynamic, lead, onStale, until }: Settings): Rules => {
     return true
   }
 
-  /** Whether places are left for all other groups if `taken` are trained on now. Schedules that drop stale groups need not care. */
+  /** Whether all other groups still fit in time if the update takes `taken` now. Always true if stale groups are dropped. */
   const maySpare = (collecting: Collecting, taken: ReadonlyArray<Ended>) => {
     if (onStale === "drop") return true
     const left = [...collecting.onTheirWay, ...collecting.waiting.filter((group) => !taken.includes(group))]
@@ -216,7 +218,7 @@ export const rules = ({ dynamic, lead, onStale, until }: Settings): Rules => {
   }
 }
 
-/** Settles groups. The first that is not settled moves on as far as batches are known. */
+/** Marks groups as settled, and moves the first unsettled position forward within the known batches. */
 const settle = (
   { batches, settled }: Pick<State, "batches" | "settled">,
   groups: ReadonlyArray<Place> = []
@@ -243,7 +245,7 @@ const outside = (groups: ReadonlyMap<string, Begun>, others: ReadonlySet<string>
 
 const names = (groups: ReadonlyArray<Place>) => new Set(groups.map(nameOf))
 
-/** The schedule of a pace. */
+/** Makes the schedule of a pace. */
 export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, next }: Rules = rules(settings)) => {
   const { concurrency, dynamic, isStreaming, length } = settings
 
@@ -272,7 +274,7 @@ export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, 
     }
   }
 
-  /** The state after an event, where all decisions are events. */
+  /** The state after an event; decisions are events too. */
   const replay = (state: State, event: Event): State => {
     switch (event._tag) {
       case "Loaded": {
@@ -309,7 +311,7 @@ export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, 
 
   const sizeOf = ({ batches }: State, iteration: number) => batches.get(iteration)?.length ?? 0
 
-  /** Groups of a whole update. */
+  /** The number of groups in a whole update. */
   const whole = (state: State, iteration = state.iteration) => groupsOf(dynamic, sizeOf(state, iteration))
 
   const gathering = (state: State): Gathering => ({
@@ -320,7 +322,9 @@ export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, 
 
   const outstanding = ({ onTheirWay, taken, waiting }: State) => onTheirWay.size + waiting.length + taken
 
-  /** The next groups that have not begun, no more than `most`; a batch that must be known first; nothing where the dataset is used up. */
+  /**
+   * The next groups to begin, at most `most`, or a command to load a batch that must be known first. Undefined if the dataset is used up.
+   */
   const upcoming = (state: State, most: number): Command | undefined => {
     const { aside, batches, iteration: began, onTheirWay, settled, waiting } = state
     const begun = new Set([
@@ -389,7 +393,7 @@ export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, 
     return group && taking(state, [group], false)
   }
 
-  /** The commands that a state calls for, and the state after them. */
+  /** The state after all decisions that it calls for, and the commands to carry out. */
   const decide = (state: State): readonly [State, ReadonlyArray<Command>] => {
     const commands: Array<Command> = []
     let now = state
@@ -405,10 +409,10 @@ export const make = (settings: Settings, { batch, horizon, isFiltered, isStale, 
   return {
     replay,
     decide,
-    /** The state after an event, and the commands that follow from it, in the order in which to carry them out. */
+    /** Applies an event, then decides. The commands must be carried out in order. */
     step: (state: State, event: Event) => decide(replay(state, event)),
     whole,
-    /** Whether groups are on their way, or known groups are left to begin. */
+    /** Whether groups are in flight or can still begin. */
     isSampling: (state: State) => state.onTheirWay.size > 0 || upcoming(state, 1) !== undefined
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Carries out a schedule: rolls groups out as it commands, with the weights that each began with or with the newest ones for each turn, and
- * tells it what became of them.
+ * Carries out a schedule: rolls groups out on its command, with weights fixed per group or the newest weights for each turn, and reports
+ * their results to it.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -38,7 +38,7 @@ import type * as RlOptions from "../RlOptions.ts"
 import * as Dispatch from "./Dispatch.ts"
 import * as Replay from "./Replay.ts"
 
-/** The history of the iterations so far; it stays empty for a dataset that does not read it. */
+/** The results of earlier iterations; stays empty if the dataset does not read them. */
 export interface Tracker {
   readonly history: Effect.Effect<History.History>
   readonly add: (iteration: number, results: ReadonlyArray<GroupResult.GroupResult>) => Effect.Effect<void>
@@ -50,7 +50,7 @@ const outcome = (iteration: number, result: GroupResult.GroupResult): History.Ou
   rewards: GroupResult.isSkipped(result) ? [] : Array.from(result.rewardsG).filter(Number.isFinite)
 })
 
-/** The history that a stored run has recorded before `iteration`. */
+/** The history from a stored run's records before `iteration`. */
 const recorded = Effect.fnUntraced(function*(iteration: number) {
   const store = yield* RunStore
   const records = RunRecord.current(yield* Stream.runCollect(store.read))
@@ -62,7 +62,7 @@ const recorded = Effect.fnUntraced(function*(iteration: number) {
   return History.fromOutcomes(outcomes)
 })
 
-/** Tracks outcomes from `iteration` on, beginning with what the run's store has of earlier iterations. */
+/** Tracks outcomes from `iteration` on, starting from the stored records of earlier iterations. */
 export const tracker = Effect.fnUntraced(function*<E, R>(
   { readsHistory = false }: Pick<RLDataset<E, R>, "readsHistory">,
   iteration: number
@@ -82,10 +82,10 @@ export type Error<E> = E | TinkerError | RolloutError | InvalidOption
 /** A group that an update trains on, with its result. */
 export type Group = Dispatch.Ended & Finished
 
-/** A group that was set aside; without a result if it was given up before it ended. */
+/** A group that was set aside; it has no result if it was abandoned before it ended. */
 export type Aside = Dispatch.Aside & Partial<Finished>
 
-/** The next groups of an update, the groups that it sets aside, and the run's position in its dataset afterwards. */
+/** The next groups of an update, the groups that it sets aside, and the run's dataset position afterwards. */
 export interface Taken {
   readonly _tag: "Taken"
   readonly groups: ReadonlyArray<Group>
@@ -94,20 +94,20 @@ export interface Taken {
   readonly position: Dispatch.Position
 }
 
-/** A group has ended, or groups were taken. */
+/** A group ended, or an update took groups. */
 export type Change = { readonly _tag: "Ended" } | Taken
 
 export interface Dispatcher<out E, out R> {
-  /** Newer weights were published, and `iteration` begins to collect its groups; false if no group is left for it. */
+  /** Call after newer weights were published: `iteration` starts to collect its groups. False if no group is left for it. */
   readonly publish: (iteration: number) => Effect.Effect<boolean, Error<E>, R>
-  /** Records of new groups, each returned once. The groups begin with `begin`. */
+  /** Records of the groups about to begin, each returned once; `begin` starts them. */
   readonly begun: Effect.Effect<ReadonlyArray<Program.Note>>
   readonly begin: Effect.Effect<void, Error<E>, R>
-  /** The next change. The tokens of taken groups count for the iteration under way. */
+  /** Waits for the next change. The tokens of taken groups are counted for the current iteration. */
   readonly next: Effect.Effect<Change, Error<E>>
-  /** Groups of a whole update of the iteration. */
+  /** The number of groups in a whole update of the iteration. */
   readonly whole: () => number
-  /** Reports the credited groups of an iteration: from now on, a dataset may choose by their results. */
+  /** Reports the results of an iteration's credited groups, by which a dataset may select later groups. */
   readonly remember: (iteration: number, results: ReadonlyArray<GroupResult.GroupResult>) => Effect.Effect<void>
 }
 
@@ -116,7 +116,7 @@ export interface Options<E, R, CE, CR> {
   readonly weights: Weights
   readonly from: { readonly iteration: number; readonly groups: Dispatch.Position }
   readonly until: number
-  /** Other rules than the pace's own. */
+  /** Replaces the pace's rules, for tests. */
   readonly rules?: typeof Dispatch.rules
 }
 
@@ -133,14 +133,14 @@ const settingsOf = <E, R, CE, CR>({ options, until }: Options<E, R, CE, CR>): Di
   }
 }
 
-/** Whether every group is trained on in the iteration of its own batch, with the weights that sampled it. */
+/** Whether every group is trained on in the iteration of its batch, with the weights that sampled it. */
 export const isPlain = <E, R, CE, CR>({ pace, rollout }: RlOptions.Resolved<E, R, CE, CR>) =>
   pace.name === "synchronous" && !Dispatch.isDynamic(rollout.dynamic)
 
 const isInformative = (result: GroupResult.GroupResult) =>
   !GroupResult.isSkipped(result) && Signal.isInformative(result)
 
-/** The builders of the dataset's batches, each loaded once while it is needed. */
+/** Loads the builders of the dataset's batches, each batch once until it is forgotten. */
 const batches = <E, R>(
   dataset: RLDataset<E, R>,
   seed: number,
@@ -165,7 +165,7 @@ const batches = <E, R>(
   }
 }
 
-/** The record of groups that begin; it names them where they need not be those of the iteration. */
+/** The record of groups that begin; it lists them unless they are always the iteration's own. */
 const note = (
   iteration: number,
   step: number,
@@ -189,11 +189,11 @@ const unknownGroup = ({ batch, key }: Dispatch.Begun) =>
     expected: "the groups that the run recorded there"
   })
 
-/** Counts the tokens of groups for the iteration that settles them; a group that never ended has none. */
+/** Counts the tokens of groups for the current iteration; a group that never ended has none. */
 const count = (groups: ReadonlyArray<Partial<Finished>>) =>
   Usage.count(groups.reduce((sum, { usage = Usage.zero }) => Usage.add(sum, usage), Usage.zero))
 
-/** An executor sends weights by their path, which does not change while it rolls a group out. */
+/** Fails if an executor is used with changing weights: it sends a fixed weights path with each group. */
 const checkExecutor = Effect.fnUntraced(function*({ turnWeights }: Pace.Resolved) {
   if (turnWeights === "pinned" || (yield* Executor.Executor) === undefined) return
   return yield* new InvalidOption({
@@ -203,7 +203,7 @@ const checkExecutor = Effect.fnUntraced(function*({ turnWeights }: Pace.Resolved
   })
 })
 
-/** Makes a dispatcher in the scope of a run's stream; the end of the scope interrupts all groups on their way. */
+/** Makes a dispatcher in the scope of a run's stream; closing the scope interrupts all groups in flight. */
 export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, R, CE, CR>) {
   const { from, options, weights } = given
   const { dataset, rollout: { concurrency, ...rollout }, seed } = options
@@ -217,7 +217,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
   const fibers = yield* FiberMap.make<string>()
   const changes = yield* Queue.unbounded<Change, Error<E>>()
   const lock = yield* Semaphore.make(1)
-  /** Groups may also begin while passes are submitted, where the program's services, such as its log of groups, are not provided. */
+  /** The services for groups. Groups may also begin while passes are submitted, outside the program's services such as its group log. */
   const context = yield* Effect.context<R>()
 
   let state: Dispatch.State = { ...Dispatch.start, iteration: from.iteration, settled: from.groups }
@@ -236,7 +236,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
     return keys
   })
 
-  /** The decisions for the present state; loads missing batches first. */
+  /** Makes all decisions for the current state; loads missing batches first. */
   const decide = Effect.fnUntraced(function*() {
     const decisions: Array<Dispatch.Decision> = []
     while (true) {
@@ -249,13 +249,13 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
     }
   })
 
-  /** The policy of a group that begins, and optimizer steps behind its first weights. The scope holds weights that stay the group's own. */
+  /** The policy of a new group, and the optimizer steps of its first weights. The scope keeps pinned weights alive. */
   const policyOf: Effect.Effect<readonly [Policy.Policy<TinkerError>, number], TinkerError, Scope.Scope> =
     options.pace.turnWeights === "newest"
       ? Effect.map(Effect.scoped(RcRef.get(newest)), ({ step }) => [Policy.newest(RcRef.get(newest), sampling), step])
       : Effect.map(RcRef.get(newest), ({ client, step }) => [Policy.fromSamplingClient(client, sampling), step])
 
-  /** Rolls a group out with the newest weights, unless the log has it. */
+  /** Rolls a group out with the newest weights, unless the log already has its result. */
   const roll = Effect.fnUntraced(function*(group: Dispatch.Begun) {
     const builder = (yield* load(group.batch))[group.position]
     if (builder === undefined) return yield* unknownGroup(group)
@@ -289,7 +289,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
       Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause) ? Queue.failCause(changes, exit.cause) : Effect.void
     )
 
-  /** A group has its weights from now on: newer ones may be published before it asks for its first token. */
+  /** Acquires the group's weights immediately, because newer ones may be published before its first request. */
   const beginOne = (group: Dispatch.Begun) =>
     Effect.uninterruptible(Effect.gen(function*() {
       const scope = yield* Scope.make()
@@ -354,7 +354,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
     return { batch, position: (yield* loaded(batch)).indexOf(key), key, began }
   })
 
-  /** A group begins and ends as it is recorded. */
+  /** Replays the start and the end of a recorded group. */
   const restore = (group: Dispatch.Begun, ended: number, own: Finished) => {
     finished.set(Dispatch.nameOf(group), own)
     toRecord = [...toRecord, { ...group, ended }]
@@ -375,7 +375,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
     return begun
   })
 
-  /** Makes a recorded update again, of the same groups. */
+  /** Repeats a recorded update with the same groups. */
   const remake = Effect.fnUntraced(function*({ aside, trained }: Replay.Update) {
     yield* loaded(state.iteration)
     yield* refresh
@@ -391,7 +391,10 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(given: Options<E, 
   })
 
   const recorded = yield* Replay.read
-  /** Groups that had ended when the run was left; one that the log has lost begins anew. With lead 0, all do, and are found there. */
+  /**
+   * Groups that had ended before the run stopped. One whose log entry is lost begins again. With lead 0, all groups begin again and find
+   * their results in the log.
+   */
   let waiting = yield* Effect.forEach(settings.lead > 0 ? recorded.ended : [], (group) =>
     Effect.gen(function*() {
       const { recall } = yield* GroupLog

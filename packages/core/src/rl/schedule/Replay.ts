@@ -1,4 +1,4 @@
-/** The schedule of a resumed run from its records: the updates that it repeats, and the groups that it need not sample again. */
+/** Reads a resumed run's records for its schedule: the updates to repeat, and the groups that need not be sampled again. */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Key from "../../records/Key.ts"
@@ -7,34 +7,34 @@ import { type RunError, RunStore } from "../../records/RunStore.ts"
 import * as GroupRecords from "../../run/GroupRecords.ts"
 import * as Segments from "../../run/Segments.ts"
 
-/** A group, and the iterations behind its weights. */
+/** A group, and the number of iterations that its first weights were trained for. */
 export interface Group {
   readonly batch: number
   readonly key: string
   readonly began: number
 }
 
-/** A group that ended, and how many iterations were done by then. */
+/** A group that ended, and the number of iterations finished by then. */
 export interface Ended extends Group {
   readonly ended: number
 }
 
-/** A group that was set aside; `ended` is undefined if it was given up before it ended. */
+/** A group that was set aside; `ended` is undefined if it was abandoned before it ended. */
 export interface Aside extends Group {
   readonly ended: number | undefined
   readonly verdict: "filtered" | "stale"
 }
 
-/** The groups that an update trained on, in order, and those that it set aside. */
+/** The groups that an update trained on, in order, and the groups that it set aside. */
 export interface Update {
   readonly trained: ReadonlyArray<Ended>
   readonly aside: ReadonlyArray<Aside>
 }
 
 export interface Replay {
-  /** The recorded updates from the iteration at which the run resumes, without gaps. */
+  /** The recorded updates from the resumed iteration on, without gaps. */
   readonly updates: ReadonlyMap<number, Update>
-  /** Groups that have ended and are in no recorded update. */
+  /** Groups that have ended but are in no recorded update. */
   readonly ended: ReadonlyArray<Ended>
 }
 
@@ -52,7 +52,7 @@ const updateOf = ({ groups, iteration }: RunRecord.Credited): Update => {
   for (const credit of groups) {
     const group = told(iteration, credit)
     const { verdict } = credit
-    // A group that ended in this iteration had no time to become stale: a stale one was given up before it ended.
+    // A group that ended in this iteration cannot have become stale afterwards, so a stale group was abandoned before it ended.
     if (verdict === "stale") {
       aside.push({ ...group, verdict, ended: group.ended === iteration ? undefined : group.ended })
     } else if (verdict === "filtered") aside.push({ ...group, verdict })
@@ -61,7 +61,7 @@ const updateOf = ({ groups, iteration }: RunRecord.Credited): Update => {
   return { trained, aside }
 }
 
-/** The records that count for a run last opened by `opened`: those that it continues, and those abandoned after them. */
+/** The records that are relevant after `opened`: those that the run continues, and the abandoned ones after them. */
 const before = (records: ReadonlyArray<RunRecord.RunRecord>, opened: RunRecord.Opened) => {
   const { continuesAfter, identity, sequence: end } = opened
   const own = Segments.of(records, identity).filter(({ sequence }) => sequence < end)
@@ -69,7 +69,7 @@ const before = (records: ReadonlyArray<RunRecord.RunRecord>, opened: RunRecord.O
   return [...kept, ...own.filter(({ sequence }) => sequence > continuesAfter)]
 }
 
-/** Reads the records of a run as far as it had come when it was opened last. A group that was given up with its run is sampled again. */
+/** Reads the records of a run up to its latest opening. Groups that were abandoned with the run are sampled again. */
 export const of = (records: ReadonlyArray<RunRecord.RunRecord>): Replay => {
   const opened = records.findLast(RunRecord.guards.Opened)
   const told = opened === undefined ? [] : before(records, opened)
@@ -95,7 +95,7 @@ export const of = (records: ReadonlyArray<RunRecord.RunRecord>): Replay => {
   return { updates: following, ended: [...ended.values()] }
 }
 
-/** Reads the records of the run that the store holds. */
+/** Reads the replay from the store's records. */
 export const read: Effect.Effect<Replay, RunError, RunStore> = Effect.gen(function*() {
   return of(yield* Stream.runCollect((yield* RunStore).read))
 })

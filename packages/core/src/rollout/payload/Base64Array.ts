@@ -1,15 +1,15 @@
-/** Typed arrays as base64 text of their bytes, little-endian as on every machine this runs on, so that every bit survives. */
+/** Typed arrays as base64 of their bytes, which preserves every bit. Bytes are little-endian, as on all supported machines. */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 
-/** Part of every runtime, but not of the language's own library. */
+/** Available in every supported runtime, but not in TypeScript's standard library. */
 declare const TextDecoder: new() => { readonly decode: (bytes: Uint16Array) => string }
 
 type Numbers = Int32Array | Float32Array | Uint8Array
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-/** The two characters of 12 bits, the first in the lower byte. */
+/** The two base64 characters for each 12-bit value, the first in the lower byte. */
 const pairs = Uint16Array.from(
   { length: 4096 },
   (_, bits) => alphabet.charCodeAt(bits >> 6) | (alphabet.charCodeAt(bits & 63) << 8)
@@ -18,10 +18,10 @@ const pairs = Uint16Array.from(
 const padding = 0x3d
 const decoder = new TextDecoder()
 
-/** Buffer for text being encoded, two characters per element; replaced by a longer one where needed. */
+/** Reused buffer for encoded text, two characters per element; it grows as needed. */
 let scratch = new Uint16Array(4096)
 
-/** Fills `scratch`; gives the number of pairs. Two characters at a time is several times as fast as one. */
+/** Fills `scratch` and returns the number of pairs. Encoding two characters at a time is several times faster than one. */
 const fill = (bytes: Uint8Array): number => {
   const pairCount = 2 * Math.ceil(bytes.length / 3)
   if (pairCount > scratch.length) scratch = new Uint16Array(2 * pairCount)
@@ -41,7 +41,7 @@ const fill = (bytes: Uint8Array): number => {
   return at
 }
 
-/** The numbers from index `from` on. */
+/** Encodes the numbers from index `from` on. */
 export const encode = ({ BYTES_PER_ELEMENT, buffer, byteLength, byteOffset }: Numbers, from = 0): string => {
   const skipped = from * BYTES_PER_ELEMENT
   if (skipped >= byteLength) return ""
@@ -69,5 +69,5 @@ const schema = <A extends Numbers>(constructor: { new(bytes: ArrayBuffer): A }) 
 /** Token ids. */
 export const int32 = schema<Int32Array>(Int32Array)
 
-/** Log-probabilities; the bits of a NaN are kept. */
+/** 32-bit floats, such as log-probabilities; even the bits of NaNs are preserved. */
 export const float32 = schema<Float32Array>(Float32Array)

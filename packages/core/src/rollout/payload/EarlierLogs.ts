@@ -1,4 +1,4 @@
-/** Texts that formats up to 3 kept among the logs of turns: the task, the answer, and as a metric whether it is correct. */
+/** Converts groups of formats up to 3. These kept the task and the answer in the logs of turns, and correctness as a metric. */
 import type { Trajectory, Transition } from "../../env/Trajectory.ts"
 
 const names = { question: "question", answer: "response", reference: "reference" }
@@ -17,7 +17,7 @@ const typedTurn = (turn: Transition): Transition => {
   return { ...turn, score, logs }
 }
 
-/** The trajectory with its task and scores in their fields. */
+/** Moves the task and the scores of a trajectory from its logs to their fields. */
 export const typed = (trajectory: Trajectory): Trajectory => {
   const { transitions } = trajectory
   const found = (name: string) => transitions.map((turn) => text(turn, name)).findLast((value) => value !== undefined)

@@ -1,11 +1,13 @@
 /**
- * A rolled out group as JSON text, losslessly: the payload of a `GroupRolledOut` record.
+ * A rolled out group as lossless JSON: the payload of a `GroupRolledOut` record.
  *
- * Every turn has its prompt as a difference from the turn before it (a member's first prompt from the group's first prompt), and
- * its sampled tokens (32-bit integers) and their log-probabilities (32-bit floats) as base64 of little-endian bytes. A turn
- * leaves out `trainable` where it is true, `maskedLogprobs` where no grammar masked it, `samplerStep` where the weights are its group's, and `score`, `said`, `state`, `shown`, `branch`, `metrics`, `logs` and `times` where it has none.
- * The messages of its prompt are those that the environment added: the policy's own are in the tokens; a member's first messages begin with
- * those that it shares with the group's first member.
+ * The prompt of each turn is stored as a difference from the previous turn; a member's first prompt, from the group's first prompt. Sampled
+ * tokens (32-bit integers) and log-probabilities (32-bit floats) are base64 of little-endian bytes. A turn omits `trainable` if it is true,
+ * `maskedLogprobs` if no grammar applied, `samplerStep` if it is the group's, and `score`, `said`, `state`, `shown`, `branch`, `metrics`,
+ * `logs` and `times` if it has none.
+ *
+ * The stored messages of a prompt are those that the environment added; the policy's own messages are contained in the tokens. A member's
+ * first messages start with those shared with the group's first member.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -23,7 +25,7 @@ import * as Base64Array from "./Base64Array.ts"
 import * as EarlierLogs from "./EarlierLogs.ts"
 import * as PromptDelta from "./PromptDelta.ts"
 
-/** The text is not a rolled out group: it was cut or changed, or another version wrote it. */
+/** The text is not a valid group: it was truncated or changed, or a different version wrote it. */
 export class GroupPayloadError extends Schema.TaggedError<GroupPayloadError>()("GroupPayloadError", {
   detail: Schema.String
 }) {
@@ -32,7 +34,7 @@ export class GroupPayloadError extends Schema.TaggedError<GroupPayloadError>()("
   }
 }
 
-/** Numbers that JSON cannot hold, as text. */
+/** Numbers that JSON cannot represent, as text. */
 const Unspeakable = Schema.Literals(["NaN", "Infinity", "-Infinity", "-0"])
 
 const isSpeakable = (value: number) => Number.isFinite(value) && !Object.is(value, -0)
@@ -102,7 +104,7 @@ const Part = Schema.Union([
   })
 ])
 
-/** Images are base64 text of their bytes. */
+/** A message as JSON; images are base64 of their bytes. */
 const MessageJson = Schema.Struct({
   role: Schema.String,
   content: Schema.Union([Schema.String, Schema.Array(Part)]),
@@ -119,7 +121,7 @@ const MessageJson = Schema.Struct({
 })
 
 const ShownJson = Schema.Struct({
-  /** How many messages of the group's first prompt come first. */
+  /** The number of leading messages that are shared with the group's first prompt. */
   shared: Schema.optionalKey(Schema.Int),
   kept: Schema.optionalKey(Schema.Int),
   messages: Schema.optionalKey(Schema.Array(MessageJson))
@@ -142,7 +144,7 @@ const Turn = Schema.Struct({
   trainable: Schema.optionalKey(Schema.Boolean),
   metrics: Schema.optionalKey(Metrics),
   logs: Schema.optionalKey(Logs),
-  /** What earlier versions wrote in place of a branch after no turn. */
+  /** Written by earlier versions instead of a branch that continues no turn. */
   fork: Schema.optionalKey(Schema.Literals(["renderer", "history", "response"])),
   times: Schema.optionalKey(
     Schema.Struct({ began: Schema.Finite, sampling: Schema.Finite, environment: Schema.Finite })
@@ -153,7 +155,7 @@ const Member = Schema.Struct({
   stepReward: Real,
   stopReason: Schema.NullOr(Schema.String),
   truncations: Schema.Int,
-  /** Absent where it is that of the member before, null where there is none. */
+  /** Absent if it equals the previous member's task; null if there is no task. */
   task: Schema.optionalKey(Schema.NullOr(Task)),
   logs: Schema.optionalKey(Logs),
   turns: Schema.Array(Turn)
@@ -176,7 +178,7 @@ const FailureReport = Schema.Struct({
   message: Schema.String
 })
 
-/** Why too few members were left. */
+/** Why too few members finished. */
 const BelowFloor = Schema.Struct({
   failure: Schema.Literal("BelowFloor"),
   finished: Schema.Int,
@@ -184,7 +186,7 @@ const BelowFloor = Schema.Struct({
   message: Schema.String
 })
 
-/** Absent in groups of formats up to 3, which are read as of no batch. */
+/** Absent in groups of formats up to 3, which belong to no batch. */
 const iteration = Schema.optionalKey(Schema.Int)
 
 const played = {
@@ -192,10 +194,10 @@ const played = {
   key: Schema.String,
   tags: Schema.Array(Schema.String),
   samplerStep: Schema.Int,
-  /** Null where a member was dropped. */
+  /** Null for a dropped member. */
   members: Schema.Array(Schema.NullOr(Member)),
   rewards: Schema.Array(Real),
-  /** Absent where the group gave none, null for members without one. */
+  /** Absent if the group returned no scores; null for members without a score. */
   scores: Schema.optionalKey(Schema.Array(Schema.NullOr(ScoreJson))),
   metrics: Schema.Array(Metrics),
   retried: Schema.Array(FailureReport),
@@ -226,7 +228,10 @@ const isEmpty = (record: object) => {
 
 const isPlainMetric = (metric: EnvMetric.EnvMetric) => metric.kind === "rate" || isSpeakable(metric.value)
 
-/** Most metrics and logs are valid JSON already, and copying each would take a third of the time of encoding a group. */
+/**
+ * Tells whether a record can be used without copying. Most metrics and logs are valid JSON already; copying each would take a third of a
+ * group's encoding time.
+ */
 const areAll = <A>(record: Readonly<Record<string, A>>, is: (value: A) => boolean) => {
   for (const key in record) {
     const value = record[key]
@@ -259,7 +264,7 @@ const encodeScore = (score: Score.Score) =>
     ...(score.parts !== undefined && { parts: mapValues(score.parts, encodeReal) })
   }
 
-/** The rate that is derived from a score is derived anew where it is read. */
+/** Removes the rate derived from a score; decoding derives it again. */
 const encodeReported = (score: Score.Score | undefined, metrics: EnvMetric.Metrics) => {
   const own = Score.withoutCorrect(score, metrics)
   return isEmpty(own) ? undefined : encodeMetrics(own)
@@ -267,7 +272,7 @@ const encodeReported = (score: Score.Score | undefined, metrics: EnvMetric.Metri
 
 type Messages = ReadonlyArray<Message.Message>
 
-/** Most messages are JSON already. */
+/** Returns most messages unchanged, because they are valid JSON already. */
 const encodeMessage = (message: Message.Message) =>
   typeof message.content === "string" ? message : {
     ...message,
@@ -300,7 +305,7 @@ const encodeTurn = (
   ...(action.sequenceId === undefined ? {} : { sequenceId: action.sequenceId }),
   ...(action.samplerStep === undefined ? {} : { samplerStep: action.samplerStep }),
   reward: encodeReal(reward),
-  // JSON leaves out what is undefined.
+  // JSON omits undefined fields.
   trainable: trainable ? undefined : false,
   score: score === undefined ? undefined : encodeScore(score),
   said: said === undefined ? undefined : encodeMessage(said),
@@ -312,7 +317,7 @@ const encodeTurn = (
   times
 })
 
-/** What a prompt is written as a difference from: the turn that it continues, or else the last one. */
+/** The base of a prompt's difference: the turn that it continues, or else the last turn. */
 const baseOf = (bases: ReadonlyArray<PromptDelta.Base>, first: First, branch: Trajectory.Transition["branch"]) =>
   bases[branch?.after ?? -1] ?? bases.at(-1) ?? first.prompt
 
@@ -340,7 +345,7 @@ const encodeMember = (
   }
 }
 
-/** The group's first prompt, from which the first prompts of later members are written as differences. */
+/** The group's first prompt, which is the base for the first prompts of later members. */
 interface First {
   readonly prompt: PromptDelta.Base
   readonly messages: Messages
@@ -378,7 +383,7 @@ const toPayload = (result: GroupResult.GroupResult) => {
 }
 
 /**
- * The group as one line of JSON text.
+ * Encodes the group as one line of JSON.
  *
  * @example
  * const copy = GroupPayload.decode(GroupPayload.encode(group))
@@ -434,7 +439,7 @@ const decodeTurn = (
   }
 }
 
-/** The trajectory, or the index of the turn whose prompt refers to more than the sequence before it has. */
+/** The trajectory, or the index of the first turn whose prompt refers to more than its base contains. */
 const decodeMember = (
   member: typeof Member.Type,
   first: First,
@@ -503,14 +508,14 @@ const fromPayload = Effect.fnUntraced(function*(payload: typeof Payload.Type) {
 
 const decodePayload = Schema.decodeUnknownEffect(Schema.fromJsonString(Payload))
 
-/** The group that `encode` wrote. */
+/** Decodes the output of `encode`. Fails if it is not a valid group. */
 export const decode = (text: string): Effect.Effect<GroupResult.GroupResult, GroupPayloadError> =>
   decodePayload(text).pipe(
     Effect.catchTag("SchemaError", ({ message }) => Effect.fail(new GroupPayloadError({ detail: message }))),
     Effect.flatMap(fromPayload)
   )
 
-/** A rolled out group whose encoded form is `encode`'s text. */
+/** A schema that encodes groups with `encode` and decodes them with `decode`. */
 export const codec: Schema.Codec<GroupResult.GroupResult, string> = Schema.String.pipe(
   Schema.decodeTo(
     Schema.declare((value): value is GroupResult.GroupResult =>

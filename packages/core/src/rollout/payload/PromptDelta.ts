@@ -1,9 +1,9 @@
-/** Prompts written as their difference from an earlier sequence: a shared beginning is counted, not repeated. */
+/** Prompts as differences from an earlier sequence: a shared prefix is counted, not repeated. */
 import * as Schema from "effect/Schema"
 import * as ModelInput from "../../model/ModelInput.ts"
 import * as Base64Array from "./Base64Array.ts"
 
-/** Text that begins with `keep` tokens of the earlier sequence and goes on with new `tokens`. */
+/** Text that keeps `keep` tokens of the earlier sequence, followed by new `tokens`. */
 const Text = Schema.Struct({ keep: Schema.Natural, tokens: Base64Array.int32 })
 
 const NewImage = Schema.Struct({
@@ -12,27 +12,27 @@ const NewImage = Schema.Struct({
   expectedTokens: Schema.Natural
 })
 
-/** The next image of the earlier sequence. */
+/** Keeps the next image of the earlier sequence. */
 const KeptImage = Schema.Struct({ keepImage: Schema.Literal(true) })
 
 /** The chunks of a prompt. */
 export const PromptDelta = Schema.Array(Schema.Union([Text, NewImage, KeptImage]))
 export type PromptDelta = typeof PromptDelta.Type
 
-/** A prompt delta as JSON holds it. */
+/** The JSON form of a prompt delta. */
 export type Encoded = typeof PromptDelta.Encoded
 
-/** An earlier sequence, which prompts are written as differences from. */
+/** An earlier sequence, against which prompts are encoded. */
 export type Base = ReadonlyArray<ModelInput.Chunk>
 
-/** The sequence before a group's first prompt. */
+/** The base of a group's first prompt. */
 export const empty: Base = []
 
-/** A prompt, and the tokens that were sampled after it. */
+/** The base that consists of a prompt and the tokens sampled after it. */
 export const base = ({ chunks }: ModelInput.ModelInput, sampled?: Int32Array): Base =>
   sampled === undefined ? chunks : [...chunks, { _tag: "EncodedText", tokens: sampled }]
 
-/** A place between two tokens or images of a sequence. */
+/** A position between two tokens or images of a sequence. */
 interface Place {
   chunk: number
   offset: number
@@ -40,7 +40,7 @@ interface Place {
 
 const start = (): Place => ({ chunk: 0, offset: 0 })
 
-/** The text that the place is in or before; `undefined` at an image and at the end. */
+/** The text at the position; `undefined` at an image and at the end. */
 const textAt = (base: Base, place: Place): Int32Array | undefined => {
   for (;;) {
     const chunk = base[place.chunk]
@@ -57,7 +57,7 @@ const imageAt = (base: Base, place: Place): ModelInput.Image | undefined => {
   return chunk?._tag === "Image" ? chunk : undefined
 }
 
-/** Moves the place past the text that `tokens` also begins with; returns its length. */
+/** Advances the position over the tokens that match the start of `tokens`; returns their number. */
 const passShared = (base: Base, place: Place, tokens: Int32Array): number => {
   let shared = 0
   for (let text = textAt(base, place); text !== undefined; text = textAt(base, place)) {
@@ -70,7 +70,7 @@ const passShared = (base: Base, place: Place, tokens: Int32Array): number => {
   return shared
 }
 
-/** Tokens from the place to the next image or the end. */
+/** The number of tokens from the position to the next image or the end. */
 const textLeft = (base: Base, { chunk, offset }: Place): number => {
   let left = -offset
   for (let index = chunk; index < base.length; index++) {
@@ -81,7 +81,7 @@ const textLeft = (base: Base, { chunk, offset }: Place): number => {
   return left
 }
 
-/** Moves the place past the text that fills `target`. */
+/** Fills `target` with text from the position on, and advances the position. */
 const passInto = (base: Base, place: Place, target: Int32Array) => {
   let filled = 0
   for (let text = textAt(base, place); text !== undefined; text = textAt(base, place)) {
@@ -99,7 +99,7 @@ const encodeImage = ({ data, expectedTokens, format }: ModelInput.Image): Encode
   expectedTokens
 })
 
-/** The prompt as its difference from `base`. */
+/** Encodes the prompt as its difference from `base`. */
 export const encode = (base: Base, { chunks }: ModelInput.ModelInput): Encoded => {
   const place = start()
   let isShared = true
@@ -118,7 +118,7 @@ export const encode = (base: Base, { chunks }: ModelInput.ModelInput): Encoded =
   })
 }
 
-/** The prompt with this difference from `base`; `undefined` where the difference refers to something that `base` does not have. */
+/** Applies the difference to `base`; `undefined` if it refers to something that `base` does not contain. */
 export const decode = (base: Base, delta: PromptDelta): ModelInput.ModelInput | undefined => {
   const chunks: Array<ModelInput.Chunk> = []
   const place = start()

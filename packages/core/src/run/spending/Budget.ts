@@ -1,6 +1,6 @@
 /**
- * What a run has spent, may spend and is expected to spend: tokens, dollars, time and calls of judges. What was spent, together with the
- * worst case of the requests under way, stays below every limit; a resumed run goes on from the spending that it has recorded.
+ * What a run has spent, may spend and is expected to spend: tokens, dollars, time and judge calls. The spending so far plus the worst case
+ * of all pending requests never exceeds a limit. A resumed run continues from its recorded spending.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -21,13 +21,16 @@ import * as Caps from "./Caps.ts"
 import * as Prices from "./Prices.ts"
 
 interface Pricing {
-  /** The cost of tokens of a model, given by its name or by the path of one of its checkpoints; without dollars where they have no price. */
+  /**
+   * The cost of a model's tokens. `path` is the model's name or the path of one of its checkpoints. Without dollars if the tokens have no
+   * price.
+   */
   readonly cost: (path: string, tokens: Metering.Tokens) => Spent.Spent
-  /** The cost of an unknown number of tokens, whose dollars are unknown as well. */
+  /** The cost of an unknown number of tokens; its dollars are unknown too. */
   readonly unknown: (model: string) => Spent.Spent
-  /** Prices a checkpoint like a model: workers refer to the weights that are trained by the paths of checkpoints. */
+  /** Prices a checkpoint like a model, because workers refer to the trained weights by checkpoint paths. */
   readonly know: (path: string, model: string) => void
-  /** A warning for each model that was used without a price; no warnings where there are no prices at all. */
+  /** A warning for each model that was used without a price; empty if there are no prices at all. */
   readonly warnings: () => ReadonlyArray<string>
 }
 
@@ -57,7 +60,7 @@ const makePricing = (prices: Prices.Prices): Pricing => {
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** No price is invented: a run whose dollars are limited ends where they would be unknown. */
+/** Ends a run with a dollar limit when its dollars become unknown; prices are never guessed. */
 const unknownDollars = (limit: number) =>
   new InvalidOption({
     field: "maxDollars",
@@ -66,8 +69,8 @@ const unknownDollars = (limit: number) =>
   })
 
 /**
- * A request is sent once its worst case fits. It waits while only the reservations of requests under way are in its way. Where it might
- * exceed a limit it never continues, because the run then ends.
+ * Sends a request once its worst case fits into every limit. A request waits if it only fits after pending requests release their
+ * reservations. A request that might exceed a limit never continues, because the run then ends.
  */
 const makeAllowance = Effect.fnUntraced(function*(limits: Caps.Amounts, before: Spent.Spent) {
   const exhausted = yield* Deferred.make<Caps.Name, InvalidOption>()
@@ -119,14 +122,14 @@ const makeAllowance = Effect.fnUntraced(function*(limits: Caps.Amounts, before: 
   }
 
   return {
-    /** Everything paid for so far, in abandoned iterations too. */
+    /** The total spending so far, abandoned iterations included. */
     spent: Effect.map(
       Clock.currentTimeMillis,
       (now) => Spent.add(spent, { ...Spent.zero, seconds: (now - openedAt) / 1000 })
     ),
     exhausted: Deferred.await(exhausted),
     reached: Effect.sync(() => reached),
-    /** Sends a request once its worst case fits; `paid` gives its actual cost. */
+    /** Sends a request once its worst case fits; `paid` returns its actual cost. */
     send: <A, E, R>(
       request: Effect.Effect<A, E, R>,
       worst: Spent.Spent,
@@ -138,12 +141,12 @@ const makeAllowance = Effect.fnUntraced(function*(limits: Caps.Amounts, before: 
             ? Effect.onExit(restore(request), (exit) => settle(worst, paid(exit)))
             : restore(Effect.never))
       ),
-    /** Pays a cost that fits; false where it does not, and the limit is then exhausted. */
+    /** Pays a cost if it fits; otherwise returns false, and the limit counts as exhausted. */
     take: (cost: Spent.Spent) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.tap(reserve(cost, restore), (fits) => fits ? settle(cost, cost) : Effect.void)
       ),
-    /** Pays a cost that was incurred already, and may exceed a limit. */
+    /** Pays a cost that has already been incurred, even if it exceeds a limit. */
     charge: (cost: Spent.Spent) =>
       Effect.flatMap(pay(cost), () => {
         if (isUnknown(cost)) return Effect.asVoid(refuse)
@@ -154,17 +157,17 @@ const makeAllowance = Effect.fnUntraced(function*(limits: Caps.Amounts, before: 
 })
 
 export interface Budget extends Metering.Metering {
-  /** Everything paid for so far, in abandoned iterations too. */
+  /** The total spending so far, abandoned iterations included. */
   readonly spent: Effect.Effect<Spent.Spent>
-  /** Counts tokens to be trained on, unless they do not fit: then the budget is exhausted and false returned. */
+  /** Pays for tokens to train on. Returns false if they do not fit; the budget is then exhausted. */
   readonly train: (tokens: number) => Effect.Effect<boolean>
-  /** Meters the forward passes of a training client, whose tokens count as prefilled. */
+  /** Meters a training client's forward passes; their tokens count as prefilled. */
   readonly meterForward: (forward: TrainingClient["forward"]) => TrainingClient["forward"]
-  /** Completes with the limit that a request might have exceeded, or that time has reached; fails where dollars are limited and unknown. */
+  /** Completes with the limit that a request might have exceeded or that the time has reached. Fails if dollars are limited but unknown. */
   readonly exhausted: Effect.Effect<Caps.Name, InvalidOption>
-  /** The limit that the run has reached. */
+  /** The limit that the run has reached; undefined if none. */
   readonly reached: Effect.Effect<Caps.Name | undefined>
-  /** What a person should know of the spending so far; each warning once. */
+  /** New warnings about the spending; each is returned once. */
   readonly warnings: Effect.Effect<ReadonlyArray<string>>
 }
 
@@ -172,26 +175,26 @@ export interface Options {
   readonly limits: Caps.Amounts
   readonly softShare: number
   readonly prices: Prices.Prices
-  /** The model that is trained. */
+  /** The name of the trained model. */
   readonly model: string
   readonly before: Spent.Spent
-  /** Warnings that the run has given before. */
+  /** Warnings that the run has already given. */
   readonly said: Iterable<string>
 }
 
-/** Whether a request is part of one that is counted already. */
+/** Whether the request is part of one that is already counted. */
 const IsCounted = Context.Reference("@effect-rl/core/run/Budget/IsCounted", { defaultValue: () => false })
 
 /**
- * A budget whose limits hold for everything paid for in total. Each prompt counts once per request. The tokens of an interrupted request
- * are unknown, and counted as its worst case. Dollars are those of the model's prices, and unknown from the first request without one.
+ * A budget whose limits apply to the run's total spending. A prompt counts once per request. The token count of an interrupted request is
+ * unknown, so its worst case counts. Dollars follow the prices, and are unknown from the first request without a price.
  */
 export const make = Effect.fnUntraced(function*({ before, limits, model, prices, said, softShare }: Options) {
   const allowance = yield* makeAllowance(limits, before)
   const pricing = makePricing(prices)
   const told = new Set(said)
 
-  /** Counts a request for tokens once, however many metered clients it passes. */
+  /** Counts a request's tokens once, even if it passes through several metered clients. */
   const tokens = <A, E, R>(request: Effect.Effect<A, E, R>, worst: Spent.Spent, used: (answer: A) => Spent.Spent) =>
     Effect.flatMap(IsCounted, (isCounted) =>
       isCounted
@@ -245,16 +248,16 @@ export const make = Effect.fnUntraced(function*({ before, limits, model, prices,
   return budget
 })
 
-/** How often something was done since the run was opened, and the total cost. */
+/** How often something was done since the run was opened, and its total cost. */
 export interface Done {
   readonly count: number
   readonly spent: Spent.Spent
 }
 
-/** Something that was not done yet. */
+/** The count before anything was done. */
 export const nothing: Done = { count: 0, spent: Spent.zero }
 
-/** Counts one more, at its cost. */
+/** Adds one, with its cost. */
 export const once = ({ count, spent }: Done, cost: Spent.Spent): Done => ({
   count: count + 1,
   spent: Spent.add(spent, cost)
@@ -262,16 +265,16 @@ export const once = ({ count, spent }: Done, cost: Spent.Spent): Done => ({
 
 const next = ({ count, spent }: Done, times: number) => count === 0 ? Spent.zero : Spent.times(spent, times / count)
 
-/** How much of a run is left. */
+/** What is left of a run. */
 export interface Left {
   readonly iterations: number
-  /** Measurements of single evaluators. */
+  /** Evaluations, counted once per evaluator. */
   readonly evaluations: number
 }
 
 /**
- * `spent`, plus the mean cost of an iteration for each iteration that is left, plus the mean cost of an evaluation for each evaluation that
- * is left. Without a first one to measure, the cost is taken as 0.
+ * `spent`, plus the mean cost of an iteration or an evaluation for each one left. Before the first iteration or evaluation, its mean cost
+ * counts as 0.
  */
 export const total = (
   spent: Spent.Spent,
@@ -286,17 +289,17 @@ export interface Plan {
   readonly evaluators: number
 }
 
-/** Evaluations left after `done` iterations, counted once per evaluator: those between iterations, and the final one. */
+/** The number of evaluations left after `done` iterations, counted once per evaluator: those between iterations, and the final one. */
 export const evaluationsAfter = (done: number, { evalEvery, evaluators, iterations }: Plan): number => {
   if (evalEvery === 0) return 0
   return evaluators * (Math.ceil(iterations / evalEvery) - Math.ceil(done / evalEvery) + 1)
 }
 
-/** Everything paid for so far, whether or not it still counts. */
+/** The total spending in the records, abandoned iterations included. */
 export const spentBefore = (records: ReadonlyArray<RunRecord.RunRecord>): Spent.Spent =>
   records.reduce((spent: Spent.Spent, record) => "spent" in record ? record.spent ?? spent : spent, Spent.zero)
 
-/** No price is invented: where dollars are limited, they must be known from the first token to the last. */
+/** Fails if dollars are limited but the run's dollars are not known from the first token on; prices are never guessed. */
 export const check = Effect.fnUntraced(function*(
   { maxDollars }: Resolved["run"],
   model: string,
@@ -320,13 +323,13 @@ export const check = Effect.fnUntraced(function*(
 
 interface Reopened {
   readonly settings: Resolved["run"]
-  /** The model that is trained. */
+  /** The name of the trained model. */
   readonly model: string
-  /** What the run has recorded before. */
+  /** The run's earlier records. */
   readonly records: ReadonlyArray<RunRecord.RunRecord>
 }
 
-/** The budget, with what was spent before and the warnings that were given. */
+/** The budget of a run, with the spending and the warnings from its records. */
 export const reopen = Effect.fnUntraced(function*({ model, records, settings }: Reopened) {
   return yield* make({
     limits: Caps.limits(settings),
@@ -338,7 +341,7 @@ export const reopen = Effect.fnUntraced(function*({ model, records, settings }: 
   })
 })
 
-/** The table of prices among the settings that a run records; nothing where there is none. */
+/** The price table, as part of a run's recorded settings; empty without prices. */
 export const recordedPrices: Effect.Effect<JsonObject> = Effect.map(
   Prices.Prices,
   (prices) => Object.keys(prices).length === 0 ? {} : { prices }

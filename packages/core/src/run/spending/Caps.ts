@@ -1,5 +1,5 @@
 /**
- * Limits on what a run may spend: it warns once a share of one is spent, and ends before it might exceed one.
+ * Limits on a run's spending: the run warns when a share of a limit is spent, and stops before it might exceed the limit.
  *
  * @example
  * Rl.run({ model, dataset, run: { maxTokensTotal: 1_000_000, maxMinutes: 30 } })
@@ -9,7 +9,7 @@ import type { Spent } from "../../records/Spent.ts"
 import * as Usage from "../../records/Usage.ts"
 import * as Setting from "../../settings/Setting.ts"
 
-/** The settings of a run's limits. */
+/** The settings of a run's spending limits. */
 export const CapSettings = Schema.Struct({
   /** Hard limit on tokens prefilled, sampled and trained together, over all segments of the run. */
   maxTokensTotal: Setting.int({
@@ -45,13 +45,13 @@ export const names = ["max_tokens_total", "max_dollars", "max_minutes", "max_jud
 /** The name of a limit. */
 export type Name = typeof names[number]
 
-/** How much is counted against each limit. */
+/** Spending by limit. */
 export type Amounts = Readonly<Record<Name, number>>
 
-/** Nothing counted. */
+/** No spending. */
 export const none: Amounts = { max_tokens_total: 0, max_dollars: 0, max_minutes: 0, max_judge_calls: 0 }
 
-/** Unknown dollars count as 0: a run with a limit on dollars ends before they are unknown. */
+/** Unknown dollars count as 0; a run with a dollar limit ends before its dollars become unknown. */
 export const amounts = (spent: Spent): Amounts => ({
   max_tokens_total: Usage.total(spent),
   max_dollars: spent.dollars ?? 0,
@@ -59,7 +59,7 @@ export const amounts = (spent: Spent): Amounts => ({
   max_judge_calls: spent.judgeCalls ?? 0
 })
 
-/** The sum of two amounts, or their difference where `sign` is −1. */
+/** The sum of two amounts; their difference if `sign` is −1. */
 export const add = (left: Amounts, right: Amounts, sign: 1 | -1 = 1): Amounts => ({
   max_tokens_total: left.max_tokens_total + sign * right.max_tokens_total,
   max_dollars: left.max_dollars + sign * right.max_dollars,
@@ -67,7 +67,7 @@ export const add = (left: Amounts, right: Amounts, sign: 1 | -1 = 1): Amounts =>
   max_judge_calls: left.max_judge_calls + sign * right.max_judge_calls
 })
 
-/** The limits of a run, `Infinity` where there is none. */
+/** The limits of a run; `Infinity` for a limit that is not set. */
 export const limits = (settings: Omit<typeof CapSettings.Type, "softShare">): Amounts => ({
   max_tokens_total: settings.maxTokensTotal ?? Infinity,
   max_dollars: settings.maxDollars ?? Infinity,
@@ -75,11 +75,11 @@ export const limits = (settings: Omit<typeof CapSettings.Type, "softShare">): Am
   max_judge_calls: settings.maxJudgeCalls ?? Infinity
 })
 
-/** The first limit that the amounts exceed. */
+/** The first exceeded limit; undefined if none is. */
 export const exceeded = (amounts: Amounts, limits: Amounts): Name | undefined =>
   names.find((name) => amounts[name] > limits[name])
 
-/** A warning for each limit whose soft share is spent. Its text depends on the limit alone, so that a repetition is recognised. */
+/** A warning for each limit whose soft share is spent. The text depends only on the limit, so repeated warnings can be recognized. */
 export const warnings = (spent: Spent, limits: Amounts, softShare: number): ReadonlyArray<string> => {
   const used = amounts(spent)
   return names.filter((name) => Number.isFinite(limits[name]) && used[name] >= softShare * limits[name]).map((name) =>

@@ -1,5 +1,5 @@
 /**
- * Prices of tokens, by model. The table is a value that a Layer provides; there are no built-in prices.
+ * Token prices by model. A Layer provides the table; there are no built-in prices.
  *
  * @example
  * Rl.run({ model, dataset }).pipe(Stream.provide(Prices.layer({
@@ -17,7 +17,10 @@ import * as Setting from "../../settings/Setting.ts"
 
 const dollars = (help: string) => Setting.number({ least: 0, unit: "dollars", help })
 
-/** Dollars per million tokens; a kind that is left out has no price. */
+/**
+ * Dollars per million tokens; a kind that is left out has no price. If only `cached` is left out, cached tokens cost as much as other
+ * prefilled tokens.
+ */
 export const Price = Schema.Struct({
   prefill: dollars("A million prompt tokens, those of forward passes included"),
   cached: dollars("A million prompt tokens that the backend has in its cache; the prefill price unless given"),
@@ -26,7 +29,7 @@ export const Price = Schema.Struct({
 })
 export interface Price extends Schema.Schema.Type<typeof Price> {}
 
-/** Prices by the name of a base model, or the path of a checkpoint that is sampled beside the weights being trained. */
+/** Prices by the name of a base model, or by the path of a checkpoint other than the trained weights. */
 export type Prices = Readonly<Record<string, Price>>
 
 export const Prices = Context.Reference<Prices>("@effect-rl/core/run/spending/Prices", { defaultValue: () => ({}) })
@@ -34,7 +37,7 @@ export const Prices = Context.Reference<Prices>("@effect-rl/core/run/spending/Pr
 /** Provides a table of prices. */
 export const layer = (prices: Prices): Layer.Layer<never> => Layer.succeed(Prices, prices)
 
-/** Decodes a table of prices that a file gave. Fails with the first invalid price. */
+/** Decodes a price table, for example from a file. Fails with the first invalid price. */
 export const decode = Effect.fnUntraced(function*(
   given: unknown,
   field: string
@@ -55,7 +58,7 @@ type Tokens = Pick<Spent, "prefilled" | "sampled" | "trained" | "cached">
 
 const perMillion = 1e-6
 
-/** The dollars that tokens cost; undefined where a kind that occurs among them has no price. */
+/** The cost of tokens in dollars; undefined if a kind that occurs among them has no price. */
 export const cost = (price: Price | undefined, tokens: Tokens): number | undefined => {
   const { cached = 0, prefilled, sampled, trained } = tokens
   const parts: ReadonlyArray<readonly [count: number, each: number | undefined]> = [
@@ -73,6 +76,6 @@ export const cost = (price: Price | undefined, tokens: Tokens): number | undefin
   return sum
 }
 
-/** Whether everything that a run does with a model has a price. */
+/** Whether prefilling, sampling and training all have a price. */
 export const isComplete = (price: Price | undefined): boolean =>
   cost(price, { prefilled: 1, sampled: 1, trained: 1 }) !== undefined

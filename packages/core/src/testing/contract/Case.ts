@@ -1,16 +1,16 @@
-/** Cases of the contract: one rule of the port each, and the error of a backend that breaks it. */
+/** Contract cases: each checks one rule of the port. Includes the error of a backend that breaks a rule. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Tinker } from "../../backend/Tinker.ts"
 import { Reason, type TinkerError } from "../../backend/TinkerError.ts"
 
-/** A backend breaks a rule of the port. */
+/** The backend broke a rule of the port. */
 export class ContractViolation extends Schema.TaggedError<ContractViolation>()("ContractViolation", {
   case: Schema.String,
   expected: Schema.String,
   found: Schema.String,
-  /** Why the backend failed; absent where it succeeded with a wrong result. */
+  /** Why the request failed; absent if it succeeded with a wrong result. */
   reason: Schema.optionalKey(Reason)
 }) {
   override get message() {
@@ -18,19 +18,19 @@ export class ContractViolation extends Schema.TaggedError<ContractViolation>()("
   }
 }
 
-/** The difference from the expectation, before the case adds its name. */
+/** The difference from the expectation; the case adds its name later. */
 export class Mismatch extends Schema.TaggedError<Mismatch>()("Mismatch", {
   expected: Schema.String,
   found: Schema.String
 }) {}
 
-/** The failures of a case's body. */
+/** The errors of a case's body. */
 export type Failure = Mismatch | TinkerError
 
-/** The body of a case about something that the backend does not claim. */
+/** The result of a case about a capability that the backend does not claim. */
 export const inapplicable = "inapplicable"
 
-/** Whether the backend keeps a rule, or the rule is about something that it does not claim. */
+/** Whether the backend keeps the rule, or does not claim the capability that the rule is about. */
 export type Outcome = "kept" | typeof inapplicable
 
 export interface Case {
@@ -38,7 +38,7 @@ export interface Case {
   readonly check: Effect.Effect<Outcome, ContractViolation, Tinker>
 }
 
-/** A case passes when its body succeeds; a failure of the backend that the body does not expect breaks it. */
+/** Makes a case that passes if its body succeeds. An unexpected backend failure breaks the rule. */
 export const make = (
   name: string,
   body: Effect.Effect<unknown, Failure, Tinker | Scope.Scope>
@@ -77,10 +77,13 @@ const distance = (left: ArrayLike<number>, right: ArrayLike<number>) =>
     return Math.max(far, Number.isNaN(value) && Number.isNaN(other) ? 0 : Math.abs(value - other))
   }, left.length === right.length ? 0 : Infinity)
 
-/** Two ways to compute the same number may differ by this much through rounding. */
+/** The maximum difference by rounding between two ways to compute the same number. */
 export const tolerance = 0.01
 
-/** Farther apart than `tolerance` explains: one training step of `Fixture.learningRate` moves further than this. */
+/**
+ * A minimum difference that counts as a change. It exceeds `tolerance`, and one training step with `Fixture.learningRate` changes more than
+ * this.
+ */
 const change = 0.02
 
 export const expectClose = (what: string, found: ArrayLike<number>, expected: ArrayLike<number>) =>
@@ -91,7 +94,7 @@ export const expectDifferent = (what: string, found: ArrayLike<number>, other: A
 
 const spelled = (text: string) => text.replaceAll("_", "").toLowerCase()
 
-/** Fails for the given reason, in words that name the field. */
+/** Expects a failure with the given reason whose message names the field. */
 export const expectFailure = <R>(
   self: Effect.Effect<unknown, TinkerError, R>,
   reason: Reason["_tag"],

@@ -4,7 +4,7 @@ import * as Loss from "../../model/Loss.ts"
 import * as Case from "./Case.ts"
 import * as Fixture from "./Fixture.ts"
 
-/** A step in the other direction, whose effect under Adam depends on the steps before. */
+/** A step in the opposite direction; under Adam, its effect depends on earlier steps. */
 const away = Fixture.weighted(Fixture.full(-1))
 
 const missing = "no-such-checkpoint"
@@ -54,7 +54,7 @@ const snapshots = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** Log-probabilities after a step away from a saved state, and after loading that state and taking the same step again. */
+/** Log-probabilities after a step away from a saved state, and after loading the state and repeating the step. */
 const resumedStep = Effect.fnUntraced(function*(options: Fixture.Options, loading?: { readonly optimizer: boolean }) {
   const client = yield* Fixture.training(options)
   yield* Fixture.learn(client)
@@ -145,7 +145,7 @@ const absent = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** Saving and loading. */
+/** Saving and loading checkpoints. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...snapshots(options),
   ...states(options),

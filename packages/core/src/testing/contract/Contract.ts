@@ -14,7 +14,7 @@ import * as ValidationCases from "./ValidationCases.ts"
 export { type Case, ContractViolation, type Outcome } from "./Case.ts"
 export type { Options } from "./Fixture.ts"
 
-/** The cases of the contract, each with clients of its own. A case about a capability is inapplicable where the backend does not claim it. */
+/** All cases of the contract; each creates its own clients. A case about a capability that the backend does not claim is inapplicable. */
 export const contract = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...ModelCases.cases(options),
   ...SamplingCases.cases(options),

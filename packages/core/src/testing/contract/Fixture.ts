@@ -1,4 +1,4 @@
-/** Requests that any language model with a few dozen token ids can answer. */
+/** Requests that any language model with at least a few dozen token ids can answer. */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Capabilities } from "../../backend/Capabilities.ts"
@@ -13,7 +13,7 @@ import * as Loss from "../../model/Loss.ts"
 import * as ModelInput from "../../model/ModelInput.ts"
 import * as Case from "./Case.ts"
 
-/** The model on which the contract is checked. */
+/** The model to check the contract with. */
 export interface Options {
   readonly baseModel: string
   /** The model's tokenizer; without it, rules about text are not checked. */
@@ -30,7 +30,7 @@ export const full = (value: number) => new Float32Array(size).fill(value)
 
 export const weighted = (weights: Float32Array = full(1)) => Datum.weightedTokens(input, { targetTokens, weights })
 
-/** Another example: the same tokens backwards. */
+/** A second example: the same tokens in reverse. */
 export const reversed = Datum.weightedTokens(ModelInput.fromTokens(sequence.toReversed().subarray(0, -1)), {
   targetTokens: sequence.toReversed().subarray(1),
   weights: full(1)
@@ -39,13 +39,13 @@ export const reversed = Datum.weightedTokens(ModelInput.fromTokens(sequence.toRe
 export const policy = (changes: Partial<Datum.Inputs["PolicyTokens"]> = {}) =>
   Datum.policyTokens(input, { targetTokens, logprobs: full(-2), advantages: full(1), mask: full(1), ...changes })
 
-/** Large enough that one step has an effect on any model. */
+/** Large enough for one step to have an effect on any model. */
 export const learningRate = 0.05
 
 export const capabilities = ({ baseModel }: Options): Effect.Effect<Capabilities, TinkerError, Tinker> =>
   Effect.flatMap(Tinker, (tinker) => tinker.capabilities(baseModel))
 
-/** Runs a check only where the model has the capability that it is about. */
+/** Runs a check only if the model has the capability in question; otherwise the case is inapplicable. */
 export const where = <E, R>(
   options: Options,
   has: (capabilities: Capabilities) => boolean,
@@ -71,7 +71,7 @@ export const run = <A, E, R>(submit: Effect.Effect<Pending<A>, E, R>) =>
 
 export const step = (client: TrainingClient) => client.optimStep({ learningRate })
 
-/** The trainer's log-probabilities `[T]` of the fixture under its current weights. */
+/** The trainer's log-probabilities `[T]` of the fixture under the current weights. */
 export const logprobs = (client: TrainingClient) =>
   Effect.map(run(client.forward([weighted()], Loss.crossEntropy)), (output) => output.logprobs[0] ?? new Float32Array())
 
@@ -79,7 +79,7 @@ export const logprobs = (client: TrainingClient) =>
 export const sampled = (client: SamplingClient) =>
   Effect.map(client.computeLogprobs(ModelInput.fromTokens(sequence)), (logprobs) => logprobs.subarray(1))
 
-/** One step of supervised training towards the given data. */
+/** Takes one step of supervised training on the given data. */
 export const learn = Effect.fnUntraced(
   function*(client: TrainingClient, data: Datum.Datum<"WeightedTokens"> = weighted()) {
     yield* run(client.forwardBackward([data], Loss.crossEntropy))

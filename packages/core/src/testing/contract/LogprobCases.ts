@@ -166,7 +166,7 @@ const context = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** Log-probabilities of prompts, and how long a prompt may be. */
+/** Prompt log-probabilities, and the maximum length of a prompt. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...prompts(options),
   ...topk(options),

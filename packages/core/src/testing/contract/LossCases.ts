@@ -8,12 +8,12 @@ import * as Statistics from "../../records/Statistics.ts"
 import * as Case from "./Case.ts"
 import * as Fixture from "./Fixture.ts"
 
-/** L of one token as `Loss` documents it, as a function of ratio, log-probability and advantage. */
+/** The loss L of one token as documented in `Loss`, as a function of ratio, log-probability and advantage. */
 type Formula = (ratio: number, logprob: number, advantage: number) => number
 
 const clip = (ratio: number, low: number, high: number) => Math.min(Math.max(ratio, low), high)
 
-/** How far the trainer's log-probability is from the sampler's, per position. */
+/** The difference of the trainer's log-probability from the sampler's, per position. */
 const drifts = [0.6, -0.6, 0.1, -0.1, 0.3, 0, -0.2]
 const advantages = Float32Array.of(1, -1, 0.5, -0.5, 2, 1, -2)
 
@@ -59,7 +59,7 @@ const policyLosses = (options: Fixture.Options): ReadonlyArray<Case.Case> =>
     )
   )
 
-/** Two candidates for each target, with the same weights at every position. */
+/** Two candidates per target, with the same weights at every position. */
 const soft = (candidates: (target: number) => readonly [number, number], weights: readonly [number, number]) => ({
   kind: "WeightedCandidates",
   modelInput: Fixture.input,

@@ -99,5 +99,5 @@ const failures = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** The order and the fate of requests between submitting and awaiting. */
+/** The order of requests, and failures between submitting and awaiting. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [...order(options), ...failures(options)]

@@ -3,7 +3,7 @@ import * as Loss from "../../model/Loss.ts"
 import * as Case from "./Case.ts"
 import * as Fixture from "./Fixture.ts"
 
-/** Log-probabilities after one step on what `accumulate` submits. */
+/** Log-probabilities after one optimizer step on the passes that `accumulate` submits. */
 const after = Effect.fnUntraced(function*(
   options: Fixture.Options,
   accumulate: (client: Effect.Success<ReturnType<typeof Fixture.training>>) => Effect.Effect<unknown, Case.Failure>

@@ -1,4 +1,4 @@
-/** The laws of every environment, which use only `Env`. */
+/** The laws of every environment; they use only the `Env` interface. */
 import * as EpisodeLaws from "./EpisodeLaws.ts"
 import type * as Law from "./Law.ts"
 import * as LifetimeLaws from "./LifetimeLaws.ts"
@@ -11,8 +11,8 @@ export { type Law, LawViolation } from "./Law.ts"
 export type { MakeEnv, Options } from "./Play.ts"
 
 /**
- * Laws to check an environment by, each in virtual time and with a `LeakAudit` of its own, which the environment may use to track what it
- * acquires.
+ * Laws that check an environment. Each runs in virtual time with its own `LeakAudit`, in which the environment may track the resources that
+ * it acquires.
  */
 export const envLaws = <E, R>(
   makeEnv: Play.MakeEnv<E, R>,

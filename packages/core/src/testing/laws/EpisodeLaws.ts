@@ -1,4 +1,4 @@
-/** Laws of whole episodes: they end, and their prompts keep the history. */
+/** Laws of whole episodes: episodes end, and their prompts keep the history. */
 import * as Effect from "effect/Effect"
 import type * as Env from "../../env/Env.ts"
 import type { Limits } from "../../env/Limits.ts"
@@ -7,7 +7,7 @@ import * as Law from "./Law.ts"
 import * as Play from "./Play.ts"
 import * as ShownPrompt from "./ShownPrompt.ts"
 
-/** More turns than an episode without limits of its own may have. */
+/** The maximum number of turns of an episode whose environment sets no limits. */
 const mostTurns = 100
 
 const isBounded = ({ maxSampledTokens, maxTrajectoryTokens, maxTurns, rolloutTimeout }: Limits = {}) =>
@@ -27,7 +27,7 @@ const ends = (line: Play.Line, options: Play.Options) =>
     )
   })
 
-/** Reasons to branch for which something said before is missing. */
+/** Branch reasons that remove earlier content from the prompt. */
 const forgetful: ReadonlyArray<string | undefined> = ["edit", "compaction"]
 
 const forgets = ({ shown }: Play.Played) => shown.findIndex(({ prompt }) => forgetful.includes(prompt.branch?.reason))

@@ -1,4 +1,4 @@
-/** Laws of environments, and the error of an environment that breaks one. */
+/** Laws of environments, and the error of an environment that breaks a law. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -10,7 +10,7 @@ import type { EventLog } from "../simulation/EventLog.ts"
 import * as Simulation from "../simulation/Simulation.ts"
 import * as Play from "./Play.ts"
 
-/** An environment breaks a law. */
+/** The environment broke a law. */
 export class LawViolation extends Schema.TaggedError<LawViolation>()("LawViolation", {
   law: Schema.String,
   expected: Schema.String,
@@ -26,21 +26,21 @@ export interface Law<out R = never> {
   readonly check: Effect.Effect<void, LawViolation, R>
 }
 
-/** Longer than all episodes that the kit plays together. */
+/** Longer than all test episodes together. */
 export const deadline = "36500 days"
 
-/** The services that an environment needs besides those of the kit. */
+/** The services that an environment needs, without those that the laws provide. */
 export type Needs<R> = Exclude<Exclude<Exclude<R, Scope.Scope>, LeakAudit>, EventLog>
 
 const violation = (law: string, { expected, found }: Mismatch) => new LawViolation({ law, expected, found })
 
-/** A law that holds where its body succeeds; the body runs its own simulations. */
+/** A law that holds if its body succeeds; the body runs its own simulations. */
 export const simulating = <R>(name: string, body: Effect.Effect<unknown, Mismatch, R>): Law<R> => ({
   name,
   check: Effect.asVoid(Effect.mapError(body, (mismatch) => violation(name, mismatch)))
 })
 
-/** Runs a body in virtual time and with an audit of its own. */
+/** Runs a body in virtual time with its own audit. */
 const simulated = <A, R>(body: Effect.Effect<A, Mismatch, R>) =>
   Effect.gen(function*() {
     const audited = Effect.provideServiceEffect(body, LeakAudit, LeakAudit.make)
@@ -48,17 +48,17 @@ const simulated = <A, R>(body: Effect.Effect<A, Mismatch, R>) =>
     return yield* Option.getOrElse(exit, () => Exit.fail(new Mismatch({ expected: "an end", found: "a hang" })))
   })
 
-/** A law that holds where its body succeeds, in virtual time and with an audit of its own. */
+/** A law that holds if its body succeeds, in virtual time with its own audit. */
 export const make = <R>(name: string, body: Effect.Effect<unknown, Mismatch, R>) => simulating(name, simulated(body))
 
-/** An episode that is played by itself. */
+/** Plays one episode in its own simulation. */
 export const episode = <E, R>(makeEnv: Play.MakeEnv<E, R>, line: Play.Line, options: Play.Options) =>
   simulated(Play.episode(makeEnv, line, options))
 
 export const describe = ({ seed, style }: Play.Line) =>
   `seed ${seed}, ${"reply" in style ? JSON.stringify(style.reply) : `drawn replies ${style.drawn}`}`
 
-/** A law that holds where it holds for every episode that the kit plays. */
+/** A law that holds if it holds for every test episode. */
 export const forEpisodes = <E, R>(
   name: string,
   makeEnv: Play.MakeEnv<E, R>,

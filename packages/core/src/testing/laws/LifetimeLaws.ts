@@ -8,10 +8,10 @@ import * as Simulation from "../simulation/Simulation.ts"
 import * as Law from "./Law.ts"
 import * as Play from "./Play.ts"
 
-/** An episode played by itself, and the resources that it still holds when it is over. */
+/** An episode in its own simulation, and the resources that are still held afterwards. */
 interface Audited {
   readonly held: Readonly<Record<string, number>>
-  /** How its scope was closed. */
+  /** The exit with which the episode's scope was closed. */
   readonly closed: Exit.Exit<unknown, unknown>
   readonly simulation: Simulation.Simulation<Option.Option<Play.Played>, never>
 }
@@ -32,7 +32,7 @@ const audited = Effect.fnUntraced(function*<E, R>(
   return { held: live(yield* audit.counts), closed, simulation } satisfies Audited
 })
 
-/** The ending of the episode; undefined where it was interrupted or ran out of time. */
+/** How the episode ended; undefined if it was interrupted or timed out. */
 const endingOf = ({ simulation: { exit } }: Audited) =>
   Option.flatMap(exit, (exit) => Exit.isSuccess(exit) ? exit.value : Option.none()).pipe(
     Option.map(({ ending }) => ending),
@@ -53,7 +53,7 @@ const isReleasedTwice = (count: number) => count < 0
 const expectNone = (expected: string, found: Readonly<Record<string, number>>, when: string) =>
   expect(Object.keys(found).length === 0, expected, `${JSON.stringify(found)} ${when}`)
 
-/** Points to interrupt an episode at, evenly spread. */
+/** The number of evenly spaced points at which an episode is interrupted. */
 const points = 24
 
 const afterInterruption = Effect.fnUntraced(
@@ -70,7 +70,7 @@ const afterInterruption = Effect.fnUntraced(
   }
 )
 
-/** How long after a timeout an episode may take to end. */
+/** How long an episode may take to end after a timeout, in milliseconds. */
 const leaving = 5000
 
 const afterTimeout = Effect.fnUntraced(

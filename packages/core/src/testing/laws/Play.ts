@@ -1,4 +1,4 @@
-/** Plays one episode with given replies and records every call. */
+/** Plays an episode with given replies, and records every call. */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -11,30 +11,30 @@ import * as Draw from "../Draw.ts"
 import type { LeakAudit } from "../LeakAudit.ts"
 import * as ShownPrompt from "./ShownPrompt.ts"
 
-/** An environment for a seed: equal seeds, equal tasks. */
+/** Makes an environment for a seed; equal seeds must give equal tasks. */
 export type MakeEnv<E, R> = (seed: number) => Effect.Effect<Env.Env<E, R>, E, R | Scope.Scope | LeakAudit>
 
 export interface Options {
-  /** The model's tokenizer, with which replies are encoded. */
+  /** The model's tokenizer, which encodes the replies. */
   readonly tokenizer: Tokenizer
-  /** Possible replies of a policy: right and wrong, well and badly formed. Empty and random replies are played in addition. */
+  /** Possible replies of a policy: right and wrong, well-formed and malformed. Empty and random replies are added. */
   readonly replies: ReadonlyArray<string>
-  /** Token ids are below it; unbounded unless given. */
+  /** The number of valid token ids; default: unlimited. */
   readonly vocabulary?: number
-  /** Default 0, 1 and 2. */
+  /** The seeds to play; default 0, 1 and 2. */
   readonly seeds?: ReadonlyArray<number>
-  /** An episode is left after this many turns; default 8. */
+  /** The number of turns after which an episode is left; default 8. */
   readonly turns?: number
-  /** Whether the environment is meant to leave out or rewrite parts of the history, such as by a summary; default false. */
+  /** Whether the environment may omit or rewrite parts of the history, for example by summarizing it; default false. */
   readonly forgets?: boolean
-  /** Longest that one call may take, in virtual time; default 10 minutes. */
+  /** The time limit of one call, in virtual time; default 10 minutes. */
   readonly deadline?: Duration.Input
 }
 
-/** A task and the style of its replies. */
+/** A task, and how its replies are chosen. */
 export interface Line {
   readonly seed: number
-  /** The same reply at every turn, or a reply, an empty or a random one as drawn. */
+  /** Either the same reply at every turn, or a reply drawn from all replies, an empty one and a random one. */
   readonly style: { readonly reply: string } | { readonly drawn: number }
 }
 
@@ -51,7 +51,7 @@ export const lines = (options: Options): ReadonlyArray<Line> =>
 const noise = (draw: Draw.Draw) =>
   Array.from({ length: draw.integer(1, 12) }, () => String.fromCodePoint(draw.integer(32, 126))).join("")
 
-/** A reply as sampled: with its stop, or cut off before. */
+/** Encodes a reply as if sampled: with its stop, or cut off before it. */
 const say = ({ tokenizer }: Options, text: string, stop: Sampling.Stop, isCut = false): Env.Action => {
   const [end] = stop
   const ending = end === undefined || isCut ? [] : typeof end === "number" ? [end] : tokenizer.encode(end)
@@ -69,7 +69,7 @@ export const action = (options: Options, line: Line, turn: number, stop: Samplin
 
 export interface Turn {
   readonly action: Env.Action
-  /** The action's tokens as they were sent. */
+  /** A copy of the action's tokens, to detect changes. */
   readonly sent: ReadonlyArray<number>
   readonly step: Env.Step
 }
@@ -79,7 +79,7 @@ export type Ending = "overflow" | "done" | "left" | "failed" | "died" | "hung"
 
 export interface Played {
   readonly line: Line
-  /** The prompts: the first one, and one after each action with which the episode went on. */
+  /** The prompts: the first, and one after each action that continued the episode. */
   readonly shown: ReadonlyArray<ShownPrompt.ShownPrompt>
   readonly turns: ReadonlyArray<Turn>
   readonly overflow: Env.Overflow | undefined
@@ -88,7 +88,7 @@ export interface Played {
   readonly exit: Exit.Exit<unknown, unknown>
 }
 
-/** One call to the environment: its answer, or how the episode ended with it. */
+/** Calls the environment; returns its answer, or how the call ended the episode. */
 const call = <A, E, R>(self: () => Effect.Effect<A, E, R>, options: Options) =>
   Effect.suspend(self).pipe(
     Effect.timeoutOption(options.deadline ?? "10 minutes"),
@@ -103,7 +103,7 @@ const call = <A, E, R>(self: () => Effect.Effect<A, E, R>, options: Options) =>
     })
   )
 
-/** Plays until the environment ends the episode, or `turns` are over. */
+/** Plays until the environment ends the episode or `turns` is reached. */
 export const play = Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>, line: Line, options: Options) {
   const { turns: longest = 8 } = options
   const shown: Array<ShownPrompt.ShownPrompt> = []
@@ -133,7 +133,7 @@ export const play = Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>, line: 
   return ended("left")
 })
 
-/** Acquires an environment, plays it, and releases it with the exit of the episode. */
+/** Acquires an environment, plays it, and closes its scope with the episode's exit. */
 export const episode = <E, R>(
   makeEnv: MakeEnv<E, R>,
   line: Line,
@@ -153,7 +153,7 @@ export const episode = <E, R>(
     )
   })
 
-/** Uses an environment once it is acquired; `None` where acquiring it failed. */
+/** Acquires an environment and uses it; returns undefined if acquiring failed. */
 export const withEnv = <E, R, A, E2, R2>(
   makeEnv: MakeEnv<E, R>,
   seed: number,

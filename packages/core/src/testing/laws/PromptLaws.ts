@@ -1,4 +1,4 @@
-/** Laws of prompts. */
+/** Laws of prompts: they are valid, unmodified, and extend earlier prompts or declare a branch. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -28,17 +28,17 @@ const isToken = (vocabulary: number) => (token: number | string) =>
 const begins = (whole: ReadonlyArray<number | string>, start: ReadonlyArray<number | string>) =>
   start.length <= whole.length && start.every((token, index) => token === whole[index])
 
-/** The tokens with which the prompt of a turn must begin: those of the turn that it continues. */
+/** The tokens that the prompt of a turn must start with: the prompt and the action of the turn that it continues. */
 const before = ({ shown, turns }: Play.Played, turn: number) => {
   const continued = Branch.previous(turn, shown[turn]?.prompt.branch)
   return [...(shown[continued]?.tokens ?? []), ...(turns[continued]?.sent ?? [])]
 }
 
-/** The first turn whose prompt begins with something else; -1 where there is none. */
+/** The first turn whose prompt does not start with these tokens; −1 if there is none. */
 const firstUndeclared = (played: Play.Played) =>
   played.shown.findIndex(({ tokens }, turn) => !begins(tokens, before(played, turn)))
 
-/** The first turn that says it continues one that does not precede it; -1 where there is none. */
+/** The first turn that claims to continue a turn that is not earlier; −1 if there is none. */
 const firstBeyond = ({ shown }: Play.Played) =>
   shown.findIndex(({ prompt: { branch } }, turn) =>
     branch !== undefined && !(Number.isInteger(branch.after) && branch.after >= -1 && branch.after < turn)
@@ -73,7 +73,7 @@ const isUntouched = ({ shown, turns }: Play.Played) =>
 
 const mark = "the red fox asks"
 
-/** Where injecting fails, the environment has refused it. */
+/** An environment may refuse an injection by failing. */
 const showsInjected = (options: Play.Options) =>
   Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>) {
     const { inject } = env
@@ -104,7 +104,7 @@ const showsTheSameAgain = (options: Play.Options) =>
     yield* expect(isSame, `${textOf(options, once.value)}, or a refusal`, textOf(options, again.value))
   })
 
-/** For an environment of each seed. */
+/** Checks an environment for each seed. */
 const forSeeds = <E, R, R2>(
   name: string,
   makeEnv: Play.MakeEnv<E, R>,

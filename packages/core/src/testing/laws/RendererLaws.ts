@@ -1,4 +1,4 @@
-/** The laws of every renderer, on conversations of text. */
+/** The laws of every renderer, checked on text conversations. */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Message from "../../chat/Message.ts"
@@ -32,7 +32,7 @@ const spell = (tokens: Int32Array) => tokens.join(" ")
 const startsWith = (tokens: Int32Array, beginning: Int32Array) =>
   beginning.every((token, index) => token === tokens[index])
 
-/** A conversation that ends with the assistant's answer, as it is trained on. */
+/** The training example of a conversation that ends with an assistant message. */
 const example = Effect.fnUntraced(function*(renderer: Renderer, conversation: Conversation) {
   const prompt = yield* promptTokens(renderer, conversation.slice(0, -1))
   const { input, weights } = yield* renderer.supervisedExample(conversation, "last_assistant_message")
@@ -72,7 +72,7 @@ const extendsPrompts = Effect.fnUntraced(function*(renderer: Renderer, conversat
   yield* expect(startsWith(later, before), `a later prompt that begins with ${spell(before)}`, spell(later))
 })
 
-/** The text of the deltas, and the message at the end. */
+/** The text of the streamed deltas, and the final message. */
 const streamed = Effect.fnUntraced(
   function*(renderer: Renderer, conversation: Conversation, pieces: ReadonlyArray<Int32Array>) {
     const events = yield* Stream.runCollect(
@@ -100,7 +100,7 @@ const streamsTheSame = Effect.fnUntraced(function*(renderer: Renderer, conversat
   }
 })
 
-/** Marks that text stands for in no conversation; a renderer whose stop is text has none. */
+/** Checks that user text cannot spell the stop token; renderers with a text stop are exempt. */
 const keepsMarksToItself = (tokenizer: Tokenizer) =>
   Effect.fnUntraced(function*(renderer: Renderer) {
     for (const stop of renderer.stop) {
@@ -134,8 +134,8 @@ const law = (
   )
 
 /**
- * Laws to check a renderer by: it trains the answer that follows its prompt, reads what it writes, whole and in pieces, begins later
- * prompts with earlier ones where it says so, and lets no text of a user become a mark of its own.
+ * Laws that check a renderer. Examples train the answer after its prompt. The renderer parses what it writes, at once and streamed. Later
+ * prompts extend earlier ones if the renderer says so. User text never becomes a control token.
  *
  * @example
  * const outcomes = Effect.forEach(RendererLaws.rendererLaws(renderer, tokenizer), ({ check }) => check)

@@ -1,11 +1,11 @@
-/** Laws of reproducibility. */
+/** Laws of reproducibility: equal seeds and replies give equal episodes. */
 import * as Effect from "effect/Effect"
 import { expect } from "../contract/Case.ts"
 import * as Law from "./Law.ts"
 import * as Play from "./Play.ts"
 import * as ShownPrompt from "./ShownPrompt.ts"
 
-/** The parts of an episode as a person reads them: its first prompt, then each turn with the prompt after it. */
+/** An episode as readable texts: its first prompt, then each turn and the prompt after it. */
 const readable = ({ tokenizer }: Play.Options, { ending, overflow, shown, turns }: Play.Played) => {
   const textAt = (index: number) => ShownPrompt.ending(ShownPrompt.text(tokenizer, shown[index]?.tokens ?? []))
   const { reward, ...rest } = overflow ?? { reward: 0 }
@@ -16,7 +16,7 @@ const readable = ({ tokenizer }: Play.Options, { ending, overflow, shown, turns 
   return [first, ...steps, ending]
 }
 
-/** The first part in which two episodes differ, of both. */
+/** The first readable text in which two episodes differ, from both episodes. */
 const apart = (options: Play.Options, once: Play.Played, again: Play.Played) => {
   const [left, right] = [readable(options, once), readable(options, again)]
   const at = left.findIndex((part, index) => part !== right[index])
@@ -30,7 +30,7 @@ const spellStep = ({ sent, step }: Play.Turn, shown: string | undefined) => {
   return JSON.stringify([sent, _tag, String(reward), metrics, logs, trainable, toolCalls, shown])
 }
 
-/** The first prompt, and what came after it, comparable. */
+/** The first prompt and everything after it, as texts for comparison. */
 const spell = ({ ending, overflow, shown, turns }: Play.Played) => ({
   first: overflow === undefined ? shown[0]?.spelled ?? ending : JSON.stringify(overflow),
   later: [...turns.map((turn, index) => spellStep(turn, shown[index + 1]?.spelled)), ending].join("\n")
@@ -41,7 +41,7 @@ const whole = (played: Play.Played) => {
   return `${first}\n${later}`
 }
 
-/** The first episode that differs. */
+/** The first episode that differs between the two lists. */
 const difference = (left: ReadonlyArray<Play.Played>, right: ReadonlyArray<Play.Played>) =>
   left.find((played, index) => {
     const other = right[index]

@@ -1,4 +1,4 @@
-/** A prompt as it was when it was shown. */
+/** A prompt and a snapshot of its contents when it was shown. */
 import type { Tokenizer } from "../../chat/Tokenizer.ts"
 import type * as Env from "../../env/Env.ts"
 import type * as ModelInput from "../../model/ModelInput.ts"
@@ -6,17 +6,17 @@ import type * as ModelInput from "../../model/ModelInput.ts"
 export interface ShownPrompt {
   readonly prompt: Env.Prompt
   readonly tokens: ReadonlyArray<number | string>
-  /** Equal for equal prompts. */
+  /** A text that is equal for equal prompts. */
   readonly spelled: string
 }
 
-/** Token ids, and a text for each image. */
+/** The token ids, with a text for each image. */
 export const tokens = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<number | string> =>
   chunks.flatMap((chunk): ReadonlyArray<number | string> =>
     chunk._tag === "EncodedText" ? Array.from(chunk.tokens) : [`${chunk.format} of ${chunk.data.join()}`]
   )
 
-/** Equal for equal prompts and overflows. */
+/** A text that is equal for equal prompts and overflows. */
 export const spell = (given: Env.Prompt | Env.Overflow) =>
   JSON.stringify(given._tag === "Prompt" ? [tokens(given.input), given.stop] : given)
 
@@ -26,7 +26,7 @@ export const make = (prompt: Env.Prompt): ShownPrompt => ({
   spelled: spell(prompt)
 })
 
-/** What a person reads, with images by their format. */
+/** The decoded text, with a placeholder for each image. */
 export const text = ({ decode }: Tokenizer, tokens: ReadonlyArray<number | string>): string => {
   const parts: Array<string | Array<number>> = []
   for (const token of tokens) {
@@ -40,10 +40,10 @@ export const text = ({ decode }: Tokenizer, tokens: ReadonlyArray<number | strin
 
 const longestExcerpt = 80
 
-/** The first characters, quoted. */
+/** The start of a text, quoted. */
 export const beginning = (text: string) =>
   JSON.stringify(text.length > longestExcerpt ? `${text.slice(0, longestExcerpt)}…` : text)
 
-/** The last characters of a text, quoted. */
+/** The end of a text, quoted. */
 export const ending = (text: string) =>
   JSON.stringify(text.length > longestExcerpt ? `…${text.slice(-longestExcerpt)}` : text)

@@ -1,4 +1,4 @@
-/** Laws of steps. */
+/** Laws of steps: an environment answers any reply in time, with a valid result. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -46,7 +46,7 @@ const stepAfterEnd = (line: Play.Line, options: Play.Options) =>
 
 const budgets = [0, 1, 2]
 
-/** One episode under a budget of tool calls, which runs down. */
+/** Plays an episode with a decreasing budget of tool calls. */
 const spend = (line: Play.Line, options: Play.Options, budget: number) =>
   Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>) {
     if (env.countsToolCalls !== true) return
@@ -65,7 +65,7 @@ const spend = (line: Play.Line, options: Play.Options, budget: number) =>
     yield* expect(areCounts && left >= 0, `at most ${budget} tool calls`, `${calls.join(" + ")}, ${Law.describe(line)}`)
   })
 
-/** Effect's sleeps take a thousandth of their time, so that a deadline of minutes takes a second. */
+/** A real clock on which sleeps take a thousandth of their time, so a deadline of minutes takes less than a second. */
 const quickClock = (): Clock.Clock => {
   const real = Clock.Clock.defaultValue()
   return {
@@ -79,7 +79,9 @@ const quickClock = (): Clock.Clock => {
   }
 }
 
-/** Whether the episode goes on in real time: then it waits for a timer or a promise that virtual time does not wait for. */
+/**
+ * Whether the episode continues in real time. If so, it waits for a timer or a promise outside Effect, which virtual time does not advance.
+ */
 const isAwake = <E, R>(makeEnv: Play.MakeEnv<E, R>, line: Play.Line, options: Play.Options) =>
   Play.episode(makeEnv, line, options).pipe(
     Effect.provideServiceEffect(LeakAudit, LeakAudit.make),

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Seed from "../../records/Seed.ts"
 
-/** `lane` names what the event belongs to, such as a member of a group: order is certain within a lane, but not between lanes. */
+/** An event. `lane` names what it belongs to, such as a member of a group. Order is deterministic within a lane, but not between lanes. */
 export interface Event {
   readonly lane: string
   readonly what: string
@@ -15,17 +15,17 @@ export interface Event {
 /** Logs events of a simulation. */
 export class EventLog extends Context.Service<EventLog, {
   readonly write: (lane: string, what: string) => Effect.Effect<void>
-  /** Logs when the effect begins and how it ends; until then it is pending. */
+  /** Logs when the effect starts and how it ends; in between, it is pending. */
   readonly during: (lane: string, what: string) => <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }>()("@effect-rl/core/testing/EventLog") {}
 
-/** How an effect ended, in a word. */
+/** How an effect ended: `done`, `interrupted` or `failed`. */
 const ending = (exit: Exit.Exit<unknown, unknown>) => {
   if (Exit.isSuccess(exit)) return "done"
   return exit.cause.reasons.some(({ _tag }) => _tag === "Interrupt") ? "interrupted" : "failed"
 }
 
-/** A log, with what was written to it and what is pending. */
+/** Makes a log, with the lists of its events and of its pending events. */
 export const make = () => {
   const events: Array<Event> = []
   const pending = new Set<Event>()
@@ -51,7 +51,7 @@ export const make = () => {
 /** An event as one line. */
 export const describe = ({ lane, millis, what }: Event) => `${String(millis).padStart(8)} ms  ${lane}  ${what}`
 
-/** The lanes by name, each with what happened to it in order: times, and what happened between lanes, are left out. */
+/** The events of each lane in order, by lane name; times and the order between lanes are left out. */
 export const lanes = (events: ReadonlyArray<Event>): ReadonlyMap<string, ReadonlyArray<string>> => {
   const byLane = new Map<string, Array<string>>()
   for (const { lane, what } of events) {
@@ -64,7 +64,7 @@ export const lanes = (events: ReadonlyArray<Event>): ReadonlyMap<string, Readonl
 
 const hex = (value: number) => value.toString(16).padStart(8, "0")
 
-/** Equal for logs whose lanes are equal, whatever the times and the order between lanes. */
+/** A hash that is equal for logs with equal lanes; times and the order between lanes do not matter. */
 export const hash = (events: ReadonlyArray<Event>): string => {
   const text = JSON.stringify([...lanes(events)])
   return hex(Seed.derive(0, text)) + hex(Seed.derive(1, text))

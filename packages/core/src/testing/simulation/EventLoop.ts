@@ -1,4 +1,4 @@
-/** Fibers run task by task in an order drawn from a seed, on a clock that goes on only when none is ready. */
+/** Runs fibers task by task in an order drawn from a seed. Its clock advances only when no task is ready. */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -15,22 +15,22 @@ interface Sleeper {
 }
 
 export interface EventLoop {
-  /** The context in which fibers run on this loop. */
+  /** Adds this loop's scheduler, clock and fiber counter to a context. */
   readonly context: <R>(context: Context.Context<R>) => Context.Context<R>
-  /** Milliseconds. */
+  /** The virtual time in milliseconds. */
   readonly now: () => number
-  /** Runs one ready task; false where none is ready. */
+  /** Runs one ready task; false if none is ready. */
   readonly turn: () => boolean
   readonly isIdle: () => boolean
-  /** When the next sleeping fiber is due; `Infinity` where none sleeps. */
+  /** The time at which the next sleeping fiber is due; `Infinity` if none sleeps. */
   readonly nextDue: () => number
   /** Sets the clock to the time at which the next sleeping fibers are due, and makes them ready. */
   readonly advance: () => void
-  /** Fibers that began here and have not ended. */
+  /** The number of fibers that started on this loop and have not ended. */
   readonly fibers: () => number
 }
 
-/** Lower priorities first; among equals the draw decides, because no order is promised between fibers. */
+/** A queue of ready tasks: lower priorities run first, and equal priorities in random order, because fibers have no guaranteed order. */
 const makeReady = (draw: Draw.Draw) => {
   const byPriority = new Map<number, Array<Task>>()
   let size = 0
@@ -95,7 +95,7 @@ const makeClock = (ready: (task: Task) => void) => {
   }
 }
 
-/** A fiber yields to others after `yieldEvery` operations, which is drawn from the seed as well unless given. */
+/** Makes an event loop. A fiber yields after `yieldEvery` operations; by default, the number is drawn from the seed. */
 export const make = (seed: number, yieldEvery?: number): EventLoop => {
   const draw = Draw.make(seed, "event loop")
   const ready = makeReady(draw)

@@ -7,45 +7,45 @@ import * as Option from "effect/Option"
 import * as EventLog from "./EventLog.ts"
 import * as EventLoop from "./EventLoop.ts"
 
-/** Limits of a simulation, and when to interrupt or crash it. */
+/** Limits of a simulation, and when to interrupt or crash the program. */
 export interface Options {
-  /** Longest virtual time, default one hour; a program that is not over by then hangs. */
+  /** The maximum virtual time, default 1 hour; a program that is still running then counts as hung. */
   readonly deadline?: Duration.Input
-  /** Interrupts the program after this many tasks of its fibers. */
+  /** Interrupts the program after this many tasks. */
   readonly interruptAfter?: number
-  /** Ends the program after this many tasks as if the process were killed: nothing is released, and there is no exit. */
+  /** Stops the program after this many tasks, as if the process were killed: nothing is released, and there is no exit. */
   readonly crashAfter?: number
-  /** Operations after which a fiber yields to others; drawn from the seed unless given. */
+  /** The number of operations after which a fiber yields; default: drawn from the seed. */
   readonly yieldEvery?: number
 }
 
-/** The program was still under way at its deadline, or could not go on: it was then interrupted. */
+/** The program was still running at its deadline, or could not continue; it was then interrupted. */
 export interface Hang {
   readonly millis: number
-  /** Events that had begun and not ended. */
+  /** Events that had started but not ended. */
   readonly pending: ReadonlyArray<EventLog.Event>
 }
 
 /** The result of a simulated program. */
 export interface Simulation<out A, out E> {
   readonly seed: number
-  /** `None` where it crashed, or where not even interruption ended it. */
+  /** `None` if the program crashed, or if not even an interruption ended it. */
   readonly exit: Option.Option<Exit.Exit<A, E>>
   readonly hang: Option.Option<Hang>
   readonly events: ReadonlyArray<EventLog.Event>
-  /** The hash of the events: equal for equal seeds, and for any order of the fibers' turns. */
+  /** The hash of the events by lane; it does not depend on the order in which fibers took turns. */
   readonly hash: string
-  /** Tasks that were run. */
+  /** The number of tasks that were run. */
   readonly tasks: number
-  /** When it ended, in virtual time. */
+  /** When the program ended, in milliseconds of virtual time. */
   readonly millis: number
-  /** When `interruptAfter` interrupted it; `None` where it ended before. */
+  /** When `interruptAfter` interrupted the program, in milliseconds of virtual time; `None` if it ended earlier. */
   readonly interruptedAt: Option.Option<number>
-  /** Fibers that outlived the program. */
+  /** The number of fibers that outlived the program. */
   readonly leakedFibers: number
 }
 
-/** More tasks at one moment of virtual time than this, and the program runs in circles. */
+/** A program that runs more tasks than this without advancing the clock is in an endless loop. */
 const tasksPerMoment = 1_000_000
 
 /** Turns of the real event loop that promises get to settle before they count as pending. */
@@ -53,7 +53,7 @@ const settlingTurns = 3
 
 const grace = Duration.toMillis("1 hour")
 
-/** Runs tasks until none is ready; false where one of them was the last, or they would never end. */
+/** Runs tasks until none is ready. Returns false if `goesOn` stopped it, or after too many tasks at one moment. */
 const drain = (loop: EventLoop.EventLoop, goesOn: () => boolean) => {
   for (let task = 0; task < tasksPerMoment; task++) {
     if (!loop.turn()) return true
@@ -64,7 +64,7 @@ const drain = (loop: EventLoop.EventLoop, goesOn: () => boolean) => {
 
 const always = () => true
 
-/** Goes on until the program ends, until the deadline, or until nothing more can happen. */
+/** Runs until the program ends, the deadline is reached, or nothing more can happen. */
 const drive = Effect.fnUntraced(function*(
   loop: EventLoop.EventLoop,
   fiber: Fiber.Fiber<unknown, unknown>,
@@ -85,8 +85,8 @@ const drive = Effect.fnUntraced(function*(
 })
 
 /**
- * Runs a program to its end: virtual time advances by itself when every fiber waits, and the fibers take turns in an order drawn from the
- * seed. Effects that wait for the outside world must be replaced, because virtual time does not wait for them.
+ * Runs a program to its end. Virtual time advances when all fibers wait, and the fibers take turns in an order drawn from the seed. Replace
+ * effects that wait for the outside world, because virtual time does not wait for them.
  */
 export const run = Effect.fnUntraced(function*<A, E, R>(
   seed: number,

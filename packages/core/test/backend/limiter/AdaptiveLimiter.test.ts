@@ -15,7 +15,7 @@ const answer = {
   sequences: [{ tokens: new Int32Array(4), logprobs: new Float32Array(4), stopReason: "stop" as const }]
 }
 
-/** A scripted client, which counts its requests. */
+/** A scripted client that counts its requests. */
 const scripted = (sample: (call: number) => Effect.Effect<typeof answer, TinkerError.TinkerError>) => {
   const seen = { calls: 0 }
   const client: SamplingClient.SamplingClient = {
@@ -36,7 +36,7 @@ const many = (client: SamplingClient.SamplingClient, count: number) =>
 
 const started = <A, E>(effect: Effect.Effect<A, E>) => Effect.forkChild(effect, { startImmediately: true })
 
-/** Requests sent at each virtual second, of an empty clock's first ones. */
+/** The number of requests sent in each of the first virtual seconds. */
 const sentBySecond = Effect.fnUntraced(function*(seen: { readonly calls: number }, seconds: number) {
   const sent: Array<number> = []
   for (let index = 0; index < seconds; index++) {
@@ -47,7 +47,7 @@ const sentBySecond = Effect.fnUntraced(function*(seen: { readonly calls: number 
   return sent
 })
 
-describe("a limiter before a server with a hidden capacity", () => {
+describe("AdaptiveLimiter with a server of hidden capacity", () => {
   const servers: ReadonlyArray<CliffServer.Options> = [
     { capacity: 8, backlog: 0, seed: 1 },
     { capacity: 50, backlog: 0, seed: 2 },
@@ -69,7 +69,7 @@ describe("a limiter before a server with a hidden capacity", () => {
     30_000
   )
 
-  it.effect("never starves evaluation, with any demand of training", () =>
+  it.effect("never starves evaluation, whatever the demand of training", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client } = CliffServer.make({ capacity: 20, backlog: 0, seed: 4 })
@@ -81,8 +81,8 @@ describe("a limiter before a server with a hidden capacity", () => {
     }))
 })
 
-describe("lanes that wait", () => {
-  it.effect("get 4, 2 and 1 of 7 permits, and none is left out", () =>
+describe("AdaptiveLimiter lanes", () => {
+  it.effect("get 4, 2 and 1 of 7 permits when all wait", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const order: Array<AdaptiveLimiter.Lane> = []
@@ -101,7 +101,7 @@ describe("lanes that wait", () => {
       assert.closeTo(count("training"), 4, 1)
     }))
 
-  it.effect("are not compensated for permits that they did not ask for", () =>
+  it.effect("are not compensated for permits that they did not request", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const order: Array<AdaptiveLimiter.Lane> = []
@@ -119,8 +119,8 @@ describe("lanes that wait", () => {
     }))
 })
 
-describe("a request that is turned away", () => {
-  it.effect("is retried at the time that the backend gave, while others continue", () =>
+describe("AdaptiveLimiter, when the backend rejects a request,", () => {
+  it.effect("retries it at the time that the backend gave, while others continue", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted((call) => call === 7 ? Effect.fail(rateLimited) : second)
@@ -132,7 +132,7 @@ describe("a request that is turned away", () => {
       yield* Fiber.join(all)
     }))
 
-  it.effect("holds all requests until then where it is turned away twice in a row", () =>
+  it.effect("delays all requests after two rejections in a row", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted((call) => call < 9 ? Effect.delay(Effect.fail(rateLimited), 100) : second)
@@ -147,7 +147,7 @@ describe("a request that is turned away", () => {
       yield* Fiber.join(all)
     }))
 
-  it.effect("fails with the backend's error after ten more tries", () =>
+  it.effect("fails with the backend's error after ten retries", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted(() => Effect.fail(rateLimited))
@@ -158,8 +158,8 @@ describe("a request that is turned away", () => {
     }))
 })
 
-describe("a backend that is down", () => {
-  it.effect("gets no requests after five failures in a row, until one probe succeeds", () =>
+describe("AdaptiveLimiter, when the backend is down,", () => {
+  it.effect("sends no requests after five failures in a row, until a probe succeeds", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted((call) => call < 5 ? Effect.fail(unavailable) : second)
@@ -175,7 +175,7 @@ describe("a backend that is down", () => {
       assert.strictEqual((yield* limiter.state).breaker, "closed")
     }))
 
-  it.effect("fails all waiting requests when the probe fails, and is probed half as often", () =>
+  it.effect("fails all waiting requests if the probe fails, and then probes half as often", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted(() => Effect.fail(unavailable))
@@ -198,7 +198,7 @@ describe("a backend that is down", () => {
       }
     }))
 
-  it.effect("is probed by the next request where the probe is interrupted", () =>
+  it.effect("probes with the next request if a probe is interrupted", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted((call) => call < 5 ? Effect.fail(unavailable) : second)
@@ -215,7 +215,7 @@ describe("a backend that is down", () => {
       yield* Fiber.join(next)
     }))
 
-  it.effect("is probed although an earlier request never ended", () =>
+  it.effect("probes although an earlier request never ended", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted((call) =>
@@ -230,7 +230,7 @@ describe("a backend that is down", () => {
       assert.deepStrictEqual([seen.calls, (yield* limiter.state).breaker], [7, "closed"])
     }))
 
-  it.effect("is not assumed where the backend answers with an error of its own", () =>
+  it.effect("does not count errors that the backend itself returned", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client } = scripted(() => Effect.fail(reason(new TinkerError.Rejected({ detail: "no" }))))
@@ -239,8 +239,8 @@ describe("a backend that is down", () => {
     }))
 })
 
-describe("a limiter", () => {
-  it.effect("counts sequences, and admits a request for more than all permits alone", () =>
+describe("AdaptiveLimiter", () => {
+  it.effect("counts sequences, and admits a request for more than all permits only by itself", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted(() => second)
@@ -256,7 +256,7 @@ describe("a limiter", () => {
       assert.deepStrictEqual([seen.calls, (yield* limiter.state).inUse], [3, 100])
     }))
 
-  it.effect("takes back the permits of interrupted requests, waiting or under way", () =>
+  it.effect("returns the permits of interrupted requests, waiting or in flight", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client } = scripted(() => Effect.never)
@@ -276,7 +276,7 @@ describe("a limiter", () => {
       assert.strictEqual((yield* limiter.state).permits, 8)
     }))
 
-  it.effect("emits changes of its permits and its breaker", () =>
+  it.effect("emits changes of its permits and its circuit breaker", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const seen = yield* started(limiter.changes.pipe(Stream.take(2), Stream.runCollect))
@@ -286,7 +286,7 @@ describe("a limiter", () => {
       assert.deepStrictEqual((yield* Fiber.join(seen)).map(({ permits }) => permits), [8, 7])
     }))
 
-  it.effect("keeps metrics", () =>
+  it.effect("updates its metrics", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client } = scripted((call) => call === 0 ? Effect.fail(rateLimited) : second)

@@ -1,4 +1,4 @@
-/** A pile from which two players take one or two in turns; the player who takes the last one wins. */
+/** A pile from which two players take one or two stones in turns. The player who takes the last one wins. */
 import type { Game } from "@effect-rl/core/environments"
 
 export interface Pile {

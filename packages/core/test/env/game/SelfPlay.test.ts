@@ -13,7 +13,7 @@ class PolicyLost extends Schema.TaggedError<PolicyLost>()("PolicyLost", {}) {}
 const group = (size: number) =>
   Effect.map(Talk.qwen, (renderer) => SelfPlay.make({ key: "nim", model: { renderer }, game: nim(size) }))
 
-/** What each player says at each of their turns, "1" after that. */
+/** A policy with the texts of each player's turns; after them it says "1". */
 const says = (...textsG: ReadonlyArray<ReadonlyArray<string>>): Policy.Policy => ({
   act: ({ key }) =>
     Effect.sync(() => {
@@ -34,8 +34,8 @@ const play = Effect.fnUntraced(function*(size: number, policy: Policy.Policy, op
   }
 })
 
-describe("a match", () => {
-  it.effect("is played in turns, and both players are shown the ending, the last to move too", () =>
+describe("SelfPlay.make", () => {
+  it.effect("plays in turns and shows the ending to both players", () =>
     Effect.gen(function*() {
       const { rewards, stops, turns } = yield* play(4, says(["1", "1"], ["2"]))
       assert.deepStrictEqual(rewards, [1, -1])
@@ -54,7 +54,7 @@ describe("a match", () => {
       assert.isTrue(shown[1]?.[1]?.startsWith(`${shown[1]?.[0]}1${Talk.end}`), "a conversation that only grows")
     }))
 
-  it.effect("ends with −2 for an illegal move, and 0 for the other player", () =>
+  it.effect("gives −2 for an illegal move, and 0 to the other player", () =>
     Effect.gen(function*() {
       const { rewards, trajectories } = yield* play(5, says(["1"], ["all of them"]))
       assert.deepStrictEqual(rewards, [0, -2])
@@ -62,7 +62,7 @@ describe("a match", () => {
       assert.deepInclude(trajectories[0]?.transitions[0]?.metrics, { illegal_move: EnvMetric.rate(false) })
     }))
 
-  it.effect("that ends before a player's first turn asks nothing of them", () =>
+  it.effect("asks nothing of a player if the match ends before their first turn", () =>
     Effect.gen(function*() {
       const { rewards, stops, turns } = yield* play(5, says(["nothing"]))
       assert.deepStrictEqual(rewards, [-2, 0])
@@ -70,7 +70,7 @@ describe("a match", () => {
       assert.deepStrictEqual(stops, ["completed", "completed"])
     }))
 
-  it.effect("is begun anew when the group is tried again", () =>
+  it.effect("starts a new match when the group is retried", () =>
     Effect.gen(function*() {
       let lost = 0
       const flaky = Faulty.policy<never, never, PolicyLost>(
@@ -85,7 +85,7 @@ describe("a match", () => {
     }))
 })
 
-describe("a player whose episode has ended does not block the others", () => {
+describe("SelfPlay ends the match if a player's episode ends early", () => {
   it.effect("at a limit of turns", () =>
     Effect.gen(function*() {
       const { rewards, stops } = yield* play(9, says(), { limits: { maxTurns: 2 } })
@@ -111,8 +111,8 @@ describe("a player whose episode has ended does not block the others", () => {
     }))
 })
 
-describe("under faults", () => {
-  /** A policy that takes its time, and sometimes fails, throws, hangs or is cut. */
+describe("SelfPlay under faults", () => {
+  /** A policy with random delays that sometimes fails, throws, hangs or is cut. */
   const faulty = (seed: number): Policy.Policy<PolicyLost> =>
     Faulty.policy<never, never, PolicyLost>(says(), ({ key: { attempt, member, turn } }) => {
       const draw = Draw.make(seed, attempt, member, turn)
@@ -141,7 +141,7 @@ describe("under faults", () => {
       }))
     }))
 
-  /** One match in virtual time; what it holds when it is over. */
+  /** Plays one match in virtual time, and returns what it still holds at the end. */
   const simulate = Effect.fnUntraced(function*(seed: number, options: Simulation.Options = {}) {
     const nimGroup = yield* group(7)
     const match = Effect.gen(function*() {
@@ -159,7 +159,7 @@ describe("under faults", () => {
     }).pipe(Effect.provide(LeakAudit.LeakAudit.layer, { local: true }))
   })
 
-  it.effect("no match hangs, nothing leaks, and rewards follow from the endings", () =>
+  it.effect("no match hangs or leaks, and rewards follow from the endings", () =>
     Effect.gen(function*() {
       const seen = new Map<string, number>()
       for (let seed = 0; seed < 300; seed++) {
@@ -187,7 +187,7 @@ describe("under faults", () => {
     }))
 })
 
-describe("laws of a seat, alone at the table", () => {
+describe("SelfPlay: laws of a single player's environment", () => {
   const game = { ...nim(4), players: 1, toMove: ({ left }: Pile) => left === 0 ? undefined : 0 }
   const makeEnv = () =>
     Effect.gen(function*() {

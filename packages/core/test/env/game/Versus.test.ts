@@ -23,8 +23,8 @@ const play = <E>(opponent: MessagePolicy.MessagePolicy<E>, policy = Talk.policy(
     return result
   })
 
-describe("a match against another policy", () => {
-  it.effect("is played by each member separately, on each side in turn", () =>
+describe("Versus.make", () => {
+  it.effect("plays a separate match for each member, on alternating sides", () =>
     Effect.gen(function*() {
       const asked: Array<[key: string, seen: string]> = []
       const result = yield* play(answers(({ key, messages }) => {
@@ -41,7 +41,7 @@ describe("a match against another policy", () => {
       assert.deepStrictEqual(result.tags, ["versus"])
     }))
 
-  it.effect("ends without a winner where the opponent makes an illegal move", () =>
+  it.effect("ends without a winner if the opponent makes an illegal move", () =>
     Effect.gen(function*() {
       const result = yield* play(answers(() => "hm"))
       assert.deepStrictEqual([...result.rewardsG], [0, 0])
@@ -56,7 +56,7 @@ describe("a match against another policy", () => {
     }))
 })
 
-describe("laws", () => {
+describe("Versus laws", () => {
   const makeEnv = () =>
     Effect.flatMap(
       Effect.orDie(group(answers(() => "1"))),

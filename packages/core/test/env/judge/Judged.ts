@@ -1,4 +1,4 @@
-/** Groups with scripted members, and judges whose requests are counted. */
+/** Groups with scripted members, and judges that count their requests. */
 import { type EnvGroupBuilder, Message, type MessagePolicy, type Policy, Rollout } from "@effect-rl/core"
 import { Renderers } from "@effect-rl/core/renderers"
 import { Script, TestTokenizer } from "@effect-rl/core/testing"
@@ -8,7 +8,7 @@ const tokenizer = TestTokenizer.characters
 
 export const model = Effect.map(Renderers.byName("qwen3_instruct", tokenizer), (renderer) => ({ renderer }))
 
-/** Member `m` says the m-th text. */
+/** A policy whose member `m` says the m-th text. */
 export const says = (...texts: ReadonlyArray<string>): Policy.Policy => ({
   act: ({ key }) => Effect.succeed(Script.text(tokenizer, texts[key.member] ?? ""))
 })
@@ -16,7 +16,7 @@ export const says = (...texts: ReadonlyArray<string>): Policy.Policy => ({
 export const play = <E>(builder: EnvGroupBuilder.EnvGroupBuilder<E>, ...texts: ReadonlyArray<string>) =>
   Rollout.group(builder, says(...texts))
 
-/** Counts how many requests are under way, each of which takes a second. */
+/** Counts the concurrent requests, each of which takes a second. */
 export const watched = Effect.fnUntraced(
   function*<E>(answer: (request: MessagePolicy.Request) => Effect.Effect<string, E>) {
     const now = yield* Ref.make(0)

@@ -32,8 +32,8 @@ const group = <E = never>(
 
 const end = "<|im_end|>"
 
-describe("the reward is wins minus losses + (format − 1)", () => {
-  it.effect("of three well-ended answers, shorter ones better", () =>
+describe("PairwisePreferenceGroupBuilder rewards wins minus losses + (format − 1)", () => {
+  it.effect("for three well-ended answers, when the shorter one wins", () =>
     Effect.gen(function*() {
       const result = yield* play(yield* group({ preferenceModel: shorter }), `a${end}`, `aa${end}`, `aaa${end}`)
       if (result._tag !== "Completed") return assert.fail(result._tag)
@@ -42,7 +42,7 @@ describe("the reward is wins minus losses + (format − 1)", () => {
       assert.deepStrictEqual(result.tags, ["pair_pref"])
     }))
 
-  it.effect("with one less for an answer that did not end well", () =>
+  it.effect("with 1 less for an answer that did not end well", () =>
     Effect.gen(function*() {
       const result = yield* play(yield* group({ preferenceModel: shorter }), `a`, `aa${end}`, `aa${end}`)
       if (result._tag !== "Completed") return assert.fail(result._tag)
@@ -50,7 +50,7 @@ describe("the reward is wins minus losses + (format − 1)", () => {
       assert.deepInclude(result.metricsG[0], { format: EnvMetric.rate(false) })
     }))
 
-  it.effect("of the part of an answer that `prepare` returns", () =>
+  it.effect("for the part of an answer that `prepare` returns", () =>
     Effect.gen(function*() {
       const builder = yield* group({
         preferenceModel: shorter,
@@ -63,8 +63,8 @@ describe("the reward is wins minus losses + (format − 1)", () => {
     }))
 })
 
-describe("comparisons", () => {
-  it.effect("run concurrently, within the given limit, with the same results", () =>
+describe("pairwise comparisons", () => {
+  it.effect("run concurrently within the given limit, with the same results", () =>
     Effect.gen(function*() {
       const run = Effect.fnUntraced(function*(concurrency: number) {
         const { judge, keys, most } = yield* watched(({ messages }) =>
@@ -91,7 +91,7 @@ describe("comparisons", () => {
       ])
     }))
 
-  it.effect("that fail interrupt the others and fail as the preference model does", () =>
+  it.effect("interrupt the others and fail the group if one fails", () =>
     Effect.gen(function*() {
       const { judge, now } = yield* watched(({ key }) =>
         key === "0/who/a0/0-1" ? Effect.fail(new JudgeAway()) : Effect.never
@@ -105,7 +105,7 @@ describe("comparisons", () => {
     }))
 
   it.effect.each(["C", "", "A is better"])(
-    "refuse an answer that is no verdict (%s)",
+    "refuse an answer without a verdict (%s)",
     (verdict) =>
       Effect.gen(function*() {
         const preferenceModel = PreferenceModel.fromMessagePolicy({
@@ -119,7 +119,7 @@ describe("comparisons", () => {
       })
   )
 
-  it.effect.each([NaN, 2, -1.5])("refuse a score outside of −1 to 1 (%d)", (score) =>
+  it.effect.each([NaN, 2, -1.5])("refuse a score outside −1 to 1 (%d)", (score) =>
     Effect.gen(function*() {
       const preferenceModel = { compare: () => Effect.succeed(score) }
       const error = yield* Effect.flip(play(yield* group({ preferenceModel }), `a${end}`, `b${end}`, `c${end}`))
@@ -128,7 +128,7 @@ describe("comparisons", () => {
     }))
 })
 
-it.effect("a preference is asked for under headings, and A, B and Tie are −1, 1 and 0", () =>
+it.effect("the preference model reads both answers under headings, and A, B and Tie are −1, 1 and 0", () =>
   Effect.gen(function*() {
     const comparison = {
       prompt: [Message.user("Hi")],

@@ -1,4 +1,4 @@
-/** Recorded tournaments: who meets whom, and what that is worth. */
+/** Tournaments recorded from upstream: the matchups and the members' scores. */
 import { EnvMetric, Message, PairwisePreferenceGroupBuilder, Rollout } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Tournament } from "@effect-rl/core/environments"
@@ -47,13 +47,13 @@ const recorded = readFileSync(join(import.meta.dirname, "../../fixtures/rl/tourn
 const isPairs = Schema.is(Pairs)
 const isRewards = Schema.is(Rewards)
 
-it.each(recorded.filter((found) => isPairs(found)))("meet the recorded pairs ($id)", ({ expect, input }) => {
+it.each(recorded.filter((found) => isPairs(found)))("pairings match the recorded ones ($id)", ({ expect, input }) => {
   const matchups = Tournament.matchups(input.num_players, input.pattern, input.chunk_size)
   assert.deepStrictEqual<unknown>(matchups.map(({ a, b }) => [a, b]), expect.pairs)
 })
 
-describe("a group that compares its members", () => {
-  /** Member `m` answers with the token `m`, which is also its text. */
+describe("a group that compares its members, as recorded from upstream", () => {
+  /** A renderer for which member `m` answers with the token `m`, which is also its text. */
   const renderer = (terminations: ReadonlyArray<Renderer.Termination>): Renderer.Renderer => ({
     name: "recorded",
     stop: ["<end>"],

@@ -35,12 +35,12 @@ const answers = (answer: (request: MessagePolicy.Request) => string): MessagePol
 
 const end = "<|im_end|>"
 
-describe("the reward is the mean score + formatCoef·(format − 1)", () => {
+describe("RubricGradedGroupBuilder rewards the mean score + formatCoef·(format − 1)", () => {
   const judge = answers(({ key }) =>
     key.endsWith("r0") ? "Right.\n<score>1</score>" : key.includes("m0") ? "<score> 5 </score>" : "<score>2</score>"
   )
 
-  it.effect("over the rubrics, each score as a share of its range", () =>
+  it.effect("over the rubrics, with each score scaled to its range", () =>
     Effect.gen(function*() {
       const result = yield* play(yield* group(judge), `9, dear${end}`, `9${end}`)
       if (result._tag !== "Completed") return assert.fail(result._tag)
@@ -56,7 +56,7 @@ describe("the reward is the mean score + formatCoef·(format − 1)", () => {
     }))
 })
 
-describe("a judge", () => {
+describe("the judge of RubricGradedGroupBuilder", () => {
   it.effect("sees the conversation, the completion and the rubric", () =>
     Effect.gen(function*() {
       const prompts: Array<string> = []
@@ -80,7 +80,7 @@ describe("a judge", () => {
       assert.include(second, "from 1 to 5")
     }))
 
-  it("is told where there is no conversation before", () => {
+  it("is told if there is no earlier conversation", () => {
     assert.include(
       Message.text(Rubric.prompt({ text: "Short." }, [], Message.assistant("Hi"))),
       "(nothing before the completion)"
@@ -98,7 +98,7 @@ describe("a judge", () => {
     }))
 
   it.effect.each(["", "1", "<score>good</score>", "<score>1.5</score>", "<score>-1</score>", "<score>NaN</score>"])(
-    "that gives no score in range fails the grading, not the members (%s)",
+    "without a score in range fails the grading, not the members (%s)",
     (answer) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(play(yield* group(answers(() => answer)), `9${end}`, `9${end}`))
@@ -112,7 +112,7 @@ describe("a judge", () => {
       })
   )
 
-  it.effect("is asked again where the failure policy says so, without playing again", () =>
+  it.effect("is asked again if the failure policy says so, without another rollout", () =>
     Effect.gen(function*() {
       let asked = 0
       let acted = 0
@@ -129,7 +129,7 @@ describe("a judge", () => {
       assert.strictEqual(acted, 2)
     }))
 
-  it.effect("that hangs is interrupted at the grader's timeout, and the members are played once", () =>
+  it.effect("is interrupted at the grader's time limit, and the members are rolled out only once", () =>
     Effect.gen(function*() {
       const { judge, most, now } = yield* watched(() => Effect.never)
       const rolled = Effect.flatMap(

@@ -26,7 +26,7 @@ const read = <E, R>(
 
 const path = `{"path": "/a"}`
 
-describe("a tool", () => {
+describe("FunctionTool.make", () => {
   it("describes its parameters", () => {
     assert.deepStrictEqual(read(() => Effect.succeed("")).spec, {
       name: "read",
@@ -48,7 +48,7 @@ describe("a tool", () => {
     })
   })
 
-  it.effect("answers what its handler gives, a text or more", () =>
+  it.effect("answers with what its handler returns, a text or more", () =>
     Effect.gen(function*() {
       const asked: Array<unknown> = []
       const tool = read((given) => Effect.sync(() => asked.push(given)).pipe(Effect.as("text")))
@@ -61,10 +61,10 @@ describe("a tool", () => {
     }))
 })
 
-describe("a call that fails is answered with the reason", () => {
+describe("a failed tool call is answered with the reason", () => {
   const asked = read(() => Effect.die("asked"))
 
-  it.effect("by the arguments", () =>
+  it.effect("if the arguments are invalid", () =>
     Effect.gen(function*() {
       const answers = yield* Effect.forEach(["", "{\"path\": ", "[]", "{}", `{"path": 1, "lines": 1.5}`], asked.call)
       assert.deepStrictEqual(answers.map(({ content, failure }) => [failure, content]), [
@@ -82,7 +82,7 @@ describe("a call that fails is answered with the reason", () => {
   const told = <E>(handler: Effect.Effect<string, E>) => Effect.map(read(() => handler).call(path), (answer) => answer)
   const failed = (detail: string) => ({ content: `{"error": "${detail}"}`, failure: "execution_failed" })
 
-  it.effect("by a handler that fails, dies, throws or gives up", () =>
+  it.effect("if the handler fails, dies, throws or is interrupted by itself", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual<unknown>(yield* told(Effect.fail(new NotFound({ path: "/a" }))), failed("no file /a"))
       assert.deepStrictEqual<unknown>(yield* told(Effect.fail("out of paper")), failed("out of paper"))
@@ -95,7 +95,7 @@ describe("a call that fails is answered with the reason", () => {
       assert.strictEqual(given.failure, "execution_failed")
     }))
 
-  it.effect("by a handler that takes too long", () =>
+  it.effect("if the handler takes too long", () =>
     Effect.gen(function*() {
       let isReleased = false
       const slow = read(() => Effect.onInterrupt(Effect.never, () => Effect.sync(() => isReleased = true)), {
@@ -107,7 +107,7 @@ describe("a call that fails is answered with the reason", () => {
       assert.isTrue(isReleased)
     }))
 
-  it.effect("but never by being interrupted itself", () =>
+  it.effect("but not if the call itself is interrupted", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkChild(read(() => Effect.never).call(path))
       yield* TestClock.adjust(0)
@@ -115,7 +115,7 @@ describe("a call that fails is answered with the reason", () => {
     }))
 })
 
-describe("a fatal failure", () => {
+describe("a fatal tool failure", () => {
   const lost = FunctionTool.make({
     name: "read",
     description: "Reads a file.",
@@ -124,13 +124,13 @@ describe("a fatal failure", () => {
     isFatal: (error) => error._tag === "SandboxLost"
   })
 
-  it.effect("is the tool's own", () =>
+  it.effect("is the tool's own error", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* Effect.flip(lost.call(path)))._tag, "SandboxLost")
       assert.strictEqual((yield* lost.call(`{"path": "/b"}`)).content, `{"error": "no file /b"}`)
     }))
 
-  it.effect("fails the attempt, and the other calls of the message are interrupted", () =>
+  it.effect("fails the attempt and interrupts the message's other calls", () =>
     Effect.gen(function*() {
       let isReleased = false
       const hanging = FunctionTool.make({
@@ -153,7 +153,7 @@ describe("a fatal failure", () => {
     }))
 })
 
-describe("parameters of other libraries", () => {
+describe("parameters of other schema libraries", () => {
   const described = {
     type: "object",
     properties: { city: { type: "string" }, days: { type: "number" } },
@@ -185,7 +185,7 @@ describe("parameters of other libraries", () => {
   }
 
   it.effect.each(Object.entries(tools))(
-    "of %s are described to the policy, and checked",
+    "of %s are described to the policy and checked",
     ([, tool]) =>
       Effect.gen(function*() {
         assert.deepInclude(tool.spec.parameters, described)
@@ -198,14 +198,14 @@ describe("parameters of other libraries", () => {
       })
   )
 
-  it.effect("may be checked and changed asynchronously", () =>
+  it.effect("may be validated and transformed asynchronously", () =>
     Effect.gen(function*() {
       const parameters = Zod.object({ city: Zod.string().transform((city) => Promise.resolve(city.toUpperCase())) })
       const tool = FunctionTool.make({ ...common, parameters, handler: ({ city }) => Effect.succeed(city) })
       assert.deepStrictEqual(yield* tool.call(`{"city": "Rome"}`), { content: "ROME" })
     }))
 
-  it("without a JSON schema of their own are refused", () => {
+  it("are refused without a JSON schema", () => {
     const parameters = Valibot.object({ city: Valibot.string() })
     assert.throws(
       () => Reflect.apply(FunctionTool.make, undefined, [{ ...common, parameters, handler: answer }]),

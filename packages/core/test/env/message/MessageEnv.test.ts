@@ -7,14 +7,14 @@ import * as Talk from "../Talk.ts"
 const { counting, malformed, parsed, scripted } = Talk
 const action = { tokens: new Int32Array(1) }
 
-/** Shows the first prompt, then takes one step. */
+/** Requests the first prompt, then takes one step. */
 const firstStep = Effect.fnUntraced(function*<E>(env: Env.Env<E>, taken: Env.Action = action) {
   yield* env.initialObservation
   return yield* env.step(taken)
 })
 
-describe("the first prompt", () => {
-  it.effect("is the conversation, rendered, and stops where the renderer stops", () =>
+describe("the first prompt of MessageEnv.toEnv", () => {
+  it.effect("renders the conversation, and stops at the renderer's stop", () =>
     Effect.gen(function*() {
       const renderer = yield* Talk.qwen
       const env = yield* MessageEnv.toEnv(scripted(), { model: { renderer } })
@@ -41,7 +41,7 @@ describe("the first prompt", () => {
       })
     }))
 
-  it.effect("that is too long ends the episode before the policy is asked", () =>
+  it.effect("ends the episode before the policy is asked if it is too long", () =>
     Effect.gen(function*() {
       const policy = Talk.policy()
       const options = { model: { renderer: counting() }, maxTrajectoryTokens: 4, contextOverflowReward: -0.5 }
@@ -53,8 +53,8 @@ describe("the first prompt", () => {
     }))
 })
 
-describe("a response that can be read", () => {
-  it.effect("is given to the environment, whose answer is shown next", () =>
+describe("a response that can be parsed", () => {
+  it.effect("goes to the environment, whose answer is shown next", () =>
     Effect.gen(function*() {
       const step = { reply: "four", reward: 0.75, metrics: { score: EnvMetric.mean(2) }, logs: { seen: "yes" } }
       const talk = scripted({ ...step, toolCalls: 2, trainable: false })
@@ -80,7 +80,7 @@ describe("a response that can be read", () => {
       assert.deepStrictEqual(yield* firstStep(env), { _tag: "Done", reward: 1 })
     }))
 
-  it.effect("may be answered with stops for the next response", () =>
+  it.effect("may be answered with other stops for the next response", () =>
     Effect.gen(function*() {
       const talk = scripted({ reply: "x", reward: 0, stop: [7, 8] }, { reply: "x", reward: 0 }, { reward: 0 })
       const policy = Talk.policy()
@@ -110,7 +110,7 @@ describe("a response that did not end properly", () => {
       assert.deepStrictEqual(talk.heard, [])
     }))
 
-  it.effect("shows the conversation again where terminateOnParseError is false", () =>
+  it.effect("shows the conversation again if terminateOnParseError is false", () =>
     Effect.gen(function*() {
       const policy = Talk.policy()
       const talk = scripted({ reward: 0.9 })
@@ -123,14 +123,14 @@ describe("a response that did not end properly", () => {
       assert.deepStrictEqual(stopReason, Option.none())
     }))
 
-  it.effect("makes the next prompt a branch where the conversation is shown again", () =>
+  it.effect("makes the next prompt a branch if the conversation is shown again", () =>
     Effect.gen(function*() {
       const options = { model: { renderer: renderer() }, terminateOnParseError: false }
       const step = yield* firstStep(yield* MessageEnv.toEnv(scripted(), options))
       assert.strictEqual(step._tag === "Continue" && step.observation.branch?.reason, "response")
     }))
 
-  it.effect("ends the episode also where parse errors are answered", () =>
+  it.effect("ends the episode even if parse errors are answered", () =>
     Effect.gen(function*() {
       const talk = { ...scripted(), correct: () => Effect.die("not asked") }
       const parseErrors = { maxConsecutive: 5, terminalReward: -1, maskErrorTurns: true }
@@ -148,7 +148,7 @@ describe("a response that did not end properly", () => {
 describe("a response that was cut at its token limit", () => {
   const length: Env.Action = { ...action, stopReason: "length" }
 
-  it.effect("ends the episode unread", () =>
+  it.effect("ends the episode without being parsed", () =>
     Effect.gen(function*() {
       const renderer = { ...counting(), parse: () => Effect.die("not read") }
       const env = yield* MessageEnv.toEnv(scripted(), { model: { renderer } })
@@ -167,7 +167,7 @@ describe("a response that was cut at its token limit", () => {
       assert.deepStrictEqual(talk.heard, [])
     }))
 
-  it.effect("overflows the context where it leaves no room, with onLength continue", () =>
+  it.effect("overflows the context if it leaves no room, with onLength continue", () =>
     Effect.gen(function*() {
       const options = { model: { renderer: counting(malformed("a b")) }, maxTrajectoryTokens: 7 } as const
       const env = yield* MessageEnv.toEnv(scripted(), { ...options, onLength: "continue" })
@@ -177,7 +177,7 @@ describe("a response that was cut at its token limit", () => {
     }))
 })
 
-describe("a conversation that no longer fits", () => {
+describe("a conversation that exceeds the token budget", () => {
   const talk = (reply?: string) =>
     scripted({
       reward: 0.9,
@@ -202,30 +202,30 @@ describe("a conversation that no longer fits", () => {
       })
     }))
 
-  it.effect("keeps the step's own reward where the step ends the episode", () =>
+  it.effect("keeps the step's own reward if the step ends the episode", () =>
     Effect.gen(function*() {
       const done = yield* step(undefined, 8)
       assert.strictEqual(done.reward, 0.9)
       assert.strictEqual(done._tag === "Done" && done.stopReason, undefined)
     }))
 
-  it.effect("counts the tokens reserved for the response", () =>
+  it.effect("includes the tokens reserved for the response", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* step("five", 12, { maxGenerationTokens: 3 }))._tag, "Continue")
       assert.strictEqual((yield* step("five", 12, { maxGenerationTokens: 4 }))._tag, "Done")
     }))
 
-  it.effect("earns the given contextOverflowReward", () =>
+  it.effect("gets the given contextOverflowReward", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* step("five", 8, { contextOverflowReward: -0.5 })).reward, -0.5)
     }))
 })
 
-describe("tool calls that cannot be read", () => {
+describe("tool calls that cannot be parsed", () => {
   const unreadable = (...errors: ReadonlyArray<string>) =>
     parsed("", { unparsedToolCalls: errors.map((error) => ({ rawText: "<tool_call>", error })) })
 
-  it.effect("are passed to an environment that cannot answer them", () =>
+  it.effect("are passed to an environment that has no `correct`", () =>
     Effect.gen(function*() {
       const talk = scripted({ reward: 0.3 })
       const env = yield* MessageEnv.toEnv(talk, { model: { renderer: counting(unreadable("no json")) } })
@@ -235,7 +235,7 @@ describe("tool calls that cannot be read", () => {
       assert.strictEqual(talk.heard.length, 1)
     }))
 
-  it.effect("are named in full, up to 16384 characters", () =>
+  it.effect("are quoted up to 16384 characters", () =>
     Effect.gen(function*() {
       const error = "x".repeat(20_000)
       const told: Array<string> = []
@@ -254,8 +254,8 @@ describe("tool calls that cannot be read", () => {
     }))
 })
 
-describe("messages from outside", () => {
-  it.effect("are added and the conversation is shown anew", () =>
+describe("injected messages", () => {
+  it.effect("are added, and the conversation is shown again", () =>
     Effect.gen(function*() {
       const env = yield* MessageEnv.toEnv(scripted(), { model: { renderer: counting() } })
       yield* env.initialObservation
@@ -263,7 +263,7 @@ describe("messages from outside", () => {
       assert.strictEqual(prompt.input.length, 5 + 3)
     }))
 
-  it.effect("need an environment that takes them", () =>
+  it.effect("need an environment that accepts them", () =>
     Effect.gen(function*() {
       const { addMessages: _, ...talk } = scripted()
       const env = yield* MessageEnv.toEnv(talk, { model: { renderer: counting() } })
@@ -271,7 +271,7 @@ describe("messages from outside", () => {
     }))
 })
 
-describe("invalid options are refused", () => {
+describe("MessageEnv.toEnv refuses invalid options", () => {
   const refused = [
     [{ maxTrajectoryTokens: 0 }, "maxTrajectoryTokens is 0, expected a whole number from 1 on"],
     [{ maxGenerationTokens: -1 }, "maxGenerationTokens is -1, expected a whole number from 0 on"],
@@ -284,7 +284,7 @@ describe("invalid options are refused", () => {
       assert.strictEqual(error.message, message)
     }))
 
-  it.effect("an error of the renderer is an error of the environment", () =>
+  it.effect("MessageEnv.toEnv fails with the renderer's error", () =>
     Effect.gen(function*() {
       const broken = new Renderer.RendererError({ renderer: "counting", detail: "no such role" })
       const renderer = { ...counting(), generationPrompt: () => Effect.fail(broken) }

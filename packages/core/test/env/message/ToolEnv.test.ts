@@ -21,10 +21,10 @@ const lastPromptOf = Effect.fnUntraced(function*(answers: ReadonlyArray<ReturnTy
   return policy.requests.map(({ prompt }) => Talk.text(prompt)).at(-1) ?? ""
 })
 
-describe("a task with tools", () => {
+describe("ToolEnv.make", () => {
   const text = (name: string, args: string) => `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`
 
-  it.effect("tells the model about its tools, and their answers", () =>
+  it.effect("shows the model its tools and their answers", () =>
     Effect.gen(function*() {
       const called = text("echo", `{"text":"hello"}`)
       const prompt = yield* lastPromptOf([Talk.said(called), Talk.said("done")])
@@ -36,7 +36,7 @@ describe("a task with tools", () => {
       )
     }))
 
-  it.effect("describes its tools in the system prompt where there is one", () =>
+  it.effect("describes its tools in the system prompt, if there is one", () =>
     Effect.gen(function*() {
       const prompt = yield* lastPromptOf([Talk.said("done")], { systemPrompt: "Use your tools." })
       assert.isTrue(prompt.startsWith("<|im_start|>system\nUse your tools.\n\n# Tools"))
@@ -56,7 +56,7 @@ describe("a task with tools", () => {
       assert.isTrue(second?.startsWith(first ?? "nothing"))
     }))
 
-  it.effect("needs a renderer that knows tools", () =>
+  it.effect("needs a renderer that supports tools", () =>
     Effect.gen(function*() {
       const renderer = yield* Renderers.byName("role_colon", Talk.tokenizer)
       const options = { model: { renderer }, tools: echo().tools, messages: question }
@@ -80,7 +80,7 @@ describe("an episode with tools ends and is graded once", () => {
       ]])
     }))
 
-  it.effect("when a tool says so", () =>
+  it.effect("when a tool's answer stops it", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.parsed("", { toolCalls: [call("halt"), call()] })], { maxTurns: 1 })
       assert.strictEqual(stopReason(played), "tool_stopped", "before max_turns")
@@ -90,7 +90,7 @@ describe("an episode with tools ends and is graded once", () => {
       assert.strictEqual(played.graded.length, 1)
     }))
 
-  it.effect("when it is out of turns", () =>
+  it.effect("when it has no turns left", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(1)], { maxTurns: 1 })
       assert.strictEqual(stopReason(played), "max_turns")
@@ -99,7 +99,7 @@ describe("an episode with tools ends and is graded once", () => {
       assert.strictEqual(played.graded.length, 1)
     }))
 
-  it.effect("after five turns unless given", () =>
+  it.effect("after five turns by default", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(1)])
       assert.strictEqual(played.requests.length, 5)
@@ -107,7 +107,7 @@ describe("an episode with tools ends and is graded once", () => {
       assert.strictEqual(played.graded.length, 1)
     }))
 
-  it.effect("and is not graded where the caller's limits end it", () =>
+  it.effect("but not when the caller's limits end it", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(1)], { maxTurns: 99, caller: { maxTurns: 2 } })
       assert.strictEqual(played.requests.length, 2)
@@ -116,8 +116,8 @@ describe("an episode with tools ends and is graded once", () => {
     }))
 })
 
-describe("tool calls are limited", () => {
-  it.effect("the first calls of a message that asks for too many are made", () =>
+describe("ToolEnv limits tool calls", () => {
+  it.effect("makes the first calls of a message that asks for too many", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(2)], { maxToolCalls: 3 })
       assert.strictEqual(played.ran.length, 3)
@@ -126,14 +126,14 @@ describe("tool calls are limited", () => {
       assert.strictEqual(played.graded.length, 1)
     }))
 
-  it.effect("no call is made where none is left", () =>
+  it.effect("makes no call if none is left", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(2), calls(1)], { maxToolCalls: 2 })
       assert.strictEqual(played.ran.length, 2)
       assert.strictEqual(stopReason(played), "max_tool_calls")
     }))
 
-  it.effect("the last call is answered", () =>
+  it.effect("answers the last call", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(2), answer()], { maxToolCalls: 2 })
       assert.strictEqual(stopReason(played), "completed")
@@ -141,7 +141,7 @@ describe("tool calls are limited", () => {
     }))
 
   it.effect.each([[5, 2], [2, 5], [2, 10]] as const)(
-    "by the tighter of the environment's %d and the caller's %d",
+    "by the stricter of the environment's %d and the caller's %d",
     ([own, callers]) =>
       Effect.gen(function*() {
         const played = yield* play([calls(1)], { maxToolCalls: own, caller: { maxToolCalls: callers }, maxTurns: 9 })
@@ -150,14 +150,14 @@ describe("tool calls are limited", () => {
       })
   )
 
-  it.effect("by the caller's limit where the environment has none", () =>
+  it.effect("uses the caller's limit if the environment has none", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(2)], { caller: { maxToolCalls: 1 } })
       assert.deepStrictEqual(played.ran, ["echo"])
       assert.strictEqual(played.graded.length, 1)
     }))
 
-  it.effect("an environment that does not count calls is refused where they are limited", () =>
+  it.effect("refuses an environment that does not count calls if they are limited", () =>
     Effect.gen(function*() {
       const env: Env.Env = { initialObservation: Effect.die("played"), step: () => Effect.die("played") }
       const limited = Rollout.episode(env, Talk.policy(), Talk.key, { limits: { maxToolCalls: 1 } })
@@ -166,7 +166,7 @@ describe("tool calls are limited", () => {
 })
 
 describe("several calls in one message", () => {
-  /** `slow` answers when `fast` has. */
+  /** A tool pair in which `slow` answers only after `fast` has. */
   const racing = Effect.fnUntraced(function*(execution: "parallel" | "sequential") {
     const latch = yield* Latch.make()
     const log: Array<string> = []
@@ -191,7 +191,7 @@ describe("several calls in one message", () => {
     return { graded, log, step }
   })
 
-  it.effect("run at the same time and are answered in order", () =>
+  it.effect("run in parallel and are answered in order", () =>
     Effect.gen(function*() {
       const { graded, log } = yield* racing("parallel")
       const messages = yield* Deferred.await(graded)
@@ -199,7 +199,7 @@ describe("several calls in one message", () => {
       assert.deepStrictEqual(messages.slice(-2).map(({ name }) => name), ["slow", "fast"])
     }))
 
-  it.effect("run one after the other where execution is sequential", () =>
+  it.effect("run one after the other if execution is sequential", () =>
     Effect.gen(function*() {
       const { log, step } = yield* racing("sequential")
       yield* TestClock.adjust("1 hour")
@@ -207,7 +207,7 @@ describe("several calls in one message", () => {
       yield* Fiber.interrupt(step)
     }))
 
-  it.effect("add up their counts", () =>
+  it.effect("add to the count of tool calls", () =>
     Effect.gen(function*() {
       const tool = FunctionTool.make({
         name: "echo",
@@ -235,7 +235,7 @@ describe("several calls in one message", () => {
 })
 
 describe("a call without an answer", () => {
-  it.effect("is answered with an error, and the episode goes on", () =>
+  it.effect("is answered with an error, and the episode continues", () =>
     Effect.gen(function*() {
       const asked = [call("missing"), call("echo", "{"), call("echo", `{"text": 1}`), call()]
       const played = yield* play([Talk.parsed("", { toolCalls: asked }), answer()])
@@ -251,8 +251,8 @@ describe("a call without an answer", () => {
     }))
 })
 
-describe("conversations that do not fit", () => {
-  it.effect("end after the tool that made them too long, ungraded", () =>
+describe("a tool episode that exceeds the token budget", () => {
+  it.effect("ends ungraded after the tool whose answer was too long", () =>
     Effect.gen(function*() {
       const text = JSON.stringify({ text: "word ".repeat(30) })
       const long = Talk.parsed("", { toolCalls: [call("echo", text)] })
@@ -263,7 +263,7 @@ describe("conversations that do not fit", () => {
       assert.deepStrictEqual(played.graded, [])
     }))
 
-  it.effect("end before the first turn where the first prompt is too long", () =>
+  it.effect("ends before the first turn if the first prompt is too long", () =>
     Effect.gen(function*() {
       const played = yield* play([answer()], { maxTrajectoryTokens: 7 })
       assert.deepStrictEqual(played.requests, [])
@@ -272,7 +272,7 @@ describe("conversations that do not fit", () => {
       assert.include(played.trajectory.logs?.["overflow"], "a prompt of 8 tokens")
     }))
 
-  it.effect("do not affect the other members of their group", () =>
+  it.effect("does not affect the other members of its group", () =>
     Effect.gen(function*() {
       const policy = Talk.policy()
       const member = (messages: ReadonlyArray<Message.Message>) =>
@@ -294,15 +294,15 @@ describe("conversations that do not fit", () => {
     }))
 })
 
-describe("the grader", () => {
-  it.effect("sees all messages, or those after the first prompt", () =>
+describe("the grader of ToolEnv", () => {
+  it.effect("sees all messages, or only those after the first prompt", () =>
     Effect.gen(function*() {
       const roles = ({ graded }: Agent.Played) => graded[0]?.map(({ role }) => role)
       assert.deepStrictEqual(roles(yield* play([answer()])), ["system", "user", "assistant"])
       assert.deepStrictEqual(roles(yield* play([answer()], { graded: "new" })), ["assistant"])
     }))
 
-  it.effect("that takes longer than the rollout's graderTimeout costs the member", () =>
+  it.effect("drops the member if it takes longer than the rollout's graderTimeout", () =>
     Effect.gen(function*() {
       const slowly = EnvGroupBuilder.make({
         key: "slow",
@@ -325,11 +325,11 @@ describe("the grader", () => {
     }))
 })
 
-describe("invalid options are refused", () => {
+describe("ToolEnv refuses invalid options", () => {
   const refusal = (settings: Agent.Setting) =>
     Effect.map(Effect.flip(play([answer()], settings)), (error) => error.message)
 
-  it.effect("before it is played", () =>
+  it.effect("before the episode starts", () =>
     Effect.gen(function*() {
       const refused = [
         [{ maxConsecutive: -1 }, "parseErrors.maxConsecutive is -1, expected a whole number from 0 on"],

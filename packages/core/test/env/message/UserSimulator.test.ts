@@ -12,7 +12,7 @@ interface Asked {
   readonly seen: ReadonlyArray<string>
 }
 
-/** Says these in turn, and remembers what it saw. */
+/** A simulated user that says these texts in turn and records its conversations. */
 const user = (...texts: ReadonlyArray<string>) => {
   const asked: Array<Asked> = []
   const policy: MessagePolicy.MessagePolicy = {
@@ -52,8 +52,8 @@ const play = Effect.fnUntraced(function*<E>(
   return { trajectory, graded, shown: policy.requests.map(({ prompt }) => Talk.text(prompt)) }
 })
 
-describe("a simulated user", () => {
-  it.effect("opens the conversation, sees it from their side and ends it", () =>
+describe("UserSimulator.make", () => {
+  it.effect("lets the user open the conversation, see it from their side, and end it", () =>
     Effect.gen(function*() {
       const { asked, policy } = user("I want my money back.", "Please!", "Thanks. Bye")
       const { graded, shown, trajectory } = yield* play({ user: policy })
@@ -82,14 +82,14 @@ describe("a simulated user", () => {
       assert.deepStrictEqual(trajectory.transitions.at(-1)?.metrics, { kind: EnvMetric.rate(true) })
     }))
 
-  it.effect("does not open a conversation that begins with their words", () =>
+  it.effect("does not ask the user to open a conversation that begins with a user message", () =>
     Effect.gen(function*() {
       const { asked, policy } = user("Bye")
       yield* play({ user: policy, messages: [Message.user("Hello?")] })
       assert.deepStrictEqual(asked.map(({ seen }) => seen.length), [3])
     }))
 
-  it.effect("is not asked after the policy's last turn", () =>
+  it.effect("does not ask the user after the policy's last turn", () =>
     Effect.gen(function*() {
       const { asked, policy } = user()
       const { graded, trajectory } = yield* play({ user: policy })
@@ -98,14 +98,14 @@ describe("a simulated user", () => {
       assert.deepStrictEqual(graded.length, 1)
     }))
 
-  it.effect("that fails fails the step with an error of their own", () =>
+  it.effect("fails the step with the user's error", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(play({ user: { respond: () => new UserLost() } }))
       assert.strictEqual(error._tag, "UserLost")
     }))
 })
 
-describe("laws", () => {
+describe("UserSimulator laws", () => {
   const makeEnv = (seed: number) =>
     Effect.gen(function*() {
       const renderer = yield* Talk.qwen

@@ -1,4 +1,4 @@
-/** Losses of other projects that bound the ratio, its weight or the whole of a sequence. */
+/** Losses of other projects that limit the ratio, its weight or a whole sequence. */
 import { LossTerm } from "@effect-rl/core/losses"
 import { boundsOf, number, type Parameters, type PerToken, ratioOf, written } from "./Vocabulary.ts"
 
@@ -10,7 +10,7 @@ export const dualClip = (parameters: Parameters): number =>
   ["clip_ratio_c", "c_clip", "eps_clip_c"].map((name) => number(parameters, name))
     .find((value) => !Number.isNaN(value)) ?? 1 + 2 * number(parameters, "pg_clip")
 
-/** GSPO with the mean advantage of the sequence. */
+/** GSPO with the sequence's mean advantage. */
 export const gspoOfMean = (parameters: Parameters) =>
   written(({ advantages, logprobs, samplerLogprobs }) => {
     const [low, high] = boundsOf(parameters)
@@ -27,7 +27,7 @@ export const sapoSequence = (parameters: Parameters) =>
     return neg(mul(div(4, tau), sigmoid(mul(tau, sub(ratio, 1))), advantage))
   })
 
-/** A ratio is above 0, so that no bound is a bound of 0. */
+/** The bounds of CISPO. A ratio is positive, so a missing lower bound is 0. */
 export const cispoBounds = (peer: string, parameters: Parameters): readonly [low: number, high: number] => {
   if (peer === "TRL") return [0, number(parameters, "epsilon_high")]
   return peer === "SkyRL"
@@ -35,7 +35,7 @@ export const cispoBounds = (peer: string, parameters: Parameters): readonly [low
     : boundsOf(parameters)
 }
 
-/** CISPO without the tokens that PPO would have clipped. */
+/** CISPO without the tokens that PPO would clip. */
 export const maskedCispo = (peer: string, parameters: Parameters) =>
   written((inputs) => {
     const [low, high] = cispoBounds(peer, parameters)
@@ -58,7 +58,7 @@ export const topr = (parameters: Parameters) =>
     return neg(mul(stopGradient(weight), advantages, logprobs))
   })
 
-/** verl divides by the token count and 10⁻⁸. */
+/** GMPO of verl, which divides by the token count plus 10⁻⁸. */
 export const verlGmpo = (epsilon: number) =>
   written(({ advantages, logprobs, mask, samplerLogprobs }) => {
     const direction = LossTerm.sign(advantages)

@@ -1,4 +1,4 @@
-/** Losses of other projects that correct for what lies between sampler and proximal policy. */
+/** Losses of other projects that correct for the difference between sampler and proximal policy. */
 import { PolicyLoss } from "@effect-rl/core"
 import { LossTerm } from "@effect-rl/core/losses"
 import {
@@ -19,7 +19,7 @@ import {
 const { add, and, clamp, exp, ge, gt, le, log, lt, mean, mul, neg, or, square, stopGradient, sub, sum, where } =
   LossTerm
 
-/** TRL's and slime's corrections of PPO by what lies between sampler and proximal policy. */
+/** PPO with TRL's and slime's corrections for the difference between sampler and proximal policy. */
 export const corrected = (peer: string, parameters: Parameters) => {
   const [clipLow, clipHigh] = boundsOf(parameters)
   const mode = peer === "slime" ? `token_${text(parameters, "tis")}` : text(parameters, "is_mode")
@@ -31,7 +31,7 @@ export const corrected = (peer: string, parameters: Parameters) => {
     : PolicyLoss.masked({ clipLow, clipHigh, level, low, high })
 }
 
-/** SkyRL's truncation alone is ours. */
+/** SkyRL's losses. With truncation alone they equal this library's. */
 export const skyRl = (parameters: Parameters, drift: number) => {
   const { tis_ratio_type: level, ...options } = record(parameters["off_policy_correction"])
   const [clipLow, clipHigh] = boundsOf(parameters)
@@ -40,7 +40,7 @@ export const skyRl = (parameters: Parameters, drift: number) => {
   return isAlone ? ours(PolicyLoss.truncated({ clipLow, clipHigh, level, cap })) : skyRlCorrection(parameters)
 }
 
-/** SkyRL: outlier sequences, token masks, truncation, then sequence masks. */
+/** SkyRL's correction: outlier sequences, token masks, truncation, then sequence masks. */
 const skyRlCorrection = (parameters: Parameters) =>
   written((inputs) => {
     const { advantages, logprobs, proximalLogprobs, samplerLogprobs } = inputs
@@ -73,7 +73,7 @@ const skyRlCorrection = (parameters: Parameters) =>
     return where(or(or(outlier, isDropped), masked), 0, mul(stopGradient(truncated), loss))
   })
 
-/** AReaL's masks of tokens by their ratio are ours. */
+/** AReaL's losses. Its ratio masks of tokens equal this library's. */
 export const areal = (parameters: Parameters) => {
   const options = record(parameters["rejection_sampling"])
   const [clipLow, clipHigh] = boundsOf(parameters)
@@ -83,7 +83,7 @@ export const areal = (parameters: Parameters) => {
     : rejection(parameters)
 }
 
-/** AReaL: rejection or clamping by a measure of the distance between proximal policy and sampler. */
+/** AReaL's rejection or clamping by a measure of the distance between proximal policy and sampler. */
 const rejection = (parameters: Parameters) =>
   written((inputs) => {
     const { advantages, logprobs, proximalLogprobs, samplerLogprobs } = inputs
@@ -119,7 +119,7 @@ const rejection = (parameters: Parameters) =>
     return where(isKept, mul(metric === "ratio" ? geometric : weight, loss), 0)
   })
 
-/** AReaL's other approximation: the proximal policy is a mixture of probabilities. */
+/** AReaL's other approximation, in which the proximal policy is a mixture of probabilities. */
 export const linearDecoupled = (parameters: Parameters) =>
   written(({ advantages, alpha, logprobs, samplerLogprobs }) => {
     const [low, high] = boundsOf(parameters)
@@ -138,7 +138,7 @@ export const vespoOptions = (parameters: Parameters) => ({
   lambdaNegative: number(parameters, "vespo_lambda_neg", 2)
 })
 
-/** TRL's VESPO adds the corrected ratio of the sampler, over all positions, to the log ratio of the sequence. */
+/** TRL's VESPO adds the corrected ratio of the sampler, over all positions, to the sequence's log-ratio. */
 export const vespoOfThree = (parameters: Parameters) =>
   written(({ advantages, logprobs, proximalLogprobs, samplerLogprobs }) => {
     const high = number(parameters, "is_clip_max")

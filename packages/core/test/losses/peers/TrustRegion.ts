@@ -1,4 +1,4 @@
-/** Losses of other projects that drop tokens whose probability has moved too far. */
+/** Other projects' losses that drop tokens whose probability has moved too far. */
 import { LossTerm } from "@effect-rl/core/losses"
 import { type Condition, type Inputs, number, type Parameters, type PerToken, ratioOf, written } from "./Vocabulary.ts"
 
@@ -25,10 +25,10 @@ const {
   where
 } = LossTerm
 
-/** p: how far the probability has moved. */
+/** How far the token's probability has moved. */
 const shift = ({ logprobs, samplerLogprobs }: Inputs) => sub(exp(logprobs), exp(samplerLogprobs))
 
-/** The divergence of two coins with these probabilities. */
+/** The KL divergence between two Bernoulli distributions with these probabilities. */
 const binaryKl = ({ logprobs, samplerLogprobs }: Inputs): PerToken => {
   const [p, q] = [exp(logprobs), exp(samplerLogprobs)].map((value) => clamp(value, { low: 1e-7, high: 1 - 1e-7 }))
   if (p === undefined || q === undefined) return logprobs

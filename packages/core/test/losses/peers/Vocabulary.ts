@@ -1,4 +1,4 @@
-/** What the losses of other projects are written with: data, parameters under their names, ratios and bounds. */
+/** Building blocks of other projects' losses: data, parameters under their names, ratios and bounds. */
 import { LossExpression, LossTerm } from "@effect-rl/core/losses"
 
 const { clamp, exp, minimum, mul, neg, sub } = LossTerm
@@ -8,7 +8,7 @@ type PerSequence = LossTerm.Term<"sequence", "number">
 export type Condition = LossTerm.Term<"token", "boolean">
 export type Parameters = Readonly<Record<string, unknown>>
 
-/** Every extra that a recorded sequence may have; an expression reads those it needs. */
+/** All extras of a recorded sequence. An expression reads those that it needs. */
 const extras = {
   proximalLogprobs: "token",
   referenceLogprobs: "token",
@@ -27,7 +27,7 @@ export type Inputs = LossExpression.Inputs<typeof extras>
 export const written = (body: (inputs: Inputs) => PerToken | PerSequence): Expression =>
   LossExpression.make("peer", { extras }, body)
 
-/** A loss of the library for data that have extras. */
+/** A loss of the library, for data that have extras. */
 export const ours = <X extends LossExpression.Extras>({ body, name }: LossExpression.LossExpression<X>): Expression =>
   LossExpression.make(name, { extras }, () => body)
 
@@ -44,7 +44,7 @@ export const record = (value: unknown): Parameters => typeof value === "object" 
 
 export const has = (parameters: Parameters, name: string) => typeof parameters[name] === "number"
 
-/** verl and SkyRL bound the log ratio by ±20, most others do not. */
+/** The limit of the log-ratio: verl and SkyRL limit it to ±20, most others do not. */
 export const boundOf = (peer: string) => peer === "verl" || peer === "SkyRL" ? 20 : Infinity
 
 export const difference = (bound: number, left: PerToken, right: PerToken): PerToken =>
@@ -56,7 +56,7 @@ export const clipped = (ratio: PerToken, advantages: PerToken, low: number, high
 export const ratioOf = (peer: string, { logprobs, samplerLogprobs }: Inputs) =>
   exp(difference(boundOf(peer), logprobs, samplerLogprobs))
 
-/** Bounds on the ratio, under the name each project gives them. */
+/** Bounds on the ratio, under each project's names for them. */
 export const boundsOf = (parameters: Parameters): readonly [low: number, high: number] => {
   const low = ["clip_ratio_low", "eps_clip_low", "epsilon_low", "cispo_epsilon_low", "eps_clip", "pg_clip"]
     .map((name) => number(parameters, name)).find((value) => !Number.isNaN(value)) ?? 0.2

@@ -9,7 +9,7 @@ import * as VocabularyTokenizer from "../VocabularyTokenizer.ts"
 const conversation = [Message.system("Be terse."), Message.user("What is 2+2?"), Message.assistant("4")]
 
 describe("llama3", () => {
-  it.effect("frames each message by header and end of turn", () =>
+  it.effect("frames each message with a header and an end of turn", () =>
     Effect.gen(function*() {
       const renderer = yield* Llama3.llama3(CharTokenizer.llama)
       assert.strictEqual(
@@ -20,28 +20,28 @@ describe("llama3", () => {
       )
     }))
 
-  it.effect("takes <|end_of_text|> for text, as it is not the stop", () =>
+  it.effect("parses <|end_of_text|> as text, because it is not the stop", () =>
     Effect.gen(function*() {
       const renderer = yield* Llama3.llama3(CharTokenizer.llama)
       const parsed = yield* renderer.parse(CharTokenizer.llama.encode("4<|end_of_text|>"))
       assert.deepStrictEqual(parsed, { message: Message.assistant("4<|end_of_text|>"), termination: "malformed" })
     }))
 
-  it.effect("has no tools", () =>
+  it.effect("does not support tools", () =>
     Effect.gen(function*() {
       const renderer = yield* Llama3.llama3(CharTokenizer.llama)
       assert.isUndefined(renderer.toolsPrefix)
     }))
 
-  it.effect("cannot be made over a tokenizer without its special tokens", () =>
+  it.effect("refuses a tokenizer without its special tokens", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Llama3.llama3(CharTokenizer.qwen))
       assert.include(error.message, "renderer \"llama3\": the tokenizer has no special token <|begin_of_text|>")
     }))
 })
 
-describe("llama3 on its vocabulary", () => {
-  it.effect("gives the ids that the model was tuned on", () =>
+describe("llama3 with the model's vocabulary", () => {
+  it.effect("encodes to the ids on which the model was tuned", () =>
     Effect.gen(function*() {
       const renderer = yield* Llama3.llama3(VocabularyTokenizer.of("llama3"))
       const prompt = yield* renderer.generationPrompt(conversation.slice(0, 2))

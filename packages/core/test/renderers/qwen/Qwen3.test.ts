@@ -16,14 +16,14 @@ const reasoned = (thinking: string, text: string): Message.Message => ({
   content: [{ type: "thinking", thinking }, { type: "text", text }]
 })
 
-describe("worked examples", () => {
+describe("qwen3 examples", () => {
   it.effect.each(
     [
       ["qwen3", "<|im_start|>assistant\n⟦<think>\n\n</think>\n\n4<|im_end|>⟧"],
       ["qwen3_disable_thinking", "<|im_start|>assistant\n<think>\n\n</think>\n\n⟦4<|im_end|>⟧"],
       ["qwen3_instruct", "<|im_start|>assistant\n⟦4<|im_end|>⟧"]
     ] as const
-  )("%s trains what follows its own prompt", ([name, turn]) =>
+  )("%s trains the text after its own prompt", ([name, turn]) =>
     Effect.gen(function*() {
       const renderer = yield* Renderers.byName(name, qwen)
       const text = yield* Rendered.supervised(renderer, qwen, [...question, Message.assistant("4")])
@@ -32,7 +32,7 @@ describe("worked examples", () => {
       assert.strictEqual(prompt, text.slice(0, text.indexOf("⟦")))
     }))
 
-  it.effect("qwen3 keeps the thinking of the last turn only", () =>
+  it.effect("qwen3 keeps only the thinking of the last turn", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const messages = [Message.user("A?"), reasoned("think a", "a"), Message.user("B?"), reasoned("think b", "b")]
@@ -43,7 +43,7 @@ describe("worked examples", () => {
       )
     }))
 
-  it.effect("a stray closing tag in text makes one thinking block, as in the model's own template", () =>
+  it.effect("a stray closing tag in text yields one thinking block, as in the model's own template", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const text = yield* Rendered.supervised(renderer, qwen, [
@@ -57,11 +57,11 @@ describe("worked examples", () => {
     }))
 })
 
-describe("thinking and calls", () => {
+describe("qwen3 thinking and calls", () => {
   const calls = [{ function: { name: "f", arguments: "{}" } }]
   const block = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"
 
-  it.effect("separates thinking from calls where the message has no text", () =>
+  it.effect("separates thinking from calls if the message has no text", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const content: ReadonlyArray<Message.ContentPart> = [{ type: "thinking", thinking: "r" }]
@@ -72,7 +72,7 @@ describe("thinking and calls", () => {
       assert.include(text, `<think>\nr\n</think>\n\n\n${block}<|im_end|>`)
     }))
 
-  it.effect("writes nothing before calls where the message has neither text nor thinking", () =>
+  it.effect("writes nothing before calls if the message has neither text nor thinking", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const text = yield* Rendered.supervised(renderer, qwen, [
@@ -90,7 +90,7 @@ describe("thinking and calls", () => {
     }))
 })
 
-describe("thinking turned off", () => {
+describe("qwen3_disable_thinking", () => {
   it.effect("accepts an empty answer in a conversation without a user", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3DisableThinking(qwen)
@@ -100,7 +100,7 @@ describe("thinking turned off", () => {
       )
     }))
 
-  it.effect("names the role of the turn to generate as it is given", () =>
+  it.effect("writes the given role of the turn to generate", () =>
     Effect.gen(function*() {
       const closed = yield* Qwen3.qwen3DisableThinking(qwen)
       const open = yield* Qwen3.qwen3(qwen)
@@ -112,7 +112,7 @@ describe("thinking turned off", () => {
       assert.strictEqual(yield* Rendered.prompt(open, qwen, [], options), "<|im_start|>user\n")
     }))
 
-  it.effect("never trains a turn with reasoning", () =>
+  it.effect("never trains a turn that contains reasoning", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3DisableThinking(qwen)
       const error = yield* Effect.flip(
@@ -129,7 +129,7 @@ describe("thinking turned off", () => {
       )
     }))
 
-  it.effect("refuses to end a conversation without a user on an answer", () =>
+  it.effect("refuses to end a conversation without a user message on an answer", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3DisableThinking(qwen)
       const error = yield* Effect.flip(renderer.generationPrompt([Message.system("s"), Message.assistant("a")]))
@@ -139,7 +139,7 @@ describe("thinking turned off", () => {
 
 const call = (name: string, values: string): Message.ToolCall => ({ function: { name, arguments: values } })
 
-describe("tools", () => {
+describe("qwen3 tools", () => {
   const lookup: ToolSpec.ToolSpec = {
     name: "get",
     description: "Get it",
@@ -163,13 +163,13 @@ describe("tools", () => {
       )
     }))
 
-  it.effect("leave the system prompt as it is when there are none", () =>
+  it.effect("leave the system prompt unchanged if there are none", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       assert.deepStrictEqual(yield* renderer.toolsPrefix?.([], "SYS") ?? Effect.succeed([]), [Message.system("SYS")])
     }))
 
-  it.effect("answer in the user's place", () =>
+  it.effect("have their answers in a user message", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3Instruct(qwen)
       const messages: ReadonlyArray<Message.Message> = [
@@ -198,8 +198,8 @@ describe("tools", () => {
     }))
 })
 
-describe("parsing", () => {
-  it.effect("keeps a response that was cut as it is", () =>
+describe("qwen3 parsing", () => {
+  it.effect("keeps a response that was cut unchanged", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const parsed = yield* renderer.parse(qwen.encode("<think>r</think>4"))
@@ -214,7 +214,7 @@ describe("parsing", () => {
       assert.include(error.message, "expected at most one stop token")
     }))
 
-  it.effect("keeps the calls it can read beside those it cannot", () =>
+  it.effect("keeps the calls it can parse beside those it cannot", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const good = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": 1.0}, \"id\": \"c1\"}\n</tool_call>"
@@ -231,7 +231,7 @@ describe("parsing", () => {
       assert.strictEqual(Renderer.failure(parsed)?.kind, "content")
     }))
 
-  it.effect("reads very many tags quickly", () =>
+  it.effect("parses very many tags quickly", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const text = "<think>".repeat(50_000)
@@ -240,8 +240,8 @@ describe("parsing", () => {
     }))
 })
 
-describe("qwen3 on its vocabulary", () => {
-  it.effect("splits control tokens in a user's text", () =>
+describe("qwen3 with the model's vocabulary", () => {
+  it.effect("splits control tokens in user text", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(VocabularyTokenizer.of("qwen3"))
       const prompt = yield* renderer.generationPrompt([Message.user("a<|im_end|>b<think>")])

@@ -14,7 +14,7 @@ const reasoned = (thinking: string, text: string): Message.Message => ({
   content: [{ type: "thinking", thinking }, { type: "text", text }]
 })
 
-describe("worked examples", () => {
+describe("qwen3_5 examples", () => {
   it.effect("the prompt opens the thinking block, and the model closes it", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
@@ -29,7 +29,7 @@ describe("worked examples", () => {
       )
     }))
 
-  it.effect("thinking turned off is closed by the prompt, and a turn that reasons is refused", () =>
+  it.effect("without thinking, the prompt closes the block, and a turn with reasoning is refused", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35DisableThinking(qwen)
       assert.strictEqual(
@@ -41,7 +41,7 @@ describe("worked examples", () => {
       assert.include(error.message, "this turn reasons")
     }))
 
-  it.effect("calls are XML with Python's scalars, and consecutive answers share one user turn", () =>
+  it.effect("calls are XML with Python scalars, and consecutive tool answers share one user turn", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       const values = "{\"ok\":true,\"none\":null,\"x\":1.0,\"s\":\"é\",\"list\":[1,\"é\"]}"
@@ -61,7 +61,7 @@ describe("worked examples", () => {
       )
     }))
 
-  it.effect("writes the separator of calls for an empty list of them too", () =>
+  it.effect("writes the separator of calls even for an empty list", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       const text = yield* Rendered.supervised(renderer, qwen, [
@@ -71,7 +71,7 @@ describe("worked examples", () => {
       assert.strictEqual(text, `${turn}<think>\n⟦\n</think>\n\n4\n\n<|im_end|>⟧`)
     }))
 
-  it.effect("names the role of the turn to generate as it is given", () =>
+  it.effect("writes the given role of the turn to generate", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       assert.strictEqual(
@@ -80,7 +80,7 @@ describe("worked examples", () => {
       )
     }))
 
-  it.effect("arguments that are not an object are refused", () =>
+  it.effect("arguments other than an object are refused", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       const message: Message.Message = {
@@ -92,14 +92,14 @@ describe("worked examples", () => {
       assert.include(error.message, "arguments of the tool call \"f\" are [1], expected an object")
     }))
 
-  it.effect("without tools the system prompt stays as it is", () =>
+  it.effect("without tools, the system prompt is unchanged", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       assert.deepStrictEqual(yield* renderer.toolsPrefix?.([], "SYS") ?? Effect.succeed([]), [Message.system("SYS")])
     }))
 })
 
-describe("parsing", () => {
+describe("qwen3_5 parsing", () => {
   it.effect.each(
     [
       ["r\n</think>\n\n4", [{ type: "thinking", thinking: "r" }, { type: "text", text: "4" }]],
@@ -109,7 +109,7 @@ describe("parsing", () => {
       ["<think>r</think>4", [{ type: "thinking", thinking: "r" }, { type: "text", text: "4" }]],
       ["4", "4"]
     ] as const
-  )("reads %j with its thinking opened once", ([response, content]) =>
+  )("parses %j with a single thinking block", ([response, content]) =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       const parsed = yield* renderer.parse(qwen.encode(`${response}<|im_end|>`))
@@ -117,7 +117,7 @@ describe("parsing", () => {
       assert.strictEqual(parsed.termination, "stop_sequence")
     }))
 
-  it.effect("reads both kinds of calls, JSON first", () =>
+  it.effect("parses both kinds of calls, JSON first", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       const xml = "<tool_call>\n<function=get>\n<parameter=city>\nSF\n</parameter>\n<parameter=n>\n2\n</parameter>\n"
@@ -136,7 +136,7 @@ describe("parsing", () => {
       ["f", "<parameter=a>\n<function=g>\n</parameter>", { name: "f", arguments: "{\"a\": \"<function=g>\"}" }],
       ["f", "<parameter=a>\n</function>\n</parameter>", { name: "f", arguments: "{\"a\": \"</function>\"}" }]
     ] as const
-  )("reads a call of %j with %j", ([name, body, expected]) =>
+  )("parses a call of %j with %j", ([name, body, expected]) =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       const block = `<tool_call>\n<function=${name}>\n${body}\n</function>\n</tool_call>`
@@ -144,7 +144,7 @@ describe("parsing", () => {
       assert.deepStrictEqual(parsed.message.toolCalls?.map((call) => call.function), [expected])
     }))
 
-  it.effect("lists the calls it cannot read in the order they were written", () =>
+  it.effect("lists the calls it cannot parse in the order they were written", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       const xml = "<tool_call><function= ></function></tool_call>"
@@ -160,7 +160,7 @@ describe("parsing", () => {
     "<tool_call>\n<function=f\ng>\n</function>\n</tool_call>",
     "<tool_call>\n<function=f>\n<parameter= >1</parameter>\n</function>\n</tool_call>",
     "<tool_call><function=f></function><function=g></function></tool_call>"
-  ])("does not guess at %j", (block) =>
+  ])("does not repair %j", (block) =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       const parsed = yield* renderer.parse(qwen.encode(`${block}<|im_end|>`))

@@ -4,7 +4,7 @@ import { Result, Schema } from "effect"
 
 const rewrite = (text: string) => Result.map(PythonJson.parse(text), PythonJson.stringify)
 
-describe("reading and writing again", () => {
+describe("PythonJson round trip", () => {
   it.each([
     ["1.0", "1.0"],
     ["1e5", "100000.0"],
@@ -38,18 +38,18 @@ describe("reading and writing again", () => {
     ["\"é 日本 😀\"", "\"\\u00e9 \\u65e5\\u672c \\ud83d\\ude00\""],
     ["\"\\ud83d\"", "\"\\ud83d\""],
     ["\"\\/ \\b\\f\\n\\r\\t \\u0001\u007f\"", "\"/ \\b\\f\\n\\r\\t \\u0001\\u007f\""]
-  ])("escapes all but ASCII in %s", (text, expected) => {
+  ])("escapes non-ASCII characters in %s", (text, expected) => {
     assert.deepStrictEqual(rewrite(text), Result.succeed(expected))
   })
 
-  it.prop("loses nothing that JavaScript can represent", [Schema.Json], ([json]) => {
+  it.prop("preserves everything that JavaScript can represent", [Schema.Json], ([json]) => {
     const written = PythonJson.stringify(PythonJson.fromJson(json))
     assert.deepStrictEqual(JSON.parse(written), JSON.parse(JSON.stringify(json)))
     assert.deepStrictEqual(rewrite(written), Result.succeed(written))
   })
 })
 
-describe("text that is not JSON", () => {
+describe("PythonJson, for text that is not JSON,", () => {
   it.each([
     ["", "expected a value at the end"],
     ["{'a': 1}", "expected a key in double quotes at character 1, found \"'\""],
@@ -65,7 +65,7 @@ describe("text that is not JSON", () => {
     assert.deepStrictEqual(PythonJson.parse(text), Result.fail(problem))
   })
 
-  it("is refused when nested without end, before the stack overflows", () => {
+  it("refuses endless nesting before the stack overflows", () => {
     assert.isTrue(Result.isFailure(PythonJson.parse("[".repeat(100_000))))
   })
 })

@@ -1,4 +1,4 @@
-/** What TML v0 has beyond the conversations that `Recorded.test.ts` compares: effort, images and refusals. */
+/** Tests features of TML v0 that `Recorded.test.ts` does not compare: effort, images and refusals. */
 import { Message } from "@effect-rl/core"
 import type { ModelInput } from "@effect-rl/core/backend"
 import type { Renderer } from "@effect-rl/core/renderers"
@@ -18,7 +18,7 @@ const failure = <A>(effect: Effect.Effect<A, Renderer.RendererError>) =>
 
 const effort = (text: string) => `<|message_system|><|content_text|>Thinking effort level: ${text}<|end_message|>`
 
-/** The beginning of a PNG file, which says its size. */
+/** The beginning of a PNG file, with its size. */
 const image = (width: number, height: number): Message.Message => {
   const data = new Uint8Array(33)
   data.set([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52])
@@ -30,7 +30,7 @@ const image = (width: number, height: number): Message.Message => {
 
 describe("TML v0", () => {
   it.effect.each([[0, "0"], [0.2, "0.2"], [0.99, "0.99"], [0.123, "0.12"]] as const)(
-    "says an effort of %d after the system prompt as %s",
+    "writes an effort of %d after the system prompt as %s",
     ([value, text]) =>
       Effect.gen(function*() {
         const renderer = yield* TmlV0.atEffort(value)(tokenizer)
@@ -45,7 +45,7 @@ describe("TML v0", () => {
       assert.include(yield* failure(TmlV0.atEffort(value)(tokenizer)), "expected from 0 to less than 1")
     }))
 
-  // What the published package gives.
+  // Results of the published package.
   it.effect.each([[40, 40, 2], [80, 80, 6], [640, 480, 204], [4000, 4000, 10100]] as const)(
     "writes an image of %i by %i pixels as a message of %i positions",
     ([width, height, positions]) =>
@@ -57,7 +57,7 @@ describe("TML v0", () => {
       })
   )
 
-  it.effect("trains an answer to an image at its own tokens only", () =>
+  it.effect("trains an answer to an image only at the answer's own tokens", () =>
     Effect.gen(function*() {
       const renderer = yield* TmlV0.tmlV0(tokenizer)
       const conversation = [image(80, 80), Message.assistant("A cat.")]
@@ -69,7 +69,7 @@ describe("TML v0", () => {
       assert.isTrue(weights.slice(-tokenizer.encode(answer).length).every((weight) => weight === 1))
     }))
 
-  it.effect("refuses roles that the model does not know, and to speak for another", () =>
+  it.effect("refuses unknown roles, and turns of other roles to generate", () =>
     Effect.gen(function*() {
       const renderer = yield* TmlV0.tmlV0(tokenizer)
       const messages = [Message.user("Hi")]

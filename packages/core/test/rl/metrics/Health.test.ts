@@ -8,7 +8,7 @@ const trained = Stream.unwrap(Effect.map(
   (options) => Rl.run(options)
 )).pipe(Stream.runCollect)
 
-/** Numbers that only some losses, backends, paces or tasks have, or long runs. */
+/** Metrics of only some losses, backends, paces, tasks or long runs. */
 const conditional = [
   "optim/clipped_share",
   "grad_norm",
@@ -27,7 +27,7 @@ const has = (metrics: Readonly<Record<string, number>>, metric: string) =>
   Object.keys(metrics).some((name) => metric.endsWith("/*") ? name.startsWith(metric.slice(0, -1)) : name === metric)
 
 describe("Health.signs", () => {
-  it.effect("name numbers that a run has", () =>
+  it.effect("refer to metrics that a run reports", () =>
     Effect.gen(function*() {
       const { metrics } = (yield* trained).find(RunRecord.guards.Updated) ?? assert.fail("no update")
       for (const { metric } of Health.signs) {
@@ -35,7 +35,7 @@ describe("Health.signs", () => {
       }
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("name the ages of groups in runs that sample ahead", () =>
+  it.effect("refer to the ages of groups in runs that sample ahead", () =>
     Effect.gen(function*() {
       const options = yield* Task.options({ epochs: 2 })
       const ahead = { pace: Pace.async({ maxStepsOffPolicy: 1 }), update: { loss: Loss.ppo() } }
@@ -47,13 +47,13 @@ describe("Health.signs", () => {
       }
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it("are told apart by their metrics, each with its meaning", () => {
+  it("are distinguished by their metrics, and each has a meaning", () => {
     assert.strictEqual(new Set(Health.signs.map(({ metric }) => metric)).size, Health.signs.length)
     assert.isTrue(Health.signs.every(({ meaning, title }) => meaning.length > 20 && title.length > 0))
   })
 })
 
-describe("A number that should be 0", () => {
+describe("a metric that should be 0", () => {
   it.each(["teacher_forbidden", "kl_forbidden", "members/lost"])("is a concern above it: %s", (metric) => {
     assert.deepStrictEqual(Health.concerns({ [metric]: 0 }), [])
     assert.deepStrictEqual(Health.concerns({ [metric]: 0.01 }).map(({ metric }) => metric), [metric])
@@ -61,13 +61,13 @@ describe("A number that should be 0", () => {
 })
 
 describe("Health.meaning", () => {
-  it.effect("is known of every number that a run has", () =>
+  it.effect("is known for every metric of a run", () =>
     Effect.gen(function*() {
       const { metrics } = (yield* trained).find(RunRecord.guards.Updated) ?? assert.fail("no update")
       assert.deepStrictEqual(Object.keys(metrics).filter((metric) => Health.meaning(metric) === undefined), [])
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it("names the part of a family, the tag, and what an environment reports", () => {
+  it("names the part, the tag, and the environment's metric", () => {
     assert.strictEqual(Health.meaning("members/lost/TimedOut"), "Attempts that were left out because of TimedOut")
     assert.strictEqual(
       Health.meaning("env/carry/stop/max_turns"),
@@ -79,7 +79,7 @@ describe("Health.meaning", () => {
 })
 
 describe("Health.concerns", () => {
-  it("are the numbers outside of their range, in the order of the table", () => {
+  it("are the metrics outside their range, in table order", () => {
     const concerns = Health.concerns({
       "optim/kl_sample_train_v2": 0.2,
       "optim/effective_sample_size": 0.1,
@@ -96,7 +96,7 @@ describe("Health.concerns", () => {
     ])
   })
 
-  it("are each of the metrics that one sign stands for", () => {
+  it("cover each metric that a sign stands for", () => {
     const concerns = Health.concerns({ "optim/kl_by_depth/0": 0.002, "optim/kl_by_depth/65536": 0.16 })
     assert.deepStrictEqual(concerns.map(({ metric, value }) => [metric, value]), [["optim/kl_by_depth/65536", 0.16]])
   })
@@ -108,7 +108,7 @@ describe("Health.drift", () => {
     "env/all/truncated": truncated
   })
 
-  it("compares the newest five iterations with the first five", () => {
+  it("compares the latest five iterations with the first five", () => {
     const history = [10, 20, 30, 40, 50, 999, 90, 90, 90, 90, 90].map((length, index) => at(length, index / 20))
     const drift = Health.drift(history)
     assert.strictEqual(drift["drift/response_tokens"], 3)
@@ -119,7 +119,7 @@ describe("Health.drift", () => {
     ])
   })
 
-  it("is no concern in a run that stays as it is, nor known of one that has just begun", () => {
+  it("is no concern in a stable run, and is unknown in a new one", () => {
     assert.deepStrictEqual(Health.concerns(Health.drift(Array.from({ length: 10 }, () => at(40, 0.1)))), [])
     assert.deepStrictEqual(Health.drift(Array.from({ length: 9 }, () => at(40, 0.1))), {})
   })

@@ -1,4 +1,4 @@
-/** The metrics that other projects' losses report, beside the metrics of a run. */
+/** Metrics that other projects' losses report, compared with a run's metrics. */
 import { Loss } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Objective } from "@effect-rl/core/losses"
@@ -46,7 +46,7 @@ const numberOf = (parameters: Row["input"]["params"], ...names: ReadonlyArray<st
     return typeof value === "number" ? [value] : []
   })[0]
 
-/** The loss of this library that clips as a row's does. */
+/** This library's loss that clips like a row's loss. */
 const clipping = ({ input: { params, peer }, kind }: Row): Loss.Loss<"PolicyTokens"> => {
   const low = numberOf(params, "eps_clip_low", "cispo_eps_clip_low", "clip_ratio_low", "epsilon_low", "eps_clip") ?? 1
   const high = numberOf(
@@ -62,7 +62,7 @@ const clipping = ({ input: { params, peer }, kind }: Row): Loss.Loss<"PolicyToke
   return Loss.cispo({ clipLow: 1 - low, clipHigh: peer === "TRL" ? high : 1 + high })
 }
 
-/** What a run reports of a row's sequences. */
+/** A run's metrics for a row's sequences. */
 const learningOf = (row: Row) => {
   const { sequences = [] } = row.input
   const data = sequences.map((
@@ -88,7 +88,7 @@ const clippedShare = of("optim/clipped_share")
 const squaredRatio = (numbers: Learning) =>
   of("optim/ratio_mean")(numbers) ** 2 / of("optim/effective_sample_size")(numbers)
 
-/** Each peer's metric as a function of ours, for all kinds of loss unless some are given. */
+/** Each peer's metric as a function of ours, for all kinds of loss unless `kinds` is given. */
 const counterparts: ReadonlyArray<{
   readonly metric: string
   readonly kinds?: ReadonlyArray<string>
@@ -113,7 +113,7 @@ const counterparts: ReadonlyArray<{
 const counterpartOf = ({ metric, row }: Report) =>
   counterparts.find((one) => one.metric === metric && (one.kinds === undefined || one.kinds.includes(row.kind)))
 
-/** The largest difference, in nats, between the trained and the sampler's log-probability of a token that counts. */
+/** The largest difference in nats between trained and sampled log-probabilities of a counted token. */
 const driftOf = ({ input: { sequences = [] } }: Row) =>
   Math.max(
     0,
@@ -122,7 +122,7 @@ const driftOf = ({ input: { sequences = [] } }: Row) =>
     )
   )
 
-/** Why a metric is not compared, by its name; the first that fits. */
+/** Why a metric is excluded from the comparison, by its name; the first match applies. */
 const reasons: ReadonlyArray<readonly [name: RegExp, reason: string]> = [
   [/^rollout_corr\/rollout_(is|rs)_/, "weights and rejections of verl's rollout correction have no counterpart"],
   [/^rollout_corr\//, "perplexities of sequences are not reported"],
@@ -148,7 +148,7 @@ const same = (found: number, expected: number | undefined) =>
   assert.isTrue(TrainingVectors.isClose(found, expected ?? NaN, 2e-6), `${found}, expected ${expected}`)
 
 describe("metrics recorded from other projects' losses", () => {
-  it("are compared with those of a run, except for these reasons", () => {
+  it("match those of a run, except for the listed reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(reports, reasonOf),
       RecordedLines.accountOf("core/training/losses.jsonl.gz: metrics")

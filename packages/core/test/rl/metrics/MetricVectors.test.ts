@@ -1,4 +1,4 @@
-/** Numbers of tinker-cookbook 0.6.1 about how far an update moved the policy. */
+/** Numbers from tinker-cookbook 0.6.1 that measure how far an update moved the policy. */
 import { Loss } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Objective } from "@effect-rl/core/losses"
@@ -71,8 +71,8 @@ const same = (numbers: Readonly<Record<string, number>>, expected: Readonly<Reco
   }
 }
 
-describe("recorded numbers of an update", () => {
-  it("are compared, but for those without a counterpart", () => {
+describe("an update's recorded numbers", () => {
+  it("are compared, except for those without a counterpart", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(lines, reasonOf),
       RecordedLines.accountOf("core/training/metrics.jsonl.gz")
@@ -80,7 +80,7 @@ describe("recorded numbers of an update", () => {
     assert.lengthOf(lines, shifts.length + postUpdates.length - ofCommit.length + 10)
   })
 
-  it.each(shifts)("say how far trainer and sampler are apart ($id)", ({ input, output }) => {
+  it.each(shifts)("match the distance of trainer and sampler ($id)", ({ input, output }) => {
     const data = input.datums.map(datumOf)
     const numbers = StepMetrics.learning(
       data,
@@ -93,7 +93,7 @@ describe("recorded numbers of an update", () => {
   })
 
   it.effect.each(postUpdates)(
-    "say how far the update moved the policy ($id)",
+    "match how far the update moved the policy ($id)",
     ({ input, output }) =>
       Effect.gen(function*() {
         const { asked, client } = Samples.scorer((_, place) => input.reference_logprobs[place] ?? [])

@@ -7,7 +7,7 @@ import * as Samples from "../../learn/Samples.ts"
 
 const unclipped = Objective.from(Loss.importanceSampling)
 
-/** Tokens with the given ratios of probability, trained to sampled. */
+/** Tokens with the given probability ratios, trained to sampled. */
 const withRatios = (ratios: ReadonlyArray<number>, advantages = ratios.map(() => 1), loss = Loss.importanceSampling) =>
   StepMetrics.learning(
     [Samples.datum({ logprobs: ratios.map(() => 0), advantages })],
@@ -33,7 +33,7 @@ describe("StepMetrics.learning", () => {
     assert.strictEqual(numbers["optim/ratio_mean"], 1)
   })
 
-  it("counts datums that rewrite sampled tokens, and the members that have them", () => {
+  it("counts datums that rewrite sampled tokens, and their members", () => {
     const part = (member: number, segment: number) => {
       const whole = Samples.datum({ logprobs: [-1, -1] })
       return { ...whole, origin: { ...whole.origin, member, turns: [segment], segment } }
@@ -47,14 +47,14 @@ describe("StepMetrics.learning", () => {
     assert.notProperty(numbersOf(), "optim/branched_members")
   })
 
-  it("weighs what off-policy tokens are worth", () => {
+  it("computes the effective sample size of off-policy tokens", () => {
     const numbers = withRatios([1, 1, 2, 0.5])
     assert.closeTo(numbers["optim/ratio_mean"] ?? NaN, 4.5 / 4, 1e-6)
     assert.closeTo(numbers["optim/ratio_max"] ?? NaN, 2, 1e-6)
     assert.closeTo(numbers["optim/effective_sample_size"] ?? NaN, 4.5 ** 2 / (4 * 6.25), 1e-6)
   })
 
-  it("says how much a loss clips: PPO on the side that it cuts, CISPO on both, others never", () => {
+  it("reports clipping: PPO on the side that it cuts, CISPO on both sides, other losses never", () => {
     const ratios = [1.5, 1.5, 0.5, 0.5, 1]
     const advantages = [1, -1, 1, -1, 1]
     assert.strictEqual(withRatios(ratios, advantages, Loss.ppo())["optim/clipped_share"], 2 / 5)
@@ -65,7 +65,7 @@ describe("StepMetrics.learning", () => {
     assert.notProperty(withRatios(ratios, advantages), "optim/clipped_share")
   })
 
-  it("counts no token as clipped whose ratio is on a bound", () => {
+  it("does not count a token as clipped if its ratio equals a bound", () => {
     for (const loss of [Loss.ppo({ clipLow: 0.8, clipHigh: 1.25 }), Loss.cispo({ clipLow: 0.8, clipHigh: 1.25 })]) {
       const { isClipped } = Objective.from(loss)
       for (const advantage of [-1, 1]) {
@@ -75,20 +75,20 @@ describe("StepMetrics.learning", () => {
     }
   })
 
-  it("counts no token as clipped whose advantage is 0, or on the side that the loss does not cut", () => {
+  it("does not count a token as clipped if its advantage is 0 or its side is not cut", () => {
     const clipped = (ratio: number, advantage: number) =>
       withRatios([ratio], [advantage], Loss.ppo())["optim/clipped_share"]
     assert.deepStrictEqual([clipped(0.5, 0), clipped(1.5, 0), clipped(0.5, 0.5), clipped(1.5, -0.5)], [0, 0, 0, 0])
     assert.deepStrictEqual([clipped(0.5, -0.5), clipped(1.5, 0.5)], [1, 1])
   })
 
-  it("says nothing of the sample size where a ratio is too large for a square", () => {
+  it("omits the sample size if a ratio's square overflows", () => {
     const numbers = withRatios([1e200, 1])
     assert.isUndefined(numbers["optim/effective_sample_size"])
     assert.closeTo(numbers["optim/effective_sample_size_sequences"] ?? NaN, 1, 1e-6)
   })
 
-  it("leaves tokens without a log-probability out, and says how many", () => {
+  it("omits tokens without a log-probability and reports their number", () => {
     const numbers = StepMetrics.learning(
       [Samples.datum({ logprobs: [-1, NaN, -1] })],
       () => Float32Array.of(-1, -1, NaN),
@@ -100,7 +100,7 @@ describe("StepMetrics.learning", () => {
     assert.notProperty(withRatios([1]), "optim/missing_logprobs")
   })
 
-  it("estimates divergence in three ways, and weighs whole sequences", () => {
+  it("estimates divergence in three ways and weighs whole sequences", () => {
     const numbers = withRatios([2, 0.5])
     const log2 = Math.log(2)
     assert.closeTo(numbers["optim/kl_sample_train_v1"] ?? NaN, 0, 1e-6)
@@ -115,7 +115,7 @@ describe("StepMetrics.learning", () => {
     assert.closeTo(sequences["optim/effective_sample_size_sequences"] ?? NaN, 9 / 10, 1e-6)
   })
 
-  it("tells depths apart at 1024, 4096, 16,384 and 65,536 tokens", () => {
+  it("separates depths at 1024, 4096, 16,384 and 65,536 tokens", () => {
     const edges = [0, 1024, 4096, 16_384, 65_536]
     const ratios = Array.from({ length: 65_537 }, (_, t) => edges.includes(t) ? 2 : 1)
     const numbers = withRatios(ratios)
@@ -125,7 +125,7 @@ describe("StepMetrics.learning", () => {
     })
   })
 
-  it("shares out ratios by range, and divergence by depth where there are several", () => {
+  it("groups ratios by range, and divergence by depth if there are several depths", () => {
     const numbers = withRatios([0.4, 1, 1, 3])
     assert.deepInclude(numbers, {
       "optim/ratio_share/0": 0.25,
@@ -144,7 +144,7 @@ describe("StepMetrics.learning", () => {
     assert.closeTo(long["optim/kl_k3_by_depth/1024"] ?? NaN, 1 - Math.log(2), 1e-6)
   })
 
-  it("gives no NaN where ratios are beyond all bounds", () => {
+  it("returns no NaN for extreme ratios", () => {
     const numbers = StepMetrics.learning(
       [Samples.datum({ logprobs: [-900, -1] })],
       () => Float32Array.of(0, -1),

@@ -4,8 +4,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Task from "../Task.ts"
 
-describe("metrics that a backend reports", () => {
-  it("have names of their own, so that none passes for the run's", () => {
+describe("a backend's metrics", () => {
+  it("have prefixed names, so they cannot be mistaken for the run's", () => {
     const reported = { reward: 9, step: -1, "env/all/reward/total": 9, grad_norm: 0.5, update_norm: 0.1 }
     assert.deepStrictEqual(StepMetrics.ofService(reported), {
       "service/reward": 9,
@@ -16,7 +16,7 @@ describe("metrics that a backend reports", () => {
     })
   })
 
-  it.effect("do not replace those of a run: its reward stays what the environment gave", () =>
+  it.effect("do not replace those of a run: its reward stays that of the environment", () =>
     Effect.gen(function*() {
       const reported = { "env/all/reward/total": 9, "tokens/trained": 9, step: 9 }
       const records = yield* Stream.unwrap(Effect.map(
@@ -33,7 +33,7 @@ describe("metrics that a backend reports", () => {
       for (const name of Object.keys(reported)) assert.strictEqual(metrics[`service/${name}`], 9)
     }))
 
-  it("are left out where they are not numbers", () => {
+  it("are omitted if they are not numbers", () => {
     assert.deepStrictEqual(StepMetrics.ofService({ grad_norm: NaN, update_norm: Infinity, other: 1 }), {
       "service/other": 1
     })

@@ -17,20 +17,20 @@ const ending = (
 const members = (...trajectories: ReadonlyArray<Trajectory.Trajectory>) => trajectories.map(Option.some)
 
 describe("StepMetrics.rollouts", () => {
-  it("reports the reward over everything that was sampled, with its standard error over groups", () => {
+  it("reports the reward over all samples, with its standard error over groups", () => {
     const numbers = StepMetrics.rollouts([Samples.group([1, 1]), Samples.group([0, 0]), Samples.group([1, 0])])
     assert.strictEqual(numbers["env/all/reward/total"], 0.5)
     assert.closeTo(numbers["env/all/reward/standard_error"] ?? NaN, Math.sqrt(0.25 / 3), 1e-12)
     assert.notProperty(StepMetrics.rollouts([Samples.group([1, 0])]), "env/all/reward/standard_error")
   })
 
-  it("weighs members and not groups where sizes differ, and so does the standard error", () => {
+  it("weighs members instead of groups if sizes differ, also in the standard error", () => {
     const numbers = StepMetrics.rollouts([Samples.group([1, 1, 1]), Samples.group([0])])
     assert.strictEqual(numbers["env/all/reward/total"], 0.75)
     assert.closeTo(numbers["env/all/reward/standard_error"] ?? NaN, Math.sqrt(2 * (0.75 ** 2 + 0.75 ** 2)) / 4, 1e-12)
   })
 
-  it("tells tags apart once one of them is not on every group", () => {
+  it("reports metrics per tag if some groups lack a tag", () => {
     const tagged = (tags: ReadonlyArray<string>, reward: number) => Samples.group([reward, reward], { tags })
     const numbers = StepMetrics.rollouts([tagged(["math", "hard"], 1), tagged(["math"], 0)])
     assert.deepInclude(numbers, { "env/math/reward/total": 0.5, "env/hard/reward/total": 1 })
@@ -38,13 +38,13 @@ describe("StepMetrics.rollouts", () => {
     assert.notProperty(alike, "env/math/reward/total")
   })
 
-  it("reports the reward that it would have with lost members at 0", () => {
+  it("reports the reward with lost members counted as 0", () => {
     const numbers = StepMetrics.rollouts([Samples.group([1, undefined]), Samples.group([1, 0]), Samples.skipped(4)])
     assert.closeTo(numbers["env/all/reward/total"] ?? NaN, 2 / 3, 1e-12)
     assert.strictEqual(numbers["env/all/reward/lost_as_zero"], 2 / 8)
   })
 
-  it("counts turns that rewrote sampled tokens by the environment's reason, and cut turns per episode", () => {
+  it("counts turns that rewrote sampled tokens by the environment's reason, and truncated turns per episode", () => {
     const rewrites = ending(
       Option.none(),
       write(1),
@@ -62,7 +62,7 @@ describe("StepMetrics.rollouts", () => {
     assert.notProperty(numbers, "env/all/branches/response")
   })
 
-  it("has rates over all episodes, also of metrics that only some report", () => {
+  it("computes rates over all episodes, even for metrics that only some report", () => {
     const hit = { correct: EnvMetric.rate(true), format: EnvMetric.rate(true) }
     const miss = { correct: EnvMetric.rate(false), format: EnvMetric.rate(true) }
     const cut = { ...write(5), action: { ...write(5).action, stopReason: "length" as const } }
@@ -83,7 +83,7 @@ describe("StepMetrics.rollouts", () => {
     assert.strictEqual(numbers["env/all/stop/max_tokens"], 1 / 4)
   })
 
-  it("has the share of attempts whose tokens repeat those of an earlier attempt of their group", () => {
+  it("reports the share of attempts that repeat an earlier attempt of their group", () => {
     const numbers = StepMetrics.rollouts([
       Samples.group([1, 0, 0], {
         members: members(
@@ -97,7 +97,7 @@ describe("StepMetrics.rollouts", () => {
     assert.strictEqual(numbers["env/all/duplicates"], 1 / 4)
   })
 
-  it("has quantiles of the tokens that an episode wrote", () => {
+  it("reports quantiles of the tokens per episode", () => {
     const lengths = Array.from({ length: 101 }, (_, index) => 100 - index)
     const numbers = StepMetrics.rollouts([
       Samples.group(lengths, { members: lengths.map((length) => Option.some(Samples.trajectory(write(length)))) })
@@ -144,7 +144,7 @@ describe("StepMetrics.rollouts", () => {
     })
   })
 
-  it("leaves out undefined metrics instead of giving 0 or NaN", () => {
+  it("omits undefined metrics instead of reporting 0 or NaN", () => {
     for (
       const results of [[], [Samples.skipped(2)], [
         Samples.group([0, 0], { members: members(ending(Option.none()), ending(Option.none())) })
@@ -160,7 +160,7 @@ describe("StepMetrics.rollouts", () => {
     assert.notProperty(StepMetrics.rollouts([]), "rollout_errors/total")
   })
 
-  it("does not let an environment overwrite a metric of the run", () => {
+  it("does not let an environment overwrite a run metric", () => {
     const metrics = { "reward/total": EnvMetric.mean(99), total_turns: EnvMetric.mean(99) }
     const numbers = StepMetrics.rollouts([
       Samples.group([1, 0], {
@@ -192,7 +192,7 @@ describe("StepMetrics.trained", () => {
     assert.strictEqual(numbers["train/groups"], 2)
     assert.strictEqual(numbers["train/episodes"], 5)
     assert.strictEqual(numbers["train/reward/total"], 0.6)
-    // Residual sums of the groups are 1 − 2·0.6 and 2 − 3·0.6.
+    // The groups' residual sums are 1 − 2·0.6 and 2 − 3·0.6.
     assert.closeTo(numbers["train/reward/standard_error"] ?? NaN, Math.sqrt(2 * (0.04 + 0.04)) / 5, 1e-12)
     assert.deepStrictEqual(StepMetrics.trained([]), {
       "train/groups": 0,

@@ -17,7 +17,7 @@ const report = (type: string): GroupResult.FailureReport => ({
   message: type
 })
 
-/** Flags that tinker-cookbook averages over those who raise them; here they are rates. */
+/** Flags that tinker-cookbook averages over the episodes that set them; here they are rates. */
 const isFlag = (name: string) =>
   /^(stop\/.*|parse_error(_masked)?|max_turns|max_tool_calls|context_overflow|zero_reward_on_limit)$/.test(name)
 
@@ -50,15 +50,15 @@ const toGroup = (recorded: Golden.RolledOut): GroupResult.GroupResult =>
     }
   )
 
-describe("StepMetrics.rollouts next to tinker-cookbook", () => {
-  /** 0 there where nothing was divided by nothing. */
+describe("StepMetrics.rollouts compared with tinker-cookbook", () => {
+  /** Whether the cookbook recorded 0 for a division of zero by zero. */
   const isUndefined = (name: string, recorded: Readonly<Record<string, number>>) => {
     const prefix = name.split("/").slice(0, 2).join("/")
     return (name.endsWith("tokens_per_turn") && recorded[`${prefix}/total_turns`] === 0) ||
       (/(turns_per_episode|reward\/total|frac_\w+)$/.test(name) && recorded[`${prefix}/total_episodes`] === 0)
   }
 
-  /** Share of the episodes whose group has the tag and that raise the flag. */
+  /** The share of episodes that set the flag among those whose group has the tag. */
   const shareOf = (name: string, groups: ReadonlyArray<Golden.RolledOut>) => {
     const [, tag = "", flag = ""] = /^env\/([^/]+)\/(.+)$/.exec(name) ?? []
     const episodes = groups
@@ -72,7 +72,7 @@ describe("StepMetrics.rollouts next to tinker-cookbook", () => {
     return episodes.filter((reports) => reports.some((metrics) => (metrics?.[flag] ?? 0) > 0)).length / episodes.length
   }
 
-  it.each(Golden.metrics)("gives the same numbers, and rates where those are averages of ones ($id)", (recorded) => {
+  it.each(Golden.metrics)("has the same numbers, with rates instead of averages over ones ($id)", (recorded) => {
     const rolledOut = recorded.input.groups.flatMap((group) => "skipped" in group ? [] : [group])
     const failed = recorded.input.groups.filter((group) => "skipped" in group && group.skipped === "failed")
     const numbers = StepMetrics.rollouts([...rolledOut.map(toGroup), ...failed.map(() => Samples.skipped(2))])
@@ -89,7 +89,7 @@ describe("StepMetrics.rollouts next to tinker-cookbook", () => {
     assert.deepStrictEqual(tagsOf(numbers), tagsOf({ ...expected, "env/all/total_turns": 0 }))
   })
 
-  it.each(Golden.metrics)("counts the same failures, and as skipped what failed alone ($id)", (recorded) => {
+  it.each(Golden.metrics)("counts the same failures, with a sole failure as skipped ($id)", (recorded) => {
     const rolledOut = recorded.input.groups.flatMap((group) => "skipped" in group ? [] : [group])
     const failed = recorded.input.groups.filter((group) => "skipped" in group && group.skipped === "failed")
     const numbers = StepMetrics.rollouts([...rolledOut.map(toGroup), ...failed.map(() => Samples.skipped(2))])
@@ -102,8 +102,8 @@ describe("StepMetrics.rollouts next to tinker-cookbook", () => {
   })
 })
 
-describe("StepMetrics.learning next to tinker-cookbook", () => {
-  it.each(Golden.shifts)("measures how far trainer and sampler are apart as tinker-cookbook does ($id)", (recorded) => {
+describe("StepMetrics.learning compared with tinker-cookbook", () => {
+  it.each(Golden.shifts)("measures the distance of trainer and sampler like tinker-cookbook ($id)", (recorded) => {
     const data = recorded.input.datums.map(Samples.datum)
     const numbers = StepMetrics.learning(
       data,

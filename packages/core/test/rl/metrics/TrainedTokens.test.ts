@@ -7,7 +7,7 @@ import * as Samples from "../../learn/Samples.ts"
 import * as Task from "../Task.ts"
 
 describe("TrainedTokens", () => {
-  it.effect("are the payload of an iteration's record, with the trainer's log-probabilities and the advantages", () =>
+  it.effect("are stored with an iteration's record, with the trainer's log-probabilities and the advantages", () =>
     Effect.gen(function*() {
       const options = yield* Task.options()
       const records = yield* Stream.runCollect(Rl.run(options))
@@ -40,7 +40,7 @@ describe("TrainedTokens", () => {
       }
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it("are kept where the trainer gave log-probabilities of some datums, and left out where it gave none", () => {
+  it("are stored if the trainer returned log-probabilities for some datums, and omitted if for none", () => {
     const [known, unknown] = [Samples.datum({ logprobs: [-1, -2] }), Samples.datum({ logprobs: [-1, -2] })]
     const encoded = (data: ReadonlyArray<TrainingData.TrainingDatum>) =>
       TrainedTokens.encode(data, (datum) => datum === known ? Float32Array.of(-3, -4) : undefined, 0)

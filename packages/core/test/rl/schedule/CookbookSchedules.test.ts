@@ -51,7 +51,7 @@ const events = cases.flatMap(({ input: { stream }, output: { events } }) =>
   events.map((event) => ({ event, isStreamed: stream !== null }))
 )
 
-/** Why an event is not compared. */
+/** Why an event is excluded from the comparison. */
 const reasonOf = ({ event: { event }, isStreamed }: typeof events[number]) => {
   if (event === "rollout_cancelled") return "upstream cancels what its last step does not train on; here all groups end"
   return isStreamed && event === "train_end"
@@ -59,11 +59,11 @@ const reasonOf = ({ event: { event }, isStreamed }: typeof events[number]) => {
     : undefined
 }
 
-/** Groups of the batches before the first that is trained on. */
+/** The number of groups in the batches before the first one that is trained on. */
 const before = ({ dataset_batches: sizes, start_batch: start }: Case["input"]) =>
   sizes.slice(0, start).reduce((sum, size) => sum + size, 0)
 
-/** The same groups in the same order, in batches of the size of an update. */
+/** The same groups in the same order, in batches of the update size. */
 const worldOf = ({ input }: Case) => {
   const { filtered_groups: filtered, groups_per_batch: size, rollout_seconds: seconds } = input
   const groups = seconds.map((seconds, index) => ({ seconds, isConstant: filtered.includes(index) }))
@@ -74,24 +74,24 @@ const worldOf = ({ input }: Case) => {
   }
 }
 
-/** A batch in the order of an update: oldest weights first, then in the order of the dataset, where upstream has that in which groups ended. */
+/** A batch in update order: by the weights' age, oldest first, then by dataset order. Upstream uses the order in which groups ended. */
 const inOrder = (batch: ReadonlyArray<readonly [group: number, version: number]>) =>
   batch.toSorted(([left, leftVersion], [right, rightVersion]) => leftVersion - rightVersion || left - right)
 
-/** Groups without a signal are replaced however many there are, as upstream does. */
+/** Replaces any number of groups without a signal, as upstream does. */
 const always = (minInformative: number) => ({ minInformative, maxBatches: 1000 })
 
-/** Upstream trains on groups however old they are. */
+/** Trains on groups of any age, as upstream does. */
 const asUpstream: typeof Dispatch.rules = (settings) => ({
   ...Dispatch.rules({ ...settings, onStale: "drop" }),
   isStale: () => false
 })
 
-/** Groups are begun ahead to the dataset's end, where upstream cancels what its last step has not trained on. */
+/** Groups are started ahead until the dataset ends, whereas upstream cancels groups that its last step does not train on. */
 describe("the schedule recorded from tinker-cookbook", () => {
   it("has all recorded worlds", () => assert.lengthOf(cases, 29))
 
-  it("is compared event by event, except for these reasons", () => {
+  it("matches event by event, except for the listed reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(events, reasonOf),
       RecordedLines.accountOf("core/training/async.jsonl.gz: events")
@@ -124,16 +124,16 @@ describe("the schedule recorded from tinker-cookbook", () => {
           })
         )
         const expected = output.batches.map(inOrder)
-        // Streamed groups are submitted one by one, whatever their versions are.
+        // Streamed groups are submitted one by one, regardless of their versions.
         const inFirst = found.slice(0, expected.length)
         assert.deepStrictEqual(input.stream === null ? inFirst : inFirst.map(inOrder), expected)
-        // Upstream ends with its last batch and cancels the other groups; here they have updates of their own.
+        // Upstream ends with its last batch and cancels the other groups; here they get additional updates.
         const trained = found.flat().map(([index]) => index).toSorted((left, right) => left - right)
         const informative = input.rollout_seconds.flatMap((_, index) =>
           index < before(input) || input.filtered_groups.includes(index) ? [] : [index]
         )
         assert.deepStrictEqual(trained, informative)
-        // Upstream's clock starts when its first sampler is there.
+        // Upstream's clock starts when its first sampler is ready.
         const secondsOf = (at: number) => at / 1000 - input.publish_seconds
         const started = new Map(
           seen.opened.map(({ key, seconds }) => [indexOf(key), seconds - input.publish_seconds])
@@ -160,7 +160,7 @@ describe("the schedule recorded from tinker-cookbook", () => {
               same(credited[updates.indexOf(event)], event.t, `an update of ${event.groups.join(", ")} begins`)
               break
             case "train_end": {
-              // Upstream keeps its sampler where no rollout is left.
+              // Upstream keeps its sampler if no rollout is left.
               const publishing = event.published === true ? input.publish_seconds : 0
               same((updated[event.step - input.start_batch] ?? NaN) + publishing, event.t, `update ${event.step} ends`)
             }

@@ -1,4 +1,7 @@
-/** Random schedules without a run, against the rules of `ScheduleRules`, and rules of scheduling that are wrong on purpose. */
+/**
+ * Checks random schedules, played without a run, against the rules of `ScheduleRules`, and that intentionally wrong scheduling rules are
+ * caught.
+ */
 import { RunRecord } from "@effect-rl/core"
 import * as Dispatch from "@effect-rl/core/rl/schedule/Dispatch"
 import { Draw } from "@effect-rl/core/testing"
@@ -12,7 +15,7 @@ const count = process.env["EFFECT_RL_SOAK"] === undefined ? 1000 : 10_000
 
 const seeds = replayed === undefined ? Array.from({ length: count }, (_, seed) => seed) : [Number(replayed)]
 
-/** What is wrong with a run to its end, if anything is. */
+/** The violations of a complete run. */
 const played = (scenario: Scenario.Scenario, rules = Dispatch.rules): ReadonlyArray<string> => {
   try {
     const ran = Player.play(scenario, { rules })
@@ -22,7 +25,7 @@ const played = (scenario: Scenario.Scenario, rules = Dispatch.rules): ReadonlyAr
   }
 }
 
-/** What is wrong with a run that is killed, each time when it has written so many records, and then resumed to its end. */
+/** The violations of a run that is killed after each of these numbers of records and then resumed to its end. */
 const resumed = (scenario: Scenario.Scenario, kills: ReadonlyArray<number>): ReadonlyArray<string> => {
   let before: ReadonlyArray<RunRecord.RunRecord> = []
   for (const killAfter of kills) before = Player.play(scenario, { records: before, killAfter }).records
@@ -48,11 +51,11 @@ const check = (brokenIn: (seed: number) => ReadonlyArray<string>) => {
   assert.isEmpty(failed, `${failed.length} of ${seeds.length} schedules:\n${failed.slice(0, 5).join("\n\n")}`)
 }
 
-it(`${seeds.length} random schedules train on every group once and on none too old`, () => {
+it(`${seeds.length} random schedules train on every group once and on none that is too old`, () => {
   check((seed) => played(Scenario.make(seed)))
 })
 
-it(`${seeds.length} schedules that are killed, half of them twice, go on as recorded`, () => {
+it(`${seeds.length} killed schedules, half of them killed twice, resume as recorded`, () => {
   check((seed) => {
     const draw = Draw.make(seed, "kill")
     const kill = () => draw.integer(1, 80)
@@ -60,7 +63,7 @@ it(`${seeds.length} schedules that are killed, half of them twice, go on as reco
   })
 })
 
-/** Rules that differ from a pace's own in one respect. */
+/** Changes the pace's rules in one respect. */
 const wrong = (change: (rules: Dispatch.Rules) => Partial<Dispatch.Rules>): typeof Dispatch.rules => (settings) => {
   const rules = Dispatch.rules(settings)
   return { ...rules, ...change(rules) }

@@ -1,4 +1,7 @@
-/** Whole runs by random schedules in virtual time, against the rules of `ScheduleRules`; `Dispatch.test.ts` has many more without a run. */
+/**
+ * Checks whole runs with random schedules, in virtual time, against the rules of `ScheduleRules`. `Dispatch.test.ts` checks many more
+ * without runs.
+ */
 import { Pace, RunRecord } from "@effect-rl/core"
 import { Draw, Simulation } from "@effect-rl/core/testing"
 import { assert, it } from "@effect/vitest"
@@ -11,7 +14,7 @@ import * as Schedules from "./Schedules.ts"
 const replayed = process.env["EFFECT_RL_SEED"]
 const count = process.env["EFFECT_RL_SOAK"] === undefined ? 40 : 600
 
-/** How long an interruption waits for an update, and then for what is left to be saved. */
+/** The time in seconds for which an interruption waits for an update, and then for saving. */
 const interruptSeconds = 20
 const shutdownSeconds = 2 * interruptSeconds
 
@@ -26,7 +29,7 @@ const settingsOf = ({ concurrency, dynamic, saveEvery, substeps }: Scenario.Scen
 const paceOf = ({ pace: { isStreaming, minibatches, ...settings } }: Scenario.Scenario) =>
   Pace.async({ ...settings, ...(isStreaming ? { minibatches } : {}) })
 
-/** What is wrong with a run to its end, if anything is. */
+/** The violations of a complete run. */
 const play = Effect.fnUntraced(function*(scenario: Scenario.Scenario) {
   const settings = { ...settingsOf(scenario), seed: scenario.seed }
   const ran = yield* Schedules.run(scenario.world, paceOf(scenario), settings)
@@ -87,7 +90,7 @@ it.live(
   3_600_000
 )
 
-/** A run that is killed without warning, each time after so many tasks, and then resumed to its end. */
+/** The violations of a run that crashes after each of these numbers of tasks and is then resumed to its end. */
 const resumed = Effect.fnUntraced(function*(scenario: Scenario.Scenario, crashes: ReadonlyArray<number>) {
   const { seed, world } = scenario
   const seen = Schedules.unseen()

@@ -1,11 +1,11 @@
-/** Groups per second where some answers take twenty times as long as most: in virtual time, which is exact. */
+/** Groups per second if some answers take twenty times as long as most, measured in exact virtual time. */
 import { Pace, RunRecord } from "@effect-rl/core"
 import { Seed } from "@effect-rl/core/environments"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Schedules from "./Schedules.ts"
 
-/** Lognormal seconds with a median of 1, of which one in a hundred lies above 20. */
+/** Log-normal seconds with median 1; one in a hundred exceeds 20. */
 const seconds = (next: () => number) => {
   const normal = Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next())
   return Math.ceil(1000 * Math.exp((Math.log(20) / 2.3263) * normal)) / 1000
@@ -27,9 +27,9 @@ const trained = Effect.fnUntraced(function*(seed: number, pace: Pace.Pace) {
   return { millis: simulation.millis, oldest: Math.max(...ages) }
 })
 
-describe("where some answers take long", () => {
+describe("if some answers take long", () => {
   it.effect.each([0, 1, 2])(
-    "asynchronous training has more groups per second the further it samples ahead, none too old, seed %i",
+    "sampling further ahead trains on more groups per second, none too old, seed %i",
     (seed) =>
       Effect.gen(function*() {
         const synchronous = yield* trained(seed, Pace.synchronous)

@@ -6,7 +6,7 @@ import * as Task from "../Task.ts"
 
 const run = Stream.unwrap(Effect.map(Task.options({ epochs: 2 }), Rl.run))
 
-it.effect("the outcomes of a stored run are those of its groups before an iteration", () =>
+it.effect("a stored run's outcomes are those of its groups before an iteration", () =>
   Effect.gen(function*() {
     yield* Stream.runDrain(run)
     const seenBefore = Effect.fnUntraced(function*(iteration: number, readsHistory = true) {

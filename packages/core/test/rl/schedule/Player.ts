@@ -1,4 +1,4 @@
-/** Runs of a schedule without effects: its commands are carried out as `Dispatcher` does, and recorded as a run would. */
+/** Plays schedules without effects: executes commands like `Dispatcher` and writes records like a run. */
 import { RunRecord } from "@effect-rl/core"
 import * as Spent from "@effect-rl/core/records/Spent"
 import * as Ages from "@effect-rl/core/rl/schedule/Ages"
@@ -9,7 +9,7 @@ import { Schema } from "effect"
 import type * as Scenario from "./Scenario.ts"
 import * as Schedules from "./Schedules.ts"
 
-/** Groups that hang are skipped after a minute. */
+/** Seconds after which a hanging group is skipped. */
 const groupTimeout = 60
 
 const decodePosition = Schema.decodeUnknownSync(Schema.Struct({ groups: Dispatch.Position }))
@@ -32,7 +32,7 @@ interface OnItsWay {
   readonly order: number
 }
 
-/** The entries of a run, one after the other, that goes on where the records leave it. */
+/** Yields the entries of a run, which resumes from the given records. */
 function* entries(
   scenario: Scenario.Scenario,
   stored: ReadonlyArray<RunRecord.RunRecord>,
@@ -131,7 +131,7 @@ function* entries(
     ...(isRecalled ? { recalled: 0 } : {})
   })
 
-  /** The groups that end before a moment. */
+  /** Ends the groups that finish before a given time. */
   function* goOn(until: number): Generator<RunRecord.Entry> {
     while (true) {
       const [next] = onTheirWay.toSorted((one, other) => one.at - other.at || one.order - other.order)
@@ -235,14 +235,14 @@ function* entries(
   }
 }
 
-/** What a run wrote, what was seen of it, and whether it came to its end. */
+/** A run's records, what was observed, and whether it finished. */
 export interface Played {
   readonly records: ReadonlyArray<RunRecord.RunRecord>
   readonly seen: Schedules.Seen
   readonly isOver: boolean
 }
 
-/** Plays a scenario on from its records, to its end or until it has written `killAfter` more. */
+/** Plays a scenario from its records to its end, or until it has written `killAfter` more records. */
 export const play = (
   scenario: Scenario.Scenario,
   { killAfter = Infinity, records: before = [], rules = Dispatch.rules }: {

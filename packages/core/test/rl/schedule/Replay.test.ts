@@ -13,7 +13,7 @@ interface Scenario {
 
 type Written = readonly [RunRecord.RunRecord, string | undefined]
 
-/** A store as a process leaves it that is killed when it has written so much. */
+/** A store as left by a process that was killed after these writes. */
 const left = (written: ReadonlyArray<Written>) =>
   Layer.effect(
     RunStore.RunStore,
@@ -32,7 +32,7 @@ const written = RunStore.RunStore.use(({ payload, read }) =>
   )
 )
 
-/** What an update was made of, and its numbers, but for times. */
+/** The composition and the numbers of updates, without times. */
 const updates = (records: ReadonlyArray<RunRecord.RunRecord>) => [
   ...records.filter(RunRecord.guards.Credited).map(({ datums, groups, iteration }) => ({ iteration, groups, datums })),
   ...records.filter(RunRecord.guards.Updated).map(({ iteration, metrics, updates }) => ({
@@ -45,7 +45,7 @@ const updates = (records: ReadonlyArray<RunRecord.RunRecord>) => [
 const credits = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   records.filter(RunRecord.guards.Credited).map(({ groups }) => groups.map(({ key, verdict }) => `${key} ${verdict}`))
 
-/** The last of each iteration. */
+/** The last update of each iteration. */
 const last = (all: ReturnType<typeof updates>) =>
   Array.from(new Map(all.map((update) => [`${"groups" in update} ${update.iteration}`, update])).values())
 
@@ -59,7 +59,7 @@ const play = (seed: number, { overrides, pace, world }: Scenario, seen: Schedule
     assert.isTrue(Option.isSome(exit) && Exit.isSuccess(exit.value), String(exit))
   })
 
-/** Kills a run after each of its records, resumes it, and compares what it had written. */
+/** Kills a run after each of its records, resumes it, and compares the records. */
 const killAfterEachRecord = (scenario: Scenario, check: (credited: ReturnType<typeof credits>) => void = () => {}) => {
   const seen = Schedules.unseen()
   return Effect.gen(function*() {
@@ -91,9 +91,9 @@ const killAfterEachRecord = (scenario: Scenario, check: (credited: ReturnType<ty
 
 const run = { saveEvery: 2 }
 
-describe("A killed run repeats its recorded updates", () => {
+describe("a killed run repeats its recorded updates", () => {
   it.live(
-    "with stale groups that were dropped before and after they ended",
+    "with stale groups that were dropped before or after they ended",
     () =>
       Effect.gen(function*() {
         const seconds = [1, 1, 30, 1, 1, 3, 1, 1, 1, 1]
@@ -110,7 +110,7 @@ describe("A killed run repeats its recorded updates", () => {
       })
   )
 
-  it.live("and tells of groups that were filtered while it trained", () =>
+  it.live("and reports groups that were filtered during training", () =>
     Effect.gen(function*() {
       const groups = [1, 1.1, 1.2, 1.3, 1.4, 1.5].map((seconds, index) => ({ seconds, isConstant: index === 2 }))
       const scenario = {
@@ -124,7 +124,7 @@ describe("A killed run repeats its recorded updates", () => {
       assert.include(credits(records)[1] ?? [], "2 filtered")
     }))
 
-  it.live("with an update of no group", () =>
+  it.live("with an update without groups", () =>
     Effect.gen(function*() {
       const constant = [true, false, true, false, true]
       const records = yield* killAfterEachRecord({
@@ -139,7 +139,7 @@ describe("A killed run repeats its recorded updates", () => {
       assert.deepStrictEqual(credits(records).at(-1), ["4 filtered"])
     }))
 
-  it.live("and resumes with no more groups on their way than before", () =>
+  it.live("and resumes with no more running groups than before", () =>
     Effect.gen(function*() {
       const seconds = [30, 1.3, 0.4, 0.5, 40, 0.8, 1.8, 0.9, 0.1, 0.2, undefined, 1.7, 9, 1.2, undefined, 1.5, 1.9, 1.1]
       const constant = new Set([0, 7, 10, 12, 14])
@@ -165,7 +165,7 @@ describe("A killed run repeats its recorded updates", () => {
     }))
 
   it.live(
-    "with the passes that it was streamed in, although its most batches were sampled",
+    "with its streamed passes, even if it has sampled its maximum number of batches",
     () =>
       Effect.gen(function*() {
         const credit = Credit.groupRelative(Advantage.centered)
@@ -186,7 +186,7 @@ describe("A killed run repeats its recorded updates", () => {
           overrides: {
             run: { saveEvery: 0 },
             update: {
-              // Groups end while a minibatch is credited.
+              // A group ends while a minibatch is credited.
               credit: {
                 ...credit,
                 assign: (groups, memory, weights) => Effect.delay(credit.assign(groups, memory, weights), "1 second")

@@ -15,7 +15,9 @@ export interface Scenario {
   readonly saveEvery: number
 }
 
-/** One in 30 hangs, one in 10 takes 20 times as long as others; half have several turns, which take as long together as one. */
+/**
+ * Draws a group. One in 30 hangs, and one in 10 takes 20 times as long as others. Half have several turns, with the same total duration.
+ */
 const drawGroup = (draw: Draw.Draw, ofTurns: Draw.Draw): Schedules.Group => {
   const turns = ofTurns.chance(0.5) ? 1 : ofTurns.integer(2, 4)
   return {
@@ -70,7 +72,7 @@ export const story = (
   isOver
 })
 
-/** What an update was made of, and its numbers, but for times and tokens in all. */
+/** The composition and the numbers of updates, without times and total tokens. */
 export const updatesOf = (records: ReadonlyArray<RunRecord.RunRecord>) => [
   ...records.filter(RunRecord.guards.Credited).map(({ datums, groups, iteration }) =>
     [`the groups of iteration ${iteration}`, JSON.stringify({ datums, groups })] as const

@@ -1,9 +1,9 @@
-/** What must hold of every schedule, whatever the groups did: each rule says what is wrong, if anything is. */
+/** Rules that every schedule must satisfy, whatever the groups do. Each rule returns its violations. */
 import { type Pace, RunRecord } from "@effect-rl/core"
 import { type DynamicSampling, GroupResult } from "@effect-rl/core/program"
 import type * as Schedules from "./Schedules.ts"
 
-/** A run by what it recorded and what was seen from outside. */
+/** A run's records, and what was observed from outside. */
 export interface Story {
   readonly world: Schedules.World
   readonly pace: Required<Pace.AsyncSettings>
@@ -29,7 +29,7 @@ const ageOf = ({ staleness }: Credit) => (staleness?.inFlight ?? NaN) + (stalene
 
 const isCounted = ({ verdict }: Credit) => verdict !== "filtered" && verdict !== "stale"
 
-/** When each group began, as the run says; the last time counts. */
+/** The recorded start of each group; the last start counts. */
 const begun = ({ records }: Story) =>
   new Map(
     records.filter(RunRecord.guards.Sampling).flatMap(({ begun = [] }) =>
@@ -67,7 +67,7 @@ const excessIsCounted: Rule = (story) =>
     return complain(metrics["async/excess"] !== old.length, `iteration ${iteration} says ${metrics["async/excess"]}`)
   })
 
-/** Each group asked for is trained on, filtered or stale once, or was cancelled at the end. */
+/** Each requested group is trained on, filtered or dropped as stale exactly once, or cancelled at the end. */
 const endsOnce: Rule = (story) => {
   const keys = credits(story).map(({ group }) => group.key)
   const asked = begun(story)
@@ -90,11 +90,11 @@ const nothingIsLeft: Rule = (story) => {
   return keys.flatMap((key) => complain(story.isOver && isWhole && !ended.has(key), `group ${key} was left`))
 }
 
-/** Groups of an update whose batch has so many. */
+/** The number of groups in an update whose batch has `size` groups. */
 const placesOf = ({ dynamic: { maxBatches, minInformative } }: Story, size: number) =>
   minInformative === 0 ? size : Math.min(minInformative, maxBatches * size)
 
-/** Groups that were filtered while an iteration collected its own and trained on them. */
+/** The groups that were filtered while an iteration collected and trained on its groups. */
 const filteredDuring = (story: Story, iteration: number) =>
   credits(story).filter((credit) =>
     credit.group.verdict === "filtered" && credit.iteration - (credit.group.staleness?.inQueue ?? NaN) === iteration
@@ -117,7 +117,7 @@ const updatesAreWhole: Rule = (story) => {
   )
 }
 
-/** An iteration replaces groups up to its most batches; those that were on their way ahead of it may be filtered as well. */
+/** An iteration replaces groups up to maxBatches. Groups that were started ahead of it may be filtered too. */
 const samplesNoMore: Rule = (story) => {
   const { dynamic, pace, world } = story
   if (dynamic.minInformative === 0) return []
@@ -131,7 +131,7 @@ const samplesNoMore: Rule = (story) => {
 }
 
 const admitsNoMore: Rule = ({ dynamic, pace, records, world }) => {
-  // Groups that are set aside make room at once, but are recorded with the next update.
+  // Filtered groups free their places immediately, but are recorded with the next update.
   if (dynamic.minInformative > 0 || pace.onStale === "drop") return []
   const outstanding = new Set<string>()
   return records.flatMap((record) => {
@@ -184,13 +184,13 @@ const rules: Readonly<Record<string, Rule>> = {
   "what is dropped is too old": dropsAsTold
 }
 
-/** Broken rules, with what is wrong. */
+/** The violations of all rules. */
 export const broken = (story: Story): ReadonlyArray<string> =>
   Object.entries(rules).flatMap(([name, rule]) => rule(story).map((complaint) => `${name}: ${complaint}`))
 
 /**
- * Turns that were sampled with other weights than they say, or than they may: the tokens of these worlds are the optimizer steps behind the
- * weights that sampled them.
+ * Turns that were sampled with other weights than recorded or allowed. In these worlds, tokens are the step numbers of the weights that
+ * sampled them.
  */
 export const brokenTurns = (
   { turnWeights }: Story["pace"],

@@ -1,4 +1,4 @@
-/** Asynchronous runs in virtual time: groups of a given length each, updates and publications that take a given time. */
+/** Asynchronous runs in virtual time, with given durations for groups, updates and publications. */
 import {
   Env,
   type EnvGroupBuilder,
@@ -24,28 +24,28 @@ import * as Task from "../Task.ts"
 
 /** What a group does. */
 export interface Group {
-  /** How long the environments of its two members take for a turn; undefined is for ever. */
+  /** The time that the environments of its two members take per turn; undefined means forever. */
   readonly seconds: number | undefined
-  /** Turns of its members, each of which reads all that came before it; 1 unless given. */
+  /** Turns per member, each of which reads everything before it; default 1. */
   readonly turns?: number
-  /** How long sampling a token takes; no time unless given. */
+  /** The time to sample a token; default 0. */
   readonly tokenSeconds?: number
-  /** Both members earn the same. */
+  /** Whether both members earn the same reward. */
   readonly isConstant?: boolean
 }
 
-/** Groups in batches of one size. */
+/** Splits groups into batches of equal size. */
 export const inBatches = (groups: ReadonlyArray<Group>, size: number): ReadonlyArray<ReadonlyArray<Group>> =>
   Array.from({ length: Math.ceil(groups.length / size) }, (_, batch) => groups.slice(batch * size, (batch + 1) * size))
 
 export interface World {
   readonly batches: ReadonlyArray<ReadonlyArray<Group>>
-  /** Of a pass, and of a sampler of newer weights. */
+  /** The seconds that a pass takes. */
   readonly trainSeconds: number
   readonly publishSeconds: number
 }
 
-/** What was seen from outside, by the groups' keys: when each was opened, and optimizer steps behind the weights of each request. */
+/** Observations by group key: when each group was opened, and the step number of the weights of each request. */
 export interface Seen {
   readonly opened: Array<{ readonly key: string; readonly seconds: number }>
   readonly sampled: Array<{ readonly key: string; readonly step: number }>
@@ -91,7 +91,7 @@ const builder = (
   }
 }
 
-/** Keys count the groups of all batches. */
+/** A dataset whose keys number the groups of all batches. */
 const dataset = ({ batches }: World, seen: Seen): RLDataset.RLDataset => ({
   length: batches.length,
   fingerprint: "groups that take their time",
@@ -102,7 +102,7 @@ const dataset = ({ batches }: World, seen: Seen): RLDataset.RLDataset => ({
   }
 })
 
-/** Each token is the number of optimizer steps behind the weights. */
+/** A sequence whose tokens are the step number of the weights. */
 const sequenceAt = (step: number): Sampling.SampledTokens => ({
   tokens: Int32Array.of(step, step),
   logprobs: Float32Array.of(-1, -1),
@@ -114,7 +114,7 @@ const firstToken = (prompt: ModelInput.ModelInput) => {
   return chunk?._tag === "EncodedText" ? chunk.tokens[0] : undefined
 }
 
-/** The time of an update's passes is that of its optimizer step, as in the recorded schedules. */
+/** A backend on which an update's passes take no time; the optimizer step takes it all, as in the recorded schedules. */
 export const backend = ({ batches, publishSeconds, trainSeconds }: World, seen: Seen) => {
   const groups = batches.flat()
   let passes = 0
@@ -160,7 +160,7 @@ export const backend = ({ batches, publishSeconds, trainSeconds }: World, seen: 
 
 export interface Settings {
   readonly overrides?: Pick<Rl.Options<never, never, TinkerError.TinkerError>, "run" | "rollout" | "update">
-  /** Other rules than the pace's own. */
+  /** Replaces the pace's own rules. */
   readonly rules?: typeof Dispatch.rules
 }
 
@@ -194,7 +194,7 @@ export const results = Effect.gen(function*() {
   return yield* Effect.forEach(payloads, GroupPayload.decode)
 })
 
-/** A run of a pace through a world, and what it wrote down. */
+/** Runs a pace in a world and returns its records. */
 export const run = Effect.fnUntraced(function*(
   world: World,
   pace: Pace.Pace,

@@ -1,4 +1,4 @@
-/** Single steps of a schedule: the commands that follow from one event. */
+/** Single steps of a schedule: the commands that follow one event. */
 import * as Dispatch from "@effect-rl/core/rl/schedule/Dispatch"
 import { assert, describe, it } from "@effect/vitest"
 
@@ -23,7 +23,7 @@ const ended = (batch: number, position: number): Dispatch.Event => ({
   isInformative: true
 })
 
-/** What each of the events is followed by, as short texts. */
+/** The commands that follow each event, as short texts. */
 const play = (settings: Dispatch.Settings, ...events: ReadonlyArray<Dispatch.Event>) => {
   const { step } = Dispatch.make(settings)
   let state = Dispatch.start
@@ -43,36 +43,36 @@ const loaded = (batch: number): Dispatch.Event => ({ _tag: "Loaded", batch, keys
 
 const published = (iteration: number): Dispatch.Event => ({ _tag: "Published", iteration })
 
-describe("A schedule", () => {
-  it("loads a batch only when its groups may begin, and trains on it once all of them have ended", () => {
+describe("a schedule", () => {
+  it("loads a batch only when its groups may start, and trains on it when all of them have ended", () => {
     assert.deepStrictEqual(
       play(synchronous, published(0), loaded(0), ended(0, 1), ended(0, 0), published(1), loaded(1)),
       [["load 0"], ["begin 0a 0b"], [], ["train 0a 0b last"], ["load 1"], ["begin 1a 1b"]]
     )
   })
 
-  it("loads the batches ahead that its lead allows, and no others", () => {
+  it("loads batches ahead only within its allowed lead", () => {
     assert.deepStrictEqual(
       play({ ...synchronous, lead: 1 }, published(0), loaded(0), loaded(1), ended(0, 0)),
       [["load 0"], ["load 1"], ["begin 0a 0b 1a 1b"], []]
     )
   })
 
-  it("streams groups in the dataset's order, one by one, and then says that they were the last", () => {
+  it("streams groups individually in dataset order, and marks the last one", () => {
     assert.deepStrictEqual(
       play(streaming, published(0), loaded(0), ended(0, 1), ended(0, 0)),
       [["load 0"], ["begin 0a 0b"], [], ["train 0a", "train 0b", "train last"]]
     )
   })
 
-  it("begins no more groups at once than it may", () => {
+  it("starts no more concurrent groups than allowed", () => {
     assert.deepStrictEqual(
       play({ ...synchronous, concurrency: 1 }, published(0), loaded(0), ended(0, 0), ended(0, 1)),
       [["load 0"], ["begin 0a"], ["begin 0b"], ["train 0a 0b last"]]
     )
   })
 
-  it("fills the place of a group without a signal with the next one of the dataset", () => {
+  it("replaces a group without a signal with the dataset's next group", () => {
     const filtering = { ...synchronous, dynamic: { minInformative: 2, maxBatches: 2 } }
     const constant: Dispatch.Event = {
       _tag: "Ended",
@@ -95,7 +95,7 @@ describe("A schedule", () => {
     )
   })
 
-  it("knows no groups of an update whose batch is not loaded", () => {
+  it("has no groups for an update whose batch is not loaded", () => {
     const { isSampling, step, whole } = Dispatch.make(synchronous)
     assert.strictEqual(whole(Dispatch.start), 0)
     const [state] = step(Dispatch.start, loaded(0))

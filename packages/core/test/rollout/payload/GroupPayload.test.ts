@@ -6,16 +6,16 @@ import { GroupPayload } from "@effect-rl/core/records"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
 
-/** Through the text, as between two processes. */
+/** Encodes and decodes a group, as between two processes. */
 const readBack = (result: GroupResult.GroupResult) => GroupPayload.decode(GroupPayload.encode(result))
 
-/** Numbers that JSON cannot hold. */
+/** Numbers that JSON cannot represent. */
 const odd = [NaN, Infinity, -Infinity, -0]
 
 const Token = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))
 
 const Turn = Schema.Struct({
-  /** Tokens that follow the sequence so far; with `rewrites`, all tokens of a prompt that begins anew. */
+  /** Tokens that continue the sequence; with `rewrites`, all tokens of a new prompt. */
   added: Schema.Array(Token),
   rewrites: Schema.Boolean,
   chunks: Schema.Literals([1, 2, 3]),
@@ -32,7 +32,7 @@ const picture: Message.ImagePart = { type: "image", data: Uint8Array.of(1, 2, 25
 
 const image: ModelInput.Image = { _tag: "Image", data: Uint8Array.of(1, 2, 255), format: "png", expectedTokens: 4 }
 
-/** The tokens in so many chunks, with an image behind the first where asked for. */
+/** The tokens in this number of chunks, with an image after the first if requested. */
 const inputOf = (tokens: ReadonlyArray<number>, { chunks, hasImage }: Turn): ModelInput.ModelInput => {
   const length = Math.max(1, Math.ceil(tokens.length / chunks))
   const texts = Array.from({ length: chunks }, (_, index) => tokens.slice(index * length, (index + 1) * length))
@@ -146,7 +146,7 @@ const groupOf = (...members: ReadonlyArray<Trajectory.Trajectory>): GroupResult.
 
 describe("a group as text", () => {
   it.effect.prop(
-    "is read back equal, with its branches, chunks, images, texts, times, masked log-probabilities, NaN and the sign of zero",
+    "is decoded unchanged, with branches, chunks, images, texts, times, masked log-probabilities, NaN and the sign of zero",
     [Schema.Array(Member)],
     ([members]) =>
       Effect.gen(function*() {
@@ -171,7 +171,7 @@ describe("a group as text", () => {
       assert.deepStrictEqual(new Uint32Array(logprobs?.buffer ?? new ArrayBuffer(0)), bits)
     }))
 
-  it.effect("keeps names that every object has, and the logs of an episode without a turn", () =>
+  it.effect("keeps names such as those of Object.prototype, and the logs of an episode without turns", () =>
     Effect.gen(function*() {
       const names = Object.fromEntries([["__proto__", "text"], ["constructor", "NaN"], ["toString", "-0"]])
       const turn: Trajectory.Transition = {
@@ -183,13 +183,13 @@ describe("a group as text", () => {
       assert.deepStrictEqual(yield* readBack(group), group)
     }))
 
-  it("takes four bytes for each token and for each log-probability, and a third more in base64", () => {
+  it("takes four bytes per token and per log-probability, plus a third for base64", () => {
     const tokens = new Int32Array(30_000)
     const text = GroupPayload.encode(groupOf(member(turnOf(Int32Array.of(1), tokens))))
     assert.isBelow(text.length, 2 * 4 * tokens.length * 4 / 3 + 500)
   })
 
-  it.effect("is a schema's encoded form, as a part of a message between processes", () =>
+  it.effect("is the encoded form of a schema, usable in messages between processes", () =>
     Effect.gen(function*() {
       const Message = Schema.toCodecJson(Schema.Struct({ group: GroupPayload.codec }))
       const group = groupOf(member(turnOf(Int32Array.of(1), Int32Array.of(2))))
@@ -199,7 +199,7 @@ describe("a group as text", () => {
       assert.include(error.message, "not a recorded group")
     }))
 
-  it.effect("may have been skipped", () =>
+  it.effect("may be a skipped group", () =>
     Effect.gen(function*() {
       const skipped: GroupResult.Skipped = {
         _tag: "Skipped",
@@ -219,7 +219,7 @@ describe("a group as text", () => {
       assert.deepStrictEqual(yield* readBack(below), below)
     }))
 
-  it("holds a shared prompt and everything before a turn once", () => {
+  it("stores a shared prompt and the history of each turn once", () => {
     const prompt = new Int32Array(3000).fill(7)
     const sampled = new Int32Array(300)
     const later = Int32Array.of(...prompt, ...sampled, 1)
@@ -229,7 +229,7 @@ describe("a group as text", () => {
     assert.isBelow(text.length, bytes * 4 / 3 + 1500)
   })
 
-  it("holds a task and first messages that members share once", () => {
+  it("stores a task and first messages shared by members once", () => {
     const task = { question: "What is 2 + 2?", reference: "4" }
     const messages = [Message.system("Answer with one number."), Message.user("And that twice?")]
     const turn = { ...turnOf(Int32Array.of(1), Int32Array.of(2)), shown: { messages } }
@@ -238,7 +238,7 @@ describe("a group as text", () => {
     assert.lengthOf(GroupPayload.encode(groupOf(asked, asked, asked)).split(task.question), 2)
   })
 
-  it("holds the prompts of branches that alternate once", () => {
+  it("stores the prompts of alternating branches once", () => {
     const side = (first: number) => Int32Array.from({ length: 3000 }, (_, at) => at === 0 ? first : 7)
     const [left, right] = [side(1), side(2)]
     const root = turnOf(Int32Array.of(1), Int32Array.of(2))
@@ -257,7 +257,7 @@ describe("a group as text", () => {
     assert.isBelow(added, 1000)
   })
 
-  it.effect("of an earlier version has a branch after no turn where it says that a prompt is a fork", () =>
+  it.effect("of an earlier version has a branch without a parent turn for each prompt marked as a fork", () =>
     Effect.gen(function*() {
       const turn = turnOf(Int32Array.of(1), Int32Array.of(2))
       const text = GroupPayload.encode(groupOf(member({ ...turn, branch: Branch.anew("edit") })))
@@ -266,7 +266,7 @@ describe("a group as text", () => {
       assert.deepStrictEqual(yield* GroupPayload.decode(earlier), yield* GroupPayload.decode(text))
     }))
 
-  it.effect("gives a turn the rate of correct answers from its score", () =>
+  it.effect("derives a turn's rate of correct answers from its score", () =>
     Effect.gen(function*() {
       const turn = turnOf(Int32Array.of(1), Int32Array.of(2))
       const score = Score.correct(true)
@@ -276,7 +276,7 @@ describe("a group as text", () => {
       assert.deepStrictEqual(yield* GroupPayload.decode(text), groupOf(member(told)))
     }))
 
-  it.effect("of an earlier format has the task, the answer and its score in their fields", () =>
+  it.effect("of an earlier format has the task, the answer and its score in separate fields", () =>
     Effect.gen(function*() {
       const turn = {
         ...turnOf(Int32Array.of(1), Int32Array.of(2)),
@@ -299,7 +299,7 @@ describe("a group as text", () => {
     assert.notMatch(GroupPayload.encode(groupOf(member(turn))), /[\n\r]/)
   })
 
-  it.effect("that was cut anywhere is refused", () =>
+  it.effect("is refused if it is truncated anywhere", () =>
     Effect.gen(function*() {
       const turn = turnOf(Int32Array.of(1, 2, 3), Int32Array.of(2))
       const text = GroupPayload.encode(groupOf(member(turn, turn)))
@@ -322,7 +322,7 @@ describe("a group as text", () => {
       ["fewer rewards than members", `"rewards":[0]`, `"rewards":[]`, "1 members with 0 rewards"],
       ["another tag", `"_tag":"Completed"`, `"_tag":"Lost"`, "_tag"]
     ] as const
-  )("with %s is refused", ([, whole, broken, named]) =>
+  )("is refused with %s", ([, whole, broken, named]) =>
     Effect.gen(function*() {
       const text = GroupPayload.encode(groupOf(member(turnOf(Int32Array.of(1), Int32Array.of(2)))))
       assert.include(text, whole)

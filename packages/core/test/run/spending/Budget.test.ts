@@ -1,4 +1,4 @@
-/** The budget of a run, seen through runs: what was asked of the backend can never have cost more. */
+/** A run's budget: the requests to the backend can never have cost more. */
 import { Advantage, Credit, Dpo, Message, Preferences, Rl, RunRecord, Tinker } from "@effect-rl/core"
 import { PreferenceEvaluator } from "@effect-rl/core/evaluation"
 import type { RunOptions } from "@effect-rl/core/program"
@@ -24,9 +24,9 @@ const drop = {
   Died: "drop"
 } as const
 
-describe("A limit on tokens", () => {
+describe("a token limit", () => {
   it.effect.each([1, 64])(
-    "that is enough one by one is enough for %i groups at a time",
+    "that suffices for one group at a time suffices for %i concurrent groups",
     (concurrency) =>
       Effect.gen(function*() {
         const events = yield* Stream.runCollect(run({ rollout: { concurrency }, run: { maxTokensTotal: 900 } }))
@@ -35,7 +35,7 @@ describe("A limit on tokens", () => {
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf })))
   )
 
-  it.effect("counts an interrupted request as its worst case, and no more", () =>
+  it.effect("counts an interrupted request as its worst case", () =>
     Effect.gen(function*() {
       const options = yield* Task.options({ groupSize: 1, run: { iterations: 1 } })
       const onFailure = { retry: Schedule.recurs(0), otherwise: drop }
@@ -46,7 +46,7 @@ describe("A limit on tokens", () => {
       assert.deepStrictEqual(yield* lastUsage, { prefilled: 48, sampled: 16, trained: 0 })
     }).pipe(Effect.provide(Task.layer({ faults: [Fault.every("Sample", Fault.slow("1 hour"))] }))))
 
-  it.effect("once used up ends the run without saving it twice", () =>
+  it.effect("that is used up ends the run without saving it twice", () =>
     Effect.gen(function*() {
       const limited = run({ epochs: 10, run: { maxTokensTotal: 1500, saveEvery: 1 } })
       const first = yield* Stream.runCollect(limited)
@@ -57,7 +57,7 @@ describe("A limit on tokens", () => {
       assert.lengthOf((yield* Task.records).filter(RunRecord.guards.Saved), first.filter(RunRecord.guards.Saved).length)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  /** Tokens that forward passes and reference policies have read. */
+  /** The number of tokens that forward passes and reference policies have read. */
   const read = Effect.map(Call.CallLog.use(({ calls }) => calls), (calls) =>
     calls.reduce((sum, call) => {
       if (call._tag === "ComputeLogprobs") return sum + call.prompt.length
@@ -89,14 +89,14 @@ describe("A limit on tokens", () => {
       assert.strictEqual(records.filter(RunRecord.guards.Evaluated).at(-1)?.spent.prefilled, prefilled)
     }).pipe(Effect.provide(Task.layer())))
 
-  it.effect("that has no room for a forward pass ends the run before it", () =>
+  it.effect("that leaves no room for a forward pass ends the run before the pass", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(preferences({ maxTokensTotal: 10 }))
       assert.deepInclude(records.at(-1), { _tag: "Finished", iteration: 0, reason: "max_tokens_total" })
       assert.strictEqual(yield* read, 0)
     }).pipe(Effect.provide(Task.layer())))
 
-  it.effect("counts the tokens that the reference of a KL penalty reads", () =>
+  it.effect("counts the tokens that a KL penalty's reference reads", () =>
     Effect.gen(function*() {
       const tinker = yield* Tinker.Tinker
       const reference = yield* tinker.createSamplingClient({ baseModel: Script.defaultModel })

@@ -1,4 +1,4 @@
-/** Limits on what a run spends, beside tokens and dollars. */
+/** Limits on a run's spending besides tokens and dollars. */
 import { RunRecord } from "@effect-rl/core"
 import { Usage } from "@effect-rl/core/backend"
 import * as Spent from "@effect-rl/core/records/Spent"
@@ -10,7 +10,7 @@ import { TestClock } from "effect/testing"
 import * as Task from "../../rl/Task.ts"
 import { answersHalf, judged, lastSpent, priced, reason, run, warnings, withAnother } from "../Costs.ts"
 
-describe("A limit on minutes", () => {
+describe("a time limit", () => {
   const slow = Task.layer({ sample: Task.answersHalf, faults: [Fault.every("Sample", Fault.slow("1 minute"))] })
 
   const timed = Effect.fnUntraced(function*(overrides: Task.Overrides) {
@@ -19,7 +19,7 @@ describe("A limit on minutes", () => {
     return yield* Fiber.join(fiber)
   })
 
-  it.effect("ends the run when they are over, with a checkpoint", () =>
+  it.effect("ends the run when the time is over, with a checkpoint", () =>
     Effect.gen(function*() {
       const records = yield* timed({ epochs: 10, run: { maxMinutes: 2.5 } })
       assert.deepInclude(records.at(-1), { _tag: "Finished", iteration: 2, reason: "max_minutes" })
@@ -27,7 +27,7 @@ describe("A limit on minutes", () => {
       assert.lengthOf(records.filter(RunRecord.guards.Saved), 1)
     }).pipe(Effect.provide(slow)))
 
-  it.effect("holds over all segments of the run, and not while it is closed", () =>
+  it.effect("covers all segments of the run, without the time between them", () =>
     Effect.gen(function*() {
       const run = { maxMinutes: 2.5 }
       yield* timed({ epochs: 10, run: { ...run, iterations: 1 } })
@@ -40,8 +40,8 @@ describe("A limit on minutes", () => {
     }).pipe(Effect.provide(slow)))
 })
 
-describe("Requests that might exceed a limit together", () => {
-  /** How many of two requests that read 24 tokens and sample up to 8 are under way in the first ten seconds, of the minute that each takes. */
+describe("requests that might exceed a limit together", () => {
+  /** The number of concurrent requests in the first ten seconds. Two requests each read 24 tokens, sample up to 8 and take a minute. */
   const together = Effect.fnUntraced(function*(limits: NonNullable<Task.Overrides["run"]>) {
     const fiber = yield* Effect.forkChild(Stream.runCollect(priced(run({ groupSize: 1, run: limits }))))
     yield* Effect.repeat(Effect.andThen(Effect.yieldNow, TestClock.adjust("1 second")), { times: 10 })
@@ -61,12 +61,12 @@ describe("Requests that might exceed a limit together", () => {
       [{ maxDollars: 0.0799 }, 1],
       [{ maxDollars: 0.0399 }, 0]
     ] as const
-  )("wait for each other: %o lets %i of two begin", ([limits, count]) =>
+  )("wait for each other: %o lets %i of two start", ([limits, count]) =>
     Effect.gen(function*() {
       assert.strictEqual(yield* together(limits), count)
     }).pipe(Effect.provide(slow)))
 
-  /** The first of four requests takes a minute, and the second three. */
+  /** The first of four requests takes one minute, and the second takes three. */
   const uneven = Task.layer({
     sample: Task.answersHalf,
     faults: [
@@ -77,9 +77,9 @@ describe("Requests that might exceed a limit together", () => {
     ]
   })
 
-  // The first has read and sampled 26 tokens, the second may still take 32, as the third may.
+  // The first request has read and sampled 26 tokens; the second and the third may still take 32 each.
   it.effect.each([[{ maxTokensTotal: 90 }, 3], [{ maxTokensTotal: 89 }, 2]] as const)(
-    "wait for those under way alone, not for those that ended: %o lets %i of four begin in two minutes",
+    "wait only for running requests: %o lets %i of four start in two minutes",
     ([limits, count]) =>
       Effect.gen(function*() {
         const options = { groupSize: 1, groupsPerBatch: 4, run: limits }
@@ -91,22 +91,22 @@ describe("Requests that might exceed a limit together", () => {
       }).pipe(Effect.provide(uneven))
   )
 
-  it.effect("end the run by the first limit that they exceed", () =>
+  it.effect("end the run at the first limit that they exceed", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(priced(run({ run: { maxTokensTotal: 10, maxDollars: 0.001 } })))
       assert.strictEqual(reason(records), "max_tokens_total")
     }).pipe(Effect.provide(answersHalf)))
 })
 
-describe("A limit on calls of judges", () => {
-  it.effect("ends the run before they exceed it", () =>
+describe("a judge call limit", () => {
+  it.effect("ends the run before it is exceeded", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(judged({ maxJudgeCalls: 10 }))
       assert.deepInclude(records.at(-1), { _tag: "Finished", iteration: 1, reason: "max_judge_calls" })
       assert.isAtMost(lastSpent(records).judgeCalls ?? NaN, 10)
     }).pipe(Effect.provide(withAnother)))
 
-  it.effect("holds over all segments of the run", () =>
+  it.effect("covers all segments of the run", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(judged({ maxJudgeCalls: 10 }))
       const records = yield* Stream.runCollect(judged({ maxJudgeCalls: 10 }))
@@ -116,10 +116,10 @@ describe("A limit on calls of judges", () => {
     }).pipe(Effect.provide(withAnother)))
 })
 
-describe("A soft limit", () => {
+describe("a soft limit", () => {
   const share = { epochs: 10, run: { maxTokensTotal: 1500, softShare: 0.5, saveEvery: 1 } }
 
-  it.effect("warns once when its share is spent, in all segments together, and the run goes on", () =>
+  it.effect("warns once across all segments when its share is spent, and the run continues", () =>
     Effect.gen(function*() {
       const first = yield* Stream.runCollect(Stream.takeUntil(run(share), RunRecord.guards.Warning))
       const [warning] = warnings(first)
@@ -136,7 +136,7 @@ describe("A soft limit", () => {
       assert.isAbove(Usage.total(lastSpent(second)), Usage.total(spent))
     }).pipe(Effect.provide(answersHalf)))
 
-  it.effect("warns of each limit by itself", () =>
+  it.effect("warns separately for each limit", () =>
     Effect.gen(function*() {
       const run_ = { maxTokensTotal: 100_000, maxDollars: 4, softShare: 0.25 }
       const records = yield* Stream.runCollect(priced(run({ epochs: 10, run: run_ })))
@@ -146,24 +146,24 @@ describe("A soft limit", () => {
     }).pipe(Effect.provide(answersHalf)))
 })
 
-describe("Amounts", () => {
+describe("amounts", () => {
   const spent = { prefilled: 1, sampled: 2, trained: 4, cached: 8, judgeCalls: 16, seconds: 90, dollars: 0.5 }
   const amounts = { max_tokens_total: 7, max_dollars: 0.5, max_minutes: 1.5, max_judge_calls: 16 }
 
-  it("are the tokens, dollars, minutes and verdicts that were spent", () => {
+  it("contain the spent tokens, dollars, minutes and judge calls", () => {
     assert.deepStrictEqual(Caps.amounts(spent), amounts)
     assert.deepStrictEqual(Caps.amounts(Spent.zero), Caps.none)
     assert.deepStrictEqual(Caps.amounts(Usage.zero), Caps.none)
   })
 
-  it("are added and taken away one by one", () => {
+  it("are added and subtracted per field", () => {
     const twice = { max_tokens_total: 14, max_dollars: 1, max_minutes: 3, max_judge_calls: 32 }
     assert.deepStrictEqual(Caps.add(amounts, amounts), twice)
     assert.deepStrictEqual(Caps.add(twice, amounts, -1), amounts)
     assert.deepStrictEqual(Caps.add(amounts, amounts, -1), Caps.none)
   })
 
-  it("exceed a limit that they are above, not one that they reach", () => {
+  it("exceed a limit only if they are above it", () => {
     const limits = Caps.limits({ maxTokensTotal: 7, maxDollars: 0.5, maxMinutes: 1.5, maxJudgeCalls: 16 })
     assert.deepStrictEqual(limits, amounts)
     assert.isUndefined(Caps.exceeded(amounts, limits))

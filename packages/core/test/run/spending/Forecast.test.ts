@@ -6,8 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import * as Task from "../../rl/Task.ts"
 
-describe("A forecast", () => {
-  it.effect("is exact from the first iteration on if all iterations cost the same", () =>
+describe("a forecast", () => {
+  it.effect("is exact from the first iteration if all iterations cost the same", () =>
     Effect.gen(function*() {
       const options = yield* Task.options({ epochs: 3 })
       const groups = yield* options.dataset.batch(0, 0)
@@ -19,7 +19,7 @@ describe("A forecast", () => {
       for (const forecast of forecasts) assert.approximately(Usage.total(forecast), Usage.total(end), 1e-6)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("continues from the earlier spending when a run is resumed", () =>
+  it.effect("includes earlier spending when a run is resumed", () =>
     Effect.gen(function*() {
       const run = (iterations: number) =>
         Stream.unwrap(Effect.map(Task.options({ epochs: 3, run: { iterations } }), (options) => Rl.run(options)))
@@ -30,7 +30,7 @@ describe("A forecast", () => {
       assert.approximately(Usage.total(first?.forecast ?? Spent.zero), Usage.total(end), 1e-6)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.prop("counts every measurement that is due once", [
+  it.prop("counts every scheduled measurement once", [
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 })),
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 }))
   ], ([iterations, evalEvery]) => {

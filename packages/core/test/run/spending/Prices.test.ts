@@ -1,4 +1,4 @@
-/** Dollars, and the prices that they follow from. */
+/** Dollars and the prices from which they are computed. */
 import { Credit, InvalidOption, Rl, RunRecord } from "@effect-rl/core"
 import { Usage } from "@effect-rl/core/backend"
 import { Prices } from "@effect-rl/core/program"
@@ -8,8 +8,8 @@ import { Effect, Stream } from "effect"
 import * as Task from "../../rl/Task.ts"
 import { another, answersHalf, lastSpent, priced, reason, run, table, warnings, withAnother } from "../Costs.ts"
 
-describe("Dollars", () => {
-  it.effect("are those of the table, with cached prompt tokens at their own price", () =>
+describe("dollars", () => {
+  it.effect("follow the price table, with a separate price for cached prompt tokens", () =>
     Effect.gen(function*() {
       const { cached = 0, dollars, prefilled, sampled, trained } = lastSpent(yield* Stream.runCollect(priced(run())))
       assert.isAbove(cached, 0)
@@ -37,7 +37,7 @@ describe("Dollars", () => {
       return Rl.run({ ...options, update: { learningRate: 1e-2, credit } })
     }))
 
-  it.effect("are unknown from the first request of a model without a price, and the run says so once", () =>
+  it.effect("are unknown from the first request to an unpriced model, which the run reports once", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(priced(distilled()))
       assert.isAbove(records.find(RunRecord.guards.GroupRolledOut)?.spent.dollars ?? NaN, 0)
@@ -47,7 +47,7 @@ describe("Dollars", () => {
       ])
     }).pipe(Effect.provide(withAnother)))
 
-  it.effect("of every model that is asked add up", () =>
+  it.effect("add up over all models", () =>
     Effect.gen(function*() {
       const prices = Prices.layer({ ...table, another: { prefill: 5000 } })
       const records = yield* Stream.runCollect(Stream.provide(distilled(), prices))
@@ -70,7 +70,7 @@ describe("Dollars", () => {
       assert.isAbove(dollars, maxDollars / 2)
     }).pipe(Effect.provide(answersHalf)))
 
-  it.effect("of all segments of a run together are limited", () =>
+  it.effect("are limited over all segments of a run together", () =>
     Effect.gen(function*() {
       const training = priced(run({ epochs: 10, run: { maxDollars: 4 } }))
       const before = lastSpent(yield* Stream.runCollect(training)).dollars ?? NaN
@@ -99,7 +99,7 @@ describe("Dollars", () => {
       assert.include(message, "what this one has spent is unknown")
     }).pipe(Effect.provide(answersHalf)))
 
-  it.effect("cannot be limited where a teacher has no price", () =>
+  it.effect("cannot be limited if a teacher has no price", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(priced(distilled({ run: { maxDollars: 1000 } }))))
       assert.instanceOf(error, InvalidOption.InvalidOption)
@@ -108,8 +108,8 @@ describe("Dollars", () => {
     }).pipe(Effect.provide(withAnother)))
 })
 
-describe("Prices", () => {
-  it.effect("of a file are refused by the field that is wrong", () =>
+describe("prices", () => {
+  it.effect("in an invalid file are refused with the name of the wrong field", () =>
     Effect.gen(function*() {
       const refused = (given: unknown) =>
         Effect.map(Effect.flip(Prices.decode(given, "--prices p.yaml")), ({ message }) => message)
@@ -122,7 +122,7 @@ describe("Prices", () => {
       assert.deepStrictEqual(yield* Prices.decode(table, "prices"), table)
     }))
 
-  it("do not cover a kind of tokens that is left out, unless none is used", () => {
+  it("do not cover an omitted kind of tokens, unless none is used", () => {
     const tokens = { prefilled: 2_000_000, sampled: 1_000_000, trained: 0 }
     assert.strictEqual(Prices.cost({ prefill: 1, sample: 4 }, tokens), 6)
     assert.strictEqual(Prices.cost({ prefill: 1, sample: 4 }, { ...tokens, cached: 2_000_000 }), 6)

@@ -30,8 +30,8 @@ import {
   withAnother
 } from "../Costs.ts"
 
-describe("What is spent", () => {
-  it.effect("includes calls of judges, and the tokens that they read and write", () =>
+describe("spending", () => {
+  it.effect("includes judge calls and the tokens that they read and write", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(judged())
       const calls = yield* Call.CallLog.use(({ calls }) => calls)
@@ -42,7 +42,7 @@ describe("What is spent", () => {
       assert.strictEqual(prefilled, samples.reduce((sum, { request }) => sum + request.prompt.length, 0))
     }).pipe(Effect.provide(withAnother)))
 
-  it.effect("includes the attempts that fail", () =>
+  it.effect("includes failed attempts", () =>
     Effect.gen(function*() {
       const options = yield* Task.options()
       const model = yield* Task.model
@@ -107,8 +107,8 @@ describe("What is spent", () => {
     }).pipe(Effect.provide(withAnother)))
 })
 
-describe("A request without a metered client", () => {
-  /** Judges each answer by an outside model, which reads a thousand tokens. */
+describe("a request without a metered client", () => {
+  /** Each answer is judged by an external model that reads a thousand tokens. */
   const judgedOutside = (tokens: Metering.Tokens | undefined, overrides: Task.Overrides["run"] = {}) =>
     judgedBy({
       respond: () =>
@@ -121,14 +121,14 @@ describe("A request without a metered client", () => {
 
   const tokens = { prefilled: 1000, sampled: 0, trained: 0 }
 
-  it.effect("is counted when its tokens are known, and ends the run where it exceeds a limit", () =>
+  it.effect("is counted when its tokens are known, and ends the run if it exceeds a limit", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(judgedOutside(tokens, { maxTokensTotal: 10_000 }))
       assert.strictEqual(reason(records), "max_tokens_total")
       assert.isAtLeast(lastSpent(records).prefilled, 8000)
     }).pipe(Effect.provide(answersHalf)))
 
-  it.effect("is priced as the model that a metered client at its path has", () =>
+  it.effect("is priced like the model of a metered client at its path", () =>
     Effect.gen(function*() {
       const judge = {
         respond: () =>
@@ -145,7 +145,7 @@ describe("A request without a metered client", () => {
       assert.isAbove(lastSpent(records).dollars ?? NaN, 16)
     }).pipe(Effect.provide(withAnother)))
 
-  it.effect("makes dollars unknown where its tokens are", () =>
+  it.effect("makes dollars unknown if its tokens are unknown", () =>
     Effect.gen(function*() {
       const prices = Prices.layer({ ...table, outside: price })
       const known = yield* Stream.runCollect(Stream.provide(judgedOutside(tokens), prices)).pipe(

@@ -1,4 +1,4 @@
-/** A dialogue that keeps every law: it uses all an environment can do. */
+/** A dialogue environment that satisfies every law and uses every feature of environments. */
 import { Env, EnvMetric, type Message } from "@effect-rl/core"
 import { ModelInput, type Sampling } from "@effect-rl/core/backend"
 import { LeakAudit, TestTokenizer } from "@effect-rl/core/testing"
@@ -19,7 +19,7 @@ const extended = (input: ModelInput.ModelInput, tokens: Int32Array, text: string
 
 const turns = 3
 
-/** Three turns of a second each, ended early by "bye"; "boo" is a typed failure, and each "!" calls a tool. */
+/** Three turns of one second each. "bye" ends it early, "boo" fails with a typed error, and each "!" calls a tool. */
 export const make = (seed: number): Effect.Effect<Dialogue, never, Requirements> =>
   Effect.gen(function*() {
     const { track } = yield* LeakAudit.LeakAudit

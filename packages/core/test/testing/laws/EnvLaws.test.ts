@@ -7,7 +7,7 @@ import * as Mutants from "./Mutants.ts"
 
 const names = EnvLaws.envLaws(Dialogue.make, Dialogue.options).map(({ name }) => name)
 
-/** The laws that environments break, each tried on environments of its own. */
+/** The laws that an environment breaks. Each law is checked on new environments. */
 const broken = <E>(make: () => EnvLaws.MakeEnv<E, never>) =>
   Effect.gen(function*() {
     const found: Array<string> = []
@@ -19,10 +19,10 @@ const broken = <E>(make: () => EnvLaws.MakeEnv<E, never>) =>
     return found
   })
 
-/** All of them take turns on one processor. */
+/** A generous timeout in milliseconds, since all tests share one processor. */
 const patience = 60_000
 
-describe("an environment that keeps the laws", () => {
+describe("an environment that satisfies the laws", () => {
   for (const { check, name } of EnvLaws.envLaws(Dialogue.make, Dialogue.options)) it.effect(name, () => check, patience)
 })
 
@@ -35,7 +35,7 @@ describe("only this law is broken by an environment that", () => {
     )
   }
 
-  it("stands here for every law", () => {
+  it("covers every law", () => {
     assert.deepStrictEqual(Mutants.all.map(({ breaks }) => breaks).toSorted(), names.toSorted())
   })
 })
@@ -52,7 +52,7 @@ describe("a violation says", () => {
     return found.make()
   }
 
-  it.effect("the text with which another prompt began", () =>
+  it.effect("contains the start of the other prompt", () =>
     Effect.gen(function*() {
       const name = "prompts: begin with the prompt and the action before, or declare a branch"
       const message = yield* violationOf(mutant("forgets how the dialogue began"), name)
@@ -60,14 +60,14 @@ describe("a violation says", () => {
       assert.include(message, `at turn 1, seed 0, "please go on"`)
     }))
 
-  it.effect("the text of a first prompt that differed", () =>
+  it.effect("contains the text of a first prompt that differed", () =>
     Effect.gen(function*() {
       const name = "seeds: the same seed shows the same first prompt"
       const message = yield* violationOf(mutant("begins with a question drawn anew"), name)
       assert.include(message, `expected the first prompt again, "question 0" at first, found "question 1"`)
     }))
 
-  it.effect("whether an environment sleeps in real time or never answers", () =>
+  it.effect("tells whether an environment sleeps in real time or never answers", () =>
     Effect.gen(function*() {
       const sleepy = (seed: number) =>
         Effect.map(Dialogue.make(seed), (env) => ({

@@ -1,4 +1,4 @@
-/** The dialogue with one law broken each. */
+/** Variants of the dialogue, each of which breaks one law. */
 import { Env, EnvMetric } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import { Branch } from "@effect-rl/core/environments"
@@ -35,7 +35,7 @@ const reprompted = (change: (prompt: Env.Prompt) => Env.Prompt): Made =>
         step._tag === "Continue" ? { ...step, observation: change(step.observation) } : step)
   }))
 
-/** Holds something more, released as told. */
+/** Holds an additional resource with the given release. */
 const holding =
   (release: (exit: Exit.Exit<unknown, unknown>, release: Effect.Effect<void>) => Effect.Effect<void>): Made => (seed) =>
     Effect.acquireRelease(LeakAudit.LeakAudit.use(({ hold }) => hold("notebook")), (held, exit) => release(exit, held))

@@ -66,18 +66,18 @@ const mutants: ReadonlyArray<readonly [fault: string, law: string, renderer: Ren
   }]
 ]
 
-describe("the laws of renderers", () => {
-  it.effect("hold for a sound one", () =>
+describe("the renderer laws", () => {
+  it.effect("hold for a correct renderer", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* broken(sound), [])
     }))
 
-  it.effect.each(mutants)("find one that %s", ([, law, renderer]) =>
+  it.effect.each(mutants)("detect a renderer that %s", ([, law, renderer]) =>
     Effect.gen(function*() {
       assert.include(yield* broken(renderer), law)
     }))
 
-  it.effect("say what they expected and what they found", () =>
+  it.effect("report expected and actual values", () =>
     Effect.gen(function*() {
       const mute: Renderer.Renderer = {
         ...sound,

@@ -7,7 +7,7 @@ const write = (lane: string, what: string) => EventLog.EventLog.use((log) => log
 const during = (lane: string, what: string) => <A, E, R>(self: Effect.Effect<A, E, R>) =>
   EventLog.EventLog.use((log) => log.during(lane, what)(self))
 
-/** Five fibers that take turns, each telling what it does. */
+/** Five fibers that take turns and record each step. */
 const walkers = Effect.forEach(
   [0, 1, 2, 3, 4],
   (walker) =>
@@ -24,7 +24,7 @@ const order = ({ events }: Simulation.Simulation<unknown, unknown>) =>
   events.map(({ lane, what }) => lane + what).join()
 
 describe("time", () => {
-  it.effect("advances by itself to the time when the next fiber is due", () =>
+  it.effect("advances automatically to the next due fiber", () =>
     Effect.gen(function*() {
       const woken = Effect.gen(function*() {
         yield* Effect.sleep("10 minutes")
@@ -37,7 +37,7 @@ describe("time", () => {
       assert.strictEqual(millis, 601_000)
     }))
 
-  it.effect("waits until nothing else can happen, promises included", () =>
+  it.effect("waits until nothing else can happen, including promises", () =>
     Effect.gen(function*() {
       const program = Effect.gen(function*() {
         const slow = yield* Effect.forkChild(Effect.sleep(1))
@@ -51,7 +51,7 @@ describe("time", () => {
       assert.deepStrictEqual(exit, Option.some(Exit.succeed(1)))
     }))
 
-  it.effect("does not change the clock of programs outside", () =>
+  it.effect("does not affect the clock of outside programs", () =>
     Effect.gen(function*() {
       yield* Simulation.run(1, Effect.sleep("1 minute"))
       assert.strictEqual(yield* Clock.currentTimeMillis, 0)
@@ -59,7 +59,7 @@ describe("time", () => {
 })
 
 describe("a seed", () => {
-  it.effect("decides the order of turns: equal seeds give equal events", () =>
+  it.effect("determines the order of turns: equal seeds give equal events", () =>
     Effect.gen(function*() {
       for (let seed = 0; seed < 20; seed++) {
         const [first, second] = [yield* Simulation.run(seed, walkers), yield* Simulation.run(seed, walkers)]
@@ -68,7 +68,7 @@ describe("a seed", () => {
       }
     }))
 
-  it.effect("of its own for each order: the events come in many, and their hash is one", () =>
+  it.effect("yields many different orders, each with its own hash", () =>
     Effect.gen(function*() {
       const runs = yield* Effect.forEach(Array.from({ length: 20 }, (_, seed) => seed), (seed) =>
         Simulation.run(seed, walkers))
@@ -81,7 +81,7 @@ describe("a seed", () => {
       )
     }))
 
-  it.effect("finds results that depend on the order of turns", () =>
+  it.effect("reveals results that depend on the order of turns", () =>
     Effect.gen(function*() {
       const race = Effect.gen(function*() {
         const queue = yield* Queue.unbounded<string>()
@@ -101,7 +101,7 @@ describe("a seed", () => {
 })
 
 describe("a hang", () => {
-  it.effect("is found at the deadline, and says what was pending", () =>
+  it.effect("is detected at the deadline, with the pending work", () =>
     Effect.gen(function*() {
       const program = Effect.all([
         during("member 0", "play")(Effect.sleep("1 minute")),
@@ -119,21 +119,21 @@ describe("a hang", () => {
       ])
     }))
 
-  it.effect("is found at once where no fiber will ever wake up", () =>
+  it.effect("is detected immediately if no fiber can ever wake up", () =>
     Effect.gen(function*() {
       const { exit, hang } = yield* Simulation.run(1, Effect.flatMap(Deferred.make<void>(), Deferred.await))
       assert.isTrue(Option.isSome(hang))
       assert.isTrue(Option.isSome(exit))
     }))
 
-  it.effect("is found where interruption does not help, too", () =>
+  it.effect("is detected even if interruption has no effect", () =>
     Effect.gen(function*() {
       const { exit, leakedFibers } = yield* Simulation.run(1, Effect.uninterruptible(Effect.never))
       assert.isTrue(Option.isNone(exit))
       assert.strictEqual(leakedFibers, 1)
     }))
 
-  it.effect("is found where a program runs in circles", () =>
+  it.effect("is detected if a program loops forever", () =>
     Effect.gen(function*() {
       const { hang } = yield* Simulation.run(1, Effect.forever(Effect.yieldNow))
       assert.isTrue(Option.isSome(hang))
@@ -141,7 +141,7 @@ describe("a hang", () => {
 })
 
 describe("fibers", () => {
-  it.effect("that outlive the program are counted", () =>
+  it.effect("are counted if they outlive the program", () =>
     Effect.gen(function*() {
       const { leakedFibers } = yield* Simulation.run(1, Effect.forkDetach(Effect.never))
       assert.strictEqual(leakedFibers, 1)
@@ -151,7 +151,7 @@ describe("fibers", () => {
 })
 
 describe("an interruption", () => {
-  it.effect("can come after any number of tasks, and comes at the same point again", () =>
+  it.effect("can occur after any number of tasks, and repeats at the same point", () =>
     Effect.gen(function*() {
       const { tasks } = yield* Simulation.run(3, walkers)
       const ends = new Set<string>()
@@ -168,7 +168,7 @@ describe("an interruption", () => {
     }))
 })
 
-it.effect("a crash releases nothing, and has no exit", () =>
+it.effect("as a crash releases nothing and has no exit", () =>
   Effect.gen(function*() {
     const audit = yield* LeakAudit.LeakAudit.make
     const program = Effect.scoped(Effect.andThen(audit.track("sandbox", Effect.void), walkers))
