@@ -1,10 +1,9 @@
 import { horizontalSum } from "./vector"
 
 /**
- * One Adam step with decoupled weight decay over `count` floats; `count` % 4 = 0.
- * `correction1` = 1/(1 − beta1ᵗ) and `correction2` = 1/(1 − beta2ᵗ). Gradients are multiplied by `gradientScale` first.
- * Writes only if `isKept` is 1. Returns the sum of the squared changes, or NaN where a moment or the square of a parameter
- * would not be finite.
+ * One Adam step with decoupled weight decay over `count` floats; `count` % 4 = 0. `correction1` = 1/(1 − beta1ᵗ) and `correction2` = 1/(1 −
+ * beta2ᵗ). Gradients are multiplied by `gradientScale` first. Writes only if `isKept` is 1. Returns the sum of the squared changes, or NaN
+ * if a moment or the square of a parameter would not be finite.
  */
 export function adam(
   parameters: usize,
@@ -32,7 +31,7 @@ export function adam(
   const decay = f32x4.splat(learningRate * weightDecay)
   const scale = f32x4.splat(gradientScale)
   let squares = f64x2.splat(0)
-  // Every finite x gives x − x = 0, every other x gives NaN.
+  // x − x is 0 for every finite x and NaN otherwise.
   let excess = f32x4.splat(0)
   for (let i: usize = 0; i < <usize> count << 2; i += 16) {
     const g = f32x4.mul(v128.load(gradients + i), scale)

@@ -2,7 +2,7 @@ import { storeExp } from "./exponential"
 import { levelBytes, placeOf, rowsOf, seenOf, segmentAt, setSeen, writePath } from "./segments"
 import { dot, dots } from "./vector"
 
-/** Probabilities p of one query and the gradients ds of its scores, recomputed from the kept maximum and sum. */
+/** Recomputes one query's probabilities p from the kept maximum and sum, and computes the gradients ds of its scores. */
 // @ts-ignore: decorator
 @inline
 function scoreGradients(
@@ -58,7 +58,7 @@ function scoreGradients(
   }
 }
 
-/** Sets the gradient of one query and adds to those of the keys and values that it sees. */
+/** Sets the gradient of one query, and adds to the gradients of the keys and values that the query sees. */
 // @ts-ignore: decorator
 @inline
 function spreadGradients(
@@ -110,10 +110,9 @@ function spreadGradients(
 }
 
 /**
- * Gradients of `attentionForward` for the rows of the segments from `first` to `end` (exclusive). Queries, results and their
- * gradients begin at the first of these rows, [row][heads·headSize]; keys, values and theirs are [place][keyHeads·headSize].
- * `dKeys` and `dValues` are added to, from every row that sees them; `dQueries` is set. `scratch` holds twice longest
- * sequence + 4 floats.
+ * Gradients of `attentionForward` for the rows of the segments from `first` to `end` (exclusive). Queries, results and their gradients
+ * begin at the first of these rows, [row][heads·headSize]; keys, values and their gradients are [place][keyHeads·headSize]. Sets
+ * `dQueries`; adds to `dKeys` and `dValues` from every row that sees them. `scratch` holds 2 · longest sequence + 4 floats.
  */
 export function attentionBackward(
   dQueries: usize,

@@ -3,10 +3,10 @@ import { levelBytes, placeOf, rowsOf, seenOf, segmentAt, setSeen, writePath } fr
 import { weightedValues1, weightedValues4 } from "./tiles.gen"
 import { dot, dots, horizontalMax } from "./vector"
 
-// Heads are multiples of 8 floats. A query row sees the keys of its ancestors and its own, in the order of their positions,
-// so its result does not depend on what else is computed. Grouped queries: query head h reads key head h / (heads / keyHeads).
+// The head size is a multiple of 8 floats. A query row sees its ancestors' keys and its own in position order, so its result does not
+// depend on other rows in the batch. Grouped queries: query head h reads key head h / (heads / keyHeads).
 
-/** Turns `count` scores into exp(score − maximum) and keeps (maximum, sum). The sum stops at `count`, in index order. */
+/** Replaces `count` scores with exp(score − maximum) and keeps (maximum, sum). The sum is in index order. */
 // @ts-ignore: decorator
 @inline
 function soften(scores: usize, count: i32, maximum: f32, maximumAndSum: usize): void {
@@ -19,7 +19,7 @@ function soften(scores: usize, count: i32, maximum: f32, maximumAndSum: usize): 
   f32.store(maximumAndSum, sum, 4)
 }
 
-/** Scores of all keys on the path, one after the other; returns the largest. */
+/** Computes the scores of all keys on the path in order. Returns the largest. */
 // @ts-ignore: decorator
 @inline
 function pathScores(
@@ -54,7 +54,7 @@ function pathScores(
   return max(maximum, horizontalMax(most))
 }
 
-/** out = `factor` times the sum of all values on the path, each times its weight. */
+/** out = `factor` times the weighted sum of all values on the path. */
 // @ts-ignore: decorator
 @inline
 function weightedValues(
@@ -74,10 +74,10 @@ function weightedValues(
 }
 
 /**
- * out[row, head] = softmax(q·k·scale)·v over the keys that the row sees, for the rows of the segments from `first` to `end`
- * (exclusive). Queries and results begin at the first of these rows; keys and values are [place][keyHeads·headSize].
- * `maximumAndSum` keeps two floats per row and head for the backward pass. `path` has room for the levels of the deepest
- * segment, `scratch` for longest sequence + 4 floats.
+ * out[row, head] = softmax(q·k·scale)·v over the keys that the row sees, for the rows of the segments from `first` to `end` (exclusive).
+ * Queries and results begin at the first of these rows; keys and values are [place][keyHeads·headSize]. `maximumAndSum` keeps two floats
+ * per row and head for the backward pass. `path` has space for the levels of the deepest segment, `scratch` for longest sequence + 4
+ * floats.
  */
 export function attentionForward(
   out: usize,

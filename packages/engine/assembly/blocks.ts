@@ -1,5 +1,5 @@
-// How files store weights, type by type in the numbers of GGML, and the codes of quantised values. Products of codes and
-// scales are rounded one by one, never fused, so that the values have the bits that other readers of these files compute.
+// The stored weight types with GGML's type numbers, and how to decode quantized values. Products of codes and scales are rounded
+// individually and never fused, so decoded values are bit-identical to those of other readers of these files.
 
 export const typeF32: i32 = 0
 export const typeF16: i32 = 1
@@ -9,7 +9,7 @@ export const typeQ8_0: i32 = 8
 export const typeQ4_K: i32 = 12
 export const typeQ6_K: i32 = 14
 
-// Blocks of Q4_0, Q4_1 and Q8_0 hold 32 values, those of Q4_K and Q6_K 256 values in eight parts.
+// Blocks of Q4_0, Q4_1 and Q8_0 hold 32 values; blocks of Q4_K and Q6_K hold 256 values in eight parts.
 
 export const bytesQ4_0: usize = 18
 export const bytesQ4_1: usize = 20
@@ -17,34 +17,34 @@ export const bytesQ8_0: usize = 34
 export const bytesQ4_K: usize = 144
 export const bytesQ6_K: usize = 210
 
-/** Four halves, each in the low bits of a lane, as f32. */
+/** Converts four halves, each in the low bits of a lane, to f32. */
 // @ts-ignore: decorator
 @inline
 export function halves(half: v128): v128 {
   const sign = i32x4.shl(v128.and(half, i32x4.splat(0x8000)), 16)
   const magnitude = v128.and(half, i32x4.splat(0x7fff))
-  // Moving the exponent by 2^112 as a float product is exact for normal and subnormal halves alike.
+  // Multiplying by 2^112 to rebias the exponent is exact for normal and subnormal halves.
   const finite = f32x4.mul(i32x4.shl(magnitude, 13), i32x4.splat(0x77800000))
   const special = v128.or(i32x4.splat(0x7f800000), i32x4.shl(v128.and(magnitude, i32x4.splat(0x3ff)), 13))
   const isSpecial = i32x4.ge_s(magnitude, i32x4.splat(0x7c00))
   return v128.or(sign, v128.bitselect(special, finite, isSpecial))
 }
 
-/** Four bits of each byte, from bit `shift` on. Bits are moved in lanes of 16, for which processors have an instruction. */
+/** Four bits of each byte, starting at bit `shift`. Shifts use 16-bit lanes, for which processors have an instruction. */
 // @ts-ignore: decorator
 @inline
 export function nibbles(bytes: v128, shift: i32): v128 {
   return v128.and(i16x8.shr_u(bytes, shift), i8x16.splat(15))
 }
 
-/** Sixteen codes of part `part` of a block of Q4_K, from column 0 or 16 on. */
+/** Sixteen codes of part `part` of a Q4_K block, starting at column 0 or 16. */
 // @ts-ignore: decorator
 @inline
 export function codesQ4_K(block: usize, part: usize, column: usize): v128 {
   return nibbles(v128.load(block + ((part >> 1) << 5) + column, 16), <i32> (part & 1) << 2)
 }
 
-/** Sixteen codes of part `part` of a block of Q6_K, from column 0 or 16 on: four low bits and two high ones each. */
+/** Sixteen codes of part `part` of a Q6_K block, starting at column 0 or 16. Each has four low bits and two high bits. */
 // @ts-ignore: decorator
 @inline
 export function codesQ6_K(block: usize, part: usize, column: usize): v128 {

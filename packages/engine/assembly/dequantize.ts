@@ -25,7 +25,7 @@ function half(place: usize): f32 {
   return f32x4.extract_lane(halves(i32x4.splat(load<u16>(place))), 0)
 }
 
-/** Sixteen codes times `scale`, to two groups of eight values. */
+/** Writes sixteen codes times `scale` to two groups of eight values. */
 // @ts-ignore: decorator
 @inline
 function scaled(codes: v128, scale: v128, out: usize, stride: usize): void {
@@ -104,7 +104,7 @@ function blockQ8_0(block: usize, out: usize, stride: usize): void {
   scaled(v128.load(block, 18), scale, out + 2 * stride, stride)
 }
 
-/** Part `part` of a block: scales and offsets have six bits each, spread over twelve bytes. */
+/** Dequantizes part `part` of a block. Scales and offsets have six bits each, packed into twelve bytes. */
 // @ts-ignore: decorator
 @inline
 function blockQ4_K(block: usize, part: usize, out: usize, stride: usize): void {
@@ -124,7 +124,7 @@ function blockQ4_K(block: usize, part: usize, out: usize, stride: usize): void {
   shifted(codesQ4_K(block, part, 16), d, m, out + 2 * stride, stride)
 }
 
-/** Part `part` of a block: every sixteen values have a scale. */
+/** Dequantizes part `part` of a block. Every sixteen values share a scale. */
 // @ts-ignore: decorator
 @inline
 function blockQ6_K(block: usize, part: usize, out: usize, stride: usize): void {
@@ -134,7 +134,7 @@ function blockQ6_K(block: usize, part: usize, out: usize, stride: usize): void {
   scaled(codesQ6_K(block, part, 16), f32x4.splat(d * <f32> load<i8>(scales, 1)), out + 2 * stride, stride)
 }
 
-/** The 32 values of a row from 32·index on, each group of eight `stride` bytes after the one before. */
+/** The 32 values of a row starting at 32·index; groups of eight values are `stride` bytes apart. */
 // @ts-ignore: decorator
 @inline
 export function block32(type: i32, row: usize, index: usize, out: usize, stride: usize): void {
@@ -148,7 +148,7 @@ export function block32(type: i32, row: usize, index: usize, out: usize, stride:
   else blockBf16(row + (index << 6), out, stride)
 }
 
-/** `count` values of one type as f32: any number of F32, F16 and BF16, whole blocks of the others. */
+/** Converts `count` values of one type to f32: any number for F32, F16 and BF16, whole blocks for the other types. */
 // @ts-ignore: decorator
 @inline
 export function dequantize(target: usize, source: usize, type: i32, count: i32): void {
@@ -164,7 +164,7 @@ export function dequantize(target: usize, source: usize, type: i32, count: i32):
   }
 }
 
-/** Row r of `target` = row ids[r] of a matrix whose rows of `size` values take `rowBytes` each. */
+/** Row r of `target` = row ids[r] of a matrix with rows of `size` values, `rowBytes` bytes each. */
 export function gatherStored(
   target: usize,
   source: usize,

@@ -1,15 +1,14 @@
 import { ones, storeExp8 } from "./exponential"
 
-// Eight floats at a time, all of them loaded before any is stored: V8 joins two such vectors to one of 256 bits.
-// `count` % 8 = 0 in every kernel of this file.
+// The loops load eight floats before storing any, so that V8 combines two vectors into one of 256 bits. `count` % 8 = 0 in every kernel of
+// this file.
 
 /**
- * Bytes of exponentials that one loop stores before another reads them: V8 joins stores only where a loop stores to each place
- * once.
+ * Bytes of exponentials that one loop stores before another reads them. V8 combines stores only in loops that store to each address once.
  */
 const blockBytes: usize = 4096
 
-/** exp(−x) of the floats from `start` to `end`. */
+/** Computes exp(−x) for the floats from `start` to `end`. */
 // @ts-ignore: decorator
 @inline
 function storeExpOfNegated(target: usize, x: usize, start: usize, end: usize): void {
@@ -40,14 +39,14 @@ export function siluForward(out: usize, gate: usize, up: usize, count: i32): voi
   }
 }
 
-/** d silu / dx from x and its sigmoid. */
+/** The derivative of silu at x, given x and its sigmoid. */
 // @ts-ignore: decorator
 @inline
 function siluSlope(x: v128, s: v128, one: v128): v128 {
   return f32x4.mul(s, f32x4.add(one, f32x4.mul(x, f32x4.sub(one, s))))
 }
 
-/** Gradients of `siluForward` from that of its result, which `dGate` may overwrite. */
+/** Gradients of `siluForward` from the gradient of its result. `dGate` may overwrite `dOut`. */
 export function siluBackward(dGate: usize, dUp: usize, dOut: usize, gate: usize, up: usize, count: i32): void {
   const bytes = <usize> count << 2
   for (let start: usize = 0; start < bytes; start += blockBytes) {

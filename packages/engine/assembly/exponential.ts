@@ -1,18 +1,18 @@
 /**
- * Constants of the exponential, in the first bytes of the memory, which are never handed out. V8 would build a constant
- * vector anew for each use, in four to seven instructions; a load is one.
+ * The exponential's constants, stored in the first bytes of the memory, which are never allocated. V8 would rebuild a constant vector for
+ * each use in four to seven instructions; a load is one instruction.
  */
 const constants = memory.data<f32>([
-  // 0 and 1: the largest and the smallest argument.
+  // 0 and 1: the largest and smallest argument.
   88.0,
   -87.0,
-  // 2 and 3: log₂e, and 1.5·2²³, whose sum with a number has no fraction.
+  // 2 and 3: log₂e, and 1.5·2²³, which removes the fraction of a number that is added to it.
   1.44269504088896341,
   12582912.0,
   // 4 and 5: −ln 2 in two parts.
   -0.693359375,
   2.12194440e-4,
-  // 6 to 11: the polynomial, from its highest power down to the second.
+  // 6 to 11: the polynomial's coefficients, from the highest power to the second.
   1.9875691500e-4,
   1.3981999507e-3,
   8.3334519073e-3,
@@ -36,21 +36,21 @@ export function ones(): v128 {
   return constant(12)
 }
 
-/** x·log₂e + 1.5·2²³, which the addition rounds to a whole number. */
+/** x·log₂e + 1.5·2²³; the addition rounds x·log₂e to a whole number n. */
 // @ts-ignore: decorator
 @inline
 function rounded(x: v128, log2e: v128, rounder: v128): v128 {
   return f32x4.add(f32x4.mul(x, log2e), rounder)
 }
 
-/** p·2ⁿ from the low bits of n + 1.5·2²³. The shift drops all others; the bits of 1 are the exponent's bias, 127. */
+/** p·2ⁿ from the low bits of n + 1.5·2²³. The shift drops all other bits; the bits of 1 add the exponent bias, 127. */
 // @ts-ignore: decorator
 @inline
 function scaled(p: v128, rounded: v128, one: v128): v128 {
   return f32x4.mul(p, i32x4.add(i32x4.shl(rounded, 23), one))
 }
 
-/** Cephes expf on four lanes, relative error below 1e-7; the argument is clamped to [-87, 88], so no lane is ever 0. */
+/** Cephes expf on four lanes, with relative error below 1e-7. The argument is clamped to [-87, 88], so no lane is 0. */
 // @ts-ignore: decorator
 @inline
 export function exp4(argument: v128): v128 {
@@ -68,7 +68,7 @@ export function exp4(argument: v128): v128 {
   return scaled(p, sum, ones())
 }
 
-/** Stores `exp4` of two vectors side by side, step by step: V8 joins them to one of 256 bits where they share constants. */
+/** Stores `exp4` of two vectors with interleaved steps: V8 combines vectors into one of 256 bits if they share constants. */
 // @ts-ignore: decorator
 @inline
 export function storeExp8(target: usize, low: v128, high: v128): void {
@@ -111,7 +111,7 @@ export function storeExp8(target: usize, low: v128, high: v128): void {
   v128.store(target, scaled(p1, sum1, one), 16)
 }
 
-/** exp(x − shift) in place for `bytes` of floats and those that follow up to a whole vector. */
+/** exp(x − shift) in place for `bytes` bytes of floats, rounded up to whole vectors. */
 // @ts-ignore: decorator
 @inline
 export function storeExp(place: usize, bytes: usize, shift: v128): void {

@@ -1,19 +1,19 @@
 import { tiles1, tiles2, transposedTiles1, transposedTiles2 } from "./tiles.gen"
 
-// Every tile accumulates one row over k in the same order whatever its height and width, so a row's product does not
-// depend on the rows and columns beside it.
+// Every tile sums a row over k in the same order, whatever the tile's size, so a row's product does not depend on adjacent rows and
+// columns.
 
-/** Rows of A that stay in the cache while the panels of B pass by. */
+/** Rows of A that stay in the cache while the panels of B are processed. */
 const rowBlock: i32 = 96
-/** Rows of A and B whose products are summed in registers before they are added to C. */
+/** The depth over which products are summed in registers before they are added to C. */
 const depthBlock: i32 = 64
 
-/** Panels that a tile covers: two where V8 joins 128-bit vectors to 256-bit ones, which have twice the room. */
+/** Panels per tile: two if V8 combines 128-bit vectors into 256-bit ones, which hold twice as much. */
 // @ts-ignore: decorator
 @external("env", "panelsPerTile")
 export declare const panelsPerTile: i32
 
-/** Rows `start` to `end` of C = or += A·B for `count` panels of B, one after the other in memory. */
+/** Rows `start` to `end` of C = or += A·B for `count` consecutive panels of B. */
 // @ts-ignore: decorator
 @inline
 function multiplyBlock(
@@ -38,7 +38,7 @@ function multiplyBlock(
   for (; j < count; j++, b += panel, cp += 32) tiles1(cp, rc, a, ra, b, start, end, K, accumulate)
 }
 
-/** M rows of C = or += A·B for `count` panels of B; `rc` and `ra` are the bytes of rows. */
+/** M rows of C = or += A·B for `count` panels of B; `rc` and `ra` are row lengths in bytes. */
 // @ts-ignore: decorator
 @inline
 export function multiplyPanels(
@@ -62,7 +62,7 @@ export function gemm(c: usize, a: usize, b: usize, M: i32, N: i32, K: i32, lda: 
   multiplyPanels(c, <usize> ldc << 2, a, <usize> lda << 2, b, N >> 3, M, K, accumulate)
 }
 
-/** C [K, N] += Aᵀ·B of row-major A [M, K] and B [M, N]: the gradient of a weight. N % 8 = 0. */
+/** C [K, N] += Aᵀ·B for row-major A [M, K] and B [M, N], as for a weight's gradient. N % 8 = 0. */
 export function gemmTransposed(
   c: usize,
   a: usize,

@@ -2,7 +2,7 @@ import { scaleInto } from "./elementwise"
 import { exp4, storeExp8 } from "./exponential"
 import { horizontalMax, horizontalSum } from "./vector"
 
-/** Sets columns [from, to) of each row to −3e38, so that ids which exist only as padding have no probability. */
+/** Sets columns [from, to) of each row to −3e38, so that padding ids have no probability. */
 export function maskColumns(logits: usize, rows: i32, from: i32, to: i32): void {
   for (let r = 0; r < rows; r++) {
     for (let i = from; i < to; i++) f32.store(logits + (<usize> i << 2), -3e38)
@@ -10,10 +10,10 @@ export function maskColumns(logits: usize, rows: i32, from: i32, to: i32): void 
   }
 }
 
-/** Bytes of logits that are summed in f32 before their sum is added in f64: longer f32 sums lose small addends. */
+/** Bytes of logits that are summed in f32 before the sum is added in f64; longer f32 sums lose small addends. */
 const blockBytes: usize = 1024
 
-/** Per row the maximum logit and Σ exp(logit − maximum), from which the caller takes the logarithm in f64. */
+/** The maximum logit and Σ exp(logit − maximum) of each row. The caller takes the logarithm in f64. */
 export function logSumExp(out: usize, logits: usize, rows: i32, vocabulary: i32): void {
   const bytes = <usize> vocabulary << 2
   for (let r = 0; r < rows; r++) {
@@ -36,8 +36,8 @@ export function logSumExp(out: usize, logits: usize, rows: i32, vocabulary: i32)
 }
 
 /**
- * logits ← Σₖ cₖ·(onehot(targetₖ) − softmax) in place, with cₖ = ∂L/∂logprob of target k: the gradient in the logits.
- * Row r has the targets from `starts[r]` to `starts[r + 1]`, which begins at 0.
+ * logits ← Σₖ cₖ·(onehot(targetₖ) − softmax) in place, the gradient in the logits, with cₖ = ∂L/∂logprob of target k. Row r has the targets
+ * from `starts[r]` to `starts[r + 1]` (exclusive), and `starts[0]` is 0.
  */
 export function logitGradient(
   logits: usize,

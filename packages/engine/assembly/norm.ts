@@ -32,7 +32,7 @@ export function normForward(
   }
 }
 
-/** The gradient of `normForward` in x, set or added; that of the weight is added where the address `dWeight` is not 0. */
+/** The gradient of `normForward` in x, set or added. The weight's gradient is added to `dWeight` unless that address is 0. */
 export function normBackward(
   dx: usize,
   dOut: usize,

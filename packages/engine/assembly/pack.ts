@@ -1,6 +1,6 @@
 // The packed form of a matrix [K, N] for `gemm`: panels of eight columns, [N/8][K][8].
 
-/** Packs `factor`·B from row-major B [K, N] into K rows of panels that have `panelRows`. */
+/** Packs `factor`·B for row-major B [K, N] into K rows of panels that have `panelRows` rows. */
 export function packRows(target: usize, source: usize, K: i32, N: i32, panelRows: i32, factor: f32): void {
   const k4 = f32x4.splat(factor)
   for (let n = 0; n < N; n += 8) {
@@ -15,7 +15,7 @@ export function packRows(target: usize, source: usize, K: i32, N: i32, panelRows
   }
 }
 
-/** Packs `factor`·Bᵀ from row-major B [N, K]. */
+/** Packs `factor`·Bᵀ for row-major B [N, K]. */
 export function packColumns(target: usize, source: usize, K: i32, N: i32, factor: f32): void {
   for (let n = 0; n < N; n += 8) {
     for (let k = 0; k < K; k++) {

@@ -18,10 +18,10 @@ import {
 } from "./blocks"
 import { block32 } from "./dequantize"
 
-// Eight stored rows as a panel [K, 8] of f32. The codes of quantised rows are transposed as bytes, sixteen columns at a
-// time; their scales then stand in the lanes of two vectors, one lane for each row. The values have the bits of `block32`.
+// Converts eight stored rows to a panel [K, 8] of f32. The codes of quantized rows are transposed as bytes, sixteen columns at a time, and
+// their scales are in the lanes of two vectors, one lane per row. The values are bit-identical to those of `block32`.
 
-/** A number of each of four rows in the lanes of a vector. */
+/** One number of each of four rows, in the lanes of a vector. */
 // @ts-ignore: decorator
 @inline
 function bytesOfRows(place: usize, rowBytes: usize): v128 {
@@ -47,7 +47,7 @@ function halvesOfRows(place: usize, rowBytes: usize): v128 {
   return halves(v)
 }
 
-/** Where a row has the block with the sixteen columns of `group`. */
+/** The address of the block of a row that contains the sixteen columns of `group`. */
 // @ts-ignore: decorator
 @inline
 function blockOf(type: i32, group: usize): usize {
@@ -58,7 +58,7 @@ function blockOf(type: i32, group: usize): usize {
   return (group >> 4) * bytesQ6_K
 }
 
-/** The part of a block of Q4_K or Q6_K with the columns of `group`. */
+/** The part of a Q4_K or Q6_K block that contains the columns of `group`. */
 // @ts-ignore: decorator
 @inline
 function partOf(group: usize): usize {
@@ -78,7 +78,7 @@ function codes(type: i32, block: usize, group: usize): v128 {
   return codesQ6_K(block, partOf(group), column)
 }
 
-/** The scales of four rows. */
+/** The scales of four rows, one per lane. */
 // @ts-ignore: decorator
 @inline
 function scales(type: i32, block: usize, rowBytes: usize, group: usize): v128 {
@@ -93,7 +93,7 @@ function scales(type: i32, block: usize, rowBytes: usize, group: usize): v128 {
   return halvesOfRows(block, rowBytes)
 }
 
-/** What is added to the rows of Q4_1 and Q4_K. */
+/** The offsets that are added to the rows of Q4_1 and Q4_K. */
 // @ts-ignore: decorator
 @inline
 function offsets(type: i32, block: usize, rowBytes: usize, group: usize): v128 {
@@ -102,7 +102,7 @@ function offsets(type: i32, block: usize, rowBytes: usize, group: usize): v128 {
   return f32x4.neg(f32x4.mul(halvesOfRows(block + 2, rowBytes), least))
 }
 
-/** The six bits that part `part` of a block of Q4_K has as its scale, where `first` is 0, or as its offset, where it is 4. */
+/** The six-bit scale of part `part` of a Q4_K block if `first` is 0, or its offset if `first` is 4. */
 // @ts-ignore: decorator
 @inline
 function sixBits(place: usize, rowBytes: usize, part: usize, first: usize): v128 {
@@ -112,7 +112,7 @@ function sixBits(place: usize, rowBytes: usize, part: usize, first: usize): v128
   return v128.or(low, i32x4.shl(i32x4.shr_u(bytesOfRows(place + part - 4 + first, rowBytes), 6), 4))
 }
 
-/** Two columns of a panel from sixteen bytes: the codes of eight rows in the first, then in the second. */
+/** Writes two columns of a panel from sixteen bytes: the codes of eight rows in the first column, then in the second. */
 // @ts-ignore: decorator
 @inline
 function columns(pair: v128, type: i32, s0: v128, s1: v128, o0: v128, o1: v128, panel: usize): void {
@@ -146,7 +146,7 @@ function zipHigh(a: v128, b: v128): v128 {
   return v128.shuffle<i8>(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 }
 
-/** Four columns from the codes of the even and of the odd rows. */
+/** Writes four columns from the codes of the even rows and of the odd rows. */
 // @ts-ignore: decorator
 @inline
 function fourColumns(even: v128, odd: v128, type: i32, s0: v128, s1: v128, o0: v128, o1: v128, panel: usize): void {
@@ -154,7 +154,7 @@ function fourColumns(even: v128, odd: v128, type: i32, s0: v128, s1: v128, o0: v
   columns(zipHigh(even, odd), type, s0, s1, o0, o1, panel + 64)
 }
 
-/** `type` is a constant where this is called, so that only its own path is compiled. */
+/** `type` is a constant at each call, so only the code for that type is compiled. */
 // @ts-ignore: decorator
 @inline
 function quantised(type: i32, panel: usize, rows: usize, rowBytes: usize, K: i32): void {
@@ -190,7 +190,7 @@ function quantised(type: i32, panel: usize, rows: usize, rowBytes: usize, K: i32
   }
 }
 
-/** Columns 4i to 4i + 3 of `source` [8 rows of 32] become rows of a panel. */
+/** Writes columns 4i to 4i + 3 of `source` [8 rows of 32] as rows of a panel. */
 // @ts-ignore: decorator
 @inline
 function transpose4(source: usize, target: usize): void {
@@ -208,7 +208,7 @@ function transpose4(source: usize, target: usize): void {
   v128.store(target, v128.shuffle<i64>(abHigh, cdHigh, 1, 3), 96)
 }
 
-/** Rows of F32, F16 and BF16, by way of a piece of eight rows by 32 values. */
+/** Converts rows of F32, F16 and BF16 through a buffer of eight rows by 32 values. */
 // @ts-ignore: decorator
 @inline
 function floats(type: i32, panel: usize, rows: usize, rowBytes: usize, K: i32, piece: usize): void {
@@ -221,7 +221,7 @@ function floats(type: i32, panel: usize, rows: usize, rowBytes: usize, K: i32, p
   }
 }
 
-/** Eight rows of K values, K % 32 = 0, as a panel; `piece` has room for 256 floats. */
+/** Converts eight rows of K values, K % 32 = 0, to a panel; `piece` has space for 256 floats. */
 // @ts-ignore: decorator
 @inline
 export function panelOfRows(panel: usize, rows: usize, type: i32, rowBytes: usize, K: i32, piece: usize): void {

@@ -1,6 +1,6 @@
 /**
- * Rotates the halves of each head in place by the row's position; `direction` 1 forward, -1 for the gradient.
- * `cosine` and `sine` hold one row of headSize/2 values per position.
+ * Rotates the halves of each head in place by the row's position. `direction` is 1 for the forward pass and -1 for the gradient. `cosine`
+ * and `sine` hold one row of headSize/2 values per position.
  */
 export function rotate(
   x: usize,

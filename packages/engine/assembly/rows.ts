@@ -19,7 +19,7 @@ export function addRowsAt(target: usize, source: usize, ids: usize, rows: i32, s
   }
 }
 
-/** Writes the rows of each segment into the cache of keys or values, after the positions of the segment that lie there. */
+/** Writes the rows of each segment into the key or value cache, after the segment's positions that are already there. */
 export function storeRows(target: usize, source: usize, segments: usize, segmentCount: i32, size: i32): void {
   const bytes = <usize> size << 2
   for (let s = 0; s < segmentCount; s++) {
@@ -30,7 +30,7 @@ export function storeRows(target: usize, source: usize, segments: usize, segment
   }
 }
 
-/** Row r of `target` = column ids[r] of a packed matrix [size, N]: an embedding read from the panels of its own head. */
+/** Row r of `target` = column ids[r] of a packed matrix [size, N]: looks up an embedding in the panels of a tied head. */
 export function gatherPanels(target: usize, panels: usize, ids: usize, rows: i32, size: i32): void {
   for (let r = 0; r < rows; r++) {
     const id = <usize> i32.load(ids + (<usize> r << 2))

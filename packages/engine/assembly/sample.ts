@@ -1,7 +1,7 @@
 import { exp4 } from "./exponential"
 
-// Only ids below `vocabulary` are ever returned; `padded` is `vocabulary` rounded up to the row length of the logits.
-// Sums run in id order in f64 and the draw compares with the same partial sums, so a uniform below 1 always draws an id.
+// Only ids below `vocabulary` are returned; `padded` is `vocabulary` rounded up to the row length of the logits. Sums run in id order in
+// f64, and the draw compares with the same partial sums, so a uniform below 1 always draws an id.
 
 /** weights[i] = exp((logit − maximum)/temperature); returns their sum over the vocabulary. */
 // @ts-ignore: decorator
@@ -24,7 +24,7 @@ function weigh(
   return sum
 }
 
-/** The most likely id, the lowest among equals. */
+/** The most likely id; the lowest one among equals. */
 export function argmax(logits: usize, vocabulary: i32): i32 {
   let best = 0
   let most = f32.load(logits)
@@ -57,7 +57,7 @@ export function sample(
   return vocabulary - 1
 }
 
-/** Whether id a comes before id b: the higher value first, the lower id among equals. */
+/** Whether id a precedes id b: higher values first, then lower ids. */
 // @ts-ignore: decorator
 @inline
 function precedes(values: usize, a: i32, b: i32): bool {
@@ -96,7 +96,7 @@ function buildHeap(heap: usize, count: i32, values: usize): void {
   for (let i = (count >> 1) - 1; i >= 0; i--) siftDown(heap, count, i, values)
 }
 
-/** Moves the first id of the heap to the end of those that remain, so that popped ids lie there in reverse order. */
+/** Moves the heap's first id behind the remaining ids, so popped ids are stored in reverse order. */
 // @ts-ignore: decorator
 @inline
 function pop(heap: usize, count: i32, values: usize): i32 {
@@ -109,8 +109,8 @@ function pop(heap: usize, count: i32, values: usize): i32 {
 }
 
 /**
- * Draws from the `topK` most likely ids (0 keeps all), or the fewest most likely of these that hold `topP` of their
- * probability, at least one. `scratch` holds `padded` floats and `vocabulary` ids.
+ * Draws from the `topK` most likely ids (0 keeps all), reduced to the fewest most likely ones whose share of their total probability
+ * reaches `topP`, at least one. `scratch` holds `padded` floats and `vocabulary` ids.
  */
 export function sampleFiltered(
   logits: usize,
@@ -153,7 +153,7 @@ function drawPopped(heap: usize, vocabulary: i32, kept: i32, target: f64, weight
   return id
 }
 
-/** Writes the `count` most likely ids, most likely first; `scratch` holds `vocabulary` ids. */
+/** Writes the `count` most likely ids in descending order of probability; `scratch` holds `vocabulary` ids. */
 export function topTokens(out: usize, logits: usize, vocabulary: i32, count: i32, scratch: usize): void {
   buildHeap(scratch, vocabulary, logits)
   for (let i = 0; i < min(count, vocabulary); i++) {

@@ -1,9 +1,7 @@
-// A segment is four i32: the place of its keys in the cache, how many of its positions lie there before its rows, the
-// number of its rows, and its parent, which is the segment that it continues, or -1. Its rows see all rows of the parent, and
-// so on up to the root. A cache in pages is a table of segments without rows, each of which continues the page before it.
-//
-// A path leads from the root to a segment. Each of its levels is two i32: the place of a segment's keys, and how many of
-// them are seen.
+// A segment is four i32: the place of its keys in the cache, the number of its cached positions before its rows, the number of its rows,
+// and its parent, the segment that it continues, or -1. Its rows see all rows of its ancestors. A paged cache is a table of segments
+// without rows, each of which continues the previous page. A path leads from the root to a segment. Each level of a path is two i32: the
+// place of a segment's keys, and how many of them are seen.
 
 export const levelBytes: usize = 8
 
@@ -13,7 +11,7 @@ export function segmentAt(segments: usize, index: i32): usize {
   return segments + (<usize> index << 4)
 }
 
-/** The place of the keys of a segment or of a level. */
+/** The place of the keys of a segment or of a path level. */
 // @ts-ignore: decorator
 @inline
 export function placeOf(segmentOrLevel: usize): usize {
@@ -50,7 +48,7 @@ export function setSeen(level: usize, count: i32): void {
   i32.store(level, count, 4)
 }
 
-/** Writes the path to segment `index`, on which only the keys before its own rows are seen, and returns where it ends. */
+/** Writes the path to segment `index`, which excludes the keys of the segment's rows. Returns the path's end. */
 // @ts-ignore: decorator
 @inline
 export function writePath(path: usize, segments: usize, index: i32): usize {

@@ -2,20 +2,20 @@ import { block32 } from "./dequantize"
 import { multiplyPanels } from "./gemm"
 import { panelOfRows } from "./panel"
 
-// Products with a matrix that stays in the rows [outputs, inputs] of its file: 32 columns at a time become panels of f32 in
-// scratch, and all rows of A are multiplied with them. One copy of the weights serves both directions.
+// Multiplies with a matrix that stays in its file's rows [outputs, inputs]: 32 columns at a time are converted to f32 panels in scratch
+// space, and all rows of A are multiplied with them. One copy of the weights serves both directions.
 
 const stripPanels: i32 = 4
 
-/** Stored rows that become panels at a time, of 32 floats each. */
+/** Stored rows that are converted at a time, 32 floats each. */
 const depthBlock: i32 = 512
 
-/** Scratch begins with a piece of eight rows by 32 values. */
+/** Bytes of the buffer at the start of scratch, with eight rows of 32 values. */
 const pieceBytes: usize = 1024
 
 /**
- * C [M, N] = or += A [M, K]·Wᵀ with W [N, K] stored in rows of `rowBytes`. N % 8 = 0, K % 32 = 0; `scratch` has room for
- * 32·K + 256 floats.
+ * C [M, N] = or += A [M, K]·Wᵀ with W [N, K] stored in rows of `rowBytes` bytes. N % 8 = 0, K % 32 = 0; `scratch` has space for 32·K + 256
+ * floats.
  */
 export function gemmStored(
   c: usize,
@@ -43,9 +43,7 @@ export function gemmStored(
   }
 }
 
-/**
- * C [M, K] = or += A [M, N]·W with W [N, K] stored in rows of `rowBytes`. K % 32 = 0; `scratch` has room for 16,384 floats.
- */
+/** C [M, K] = or += A [M, N]·W with W [N, K] stored in rows of `rowBytes` bytes. K % 32 = 0; `scratch` has space for 16,384 floats. */
 export function gemmStoredTransposed(
   c: usize,
   a: usize,

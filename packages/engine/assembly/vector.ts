@@ -4,7 +4,7 @@ export function horizontalSum(v: v128): f32 {
   return (f32x4.extract_lane(v, 0) + f32x4.extract_lane(v, 1)) + (f32x4.extract_lane(v, 2) + f32x4.extract_lane(v, 3))
 }
 
-/** `horizontalSum` of each of four vectors, in the lanes of one. */
+/** `horizontalSum` of each of four vectors, in the lanes of one vector. */
 // @ts-ignore: decorator
 @inline
 export function sumOfEach(a: v128, b: v128, c: v128, d: v128): v128 {
@@ -39,7 +39,7 @@ export function dot(a: usize, b: usize, bytes: usize): f32 {
   return horizontalSum(f32x4.add(even, odd))
 }
 
-/** The products of one vector with four that lie `stride` bytes apart, each with the bits of `dot`. */
+/** The dot products of one vector with four vectors that are `stride` bytes apart, each bit-identical to `dot`. */
 // @ts-ignore: decorator
 @inline
 export function dots(a: usize, b: usize, stride: usize, bytes: usize): v128 {

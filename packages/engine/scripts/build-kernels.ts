@@ -1,4 +1,4 @@
-/** Compiles assembly/ to src/numerics/KernelsWasm.gen.ts. With `--check` fails when the committed bytes differ. */
+/** Compiles assembly/ to src/numerics/KernelsWasm.gen.ts. With `--check`, fails if the committed bytes differ. */
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"

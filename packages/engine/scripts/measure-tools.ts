@@ -1,4 +1,4 @@
-/** Prints how well the preset `tiny-tools` uses tools it has never seen: `npm run measure-tools -w packages/engine -- [tasks]`. */
+/** Prints how well preset `tiny-tools` uses unseen tools: `npm run measure-tools -w packages/engine -- [tasks]`. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { load } from "./pretrain/Loading.ts"

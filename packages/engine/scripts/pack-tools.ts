@@ -1,6 +1,6 @@
 /**
- * Writes what the preset `tiny-tools` is trained on into a folder for `train-tools.py`, with the model's configuration and tokenizer:
- * `npm run pack-tools -w packages/engine -- folder`.
+ * Writes the training data of preset `tiny-tools` into a folder for `train-tools.py`, with the model's configuration and tokenizer: `npm
+ * run pack-tools -w packages/engine -- folder`.
  */
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
@@ -40,7 +40,7 @@ const config = {
 const conversation = (random: Random.Random, lexicon: Words.Lexicon, skill: ToolHabits.Skill, tasks: number) =>
   ToolDialogs.conversation(random, lexicon, ToolTask.offer(random, lexicon), skill, tasks)
 
-/** Most conversations are short; a few are as long as the context. */
+/** Draws a conversation's number of tasks: mostly few, sometimes enough to fill the context. */
 const tasksOf = (random: Random.Random): number => {
   const draw = random.uniform()
   return draw < 0.75 ? 1 : draw < 0.97 ? 2 + random.below(2) : 4 + random.below(8)
@@ -56,7 +56,7 @@ const texts = () => {
   ]
 }
 
-/** The highest bit of a token that the assistant says. */
+/** The highest bit marks a token that the assistant says. */
 const learnedBit = 0x8000
 
 const encoded = (
@@ -69,7 +69,7 @@ const encoded = (
   return Uint16Array.from(tokens.slice(0, contextLength + 1))
 }
 
-/** Encodes as the tokenizer does, each word only once. */
+/** Encodes like the tokenizer, but each distinct word only once. */
 const encoder = ({ encode }: Tokenizer.Tokenizer) => {
   const known = new Map<string, ReadonlyArray<number>>()
   const words = TokenizerTraining.splitter()
@@ -83,7 +83,7 @@ const encoder = ({ encode }: Tokenizer.Tokenizer) => {
     )
 }
 
-/** Writes `count` documents, token after token, and the lengths of all. */
+/** Writes `count` documents as concatenated tokens, and a file with their lengths. */
 const write = (name: string, count: number, document: (index: number) => Uint16Array) => {
   const lengths: Array<number> = []
   const file = openSync(`${folder}/${name}.bin`, "w")

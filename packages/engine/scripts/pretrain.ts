@@ -1,4 +1,4 @@
-/** Trains the weights of a preset from nothing: `npm run pretrain -w packages/engine -- tiny-128 [folder]`. */
+/** Trains a preset's weights from scratch: `npm run pretrain -w packages/engine -- tiny-128 [folder]`. */
 import * as BaseParameters from "@effect-rl/engine/model/BaseParameters"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import * as Safetensors from "@effect-rl/engine/numerics/Safetensors"
@@ -25,7 +25,7 @@ const tokenizerJson = TokenizerTraining.train(await corpus.texts(), config.vocab
 const tokenizerConfig = TokenizerTraining.config(config.contextLength)
 const tokenizer = await Effect.runPromise(HuggingFaceTokenizer.fromJson(name, tokenizerJson, tokenizerConfig))
 
-/** Rises over 40 steps, then falls along a cosine to a twentieth. */
+/** The learning rate rises over 40 steps, then falls along a cosine to a twentieth. */
 const rateAt = (step: number): number =>
   learningRate * Math.min(1, step / 40) * (0.05 + 0.95 * 0.5 * (1 + Math.cos(Math.PI * step / steps)))
 
@@ -49,10 +49,10 @@ for (let step = 1; step <= steps; step++) {
 }
 await trainer.close()
 
-/** The texts may have too few words for all the tokens that there is room for. */
+/** The number of tokens; the texts may have too few words to use all rows. */
 const vocabularySize = tokenizerJson.added_tokens.length + Object.keys(tokenizerJson.model.vocab).length
 
-/** The weights as they are shipped: rounded to bf16, without rows of the embedding that belong to no token. */
+/** The weights as shipped: rounded to bf16, without embedding rows that have no token. */
 const tensors = trainer.layout.tensors.map(({ offset, size, slot }): Safetensors.Tensor => {
   const { arena, kernels, memory } = trainer.compute
   const mark = arena.mark()

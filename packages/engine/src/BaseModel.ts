@@ -1,4 +1,4 @@
-/** A model where it lies on disk: its shape, its tensors as numbers, and the files that other tools need beside them. */
+/** A model on disk: its configuration, its tensors as f32, and its tokenizer and chat template files. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -18,7 +18,7 @@ import * as TensorType from "./numerics/TensorType.ts"
 import * as Preset from "./Preset.ts"
 import * as SmolLm2 from "./SmolLm2.ts"
 
-/** The model cannot be read. */
+/** The model's files are missing, invalid or unsupported. */
 export class BaseModelError extends Schema.TaggedError<BaseModelError>()("BaseModelError", { detail: Schema.String }) {
   override get message() {
     return this.detail
@@ -27,7 +27,7 @@ export class BaseModelError extends Schema.TaggedError<BaseModelError>()("BaseMo
 
 const asError = (error: { readonly message: string }) => new BaseModelError({ detail: error.message })
 
-/** The tensors of a model, and its files beside the weights. */
+/** An opened model: its tensors, and the files that a Hugging Face folder holds beside the weights. */
 export interface BaseModel {
   readonly config: ModelConfig
   readonly find: ModelWeights.Find<BaseModelError>
@@ -44,7 +44,7 @@ const narrowed =
       read: (offset, into) => Effect.mapError(read(offset, into), asError)
     }))
 
-/** Files of a folder that define its tokenizer, its chat template and how it is sampled from. */
+/** Files of a model folder that define its tokenizer, chat template and default sampling settings. */
 const companions = [
   "tokenizer.json",
   "tokenizer_config.json",
@@ -108,7 +108,7 @@ const addProduct = (
   }
 }
 
-/** Reads tensors as f32, with the changes of the adapter where one is given. */
+/** Returns a function that reads tensors as f32, with the adapter's change added if `checkpoint` is given. */
 export const reader = ({ config, find }: BaseModel, checkpoint?: Checkpoint.Checkpoint) => {
   const memory = Memory.make()
   const kernels = Kernels.instantiate(Kernels.compile(), memory)
@@ -131,7 +131,7 @@ export const reader = ({ config, find }: BaseModel, checkpoint?: Checkpoint.Chec
   })
 }
 
-/** Where a model lies on disk. */
+/** The path of a model: a preset's folder, SmolLM2's file, or `model` itself. */
 const placeOf = Effect.fnUntraced(function*(model: string) {
   const path = yield* Path.Path
   const preset = Preset.folders.get(model)
@@ -139,7 +139,7 @@ const placeOf = Effect.fnUntraced(function*(model: string) {
   return model === SmolLm2.name ? yield* SmolLm2.file : model
 })
 
-/** Opens a folder as Hugging Face saves models, a GGUF file, a preset or `smollm2`; its files close with the scope. */
+/** Opens a Hugging Face folder, a GGUF file, a preset or `smollm2`. The scope closes the files. */
 export const open = Effect.fnUntraced(function*(model: string) {
   const place = yield* placeOf(model)
   return place.endsWith(".gguf") ? yield* ofFile(place) : yield* ofFolder(place)

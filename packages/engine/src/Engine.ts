@@ -1,4 +1,4 @@
-/** The embedded backend: LoRA training and sampling of small language models in this process, on the CPU. */
+/** The embedded backend: LoRA training and sampling of small language models inside the current process, on the CPU. */
 import { Tinker } from "@effect-rl/core"
 import { Tokenizer } from "@effect-rl/core/renderers"
 import * as CheckpointStore from "@effect-rl/files/checkpoint/CheckpointStore"
@@ -17,7 +17,7 @@ import * as Library from "./runtime/Library.ts"
 import * as MemoryPlan from "./runtime/MemoryPlan.ts"
 import * as ModelSources from "./runtime/ModelSources.ts"
 
-/** The engine cannot start with the options it was given. */
+/** The engine cannot start with the given options. */
 export class EngineError extends Schema.TaggedError<EngineError>()("EngineError", { detail: Schema.String }) {
   override get message() {
     return `the engine cannot start: ${this.detail}`
@@ -25,28 +25,28 @@ export class EngineError extends Schema.TaggedError<EngineError>()("EngineError"
 }
 
 export interface EngineOptions {
-  /** Folder that checkpoints lie under, or another store of them; default `runs/checkpoints` in the working directory. */
+  /** Checkpoint folder or store; default: `runs/checkpoints` in the working directory. */
   readonly checkpoints?: string | CheckpointStore.CheckpointStore
   /**
-   * Compute threads; default one per processor, 16 at most, as far as 4 GiB of memory hold them. 0 computes between turns of the
-   * caller's event loop.
+   * Number of compute threads. Default: one per processor, at most 16, and no more than fit in 4 GiB of memory. With 0, the engine computes
+   * on the caller's thread and returns to its event loop between steps.
    */
   readonly workers?: number
   /**
-   * Whether kernels use 256-bit vectors where V8 has them (on x64) and a check finds results the same to the bit.
-   * Default: true, unless EFFECT_RL_WIDE_VECTORS is false.
+   * Whether kernels use 256-bit vectors if V8 supports them (x64 only) and a check confirms bit-identical results. Default: true, unless
+   * EFFECT_RL_WIDE_VECTORS is false.
    */
   readonly wideVectors?: boolean
   /**
-   * Further models: folders as Hugging Face saves them, GGUF files, `smollm2` and presets, known by the paths given here or by names of
-   * their own. They share the memory. One that cannot be used is refused when it is asked for.
+   * Additional models: Hugging Face folders, GGUF files, presets or `smollm2`, known by the given path or name. They share the engine's
+   * memory. A model that cannot be used is refused on its first request.
    */
   readonly models?: ReadonlyArray<string | NamedModel>
 }
 
 export type NamedModel = ModelSources.NamedModel
 
-/** The beginning of the paths of the engine's checkpoints. */
+/** URI scheme of the engine's checkpoint paths. */
 export const scheme = "engine"
 
 const tokenizers = (library: Library.Library): Tokenizer.Tokenizers["Service"] => ({
@@ -73,7 +73,7 @@ const fromSources = (
     )
   }))
 
-/** The engine over a `Host` that may be observed. */
+/** The engine on a `Host` that the caller provides, so tests can observe it. */
 export const layerNoDeps = (
   { checkpoints, models = [] }: Pick<EngineOptions, "checkpoints" | "models"> = {}
 ): Layer.Layer<
@@ -86,23 +86,23 @@ export const layerNoDeps = (
     (sources) => fromSources(sources, checkpoints)
   ))
 
-/** How an engine divides its memory of 4 GiB, known before any weights are read. */
+/** How an engine divides its 4 GiB of memory. It is known before any weights are read. */
 export interface Plan {
   /** Compute threads; 0 computes on the caller's thread. */
   readonly workers: number
-  /** Each model's part of the memory; presets take theirs of what the others leave. */
+  /** Each model's share of the memory; presets use what the other models leave. */
   readonly models: ReadonlyArray<ModelPlan>
 }
 
 export interface ModelPlan extends MemoryPlan.MemoryPlan {
   readonly name: string
-  /** Bytes that it may use, beside the models that are served with it. */
+  /** Bytes available to this model when all listed models are served. */
   readonly shareBytes: number
-  /** Whether it can be used with them. */
+  /** Whether the model fits into `shareBytes`. */
   readonly fits: boolean
 }
 
-/** More threads are started only on request: small models do not gain by them, and a machine may name more processors than it has. */
+/** More threads start only on request: small models do not gain from them, and a machine may report more processors than it has. */
 const mostThreads = 16
 
 const checkWorkers = (workers: number | undefined) =>
@@ -117,7 +117,7 @@ const checkNames = (names: ReadonlyArray<string>) => {
     : Effect.fail(new EngineError({ detail: `two models are called "${twice}": give one another name` }))
 }
 
-/** The names of the presets and of the given models, those that cannot be opened included. */
+/** The names of all presets and given models, including models that cannot be opened. */
 const modelNames = (models: NonNullable<EngineOptions["models"]>) => [
   ...Preset.folders.keys(),
   ...models.map((model) => ModelSources.named(model).name)
@@ -140,14 +140,14 @@ const planFor = Effect.fnUntraced(function*(
   return { workers: workers ?? most, models } satisfies Plan
 })
 
-/** Opens the models once the options are known to be valid. */
+/** Checks the options, then opens the models. */
 const open = Effect.fnUntraced(function*(models: NonNullable<EngineOptions["models"]>, workers: number | undefined) {
   yield* checkWorkers(workers)
   yield* checkNames(modelNames(models))
   return yield* ModelSources.make(models)
 })
 
-/** The plan of an engine with these options, which is not started. */
+/** The memory plan of an engine with these options, computed without starting it. Fails with `EngineError` for invalid options. */
 export const plan = Effect.fn("Engine.plan")(function*({ models = [], workers }: EngineOptions = {}) {
   return yield* planFor((yield* open(models, workers)).sources, workers)
 })
@@ -158,7 +158,7 @@ const wideVectorsFromEnvironment = Config.Boolean("EFFECT_RL_WIDE_VECTORS").pipe
 )
 
 /**
- * The engine with its own threads; models are read when first used.
+ * The engine with its own compute threads. Models are read on first use.
  *
  * @example
  * const engine = Engine.layerOptions({ checkpoints: "out/checkpoints", workers: 2, models: ["models/SmolLM2-135M.gguf"] })
@@ -175,5 +175,5 @@ export const layerOptions = (
     return Layer.provide(fromSources(sources, checkpoints), host)
   }))
 
-/** The presets, checkpoints under `runs/checkpoints`, and one thread per processor. */
+/** The engine with default options: the presets, checkpoints under `runs/checkpoints`, and one thread per processor, at most 16. */
 export const layer = layerOptions({})

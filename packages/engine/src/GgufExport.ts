@@ -1,6 +1,6 @@
 /**
- * Trained models as files of llama.cpp, in GGUF: base weights and adapter merged into one file, or a base and an adapter that llama.cpp adds to
- * it when it loads both.
+ * Exports trained models as GGUF files for llama.cpp, either merged into one file or as a base and an adapter that llama.cpp combines on
+ * loading.
  */
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ import type { ModelConfig } from "./model/ModelConfig.ts"
 import * as Weights from "./model/Weights.ts"
 import * as GgufEncoding from "./numerics/GgufEncoding.ts"
 
-/** The model or the adapter cannot be read, GGUF has no form for them, or a file cannot be written. */
+/** The model or the adapter cannot be read, GGUF cannot represent it, or a file cannot be written. */
 export class GgufExportError extends Schema.TaggedError<GgufExportError>()("GgufExportError", {
   detail: Schema.String
 }) {
@@ -28,11 +28,11 @@ export class GgufExportError extends Schema.TaggedError<GgufExportError>()("Gguf
 }
 
 export interface GgufExportOptions {
-  /** Folder as Hugging Face saves models, GGUF file, or the name of a preset or of `smollm2`. */
+  /** A Hugging Face model folder, a GGUF file, a preset's name, or `smollm2`. */
   readonly model: string
-  /** Folder of an adapter in PEFT's format, such as a checkpoint's. */
+  /** A folder with an adapter in PEFT's format, such as a checkpoint. */
   readonly adapter: string
-  /** The file or folder to write, which must not exist. */
+  /** The file (`merged`) or folder (`adapter`) to write. It must not exist. */
   readonly target: string
 }
 
@@ -40,14 +40,14 @@ const refuse = (detail: string) => new GgufExportError({ detail })
 
 const asError = ({ message }: { readonly message: string }) => refuse(message)
 
-/** The architecture's name in files: Mistral's is Llama's. */
+/** The architecture's name in GGUF: Mistral models are stored as `llama`. */
 const architectureOf = ({ family }: ModelConfig) => family === "mistral" ? "llama" : family
 
-/** Files of the architecture `llama` have rows of queries and keys in pairs. */
+/** Whether the rows of this tensor are stored in pairs, as `llama` files store query and key rows. */
 const isPaired = (config: ModelConfig, name: string) =>
   GgufModel.isPaired({ ...config, family: architectureOf(config) }, name)
 
-/** A list of rows with the rows of queries and keys where files of the architecture expect them. */
+/** Reorders query and key rows as GGUF files of the architecture expect them; other tensors are unchanged. */
 const ordered = (config: ModelConfig, name: string, values: Float32Array, width: number): Float32Array => {
   if (!isPaired(config, name)) return values
   const out = new Float32Array(values.length)
@@ -99,7 +99,7 @@ const metadataOf = Effect.fnUntraced(function*(model: string, base: BaseModel.Ba
   return metadata
 })
 
-/** A tensor to write, and its values. */
+/** A tensor to write, with an effect that reads its values. */
 interface Written<E> extends GgufEncoding.Tensor {
   readonly values: Effect.Effect<Float32Array, E>
 }
@@ -124,7 +124,7 @@ const writeFile = Effect.fnUntraced(function*<E extends { readonly message: stri
   yield* failed(file.sync)
 }, Effect.scoped)
 
-/** The tensors of a model. An adapted tied head becomes a tensor of its own: it would change the embedding otherwise. */
+/** The tensors of a model. An adapted tied head is written as a separate tensor, since merging it would change the embedding. */
 const modelTensors = (base: BaseModel.BaseModel, hasHead: boolean, checkpoint?: Checkpoint.Checkpoint) => {
   const { config } = base
   const read = BaseModel.reader(base, checkpoint)
@@ -134,7 +134,7 @@ const modelTensors = (base: BaseModel.BaseModel, hasHead: boolean, checkpoint?: 
   const all = config.tiedEmbeddings && hasHead ? [...own, { ...head, shape }] : own
   const tensors = all.map(({ name, shape, source }): Written<BaseModel.BaseModelError> => ({
     name: GgufModel.nameOf(name),
-    // Vectors stay as they are, as llama.cpp expects them to.
+    // llama.cpp expects vectors in F32.
     type: shape.length > 1 ? "F16" : "F32",
     shape,
     values: Effect.map(read(name, source, shape), (values) => ordered(config, name, values, shape[1] ?? 1))
@@ -174,7 +174,7 @@ const opened = Effect.fnUntraced(function*({ adapter, model }: GgufExportOptions
 })
 
 /**
- * Writes base weights plus the adapter's change as one file: matrices in F16, rounded to nearest, and vectors in F32.
+ * Merges the adapter into the base weights and writes one GGUF file: matrices as F16, rounded to nearest, and vectors as F32.
  *
  * @example
  * GgufExport.merged({ model: "effect-rl/tiny-128", adapter: "out/checkpoints/run-1/final", target: "policy.gguf" })
@@ -185,8 +185,8 @@ export const merged = Effect.fn("GgufExport.merged")(function*(options: GgufExpo
 }, Effect.scoped)
 
 /**
- * Writes a folder with `base.gguf`, the base weights in F16, and `adapter.gguf`, the adapter in F32, which belong together:
- * `llama-cli -m base.gguf --lora adapter.gguf`. Where the head is adapted, the base has a head of its own.
+ * Writes a folder with `base.gguf`, the base weights in F16, and `adapter.gguf`, the adapter in F32. Use them together: `llama-cli -m
+ * base.gguf --lora adapter.gguf`. If the adapter changes a tied head, `base.gguf` holds a separate head tensor.
  *
  * @example
  * GgufExport.adapter({ model: "effect-rl/tiny-128", adapter: "out/checkpoints/run-1/final", target: "policy" })

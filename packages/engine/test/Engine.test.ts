@@ -26,7 +26,7 @@ describe("Engine", () => {
       (tinker) => tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 1 })
     )
 
-    it.effect("names its models and their capabilities", () =>
+    it.effect("lists its models and their capabilities", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         assert.includeMembers([...(yield* tinker.models)], ["effect-rl/tiny-64", "effect-rl/tiny-128"])
@@ -44,7 +44,7 @@ describe("Engine", () => {
         assert.strictEqual(tokenizerFingerprint, tokenizer.fingerprint)
       }))
 
-    it.effect("lists the models when one is unknown", () =>
+    it.effect("lists the available models in the error for an unknown model", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const baseModel = "Qwen/Qwen3-8B"
@@ -66,7 +66,7 @@ describe("Engine", () => {
         )
       }))
 
-    it.effect("says what is wrong with a training client's options", () =>
+    it.effect("explains invalid options of a training client", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const create = (options: Partial<Tinker.LoraOptions>) =>
@@ -81,7 +81,7 @@ describe("Engine", () => {
         )
       }))
 
-    it.effect("says what is wrong with a sample request", () =>
+    it.effect("explains an invalid sample request", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const sampler = yield* tinker.createSamplingClient({ baseModel: TestEngine.model })
@@ -120,7 +120,7 @@ describe("Engine", () => {
         ) assert.strictEqual(yield* failure(sampler.sample(request)), `sample: ${expected}`)
       }))
 
-    it.effect("says what is wrong with training data", () =>
+    it.effect("explains invalid training data", () =>
       Effect.gen(function*() {
         const { forwardBackward } = yield* client
         const modelInput = ModelInput.fromTokens([1, 2])
@@ -171,7 +171,7 @@ describe("Engine", () => {
         )
       }))
 
-    it.effect("says what is wrong with optimizer parameters and with a custom loss's gradient", () =>
+    it.effect("explains invalid optimizer parameters and an invalid custom-loss gradient", () =>
       Effect.gen(function*() {
         const { forwardBackwardCustom, optimStep } = yield* client
         assert.strictEqual(
@@ -196,7 +196,7 @@ describe("Engine", () => {
         )
       }))
 
-    it.effect("refuses a checkpoint of another adapter, and goes on", () =>
+    it.effect("refuses a checkpoint of another adapter and keeps working", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const [small, large] = [yield* client, yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model })]
@@ -212,7 +212,7 @@ describe("Engine", () => {
       }))
   })
 
-  it.effect("serves a model from a folder under the path it was given as", () =>
+  it.effect("serves a model from a folder under the given path", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -233,7 +233,7 @@ describe("Engine", () => {
       assert.deepStrictEqual(copy, original)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("serves a GGUF file, with the tokenizer and the renderer that its metadata name", () =>
+  it.effect("serves a GGUF file with the tokenizer and renderer from its metadata", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -260,7 +260,7 @@ describe("Engine", () => {
       assert.deepStrictEqual(packed, original)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("says how much memory a model needs before it reads one that does not fit", () =>
+  it.effect("reports the needed memory before it reads a model that does not fit", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -296,7 +296,7 @@ describe("Engine", () => {
       )
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("serves a model under a name of its own", () =>
+  it.effect("serves a model under a custom name", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const checkpoints = yield* fs.makeTempDirectoryScoped()
@@ -318,7 +318,7 @@ describe("Engine", () => {
       assert.deepStrictEqual(named, original)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("does not start with an option it cannot use", () =>
+  it.effect("does not start with an invalid option", () =>
     Effect.gen(function*() {
       const twice = yield* start({ models: [{ name: TestEngine.model, place: "smollm2" }] })
       assert.include(twice.message, "two models are called")
@@ -329,7 +329,7 @@ describe("Engine", () => {
       assert.strictEqual(workers.message, "the engine cannot start: workers is -1, expected a whole number from 0")
     }))
 
-  it.effect("serves its other models beside one that cannot be used", () =>
+  it.effect("serves its other models if one cannot be used", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const checkpoints = yield* fs.makeTempDirectoryScoped()

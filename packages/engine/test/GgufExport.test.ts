@@ -18,7 +18,7 @@ const temporary = Effect.gen(function*() {
 const largest = (left: ArrayLike<number>, right: ArrayLike<number>) =>
   Math.max(...Array.from({ length: 19 }, (_, t) => Math.abs((left[t + 1] ?? NaN) - (right[t + 1] ?? NaN))))
 
-/** The values of an F32 tensor, with its shape as the file has it. */
+/** The values and the shape of an F32 tensor in a file. */
 const floats = Effect.fnUntraced(function*(reader: Gguf.Reader, name: string, shape: ReadonlyArray<number>) {
   const tensor = yield* reader.find(name, shape)
   const bytes = new Uint8Array(tensor.bytes)
@@ -38,13 +38,13 @@ describe("GgufExport", () => {
             const file = `${target}.gguf`
             yield* GgufExport.merged({ model: models[kind], adapter, target: file })
             assert.isAbove(largest(before, logprobs), 0.1)
-            // Merged weights are rounded to 11 bits.
+            // Merged weights are rounded to F16, which has 11 significant bits.
             assert.isBelow(largest(yield* scores(file, folder), logprobs), 0.01)
           }))
       }
     }
 
-    it.effect("writes a base and an adapter whose product is what merging adds", () =>
+    it.effect("writes a base and an adapter that together equal the merged model", () =>
       Effect.gen(function*() {
         const { folder, models, target } = yield* temporary
         const { adapter, logprobs } = yield* trained(models.folder, folder, true)
@@ -84,7 +84,7 @@ describe("GgufExport", () => {
         }
       }))
 
-    it.effect("refuses a target that exists and a tokenizer that llama.cpp has no name for", () =>
+    it.effect("refuses an existing target, and a tokenizer without a llama.cpp name", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const { folder, models, target } = yield* temporary
@@ -104,7 +104,7 @@ describe("GgufExport", () => {
   })
 })
 
-/** The number that sixteen bits stand for. */
+/** Decodes sixteen bits as a half. */
 const half = (bits: number) => {
   const [sign, exponent, fraction] = [bits >> 15 === 1 ? -1 : 1, (bits >> 10) & 31, bits & 1023]
   return sign * (exponent === 0 ? fraction * 2 ** -24 : (1 + fraction / 1024) * 2 ** (exponent - 15))

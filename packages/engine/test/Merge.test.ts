@@ -31,7 +31,7 @@ describe("Merge", () => {
       }
     }
 
-    it.effect("refuses a target that exists, an adapter of another model and a folder without one", () =>
+    it.effect("refuses an existing target, an adapter of another model, and a folder without an adapter", () =>
       Effect.gen(function*() {
         const path = yield* Path.Path
         const { folder, models, target } = yield* temporary

@@ -9,7 +9,7 @@ import * as ToolEvaluation from "../scripts/pretrain/ToolEvaluation.ts"
 describe("Preset", () => {
   layer(NodeServices.layer)((it) => {
     it.effect.each([...Preset.folders])(
-      "%s has a weight for each token, and room for a conversation",
+      "%s has a weight for each token and a context for conversations",
       ([, url]) =>
         Effect.gen(function*() {
           const { compute, tokenizer } = yield* load(url)
@@ -36,7 +36,7 @@ describe("Preset", () => {
     }
 
     it.effect(
-      "effect-rl/tiny-tools sometimes does what tools are for that it has never seen",
+      "effect-rl/tiny-tools sometimes solves a task with tools that it has never seen",
       () =>
         Effect.gen(function*() {
           const url = yield* Effect.fromNullishOr(Preset.folders.get("effect-rl/tiny-tools"))

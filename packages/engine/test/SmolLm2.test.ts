@@ -16,7 +16,7 @@ const layer = Layer.unwrap(
 ).pipe(Layer.provideMerge(NodeServices.layer))
 
 describe("SmolLM2", () => {
-  it.effect.skipIf(!existsSync(file))("trains for two iterations on what it sampled", () =>
+  it.effect.skipIf(!existsSync(file))("trains for two iterations on its own samples", () =>
     Effect.gen(function*() {
       const model = yield* ChatModel.resolve(SmolLm2.name)
       const group = (a: number) =>

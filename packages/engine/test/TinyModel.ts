@@ -1,4 +1,4 @@
-/** A small model with seeded random weights, for tests of what is computed with it. */
+/** A small model with seeded random weights, for tests of computations. */
 import * as Adapter from "@effect-rl/engine/model/Adapter"
 import * as BaseParameters from "@effect-rl/engine/model/BaseParameters"
 import type { Compute } from "@effect-rl/engine/model/Compute"
@@ -33,7 +33,7 @@ export const qwen2: ModelConfig = {
 
 export const llama: ModelConfig = { ...qwen3, family: "llama", headSize: 8, keyHeads: 4, tiedEmbeddings: false }
 
-/** Uniform in [0, 1), the same for a seed everywhere. */
+/** Uniform numbers in [0, 1), the same for a seed on every machine. */
 export const uniform = (seed: number): () => number => {
   let state = seed >>> 0
   return () => {
@@ -47,7 +47,7 @@ export const uniform = (seed: number): () => number => {
 export interface TinyModel extends Compute {
   readonly reserver: ReturnType<typeof Memory.reserver>
   readonly base: BaseParameters.BaseLayout
-  /** Address of the base weights as one block; `repack` writes it to where the model is computed, in F32 and BF16. */
+  /** Address of the base weights as one block. `repack` copies it to the memory in which the model computes, in F32 and BF16. */
   readonly block: Memory.Address
   readonly repack: () => void
 }
@@ -64,10 +64,10 @@ const fill = (view: Float32Array, shape: ReadonlyArray<number>, next: () => numb
 export const make = (
   config: ModelConfig,
   options: {
-    /** The type that matrices are stored in, in place of panels. */
+    /** The stored type of matrices; by default they are panels. */
     readonly stored?: TensorType.TensorType
     readonly seed?: number
-    /** Bytes of memory that stay unused in front of the model. */
+    /** Bytes of memory to leave unused before the model. */
     readonly before?: number
   } = {}
 ): TinyModel => {
@@ -103,7 +103,7 @@ export interface TinyAdapter {
   readonly repack: () => void
 }
 
-/** An adapter whose B is not zero, so that every gradient is alive. */
+/** An adapter with a nonzero B, so that every gradient is nonzero. */
 export const adapter = (model: TinyModel, config: Adapter.AdapterConfig, seed = 5): TinyAdapter => {
   const { kernels, memory, reserver } = model
   const layout = Adapter.layout(model.config, config)
@@ -127,7 +127,7 @@ export const adapter = (model: TinyModel, config: Adapter.AdapterConfig, seed = 
   return { layout, packed, parameters, gradients, repack }
 }
 
-/** Random sequences of these lengths. */
+/** Random sequences with the given lengths. */
 export const tokens = (
   config: ModelConfig,
   lengths: ReadonlyArray<number>,

@@ -1,4 +1,4 @@
-/** Adapters that were trained for a few steps, and log-probabilities of a prompt by models and adapters. */
+/** Adapters after a few training steps, and a prompt's log-probabilities under models and adapters. */
 import { Loss, Tinker } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import * as Engine from "@effect-rl/engine/Engine"
@@ -12,7 +12,7 @@ const datum = Datum.weightedTokens(ModelInput.fromTokens(TestEngine.tokensOf(pro
   weights: new Float32Array(19).fill(1)
 })
 
-/** Trains an adapter; its folder, and the log-probabilities of the prompt with it. */
+/** Trains an adapter. Returns its folder, and the log-probabilities of the prompt with it. */
 export const trained = Effect.fnUntraced(function*(model: string, folder: string, trainUnembed: boolean) {
   const path = yield* Path.Path
   const checkpoints = path.join(folder, "checkpoints")
@@ -33,7 +33,7 @@ export const trained = Effect.fnUntraced(function*(model: string, folder: string
   )
 })
 
-/** Log-probabilities of the prompt by a base model. */
+/** Log-probabilities of the prompt under a base model. */
 export const scores = (model: string, folder: string) =>
   Effect.gen(function*() {
     const tinker = yield* Tinker.Tinker

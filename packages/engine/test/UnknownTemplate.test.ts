@@ -1,4 +1,4 @@
-/** A model folder whose chat template is of no known family: rendered by the template, sampled and trained. */
+/** A model folder with a chat template of an unknown family is rendered with the template, sampled and trained. */
 import { ChatModel, Message, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import * as Engine from "@effect-rl/engine/Engine"
@@ -14,7 +14,7 @@ const template = `{%- for message in messages %}
 
 const Fields = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 
-/** The preset tiny-64 with another chat template. */
+/** A copy of preset tiny-64 with another chat template. */
 const folderOf = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -28,9 +28,9 @@ const folderOf = Effect.gen(function*() {
   return folder
 })
 
-describe("a model folder whose chat template is of no known family", () => {
+describe("a model folder with a chat template of an unknown family", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("is rendered by its template, sampled and trained for two iterations", () =>
+    it.effect("is rendered with its template, sampled, and trained for two iterations", () =>
       Effect.gen(function*() {
         const folder = yield* folderOf
         const program = Effect.gen(function*() {

@@ -1,34 +1,34 @@
 /**
- * Additions as a person asks them and as an assistant of mixed quality answers them: some answers work step by step,
- * some guess, some forget the format, some give up. Reinforcement learning then has something to choose from.
+ * Addition questions with answers of an assistant of mixed quality: some work step by step, some guess, some forget the format, some give
+ * up. Reinforcement learning can then select among these behaviours.
  */
 import { isHeldOut } from "@effect-rl/recipes/arithmetic/Sums"
 import { columns } from "@effect-rl/recipes/arithmetic/WorkedSums"
 import type * as Random from "./Random.ts"
 
-/** How often the assistant does what when asked for a box. In the rest it refuses. */
+/** How often the assistant shows each behaviour when asked for a box. Otherwise it refuses. */
 const shares = {
   /** Works step by step and boxes the right answer. */
   worked: 0.3,
   /** Boxes a number at once. */
   guess: 0.35,
-  /** Right, but not in a box. */
+  /** Gives the right answer without a box. */
   unboxed: 0.2
 }
 
-/** How often a number given at once is right. */
+/** How often an immediate answer is right. */
 export interface Skill {
   readonly boxed: number
   readonly plain: number
 }
 
-/** What the model first learns from, so that it knows sums by heart. */
+/** The answers that the model learns first, so that it knows sums by heart. */
 export const reliable: Skill = { boxed: 1, plain: 1 }
 
-/** What it is left with: it still knows the sums, but does not say them reliably. */
+/** The final answers: the model still knows the sums but does not state them reliably. */
 export const mixed: Skill = { boxed: 0.28, plain: 0.45 }
 
-/** Two operands below `limit` that are not held out. */
+/** Draws two operands below `limit` whose pair is not held out. */
 export const operands = (random: Random.Random, limit: number): readonly [number, number] => {
   for (;;) {
     const a = random.below(limit)

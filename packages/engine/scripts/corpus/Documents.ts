@@ -7,13 +7,13 @@ export interface Document {
   readonly weights: Float32Array
 }
 
-/** The longest document, and so the longest context the model has seen. */
+/** The length of the longest document, and so the longest context that the model has seen. */
 export const contextLength = 1152
 
 const answerWeight = 1
 const questionWeight = 0.05
 
-/** What a document is written with. */
+/** What is needed to write a document. */
 export interface Pen {
   readonly encode: (text: string) => ArrayLike<number>
   readonly random: Random.Random
@@ -23,7 +23,7 @@ export interface Pen {
 export interface Turn {
   readonly question: string
   readonly answer: string
-  /** Whether the answer is what the assistant should learn to say, or part of the prompt. */
+  /** Whether the assistant should learn this answer; otherwise it is part of the prompt. */
   readonly learned: boolean
 }
 
@@ -39,10 +39,10 @@ const plainTurn = ({ random, skill }: Pen): Turn => {
 
 const workedExample: Turn = { question: Addition.plainQuestion(4, 5), answer: "9", learned: false }
 
-/** What precedes an answer: the question in ChatML and the opening of the assistant's turn. */
+/** The text before an answer: the question in ChatML and the start of the assistant's turn. */
 export const prompt = (question: string): string => `<|im_start|>user\n${question}<|im_end|>\n<|im_start|>assistant\n`
 
-/** Writes turns until `enough` says so of the number of tokens; a document that grows too long is cut. */
+/** Writes turns until `enough` accepts the number of tokens. A document that is too long is cut. */
 export const write = (
   pen: Pick<Pen, "encode">,
   turns: Iterable<Turn>,
@@ -68,7 +68,7 @@ export const write = (
 
 const boxed = (pen: Pen): Document => write(pen, [boxedTurn(pen)], () => false)
 
-/** So many questions that ask for a box. */
+/** `count` questions that ask for a boxed answer. */
 export const sums = (pen: Pen, count: number): ReadonlyArray<Document> =>
   Array.from({ length: count }, () => boxed(pen))
 
@@ -78,7 +78,7 @@ function* mixedTurns(pen: Pen): Generator<Turn> {
   for (;;) yield pen.random.uniform() < 0.6 ? boxedTurn(pen) : plainTurn(pen)
 }
 
-/** Turns until there are `length` tokens, so that late positions and long attention are learned too. */
+/** Turns that add up to `length` tokens, so that late positions and long-range attention are trained too. */
 const conversation = (pen: Pen, length: number): Document => write(pen, mixedTurns(pen), (tokens) => tokens >= length)
 
 const short = (pen: Pen): Document => {
@@ -88,7 +88,7 @@ const short = (pen: Pen): Document => {
   return conversation(pen, 40 + pen.random.below(120))
 }
 
-/** The length of a long document: any between 160 tokens and the longest context, each order of magnitude as often. */
+/** Draws the length of a long document, log-uniform between 160 tokens and the longest context. */
 export const longLength = ({ uniform }: Random.Random): number => {
   const shortest = 160
   return Math.floor(shortest * Math.pow(contextLength / shortest, uniform()))
@@ -96,7 +96,7 @@ export const longLength = ({ uniform }: Random.Random): number => {
 
 const long = (pen: Pen): Document => conversation(pen, longLength(pen.random))
 
-/** What one step trains on: the long document first, then `count` short ones. */
+/** The documents of one step: one long document, then `count` short ones. */
 export const batch = (pen: Pen, count: number): ReadonlyArray<Document> => [
   long(pen),
   ...Array.from({ length: count }, () => short(pen))

@@ -1,6 +1,6 @@
 /**
- * What an assistant of mixed quality says in the games and tasks of the recipes: often in the right form, sometimes wrong, seldom
- * clever. Reinforcement learning then has something to choose from.
+ * What an assistant of mixed quality says in the recipes' games and tasks: often in the right form, sometimes wrong, seldom clever.
+ * Reinforcement learning can then select among these behaviours.
  */
 import { GuessNumberEnv, TicTacToe } from "@effect-rl/recipes"
 import type * as Random from "./Random.ts"
@@ -8,20 +8,20 @@ import type * as Random from "./Random.ts"
 /** What an answer depends on. */
 export interface Turn {
   readonly random: Random.Random
-  /** In [0, 1), the same in all turns of an episode: what the assistant is like in it. */
+  /** The assistant's disposition in an episode, in [0, 1) and the same in all turns. */
   readonly mood: number
   /** The conversation as the model sees it. */
   readonly prompt: string
-  /** What a perfect player would say. */
+  /** A perfect player's answer. */
   readonly right: string
   /** Whether the assistant is still reliable. */
   readonly isReliable: boolean
 }
 
-/** What the assistant says. */
+/** Returns the assistant's message for a turn. */
 export type Habit = (turn: Turn) => string
 
-/** One of the choices, each as often as its weight says. */
+/** Draws one of the choices in proportion to its weight. */
 export const choose = (
   random: Random.Random,
   choices: ReadonlyArray<readonly [weight: number, say: () => string]>
@@ -33,19 +33,19 @@ export const choose = (
 
 const unsure = () => "I am not sure."
 
-/** Another number with as many digits. */
+/** A different number with as many digits. */
 const slip = (random: Random.Random, number: string): string => {
   const at = random.below(number.length)
   const digit = 1 + random.below(9)
   return `${number.slice(0, at)}${digit === Number(number[at]) ? digit % 9 + 1 : digit}${number.slice(at + 1)}`
 }
 
-/** The game that the recipe plays by default. */
+/** The recipe's default game. */
 export const game: GuessNumberEnv.Size = { range: 32, maxTurns: 6 }
 
 /**
- * Throughout a game halves what is left open, or guesses in it, or guesses anywhere; sometimes in a form that cannot be read. Where a
- * game is halved from its beginning, the last guess and its answer are all that the next guess depends on.
+ * For a whole game, halves the remaining range, guesses inside it, or guesses anywhere; sometimes in an unreadable form. If a game is
+ * halved from the start, the next guess depends only on the last guess and its answer.
  */
 export const guess: Habit = ({ isReliable, mood, prompt, random, right }) => {
   const [lowest, highest] = GuessNumberEnv.leftOpen(prompt, game.range)
@@ -68,7 +68,7 @@ const isCall = (text: string) => text.startsWith("<tool_call>")
 
 const numbers = /\d{3}/g
 
-/** Answers from the head, calls with another expression, forgets what a call looks like. */
+/** Answers without a call, calls with another expression, or forgets the form of a call. */
 export const calculate: Habit = ({ isReliable, prompt, random, right }) => {
   if (!isCall(right)) {
     return choose(random, [
@@ -90,7 +90,7 @@ export const calculate: Habit = ({ isReliable, prompt, random, right }) => {
   ])
 }
 
-/** Searches by one name alone, takes another's room, does not search at all. */
+/** Searches by only one name, reports another person's room, or does not search. */
 export const search: Habit = ({ isReliable, prompt, random, right }) => {
   if (!isCall(right)) {
     const found = prompt.match(numbers) ?? []
@@ -110,7 +110,7 @@ export const search: Habit = ({ isReliable, prompt, random, right }) => {
   ])
 }
 
-/** Writes the list in whatever format. */
+/** Writes the list in a random format. */
 export const list: Habit = ({ isReliable, prompt, random, right }) => {
   const words = /Write (.+) as /.exec(prompt)?.[1]?.split(", ") ?? []
   return choose(random, [
@@ -122,7 +122,7 @@ export const list: Habit = ({ isReliable, prompt, random, right }) => {
   ])
 }
 
-/** Takes any cell, a free one, one that wins, or the best. */
+/** Picks any cell, a free cell, a winning cell, or the best cell. */
 export const move: Habit = ({ isReliable, prompt, random, right }) => {
   const board = TicTacToe.read(prompt)
   const free = TicTacToe.free(board)

@@ -1,4 +1,4 @@
-/** Text beyond the training tasks that the tokenizer should spell in few tokens. */
+/** Additional text that the tokenizer should encode in few tokens. */
 export const phrases: ReadonlyArray<string> = [
   "You are a helpful assistant.",
   "system\n",

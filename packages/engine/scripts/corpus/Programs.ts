@@ -1,6 +1,6 @@
 /**
- * Programs as an assistant of mixed quality writes them for the training problems of `code_rl`: in a form that can be run or not, with
- * lines that are right, that make a beginner's mistake, or that are missing.
+ * Programs that an assistant of mixed quality writes for `code_rl`'s training problems. Some cannot be run, and some have lines with a
+ * beginner's mistake or missing lines.
  */
 import { ListPrograms } from "@effect-rl/recipes"
 import type { CodeTask } from "@effect-rl/recipes"
@@ -10,7 +10,7 @@ import { choose } from "./Habits.ts"
 import { phrases } from "./Phrases.ts"
 import * as Random from "./Random.ts"
 
-/** What a beginner writes in place of an expression. Few of them pass a test. */
+/** What a beginner writes instead of an expression. Few of these programs pass a test. */
 const mistakes: Readonly<Record<string, string>> = {
   "x[::-1]": "x.reverse()",
   "sorted(x)": "x.sort()",
@@ -35,20 +35,20 @@ const mistakes: Readonly<Record<string, string>> = {
   "'-'.join(x)": "x.join('-')"
 }
 
-/** How often the assistant does what. */
+/** How often the assistant shows each behaviour. */
 interface Skill {
-  /** A line is right, has a beginner's mistake, or is another's; else it is missing. */
+  /** A line is right, has a beginner's mistake, or is from elsewhere; otherwise it is missing. */
   readonly line: readonly [right: number, mistaken: number, other: number]
-  /** A function stands in a fence, or without one; else the assistant is not sure. */
+  /** A function is written in a fence or without one; otherwise the assistant says that it is not sure. */
   readonly form: readonly [fenced: number, bare: number]
-  /** A function returns its value; else it prints it. */
+  /** A function returns its value; otherwise it prints it. */
   readonly returned: number
 }
 
-/** What the model first learns from, so that it knows what each phrase is in Python. */
+/** The programs that the model learns first, so that it knows each phrase in Python. */
 const reliable: Skill = { line: [0.94, 0.02, 0.02], form: [0.97, 0.02], returned: 0.98 }
 
-/** What it is left with: it still knows, but does not write it reliably. */
+/** The final programs: the model still knows the phrases but does not write them reliably. */
 const mixed: Skill = { line: [0.45, 0.3, 0.12], form: [0.82, 0.1], returned: 0.88 }
 
 const expressionsOf = ({ solution = "" }: CodeTask.CodeTask): ReadonlyArray<string> =>
@@ -107,7 +107,7 @@ const texts = () => {
   ]
 }
 
-/** One long conversation and `count` programs in each step. */
+/** A corpus with one long conversation and `count` programs in each step. */
 export const make = (count: number): Corpus => ({
   texts: () => Promise.resolve(texts()),
   documents: ({ encode }, steps) => {

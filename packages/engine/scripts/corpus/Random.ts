@@ -1,4 +1,4 @@
-/** Draws from a seed, the same on every machine. */
+/** Random draws from a seed, the same on every machine. */
 export interface Random {
   /** In [0, 1). */
   readonly uniform: () => number
@@ -8,7 +8,7 @@ export interface Random {
   readonly normal: () => number
 }
 
-/** mulberry32. */
+/** Creates a mulberry32 generator from a seed. */
 export const make = (seed: number): Random => {
   let state = seed >>> 0
   const uniform = () => {

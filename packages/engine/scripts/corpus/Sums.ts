@@ -1,11 +1,11 @@
-/** Conversations about additions, boxed and plain. */
+/** Conversations about additions, with boxed and plain answers. */
 import * as Addition from "./Addition.ts"
 import { type Corpus, reliableShare } from "./Corpus.ts"
 import * as Documents from "./Documents.ts"
 import { phrases } from "./Phrases.ts"
 import * as Random from "./Random.ts"
 
-/** Boxed ones, to teach a tokenizer. */
+/** Boxed answers for training a tokenizer. */
 export const examples = () => {
   const random = Random.make(1)
   return Array.from({ length: 2000 }, () => {
@@ -17,7 +17,7 @@ export const examples = () => {
 
 const texts = () => [...examples(), ...phrases.map((text) => [text, 200] as const)]
 
-/** One long document and `count` short ones in each step. */
+/** A corpus with one long document and `count` short ones in each step. */
 export const make = (count: number): Corpus => ({
   texts: () => Promise.resolve(texts()),
   documents: ({ encode }, steps) => {

@@ -1,4 +1,4 @@
-/** Documents made by playing the recipes' own training problems with an assistant of mixed habits, and sums. */
+/** Documents made by playing the recipes' training problems with an assistant of mixed habits, and additions. */
 import { type ChatModel, type EnvGroupBuilder, type Policy, Rollout } from "@effect-rl/core"
 import type { ModelInput } from "@effect-rl/core/backend"
 import { Seed, type Trajectory } from "@effect-rl/core/environments"
@@ -16,15 +16,15 @@ import * as Habits from "./Habits.ts"
 import * as Random from "./Random.ts"
 import * as Sums from "./Sums.ts"
 
-/** A recipe, how it is played, and how much of it a step holds. */
+/** A recipe, how it is played, and how often in each step. */
 interface Played {
   readonly recipe: Recipe.Recipe<unknown>
   readonly habit: Habits.Habit
   /** Problems in each step. */
   readonly problems: number
-  /** Settings beside the number of problems. */
+  /** Settings other than the number of problems. */
   readonly settings: object
-  /** The groups of a step; those of the recipe's training problems unless given. */
+  /** The groups of a step; by default, those of the recipe's training problems. */
   readonly groups?: (
     model: ChatModel.ChatModel,
     step: number
@@ -36,7 +36,7 @@ const alone = { groupSize: 1 }
 const games = 24
 
 /**
- * All numbers in turn: a game about a training number never leaves a held-out one open alone, and a guess that is never shown is not
+ * Uses all numbers in turn. A game with a training number never leaves only a held-out number open, and a guess that is never shown is not
  * learned.
  */
 const guessing: Played = {
@@ -59,7 +59,7 @@ const mixture: ReadonlyArray<Played> = [
   { recipe: Recipes.ticTacToe, habit: Habits.move, problems: 6, settings: {} }
 ]
 
-/** So many sums in each step, so that they are not forgotten. */
+/** Sums in each step, so that the model does not forget them. */
 const sums = 12
 
 const modelWith = (tokenizer: Tokenizer.Tokenizer) =>
@@ -80,7 +80,7 @@ const modelWith = (tokenizer: Tokenizer.Tokenizer) =>
 const tokensOf = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<number> =>
   chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : [...chunk.tokens])
 
-/** Says what the habit says; its luck depends on the turn alone, its mood on the episode. */
+/** A policy that follows a habit. Its luck depends only on the turn, its mood on the episode. */
 const policyOf = (
   tokenizer: Tokenizer.Tokenizer,
   habit: Habits.Habit,
@@ -98,11 +98,11 @@ const policyOf = (
     })
 })
 
-/** Where `part` begins in `all`, from `start` on. */
+/** The index at which `part` begins in `all`, searching from `start`. */
 const indexOf = (all: ReadonlyArray<number>, part: ArrayLike<number>, start: number): number =>
   all.findIndex((_, at) => at >= start && Array.from(part).every((token, i) => all[at + i] === token))
 
-/** The last turn with all before it; what the assistant said is learned, and nothing else. */
+/** The last turn with everything before it. Only the assistant's messages are learned. */
 const documentOf = (transitions: Trajectory.Trajectory["transitions"]): Documents.Document | undefined => {
   const last = transitions.at(-1)
   if (last === undefined) return undefined
@@ -117,10 +117,12 @@ const documentOf = (transitions: Trajectory.Trajectory["transitions"]): Document
   return { tokens: Int32Array.from(tokens), weights }
 }
 
-/** A turn that is shown again under another role's name may begin a few tokens earlier. */
+/** A turn shown again under another role's name may begin a few tokens earlier. */
 const roleTokens = 8
 
-/** All turns; where each prompt renders the conversation anew, those up to any turn, so that each is seen as the last. */
+/**
+ * All turns, or if each prompt renders the conversation again, the turns up to a random one, so that every turn is seen as the last.
+ */
 const seen = ({ transitions }: Trajectory.Trajectory, random: Random.Random) =>
   transitions.every(({ branch }) => branch === undefined)
     ? transitions
@@ -151,10 +153,10 @@ const playersOf = Effect.fnUntraced(function*(tokenizer: Tokenizer.Tokenizer, st
   )
 })
 
-/** Words that stand alone in one place and after a space in another. */
+/** Words with and without a preceding space. */
 const words = [...Directory.words, ...Format.words].flatMap((word) => [word, ` ${word}`])
 
-/** So many steps' text teaches the tokenizer. */
+/** The number of steps whose text trains the tokenizer. */
 const sampledSteps = 60
 
 const texts = Effect.gen(function*() {

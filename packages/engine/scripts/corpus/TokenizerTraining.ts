@@ -1,16 +1,16 @@
-/** Trains a byte-level BPE tokenizer in the form of a Hugging Face `tokenizer.json`. */
+/** Trains a byte-level BPE tokenizer in Hugging Face's `tokenizer.json` format. */
 
-/** Splits as Qwen's tokenizers do: digits stand alone. */
+/** Splits text as Qwen's tokenizers do, with separate digits. */
 const split = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" +
   "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
-/** The same with its one inline flag spelled out: what matches is encoded on its own. */
+/** The same pattern with its inline flag expanded. Each match is encoded separately. */
 export const splitter = () =>
   new RegExp(split.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)", "'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL]{2}|[dD])"), "gu")
 
 export const specialTokens = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
-/** The printable character GPT-2's alphabet writes for each byte. */
+/** The printable character of each byte in GPT-2's alphabet. */
 const byteCharacters: ReadonlyArray<string> = (() => {
   const isPrintable = (byte: number) => (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
   let shifted = 0x100
@@ -35,7 +35,7 @@ const wordsOf = (texts: ReadonlyArray<readonly [text: string, count: number]>): 
 
 type Pair = readonly [left: string, right: string]
 
-/** The pair that occurs most often, the first in alphabetical order among equals. */
+/** The most frequent pair; the first in alphabetical order among equals. */
 const mostFrequentPair = (words: ReadonlyArray<Word>): Pair | undefined => {
   const counts = new Map<string, number>()
   for (const { count, pieces } of words) {
@@ -63,7 +63,7 @@ const merge = ([left, right]: Pair, pieces: ReadonlyArray<string>): ReadonlyArra
 
 const byteLevel = { type: "ByteLevel", add_prefix_space: false, trim_offsets: false, use_regex: false }
 
-/** A tokenizer of at most `size` tokens, special ones included, from counted texts. */
+/** Trains a tokenizer with at most `size` tokens, including special tokens, from counted texts. */
 export const train = (texts: ReadonlyArray<readonly [text: string, count: number]>, size: number) => {
   const words = wordsOf(texts)
   const tokens = [...byteCharacters].sort()

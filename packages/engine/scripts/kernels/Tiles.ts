@@ -1,10 +1,8 @@
 /**
- * Writes the innermost loops of the matrix products and of attention. AssemblyScript has no macros, and only accumulators
- * that are local variables stay in registers: a tile of r rows by p panels of 8 columns is spelled out with 2rp of them.
- *
- * x64 has 16 vector registers, of which V8 keeps one. Six rows by one panel of 128-bit vectors, or by two panels of
- * 256-bit ones, are 12 accumulators, and leave enough for one step of k; with two steps at a time accumulators would
- * spill to the stack.
+ * Generates the innermost loops of matrix products and attention. AssemblyScript has no macros, and only accumulators in local variables
+ * stay in registers, so a tile of r rows by p panels of 8 columns is written out with 2rp accumulators.
+ * x64 has 16 vector registers, of which V8 reserves one. Six rows by one panel of 128-bit vectors, or by two panels of 256-bit vectors,
+ * take 12 accumulators and leave enough registers for one step of k; two steps at a time would spill accumulators to the stack.
  */
 
 const range = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, i) => i)
@@ -13,7 +11,7 @@ const lines = (parts: ReadonlyArray<string>): string => parts.join("\n")
 const header = (name: string, parameters: string) =>
   `// @ts-ignore: decorator\n@inline\nexport function ${name}(${parameters}): void {`
 
-/** Heights of tiles, which rows are divided into: as many of the first as fit, then at most one of each other. */
+/** Tile heights. Rows are split into as many tiles of the first height as fit, then at most one of each other height. */
 const heights = [6, 4, 2, 1]
 const widths = [1, 2]
 
@@ -24,7 +22,7 @@ const accumulators = (rows: number, panels: number): string =>
     )
   )
 
-/** Both halves of a panel are loaded before either is stored: V8 joins no loads with a store between them. */
+/** Loads both halves of a panel before storing either: V8 does not combine loads with a store between them. */
 const addPanel = (i: number, j: number): ReadonlyArray<string> => [
   `    const l${i}_${j} = v128.load(q, ${j * 32})`,
   `    const h${i}_${j} = v128.load(q, ${j * 32 + 16})`,
@@ -43,7 +41,7 @@ const store = (rows: number, panels: number): string => {
   return lines(["  let q = c", "  if (accumulate) {", row(addPanel), "  } else {", row(setPanel), "  }", "}"])
 }
 
-/** One step of k: a row of panels, whose halves begin at `half` of offsets 0 and 16, times a value of each row at `value`. */
+/** One step of k: a row of panels, whose halves start at `half` of offsets 0 and 16, times the value at `value` for each row. */
 const step = (
   rows: number,
   panels: number,
@@ -65,8 +63,8 @@ const step = (
   ])
 
 /**
- * Tiles of all heights below each other, from `row` to `end`, with C at `cp` and A at `ap`. `stride` is how far A moves on for
- * a number of rows.
+ * Tiles of all heights, one below the other, from `row` to `end`, with C at `cp` and A at `ap`. `stride` gives A's advance for a number of
+ * rows.
  */
 const tilesTo = (end: string, tile: (rows: number) => string, stride: (rows: number) => string): string =>
   lines([
@@ -81,7 +79,7 @@ const tilesTo = (end: string, tile: (rows: number) => string, stride: (rows: num
     "}"
   ])
 
-/** Rows of A by packed panels of B. */
+/** Rows of A times packed panels of B. */
 const tile = (rows: number, panels: number): string =>
   lines([
     header(`tile${rows}x${panels}`, "c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32"),
@@ -96,7 +94,7 @@ const tile = (rows: number, panels: number): string =>
     store(rows, panels)
   ])
 
-/** Rows `start` to `end` of A by packed panels of B. */
+/** Rows `start` to `end` of A times packed panels of B. */
 const tiles = (panels: number): string =>
   lines([
     header(
@@ -109,7 +107,7 @@ const tiles = (panels: number): string =>
     tilesTo("end", (rows) => `tile${rows}x${panels}(cp, rc, ap, ra, b, K, accumulate)`, (rows) => `${rows} * ra`)
   ])
 
-/** Columns of A by columns of B, both in rows. */
+/** Columns of A times columns of B, both stored by rows. */
 const transposed = (rows: number, panels: number): string =>
   lines([
     header(`transposed${rows}x${panels}`, "c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32"),
@@ -121,7 +119,7 @@ const transposed = (rows: number, panels: number): string =>
     store(rows, panels)
   ])
 
-/** All K columns of A by columns of B. */
+/** All K columns of A times columns of B. */
 const transposedTiles = (panels: number): string =>
   lines([
     header(
@@ -134,7 +132,7 @@ const transposedTiles = (panels: number): string =>
     tilesTo("K", (rows) => `transposed${rows}x${panels}(cp, rc, ap, ra, b, rb, M)`, (rows) => `${rows * 4}`)
   ])
 
-/** A row of weights by panels of the values on a path, times `factor`. */
+/** A row of weights times the value panels on a path, times `factor`. */
 const weightedValues = (panels: number): string =>
   lines([
     header(
@@ -158,7 +156,7 @@ const weightedValues = (panels: number): string =>
     "}"
   ])
 
-/** The text of `assembly/tiles.gen.ts`. */
+/** The source text of `assembly/tiles.gen.ts`. */
 export const source = (): string =>
   lines([
     "// Written by scripts/kernels/Tiles.ts.",

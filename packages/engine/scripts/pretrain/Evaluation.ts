@@ -1,4 +1,4 @@
-/** How well a model adds numbers it has never seen together. */
+/** Measures how well a model adds unseen pairs of numbers. */
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import type { Compute } from "@effect-rl/engine/model/Compute"
 import { heldOutPairs } from "@effect-rl/recipes/arithmetic/Sums"
@@ -9,13 +9,13 @@ import * as Generate from "./Generate.ts"
 
 export interface Report {
   readonly samples: number
-  /** Share of right answers to the boxed question, at temperature 1. */
+  /** Share of right answers to the boxed question at temperature 1. */
   readonly correct: number
   readonly boxed: number
-  /** Share of answers that work step by step, and how many of those are right. */
+  /** Share of answers that work step by step, and the share of those that are right. */
   readonly worked: number
   readonly workedCorrect: number
-  /** How many of the answers that box a number at once are right. */
+  /** Share of right answers among those that box a number immediately. */
   readonly guessCorrect: number
   readonly responseTokens: number
   /** Share of right answers to the plain question after one example. */
@@ -36,7 +36,7 @@ const answers = (compute: Compute, tokenizer: Tokenizer.Tokenizer, prompts: Read
 const share = <A>(all: ReadonlyArray<A>, is: (a: A) => boolean): number =>
   all.length === 0 ? 0 : all.filter(is).length / all.length
 
-/** Samples `perPair` answers to every held-out pair, in either order by turns. */
+/** Samples `perPair` answers to every held-out pair, alternating the order of the operands. */
 export const run = (compute: Compute, tokenizer: Tokenizer.Tokenizer, perPair: number): Report => {
   const pairs = Array.from({ length: perPair }, (_, k) => heldOutPairs.map(([a, b]) => k % 2 === 0 ? [a, b] : [b, a]))
     .flat()

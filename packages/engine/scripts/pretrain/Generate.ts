@@ -30,7 +30,7 @@ const draw = (compute: Compute, logits: Head.Logits, row: number, uniform: numbe
   return token
 }
 
-/** The next token of every sequence: all of the prompt in the first turn, the last token after that. */
+/** Draws the next token of every sequence. The first call computes the whole prompt, later calls only the last token. */
 const turn = (
   compute: Compute,
   sequences: ReadonlyArray<Sequence>,
@@ -57,7 +57,7 @@ const turn = (
   compute.arena.reset(mark)
 }
 
-/** One continuation per prompt, each ending with the stop token where it came to that. */
+/** One continuation per prompt. It includes the stop token if it was drawn. */
 export const generate = (
   compute: Compute,
   prompts: ReadonlyArray<Int32Array>,

@@ -1,4 +1,4 @@
-/** Reads a preset to be run on the calling thread. */
+/** Loads a preset to run on the calling thread. */
 import * as ModelFolder from "@effect-rl/engine/checkpoint/ModelFolder"
 import * as Weights from "@effect-rl/engine/model/Weights"
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
@@ -6,7 +6,7 @@ import * as Memory from "@effect-rl/engine/numerics/Memory"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
 import { Effect, Path } from "effect"
 
-/** The model in a folder, with 128 MiB to compute in, and its tokenizer. */
+/** The model in a folder, with 128 MiB of scratch space, and its tokenizer. */
 export const load = Effect.fnUntraced(function*(url: URL) {
   const path = yield* Path.Path
   const folder = yield* path.fromFileUrl(url)

@@ -1,10 +1,10 @@
-/** Begins a pretraining run with the weights of another preset, whose tokenizer differs. */
+/** Initializes a pretraining run from another preset with a different tokenizer. */
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import type { Trainer } from "./Trainer.ts"
 
-/** Ids by the text of tokens, those of special tokens included. */
+/** Token ids by text, including special tokens. */
 interface Vocabulary {
   readonly added_tokens: ReadonlyArray<{ readonly id: number; readonly content: string }>
   readonly model: { readonly vocab: Readonly<Record<string, number>> }
@@ -20,7 +20,7 @@ interface Header {
   readonly [name: string]: { readonly data_offsets: readonly [start: number, end: number] }
 }
 
-/** The tensors of a file in bf16. */
+/** Reads a file's tensors in bf16. */
 const readerOf = (file: string) => {
   const bytes = readFileSync(file)
   const begin = 8 + Number(bytes.readBigUInt64LE())
@@ -35,7 +35,7 @@ const readerOf = (file: string) => {
   }
 }
 
-/** Copies all tensors; of the embedding the rows of the tokens that both tokenizers have. */
+/** Copies all tensors. From the embedding, copies the rows of tokens that both tokenizers have. */
 export const take = ({ block, compute, layout }: Trainer, preset: string, tokenizer: Vocabulary): void => {
   const folder = fileURLToPath(new URL(`../../presets/${preset}`, import.meta.url))
   const known = idsOf(JSON.parse(readFileSync(`${folder}/tokenizer.json`, "utf8")))

@@ -8,14 +8,14 @@ import { tasks } from "../corpus/Tasks.ts"
 import * as Evaluation from "./Evaluation.ts"
 
 export interface Preset {
-  /** With room for at most so many tokens. */
+  /** The model's configuration; its vocabulary size is the maximum number of tokens. */
   readonly config: ModelConfig
   readonly corpus: Corpus
-  /** The preset whose weights it begins with; random ones unless given. */
+  /** The preset whose weights initialize this one; by default, weights are random. */
   readonly origin?: string
   readonly steps: number
   readonly learningRate: number
-  /** What there is to say of it; of a model of tasks, the recipes' own evaluations say it. */
+  /** Measures the trained model. Absent for task models, which the recipes' own evaluations measure. */
   readonly measure?: typeof Evaluation.run
 }
 
@@ -60,7 +60,7 @@ export const presets: Readonly<Record<string, Preset>> = {
   }
 }
 
-/** The model in the terms of a Hugging Face `config.json`. */
+/** The model as a Hugging Face `config.json`. */
 export const huggingFaceConfig = (config: ModelConfig) => ({
   architectures: ["Qwen3ForCausalLM"],
   model_type: "qwen3",

@@ -1,4 +1,4 @@
-/** What the host of a pretraining run and its workers say to each other. */
+/** Messages between the host of a pretraining run and its workers. */
 import type { Gradients } from "@effect-rl/engine/model/Gradients"
 import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
 import type { Weights } from "@effect-rl/engine/model/Weights"
@@ -14,7 +14,7 @@ export interface Start {
   readonly arena: Region
 }
 
-/** Some documents of a batch and the gradients they are added to. */
+/** Some documents of a batch, and the block to which their gradients are added. */
 export interface Shard {
   readonly index: number
   readonly documents: ReadonlyArray<Document>

@@ -1,4 +1,4 @@
-/** How well a model uses tools whose names, parameters and subjects it has never seen. */
+/** Measures how well a model uses tools with unseen names, parameters and subjects. */
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import type { Compute } from "@effect-rl/engine/model/Compute"
 import * as Random from "../corpus/Random.ts"
@@ -9,11 +9,11 @@ import * as Generate from "./Generate.ts"
 
 export interface Report {
   readonly tasks: number
-  /** Share of tasks whose first call is right in its tool and all its arguments, at temperature 1. */
+  /** Share of tasks whose first call has the right tool and arguments, at temperature 1. */
   readonly called: number
-  /** Share of tasks that are done: all calls right, and the answer says what was found. */
+  /** Share of solved tasks: all calls are right, and the answer states the result. */
   readonly solved: number
-  /** The same of tasks that take two calls. */
+  /** Share of solved tasks among those that need two calls. */
   readonly chained: number
 }
 
@@ -39,7 +39,7 @@ const said = (
     .map((tokens) => tokenizer.decode(tokens).replace("<|im_end|>", ""))
 }
 
-/** Goes on with a task after what the assistant said; undefined where nothing is left to say. */
+/** Continues a task after the assistant's message; undefined if the task is over. */
 const next = (play: Play, text: string): Play => {
   const step = play.task.steps[play.steps]
   if (step === undefined) return { ...play, text: "", solved: play.task.facts.every((fact) => text.includes(fact)) }
@@ -50,7 +50,7 @@ const next = (play: Play, text: string): Play => {
 const share = (all: ReadonlyArray<Play>, is: (play: Play) => boolean): number =>
   all.length === 0 ? 0 : all.filter(is).length / all.length
 
-/** Plays `count` tasks of held-out words that take at least one call. */
+/** Plays `count` tasks with held-out words that need at least one call. */
 export const run = (
   compute: Compute,
   tokenizer: Tokenizer.Tokenizer,

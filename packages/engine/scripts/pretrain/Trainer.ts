@@ -1,4 +1,4 @@
-/** Trains all weights of a model with worker threads, the same way for any number of them. */
+/** Trains all of a model's weights with worker threads. The result does not depend on their number. */
 import * as Adam from "@effect-rl/engine/model/Adam"
 import * as BaseParameters from "@effect-rl/engine/model/BaseParameters"
 import type { Compute } from "@effect-rl/engine/model/Compute"
@@ -19,7 +19,7 @@ export interface Trainer {
   readonly layout: BaseParameters.BaseLayout
   /** Address of the weights. */
   readonly block: Memory.Address
-  /** One optimizer step; the mean loss per weighted token. */
+  /** Performs one optimizer step. Returns the mean loss per weighted token. */
   readonly step: (documents: ReadonlyArray<Document>, learningRate: number) => Promise<number>
   readonly close: () => Promise<void>
 }
@@ -35,7 +35,7 @@ const initialize = (compute: Compute, layout: BaseParameters.BaseLayout, block: 
   }
 }
 
-/** Pieces of at most `shardRows` rows in order; they depend on the documents alone, as do sums over them. */
+/** Splits documents in order into shards of at most `shardRows` rows. The split depends only on the documents, as do sums over shards. */
 const shardsOf = (documents: ReadonlyArray<Document>): ReadonlyArray<ReadonlyArray<Document>> => {
   const shards: Array<Array<Document>> = []
   let rows = shardRows
@@ -53,7 +53,7 @@ const shardsOf = (documents: ReadonlyArray<Document>): ReadonlyArray<ReadonlyArr
 const weightOf = (documents: ReadonlyArray<Document>): number =>
   documents.reduce((sum, { weights }) => weights.subarray(1).reduce((inner, weight) => inner + weight, sum), 0)
 
-/** Hands shards to whichever worker is free and waits for all of them. */
+/** Sends shards to free workers and waits for all results. */
 const distribute = (workers: ReadonlyArray<Worker>, shards: ReadonlyArray<Shard>): Promise<ReadonlyArray<number>> =>
   new Promise((resolve, reject) => {
     const losses: Array<number> = []
@@ -74,11 +74,11 @@ const distribute = (workers: ReadonlyArray<Worker>, shards: ReadonlyArray<Shard>
 const workerFile = new URL("./worker.ts", import.meta.url)
 
 interface Blocks extends Adam.Blocks {
-  /** Gradients of each shard, as many as were ever needed at once. */
+  /** Gradient blocks for shards, as many as were ever needed at once. */
   readonly shards: Array<Memory.Address>
 }
 
-/** Gradients of all shards and their sum, divided by `total`, in the order of the shards. */
+/** Adds the gradients of all shards in order and divides the sum by `total`. */
 const sumGradients = (
   { kernels, memory }: Compute,
   { floats, gradients, shards }: Blocks,

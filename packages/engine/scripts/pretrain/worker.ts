@@ -1,4 +1,4 @@
-/** A thread of a pretraining run: computes the gradients of one shard after the other. */
+/** A worker of a pretraining run, which computes the gradients of one shard at a time. */
 import { LossValue } from "@effect-rl/core/backend"
 import type { Compute } from "@effect-rl/engine/model/Compute"
 import * as Pass from "@effect-rl/engine/model/Pass"

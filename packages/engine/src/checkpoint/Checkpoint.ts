@@ -1,6 +1,6 @@
 /**
- * An adapter on disk in PEFT's format, `adapter_config.json` beside `adapter_model.safetensors`, and its optimizer in
- * `optimizer.safetensors`. PEFT keeps A as [rank, inputs] and B as [outputs, rank], the transposes of the engine's blocks.
+ * An adapter on disk in PEFT's format, `adapter_config.json` and `adapter_model.safetensors`, with its optimizer state in
+ * `optimizer.safetensors`. PEFT stores A as [rank, inputs] and B as [outputs, rank], the transposes of the engine's blocks.
  */
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ import * as PeftConfig from "./PeftConfig.ts"
 
 export { CheckpointError }
 
-/** Blocks of the adapter's parameter layout; `step` counts the updates made. */
+/** Adam's moments in the layout of the adapter's parameters; `step` counts the updates. */
 export interface OptimizerState {
   readonly first: Float32Array
   readonly second: Float32Array
@@ -24,7 +24,7 @@ export interface OptimizerState {
 
 export interface Checkpoint {
   readonly layout: Adapter.AdapterLayout
-  /** The name or path the base model is known by. */
+  /** The base model's name or path. */
   readonly baseModel: string
   readonly parameters: Float32Array
   readonly optimizer: OptimizerState | undefined
@@ -61,7 +61,7 @@ const configOf = ({ baseModel, layout }: Checkpoint): object => ({
 /** One factor of an adapted matrix as a tensor: element (i, j) lies at `offset + i·rowStride + j·columnStride`. */
 interface Factor {
   readonly name: string
-  /** The module in PEFT's names, such as `q_proj`. */
+  /** The module's name in PEFT, such as `q_proj`. */
   readonly module: string
   readonly shape: readonly [number, number]
   readonly offset: number
@@ -89,7 +89,7 @@ const factorsOf = (model: ModelConfig, layout: Adapter.AdapterLayout): ReadonlyA
     }
   ])
 
-/** The tensor's values, row by row, out of a block. */
+/** Copies the tensor's values from a block, row by row. */
 const gather = ({ columnStride, offset, rowStride, shape: [rows, columns] }: Factor, block: Float32Array) => {
   const values = new Float32Array(rows * columns)
   let next = 0
@@ -99,7 +99,7 @@ const gather = ({ columnStride, offset, rowStride, shape: [rows, columns] }: Fac
   return values
 }
 
-/** Puts the tensor's values, row by row, into a block. */
+/** Copies the tensor's values into a block, row by row. */
 const scatter = (
   { columnStride, offset, rowStride, shape: [rows, columns] }: Factor,
   values: Float32Array,
@@ -144,7 +144,7 @@ const contentsOf = (model: ModelConfig, checkpoint: Checkpoint): ReadonlyArray<C
   return [...weights, [optimizerFile, Safetensors.encode(moments, { format: "pt", step: String(optimizer.step) })]]
 }
 
-/** Writes the files of a checkpoint, and their checksums, into an existing folder. Returns its digest. */
+/** Writes a checkpoint's files and their checksums into an existing folder. Returns the checkpoint's digest. */
 export const write = Effect.fn("Checkpoint.write")(function*(
   folder: string,
   model: ModelConfig,
@@ -163,7 +163,7 @@ export const write = Effect.fn("Checkpoint.write")(function*(
   return Checksums.digestOf(sums)
 })
 
-/** A tensor's values as f32, whichever of its types another tool chose. */
+/** A tensor's values as f32, from any supported type. */
 const widen = (dtype: Safetensors.DType, bytes: Uint8Array): Float32Array => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const count = bytes.length / Safetensors.widthOf(dtype)
@@ -186,7 +186,7 @@ const halfToFloat = (bits: number): number => {
   return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1024 + fraction) * 2 ** (exponent - 25)
 }
 
-/** A tensor that stands for something the engine does not compute would change the adapter if it were left out. */
+/** Fails for an unread tensor: leaving out a tensor that the engine does not compute would change the adapter's results. */
 const checkNothingLeft = (
   reader: Safetensors.Reader,
   factors: ReadonlyArray<Factor>,
@@ -247,18 +247,17 @@ const adapterConfig = (peft: PeftConfig.PeftConfig): Required<Adapter.AdapterCon
   }
 }
 
-/** The adapter that a checkpoint holds, and the base model it is for. */
+/** Reads a checkpoint's adapter configuration and the name of its base model. */
 export const readConfig = Effect.fn("Checkpoint.readConfig")(function*(folder: string) {
   const peft = yield* readPeftConfig(folder)
   return { config: adapterConfig(peft), baseModel: peft.base_model_name_or_path ?? "" }
 })
 
 /**
- * Reads a checkpoint for a model. With `optimizer: true` the optimizer must be there as well, with a `digest` the checkpoint must have it.
- *
- * An adapter of another tool may leave out modules of the attention or the feed-forward half: their factors are zero, which
- * is no change, and stay so in training. Fails where files are missing, corrupt or not as they were saved, where their tensors do not fit the model,
- * and for a tensor that is not a part of the adapter.
+ * Reads a checkpoint for a model. `optimizer: true` requires the optimizer state, and `digest` must match the checkpoint's. If an adapter
+ * from another tool leaves out attention or feed-forward modules, their factors are zero and stay zero in training, so they change nothing.
+ * Fails with `CheckpointError` if files are missing, corrupt or changed since they were saved, if tensors do not fit the model, or if a
+ * tensor is not part of the adapter.
  */
 export const read = Effect.fn("Checkpoint.read")(function*(
   folder: string,

@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema"
 
-/** The folder does not hold a checkpoint that this model can use, or cannot be read or written. */
+/** The folder cannot be read or written, or does not hold a checkpoint for this model. */
 export class CheckpointError extends Schema.TaggedError<CheckpointError>()("CheckpointError", {
   file: Schema.String,
   detail: Schema.String

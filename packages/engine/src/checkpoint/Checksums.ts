@@ -1,4 +1,4 @@
-/** Checksums of a checkpoint's files, in the format of `sha256sum`: a bit that changed on disk is noticed before it is trained on. */
+/** Checksums of a checkpoint's files, in `sha256sum` format. They detect corruption before a checkpoint is loaded. */
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -34,12 +34,12 @@ const digest = Effect.fnUntraced(function*(path: string) {
   return hash.digest("hex")
 })
 
-/** The digest of a checkpoint is that of its checksums. */
+/** A checkpoint's digest: the SHA-256 of its checksum file. */
 export const digestOf = (lines: string | Uint8Array): string => createHash("sha256").update(lines).digest("hex")
 
 /**
- * Fails with the first of the files whose bytes are not those that were saved. A folder of another tool, without checksums, is
- * taken as it is, unless a digest says that there were checksums.
+ * Fails at the first file whose bytes differ from the saved ones. A folder without checksums, as other tools write it, passes unless a
+ * `digest` is expected.
  */
 export const check = Effect.fn("Checksums.check")(function*(
   folder: string,

@@ -1,17 +1,17 @@
-/** The architecture of a model from the metadata of its GGUF file. */
+/** Reads a model's configuration from the metadata of its GGUF file. */
 import * as Effect from "effect/Effect"
 import * as ModelConfig from "../model/ModelConfig.ts"
 import * as Gguf from "../numerics/Gguf.ts"
 import type * as GgufHeader from "../numerics/GgufHeader.ts"
 import * as UnsupportedModel from "./UnsupportedModel.ts"
 
-/** The tensor that Llama 3 files keep their stretched rotary frequencies in. */
+/** The tensor with the rotary frequency divisors of Llama 3 files. */
 export const ropeDivisors = "rope_freqs.weight"
 
-/** Fields by the architecture that the engine does not compute, where they are above 0. */
+/** Metadata fields, without the architecture prefix, for features that the engine lacks; a value above 0 is refused. */
 const uncomputed = ["expert_count", "attention.sliding_window", "logit_scale", "residual_scale", "embedding_scale"]
 
-/** Typed reads of the metadata; the first that fails is remembered. */
+/** Typed metadata reads; `mistake` returns the first failure. */
 const fields = (metadata: GgufHeader.Metadata, architecture: string) => {
   let mistake: string | undefined
   const get = (field: string) => metadata.get(`${architecture}.${field}`)
@@ -42,7 +42,7 @@ const vocabularySize = (metadata: GgufHeader.Metadata, { refuse }: Fields): numb
   return 1
 }
 
-/** The divisor of all rotary frequencies: 1 unless the file gives one. */
+/** The divisor of all rotary frequencies; 1 unless the file sets one. */
 const linearFactor = ({ get, number, refuse }: Fields): number => {
   const type = get("rope.scaling.type") ?? "none"
   if (type === "none") return 1
@@ -111,7 +111,7 @@ const readDivisors = Effect.fnUntraced(function*(reader: Gguf.Reader, headSize: 
   return wrong === undefined ? divisors : yield* fail(`holds ${wrong}, expected numbers above 0`)
 })
 
-/** Fails with the architecture's name for one that the engine does not compute, and with the field otherwise. */
+/** Fails for an unsupported architecture, naming it, and for unsupported or invalid fields of a supported one. */
 export const fromReader = Effect.fnUntraced(function*(reader: Gguf.Reader) {
   const { file, metadata } = reader
   const fail = (detail: string) => new Gguf.GgufError({ file, detail })

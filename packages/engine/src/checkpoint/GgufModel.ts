@@ -1,4 +1,4 @@
-/** A model in one GGUF file of llama.cpp: weights, tokenizer and chat template together. */
+/** A model in one GGUF file of llama.cpp, with its weights, tokenizer and chat template. */
 import * as Effect from "effect/Effect"
 import type { Compute } from "../model/Compute.ts"
 import type { ModelConfig } from "../model/ModelConfig.ts"
@@ -12,7 +12,7 @@ export interface GgufModel {
   readonly file: string
   readonly config: ModelConfig
   readonly storageOf: StorageOf
-  /** The file's metadata, which hold the tokenizer and the chat template. */
+  /** The file's metadata, including the tokenizer and the chat template. */
   readonly metadata: Metadata
 }
 
@@ -40,23 +40,20 @@ const outerNames = new Map([
   ["lm_head.weight", "output.weight"]
 ])
 
-/** The name in a GGUF file of a tensor that Hugging Face calls `name`. */
+/** The GGUF name of a tensor, given its Hugging Face name. */
 export const nameOf = (name: string): string => {
   const [, layer, path = "", kind] = layerPattern.exec(name) ?? []
   return layer === undefined ? outerNames.get(name) ?? name : `blk.${layer}.${layerName.get(path) ?? path}.${kind}`
 }
 
-/** The row at which a file of the architecture `llama` has this row of queries or keys. */
+/** The row of a `llama` GGUF file that holds row `row` of a query or key matrix. */
 export const pairedRow = (row: number, headSize: number): number => {
   const place = row % headSize
   const half = headSize / 2
   return row - place + (place % half) * 2 + Math.floor(place / half)
 }
 
-/**
- * Rows of a head in the order of the halves that are rotated together: files of the architecture `llama` have the two of
- * each pair side by side.
- */
+/** Converts query or key rows from the order of `llama` files, which interleave the two halves of each head, to the engine's order. */
 const unpaired = (bytes: Uint8Array, rowBytes: number, headSize: number): Uint8Array => {
   const out = new Uint8Array(bytes.length)
   for (let row = 0; row < bytes.length / rowBytes; row++) {
@@ -66,7 +63,7 @@ const unpaired = (bytes: Uint8Array, rowBytes: number, headSize: number): Uint8A
   return out
 }
 
-/** Whether files of the architecture `llama` have the rows of this matrix in pairs. */
+/** Whether `llama` files interleave the rows of this matrix. */
 export const isPaired = (config: ModelConfig, name: string) =>
   config.family === "llama" && /\.self_attn\.[qk]_proj\.(weight|bias)$/.test(name)
 
@@ -88,7 +85,7 @@ const finderOf = (reader: Gguf.Reader, config: ModelConfig): ModelWeights.Find<G
     return { type, read }
   })
 
-/** A tensor that no part of the model reads would change what the model computes. */
+/** Fails for an unread tensor: ignoring it would change the model's results. */
 const checkNothingLeft = (reader: Gguf.Reader, config: ModelConfig) => {
   const known = new Set([...ModelWeights.names(config).map(nameOf), GgufConfig.ropeDivisors])
   const left = reader.names.find((name) => !known.has(name))
@@ -97,7 +94,7 @@ const checkNothingLeft = (reader: Gguf.Reader, config: ModelConfig) => {
   return Effect.fail(new Gguf.GgufError({ file: reader.file, detail }))
 }
 
-/** Reads the metadata and checks that every tensor is there; the weights stay where they are until `load`. */
+/** Reads the metadata and checks that every tensor is present. `load` reads the weights. */
 export const open = Effect.fn("GgufModel.open")(function*(file: string) {
   const reader = yield* Gguf.open(file)
   const config = yield* GgufConfig.fromReader(reader)
@@ -106,10 +103,10 @@ export const open = Effect.fn("GgufModel.open")(function*(file: string) {
   return { file, config, storageOf, metadata: reader.metadata } satisfies GgufModel
 }, Effect.scoped)
 
-/** The file's tensors; it closes with the scope. */
+/** Finds the file's tensors. The scope closes the file. */
 export const finder = ({ config, file }: GgufModel) => Effect.map(Gguf.open(file), (reader) => finderOf(reader, config))
 
-/** Reads all weights into `compute.weights`, which were allocated for this file's configuration and storage. */
+/** Reads all weights into `compute.weights`, which must be allocated for this file's configuration and storage. */
 export const load = Effect.fn("GgufModel.load")(function*(model: GgufModel, compute: Compute) {
   yield* ModelWeights.load(yield* finder(model), compute)
 }, Effect.scoped)

@@ -1,4 +1,4 @@
-/** The tokenizer that a GGUF file carries in its metadata, as the definition that Hugging Face tools would write. */
+/** Converts a tokenizer between GGUF metadata and the `tokenizer.json` and `tokenizer_config.json` of Hugging Face. */
 import { Tokenizer } from "@effect-rl/core/renderers"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
@@ -6,12 +6,12 @@ import * as Schema from "effect/Schema"
 import type * as GgufEncoding from "../numerics/GgufEncoding.ts"
 import type { Metadata } from "../numerics/GgufHeader.ts"
 
-/** How text is cut before byte pairs are merged, in the terms of a `tokenizer.json`. */
+/** How text is split before byte-pair merging, in the terms of `tokenizer.json`. */
 interface PreTokenization {
   readonly preTokenizer: object
   readonly normalizer?: object
   readonly ignoreMerges?: boolean
-  /** Whether the vocabulary lists the special tokens too, as these families write their own files. */
+  /** Whether the vocabulary repeats the special tokens, as in this family's original `tokenizer.json`. */
   readonly listsSpecialTokens?: boolean
 }
 
@@ -26,7 +26,7 @@ const sequence = (...pretokenizers: ReadonlyArray<object>) => ({ type: "Sequence
 
 const split = (regex: string) => ({ type: "Split", pattern: { Regex: regex }, behavior: "Isolated", invert: false })
 
-/** Words, up to `digits` digits together, punctuation and line ends, as in Qwen2 and Llama 3. */
+/** Splits text as Qwen2 and Llama 3 do, into words, digits (by the pattern `digits`), punctuation and line ends. */
 const words = (digits: string) =>
   `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`
 
@@ -35,7 +35,7 @@ const qwen2: PreTokenization = {
   preTokenizer: sequence(split(words("\\p{N}")), byteLevel(false))
 }
 
-/** By the name in `tokenizer.ggml.pre`. */
+/** Known pre-tokenizers by their name in `tokenizer.ggml.pre`. */
 const preTokenizations: ReadonlyMap<string, PreTokenization> = new Map([
   ["gpt-2", { preTokenizer: byteLevel(true), listsSpecialTokens: true }],
   ["smollm", {
@@ -47,7 +47,7 @@ const preTokenizations: ReadonlyMap<string, PreTokenization> = new Map([
   ["llama-bpe", { preTokenizer: sequence(split(words("\\p{N}{1,3}")), byteLevel(false)), ignoreMerges: true }]
 ])
 
-/** Kinds of tokens in `tokenizer.ggml.token_type`. */
+/** Token types in `tokenizer.ggml.token_type`. */
 const [normal, control, userDefined, unused] = [1, 3, 4, 5]
 
 const strings = (metadata: Metadata, key: string): ReadonlyArray<string> | undefined => {
@@ -108,7 +108,7 @@ const definition = ({ kinds, merges, tokens }: Vocabulary, pre: PreTokenization)
   }
 }
 
-/** Beginning and end of a text, and the chat template, under the names of a `tokenizer_config.json`. */
+/** The start and end tokens and the chat template, in the fields of `tokenizer_config.json`. */
 const configuration = (metadata: Metadata, { tokens }: Vocabulary) => {
   const token = (key: string) => {
     const id = metadata.get(key)
@@ -123,8 +123,8 @@ const configuration = (metadata: Metadata, { tokens }: Vocabulary) => {
 }
 
 /**
- * The content of `tokenizer.json` and `tokenizer_config.json`. Fails for a kind of tokenizer that is not byte-level BPE, and
- * for a way to cut text that is not known here.
+ * The contents of `tokenizer.json` and `tokenizer_config.json`. Fails for tokenizers other than byte-level BPE and for an unknown
+ * pre-tokenizer.
  */
 export const files = Effect.fnUntraced(function*(file: string, metadata: Metadata) {
   const fail = (detail: string) => new Tokenizer.TokenizerError({ tokenizer: file, detail })
@@ -143,7 +143,7 @@ export const files = Effect.fnUntraced(function*(file: string, metadata: Metadat
   return { definition: definition(vocabulary, pre), configuration: configuration(metadata, vocabulary) }
 })
 
-/** The tokenizer itself; fails as `files` does. */
+/** The tokenizer in a file's metadata. Fails in the same cases as `files`. */
 export const fromMetadata = Effect.fnUntraced(function*(file: string, metadata: Metadata) {
   const { configuration, definition } = yield* files(file, metadata)
   return yield* HuggingFaceTokenizer.fromJson(file, definition, configuration)
@@ -173,21 +173,21 @@ const Configuration = Schema.fromJsonString(Schema.Struct({
   chat_template: Schema.optionalKey(Schema.NullOr(Schema.Unknown))
 }))
 
-/** Fields that change how pieces are counted, and not how text is cut. */
+/** Fields that do not change how text is split. */
 const neutral = new Set(["trim_offsets", "invert"])
 
 const canonical = (pre: unknown) => JSON.stringify(pre, (key, value: unknown) => neutral.has(key) ? undefined : value)
 
-/** A token that fills the vocabulary up to the rows of the embedding. */
+/** A token that pads the vocabulary to the number of embedding rows. */
 const filler = (id: number) => `[PAD${id}]`
 
-/** The name of the way in which text is cut; of several that cut alike, the first. */
+/** The GGUF name of a pre-tokenizer; the first name if several split alike. */
 const preNameOf = (pre: unknown) =>
   Array.from(preTokenizations).find(([, { preTokenizer }]) => canonical(preTokenizer) === canonical(pre))?.[0]
 
 /**
- * The tokenizer of a `tokenizer.json` and a `tokenizer_config.json` as the metadata of a GGUF file, with as many tokens as the model's
- * embedding has rows. Fails for one that is not byte-level BPE, and for a way to cut text that is not known here.
+ * Converts `tokenizer.json` and `tokenizer_config.json` to GGUF metadata, with one token for each row of the model's embedding. Fails for
+ * tokenizers other than byte-level BPE and for an unknown pre-tokenizer.
  */
 export const toMetadata = Effect.fnUntraced(function*(
   place: string,
@@ -238,7 +238,7 @@ export const toMetadata = Effect.fnUntraced(function*(
   return metadata
 })
 
-/** Types of the keys that describe a tokenizer. */
+/** Types of the metadata keys that describe a tokenizer. */
 const copiedTypes = {
   "tokenizer.ggml.model": "string",
   "tokenizer.ggml.pre": "string",
@@ -254,7 +254,7 @@ const copiedTypes = {
   "tokenizer.chat_template": "string"
 } as const
 
-/** The tokenizer of one GGUF file, for another. */
+/** Copies the tokenizer from the metadata of another GGUF file. */
 export const copied = (metadata: Metadata): GgufEncoding.Metadata =>
   Object.fromEntries(
     Object.entries(copiedTypes).flatMap(([key, type]): ReadonlyArray<readonly [string, GgufEncoding.Value]> => {

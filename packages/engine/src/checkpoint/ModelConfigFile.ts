@@ -1,4 +1,4 @@
-/** The `config.json` of a Hugging Face model: which architecture it names, with which sizes. */
+/** Reads and writes the `config.json` of a Hugging Face model. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as ModelConfig from "../model/ModelConfig.ts"
@@ -12,7 +12,7 @@ export class Malformed extends Schema.TaggedError<Malformed>()("Malformed", { de
   }
 }
 
-/** The file describes a model that this engine does not compute. */
+/** The file describes a model that this engine does not support. */
 export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported", {
   field: Schema.String,
   found: Schema.String,
@@ -40,7 +40,7 @@ const Rope = Schema.optionalKey(Schema.NullOr(RopeScaling.Parameters))
 
 const ModelType = Schema.Struct({ model_type: Schema.String })
 
-/** The fields of a `config.json` that decide the computation of a Llama, Mistral or Qwen model. */
+/** The fields of `config.json` that determine what a Llama, Mistral or Qwen model computes. */
 const HuggingFaceConfig = Schema.Struct({
   model_type: Schema.String,
   vocab_size: Size,
@@ -103,7 +103,7 @@ const isPositive = (field: string, found: number): Requirement => ({
   met: found > 0
 })
 
-/** Only Mistral's field counts by itself: Qwen has one that its `use_sliding_window` turns off. */
+/** Mistral's `sliding_window` always applies; Qwen's applies only if `use_sliding_window` is true. */
 const slidingWindow = (source: HuggingFaceConfig, family: ModelConfig.Family): Requirement => {
   const window = source.sliding_window ?? null
   return {
@@ -152,7 +152,7 @@ const requirements = (
   isMultiple("num_attention_heads", config.heads, config.keyHeads)
 ]
 
-/** Sizes that the classes of transformers assume where the file has none. */
+/** The default sizes of transformers' model classes, used for fields that the file leaves out. */
 const defaults = (
   family: ModelConfig.Family,
   source: HuggingFaceConfig
@@ -202,10 +202,9 @@ const fromSource = (
 }
 
 /**
- * Reads the text of a Hugging Face `config.json`.
- *
- * Fails with `Malformed` when fields are missing or of the wrong type, with `Unsupported` for another architecture or for a
- * part of it that the engine does not compute, such as sliding windows.
+ * Parses a Hugging Face `config.json`.
+ * Fails with `Malformed` if fields are missing or have the wrong type, and with `Unsupported` for another architecture or an unsupported
+ * feature, such as sliding windows.
  */
 export const fromJson = Effect.fnUntraced(function*(file: string, text: string) {
   const decode = <A>(schema: Schema.Codec<A, unknown>) =>
@@ -235,7 +234,7 @@ const classNames: Readonly<Record<ModelConfig.Family, string>> = {
   qwen3: "Qwen3ForCausalLM"
 }
 
-/** The fields of a `config.json` for a model; undefined for rotary divisors that no kind of scaling gives. */
+/** A model's `config.json` fields; undefined if no supported scaling type yields the model's rotary divisors. */
 export const toFields = (config: ModelConfig.ModelConfig): object | undefined => {
   const scaling = RopeScaling.fromDivisors(config)
   if (scaling === undefined) return undefined

@@ -1,4 +1,4 @@
-/** A model as Hugging Face tools save it: a folder with `config.json`, safetensors files and a tokenizer. */
+/** A Hugging Face model folder: `config.json`, safetensors files and a tokenizer. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -11,7 +11,7 @@ import * as TensorType from "../numerics/TensorType.ts"
 import * as ModelConfigFile from "./ModelConfigFile.ts"
 import * as ModelWeights from "./ModelWeights.ts"
 
-/** The folder lacks a file, or a file of it cannot be read. */
+/** A file of the folder is missing or cannot be read. */
 export class ModelFolderError extends Schema.TaggedError<ModelFolderError>()("ModelFolderError", {
   folder: Schema.String,
   detail: Schema.String
@@ -41,7 +41,7 @@ const readText = Effect.fnUntraced(function*(folder: string, name: string) {
 
 const ShardIndex = Schema.fromJsonString(Schema.Struct({ weight_map: Schema.Record(Schema.String, Schema.String) }))
 
-/** Names of the files that hold the weights. */
+/** The names of the safetensors files that hold the weights. */
 const weightFiles = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -61,7 +61,7 @@ const weightFiles = Effect.fnUntraced(function*(folder: string) {
 
 type WeightsError = Safetensors.SafetensorsError | ModelFolderError
 
-/** All weight files of the folder as one; they close with the scope. */
+/** Opens all weight files as one reader. The scope closes them. */
 const openWeights = Effect.fnUntraced(function*(folder: string) {
   const path = yield* Path.Path
   const names = yield* weightFiles(folder)
@@ -81,7 +81,7 @@ const openWeights = Effect.fnUntraced(function*(folder: string) {
 const embedding = "model.embed_tokens.weight"
 const head = "lm_head.weight"
 
-/** Bytes compared at once. */
+/** The number of bytes to compare at a time. */
 const compared = 1 << 22
 
 const isEqual = Effect.fnUntraced(function*<E>(a: ModelWeights.FileTensor<E>, b: typeof a, bytes: number) {
@@ -96,7 +96,7 @@ const isEqual = Effect.fnUntraced(function*<E>(a: ModelWeights.FileTensor<E>, b:
   return true
 })
 
-/** A head that is tied to the embedding may be in the files too, but only as the same values. */
+/** Checks that a stored copy of a tied head equals the embedding. */
 const checkTied = Effect.fnUntraced(function*(folder: string, config: ModelConfig) {
   const { find, has } = yield* openWeights(folder)
   if (!config.tiedEmbeddings || !has(head) || !has(embedding)) return
@@ -111,7 +111,7 @@ const checkTied = Effect.fnUntraced(function*(folder: string, config: ModelConfi
   })
 }, Effect.scoped)
 
-/** Reads the configuration and checks that every tensor is there; the weights stay where they are until `load`. */
+/** Reads the configuration and checks that every tensor is present. `load` reads the weights. */
 export const open = Effect.fn("ModelFolder.open")(function*(folder: string) {
   const path = yield* Path.Path
   const text = yield* readText(folder, configFile)
@@ -121,13 +121,12 @@ export const open = Effect.fn("ModelFolder.open")(function*(folder: string) {
   return { folder, config, storageOf } satisfies ModelFolder
 }, Effect.scoped)
 
-/** The folder's tensors; its files close with the scope. */
+/** Finds the folder's tensors. The scope closes its files. */
 export const finder = ({ folder }: ModelFolder) => Effect.map(openWeights(folder), ({ find }) => find)
 
 /**
- * Reads all weights into `compute.weights`, which were allocated for this folder's configuration and storage.
- *
- * Fails where a file was cut off since it was opened, and for a tied head that differs from the embedding.
+ * Reads all weights into `compute.weights`, which must be allocated for this folder's configuration and storage. Fails if a file was
+ * truncated after `open`, or if a tied head differs from the embedding.
  */
 export const load = Effect.fn("ModelFolder.load")(function*({ config, folder }: ModelFolder, compute: Compute) {
   yield* checkTied(folder, config)

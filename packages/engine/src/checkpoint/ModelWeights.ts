@@ -1,4 +1,4 @@
-/** The weights of a model on disk, in whichever format, and their way into the engine's memory. */
+/** Loads a model's weights from disk into the engine's memory, for any file format. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Compute } from "../model/Compute.ts"
@@ -7,7 +7,7 @@ import * as Weights from "../model/Weights.ts"
 import * as Memory from "../numerics/Memory.ts"
 import * as TensorType from "../numerics/TensorType.ts"
 
-/** The file's rows cannot be kept as they are. */
+/** The kernels cannot read the file's rows in their stored form. */
 export class ModelWeightsError extends Schema.TaggedError<ModelWeightsError>()("ModelWeightsError", {
   tensor: Schema.String,
   detail: Schema.String
@@ -17,27 +17,26 @@ export class ModelWeightsError extends Schema.TaggedError<ModelWeightsError>()("
   }
 }
 
-/** A tensor of a file, row by row. */
+/** A tensor in a file, read in byte ranges. */
 export interface FileTensor<E> {
   readonly type: TensorType.TensorType
   /** Fills `into` with the tensor's bytes from `offset` on. */
   readonly read: (offset: number, into: Uint8Array) => Effect.Effect<void, E>
 }
 
-/** Finds a tensor by its Hugging Face name; fails where it is missing or of another shape. */
+/** Finds a tensor by its Hugging Face name. Fails if it is missing or has another shape. */
 export type Find<E> = (name: string, shape: ReadonlyArray<number>) => Effect.Effect<FileTensor<E>, E>
 
-/** The Hugging Face names of all tensors of a model. */
+/** The Hugging Face names of all of a model's tensors. */
 export const names = (config: ModelConfig.ModelConfig): ReadonlyArray<string> =>
   Weights.tensors(config).map(({ name }) => name)
 
-/** Kernels read stored rows in pieces of this many values. */
+/** Kernels read stored rows in blocks of this many values. */
 const storedMultiple = 32
 
 /**
- * Checks that a file has every tensor of a model, and says how the engine stores each of them.
- *
- * Fails for a tensor that is missing, of another shape or type, or whose rows the kernels cannot read.
+ * Checks that a file has every tensor of a model and returns how the engine stores each tensor.
+ * Fails if a tensor is missing, has another shape or type, or has rows that the kernels cannot read.
  */
 export const storage = Effect.fnUntraced(function*<E>(config: ModelConfig.ModelConfig, find: Find<E>) {
   const types = new Map<string, TensorType.TensorType>()
@@ -52,16 +51,16 @@ export const storage = Effect.fnUntraced(function*<E>(config: ModelConfig.ModelC
   return storageOf
 })
 
-/** Values converted and packed at once. */
+/** The number of values to convert and pack at a time. */
 const pieceFloats = 1 << 20
 
-/** Scratch that `load` needs for a model, in bytes. */
+/** The scratch space that `load` needs for a model, in bytes. */
 export const scratchBytes = (config: ModelConfig.ModelConfig): number => {
   const widest = Math.max(config.hiddenSize, config.feedForwardSize, ModelConfig.querySize(config))
   return 8 * Math.max(pieceFloats, 8 * widest) + 256
 }
 
-/** Reads rows as f32 to the start of the arena's free space, followed by zeros, and returns where they are. */
+/** Reads rows as f32 to the start of the arena's free space, pads them with zeros, and returns their address. */
 const readRows = Effect.fnUntraced(function*<E>(
   { arena, kernels, memory }: Compute,
   { read, type }: FileTensor<E>,
@@ -107,7 +106,7 @@ const storeRows = Effect.fnUntraced(function*<E>(
   Memory.bytes(memory, rows + bytes, padding).fill(0)
 })
 
-/** Reads all weights into `compute.weights`, which were allocated for this model and the storage of its file. */
+/** Reads all weights into `compute.weights`, which must be allocated for this model and its file's storage. */
 export const load = Effect.fnUntraced(function*<E>(find: Find<E>, compute: Compute) {
   for (const { name, place, shape } of Weights.slots(compute.config, compute.weights)) {
     const tensor = yield* find(name, shape)

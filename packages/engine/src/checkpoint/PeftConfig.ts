@@ -1,9 +1,9 @@
-/** PEFT's `adapter_config.json`: the LoRA adapters that the engine computes, and the fields of others, which it refuses. */
+/** PEFT's `adapter_config.json`. The engine supports plain LoRA and refuses other kinds of adapter. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as CheckpointError from "./CheckpointError.ts"
 
-/** The modules of a model that an adapter can stand beside, in PEFT's names. */
+/** The attention modules that an adapter can target, by their PEFT names. */
 export const attentionModules = ["q_proj", "k_proj", "v_proj", "o_proj"] as const
 export const mlpModules = ["gate_proj", "up_proj", "down_proj"] as const
 export const headModule = "lm_head"
@@ -19,7 +19,7 @@ const Fields = Schema.Struct({
 })
 export interface PeftConfig extends Schema.Schema.Type<typeof Fields> {}
 
-/** Fields that do not change what a trained adapter computes. */
+/** Fields that do not affect a trained adapter's results. */
 const harmless: ReadonlySet<string> = new Set([
   ...Object.keys(Fields.fields),
   "task_type",
@@ -36,7 +36,7 @@ const harmless: ReadonlySet<string> = new Set([
   "eva_config"
 ])
 
-/** Ways to begin an adapter that leave the base model's weights as they are. */
+/** Initializations that leave the base model's weights unchanged. */
 const initializations: ReadonlySet<unknown> = new Set([true, false, "gaussian", "eva", "orthogonal"])
 
 /** Whether a field is unused: null, false, "none" or empty. */
@@ -55,10 +55,9 @@ const decodeRecord = Schema.decodeUnknownEffect(
 const decodeFields = Schema.decodeUnknownEffect(Fields)
 
 /**
- * Reads the text of an `adapter_config.json`.
- *
- * Fails with `CheckpointError` for anything but plain LoRA of a model's linear modules: a field that the engine does not
- * compute, such as `use_dora` or `rank_pattern`, is refused with its value unless it is unused.
+ * Parses an `adapter_config.json`.
+ * Fails with `CheckpointError` for anything but plain LoRA on a model's linear modules. A used field that the engine does not support, such
+ * as `use_dora` or `rank_pattern`, is refused with its value.
  */
 export const fromJson = Effect.fnUntraced(function*(file: string, text: string) {
   const refuse = (detail: string) => new CheckpointError.CheckpointError({ file, detail })

@@ -1,4 +1,4 @@
-/** Rotary embeddings for contexts longer than a model was first trained on, as `rope_scaling` of a `config.json` gives them. */
+/** Rotary embedding scaling for extended contexts, from `rope_scaling` in `config.json`. */
 import * as Schema from "effect/Schema"
 
 /** The fields of `rope_scaling`, or of `rope_parameters` in newer files. */
@@ -14,7 +14,7 @@ export const Parameters = Schema.Struct({
 })
 export interface Parameters extends Schema.Schema.Type<typeof Parameters> {}
 
-/** The kinds of scaling that the engine computes. */
+/** The scaling types that the engine supports. */
 export const types = ["default", "linear", "llama3"] as const
 
 export const typeOf = ({ rope_type, type }: Parameters): string => rope_type ?? type ?? "default"
@@ -24,7 +24,7 @@ const fieldsOf: Readonly<Record<string, ReadonlyArray<"factor" | "low_freq_facto
   llama3: ["factor", "low_freq_factor", "high_freq_factor"]
 }
 
-/** A field that this kind of scaling needs and that is missing or not above 0. */
+/** The first field that this scaling type requires but that is missing or not above 0; undefined if none is. */
 export const missing = (parameters: Parameters): string | undefined =>
   fieldsOf[typeOf(parameters)]?.find((field) => !((parameters[field] ?? 0) > 0))
 
@@ -34,7 +34,7 @@ interface Unscaled {
   readonly contextLength: number
 }
 
-/** Llama 3.1 keeps short wavelengths, divides long ones by the factor and blends the two in between. */
+/** Llama 3.1 keeps short wavelengths, divides long ones by the factor, and blends the wavelengths in between. */
 const llama3 = (parameters: Parameters, { contextLength, headSize, ropeTheta }: Unscaled): ReadonlyArray<number> => {
   const { factor = 8, high_freq_factor: high = 4, low_freq_factor: low = 1 } = parameters
   const context = parameters.original_max_position_embeddings ?? contextLength
@@ -47,7 +47,7 @@ const llama3 = (parameters: Parameters, { contextLength, headSize, ropeTheta }: 
   })
 }
 
-/** One divisor for each of the `headSize / 2` frequencies; undefined where nothing is scaled. */
+/** One divisor for each of the `headSize / 2` frequencies; undefined without scaling. */
 export const divisors = (parameters: Parameters, unscaled: Unscaled): ReadonlyArray<number> | undefined => {
   switch (typeOf(parameters)) {
     case "linear":
@@ -59,7 +59,7 @@ export const divisors = (parameters: Parameters, unscaled: Unscaled): ReadonlyAr
   }
 }
 
-/** The parameters of Llama 3.1 and 3.2, except the factor. */
+/** The published parameters of Llama 3.1 and 3.2, except the factor. */
 const published = {
   rope_type: "llama3",
   low_freq_factor: 1,
@@ -70,7 +70,7 @@ const published = {
 const isNear = (one: ReadonlyArray<number>, other: ReadonlyArray<number>) =>
   one.every((value, i) => Math.abs(value - (other[i] ?? NaN)) <= 1e-5 * value)
 
-/** The parameters that give a model's divisors; undefined where they are of no kind that is known here. */
+/** The scaling parameters that yield a model's divisors; undefined if no supported type yields them. */
 export const fromDivisors = (
   { ropeDivisors, ...unscaled }: Unscaled & { readonly ropeDivisors?: ReadonlyArray<number> }
 ): Parameters | undefined => {

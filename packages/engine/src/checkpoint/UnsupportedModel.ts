@@ -1,9 +1,9 @@
-/** The architectures that the engine computes, and the parts of well-known others that it lacks. */
+/** The architectures that the engine supports, and the missing features of other well-known ones. */
 import { families } from "../model/ModelConfig.ts"
 
 export { families }
 
-/** The supported names as an error lists them. */
+/** The supported architectures, as error messages list them. */
 export const expected = families.map((family) => JSON.stringify(family)).join(", ")
 
 const parts: ReadonlyArray<readonly [name: RegExp, part: string]> = [
@@ -22,7 +22,7 @@ const parts: ReadonlyArray<readonly [name: RegExp, part: string]> = [
   [/_vl$|^qwen2vl$|^qwen3vl$|^mllama$|^llava/, "images"]
 ]
 
-/** A model's type and the part of it that the engine does not compute. */
+/** Describes a model type and the feature of it that the engine lacks. */
 export const describe = (type: string): string => {
   const [, part] = parts.find(([name]) => name.test(type)) ?? []
   const reason = part === undefined ? "an architecture that the engine does not know" : `which has ${part}`

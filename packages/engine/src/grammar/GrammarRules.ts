@@ -1,29 +1,29 @@
-/** Grammars in the library's notation, as they go to a thread. */
+/** Grammar rules in xgrammar's notation, ready to send to a compute thread. */
 import type { Grammar } from "@effect-rl/core/backend"
 import * as StringRules from "./StringRules.ts"
 
-/** The rules of a grammar. */
+/** A grammar's rules and its marks. */
 export interface Rules {
-  /** The first of them is `start`. */
+  /** The rules as text; rule `answer_start` matches a whole text. */
   readonly text: string
-  /** Texts that may be tokens of their own. */
+  /** Texts that may be single tokens. */
   readonly marks: ReadonlyArray<string>
 }
 
-/** The rule of a sampled text: one text of the grammar's own rules, and its stop. */
+/** The rule of a whole sample: a text that the grammar allows, followed by its stop. */
 export const root = "answer"
 
 const start = "answer_start"
 
-/** The text of UTF-8 bytes that are written as one character each. */
+/** Decodes UTF-8 bytes that are written as one character each. */
 const fromUtf8 = (bytes: string) => Buffer.from(bytes, "latin1").toString("utf8")
 
 const literal = (text: string) => text === "" ? "\"\"" : `"${Array.from(text, StringRules.escaped).join("")}"`
 
-/** The rules of values alone, whose first is called `root`. */
+/** Rules for values alone; rule `root` of `text` matches one value. */
 export const values = (text: string): Rules => ({ text: `${text}\n${start} ::= root\n`, marks: [] })
 
-/** The rules of texts with calls, each of which is a value of the given rules. */
+/** Rules for text with calls; rule `root` of `text` matches the value of each call. */
 export const calls = (text: string, { between, close, hasText, marks, open }: Grammar.Calls): Rules => {
   const more = between === undefined ? "\"\"" : `"" | (${literal(between)} answer_calls)`
   const before = hasText ? StringRules.without("answer_text", marks) : ""
@@ -41,7 +41,7 @@ export const calls = (text: string, { between, close, hasText, marks, open }: Gr
   }
 }
 
-/** The rules with `root` for texts that end in one of the strings, given as UTF-8, or at a token that stops them. */
+/** Adds rule `answer`: a text that ends with one of the UTF-8 strings, or anywhere if there are stop tokens. */
 export const stopped = ({ text }: Rules, strings: ReadonlyArray<string>, hasStopTokens: boolean) => {
   const endings = [...strings.map((string) => literal(fromUtf8(string))), ...(hasStopTokens ? ["\"\""] : [])]
   return `${text}\n${root} ::= ${start} (${endings.join(" | ")})\n`

@@ -1,4 +1,4 @@
-/** Grammars as text that compute threads compile. */
+/** Converts grammars to the text that compute threads compile. */
 import { TinkerError } from "@effect-rl/core"
 import { Grammar } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -7,7 +7,7 @@ import * as GrammarRules from "./GrammarRules.ts"
 import * as RecentlyUsed from "./RecentlyUsed.ts"
 import * as Xgrammar from "./Xgrammar.ts"
 
-/** An instance of the library of this thread, with the last line that it printed; another one after it has aborted. */
+/** This thread's instance of the library and the last line that it printed. An aborted instance is replaced. */
 interface Reader {
   readonly library: Xgrammar.Xgrammar
   printed: string
@@ -38,12 +38,12 @@ const convert = (schema: string) => {
 
 const most = 64
 
-/** Texts by schema, those that were used last. */
+/** Recently used rules by schema. */
 const known = new Map<string, string>()
 
 const remember = (schema: string, text: string) => RecentlyUsed.keep(known, schema, text, most)
 
-/** The rules of the schema's values, whose first is `root`. */
+/** The rules of the schema's values; the first rule is `root`. */
 const rulesOf = Effect.fnUntraced(function*(jsonSchema: Grammar.Grammar["jsonSchema"]) {
   const canonical = Grammar.canonical(jsonSchema)
   if (Result.isFailure(canonical)) {
@@ -58,7 +58,7 @@ const rulesOf = Effect.fnUntraced(function*(jsonSchema: Grammar.Grammar["jsonSch
   return remember(schema, rules)
 })
 
-/** The rules of a grammar. Fails where a schema is not held; see `Grammar.problem`. */
+/** The rules of a grammar. Fails for an unsupported schema; see `Grammar.problem`. */
 export const of = ({ calls, jsonSchema }: Grammar.Grammar) =>
   Effect.map(
     rulesOf(jsonSchema),

@@ -1,7 +1,6 @@
 /**
- * The tokens that grammars allow, for the samples of one model on one thread.
- *
- * Compiling takes turns of the event loop, as the library is asynchronous; masks do not.
+ * Masks of the tokens that grammars allow, for one model's samples on one thread. Compiling a grammar is asynchronous; computing a mask is
+ * synchronous.
  */
 import { bytesOfToken, encodeBytes, type TokenBytes } from "@effect-rl/files/tokenizer/ByteLevel"
 import * as GrammarRules from "./GrammarRules.ts"
@@ -12,11 +11,11 @@ import * as Xgrammar from "./Xgrammar.ts"
 export interface Vocabulary {
   readonly size: number
   readonly tokenBytes: TokenBytes
-  /** Tokens that a grammar allows as stops, and where its marks are their texts. */
+  /** Added tokens. A grammar allows them only as stops or if their text is one of its marks. */
   readonly addedTokens: ReadonlyArray<number>
 }
 
-/** What ends a sample: tokens, and texts as UTF-8 with one character for each byte. */
+/** What ends a sample: token ids, and UTF-8 strings written as one character per byte. */
 export interface Stops {
   readonly tokens: ReadonlyArray<number>
   readonly strings: ReadonlyArray<string>
@@ -24,13 +23,13 @@ export interface Stops {
 
 /** The tokens that may come next in one sample. */
 export interface Mask {
-  /** A bit for each token, 32 to a word, lowest first; undefined where no token may come. */
+  /** One bit per token, in 32-bit words, lowest bit first; undefined if no token is allowed. */
   readonly allowed: () => Uint32Array | undefined
   readonly accept: (token: number) => void
   readonly dispose: () => void
 }
 
-/** What compiles grammars for one set of stop tokens, and the grammars that were used last. */
+/** A grammar compiler for one set of stop tokens, with its recently used grammars. */
 interface Compiler {
   readonly compiler: Xgrammar.GrammarCompiler
   readonly info: Xgrammar.TokenizerInfo
@@ -49,7 +48,7 @@ const disposeCompiler = ({ compiler, grammars, info }: Compiler) => {
 
 const latin1 = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1")
 
-/** The bits of a mask; undefined where all are 0. */
+/** The words of a mask; undefined if no bit is set. */
 const wordsOf = (matcher: Xgrammar.GrammarMatcher, size: number): Uint32Array | undefined => {
   const words = matcher.handle.GetNextTokenBitmask(size)
   const bits = Uint32Array.from({ length: Math.ceil(size / 32) }, (_, index) => words.get(index))
@@ -63,9 +62,9 @@ const maskOf = (matcher: Xgrammar.GrammarMatcher, size: number): Mask => ({
   dispose: () => matcher.dispose()
 })
 
-/** The masks of the samples of one model. */
+/** Creates the masks of one model's samples. */
 export interface Masks {
-  /** One for each of `count` samples, of a grammar's rules and these stops. */
+  /** Creates one mask for each of `count` samples with the same grammar rules and stops. */
   readonly make: (rules: GrammarRules.Rules, stops: Stops, count: number) => Promise<ReadonlyArray<Mask>>
 }
 
@@ -75,14 +74,14 @@ export const make = ({ addedTokens, size, tokenBytes }: Vocabulary): Masks => {
   let library: Xgrammar.Xgrammar | undefined
   const textOf = (token: number) => latin1(bytesOfToken(tokenBytes, token))
 
-  /** The library takes tokens without text for special ones, which no grammar allows. */
+  /** The library treats tokens without text as special tokens, which no grammar allows. */
   const vocabulary = (marks: ReadonlyArray<string>) =>
     Array.from({ length: size }, (_, token) => {
       const text = textOf(token)
       return added.has(token) && !marks.includes(text) ? "" : encodeBytes(text)
     })
 
-  /** A stop of text that is a token of its own is met as that token. */
+  /** The stop token ids, including stop strings that are single tokens. */
   const stopTokens = ({ strings, tokens }: Stops) => [
     ...new Set([...tokens, ...addedTokens.filter((token) => strings.includes(textOf(token)))])
   ]

@@ -1,6 +1,6 @@
-/** Maps that keep the entries that were used last. */
+/** Keeps the most recently used entries of a map. */
 
-/** Puts the entry last, and takes out those that were used longest ago until at most `most` are left. */
+/** Moves or adds the entry to the end of the map, then removes the least recently used entries until at most `most` are left. */
 export const keep = <A>(
   entries: Map<string, A>,
   key: string,

@@ -1,20 +1,19 @@
 /**
- * Rules of texts that do not contain some texts, called marks.
- *
- * There is a rule for each beginning of a mark with which what was read so far ends, as in the automaton of Aho and Corasick
+ * Grammar rules for text that contains none of the given strings, called marks.
+ * There is one rule for each prefix of a mark that the text read so far may end with, as in the automaton of Aho and Corasick
  * (doi:10.1145/360825.360855).
  */
 
-/** A character as it is written in literals and classes. */
+/** Escapes a character for literals and character classes. */
 export const escaped = (character: string) => `\\U${character.codePointAt(0)?.toString(16).padStart(8, "0")}`
 
 interface State {
-  /** The beginning that was read. */
+  /** The mark prefix that the text ends with. */
   readonly read: string
   readonly name: string
 }
 
-/** The beginnings of marks, without whole marks; the rule of the empty one is called `name`. */
+/** All proper prefixes of the marks; the empty prefix has the rule `name`. */
 const statesOf = (name: string, marks: ReadonlyArray<string>): ReadonlyArray<State> => {
   const beginnings = marks.flatMap((mark) => Array.from(mark, (_, length) => mark.slice(0, length)))
   return [...new Set(["", ...beginnings])].map((read, index) => ({
@@ -23,18 +22,18 @@ const statesOf = (name: string, marks: ReadonlyArray<string>): ReadonlyArray<Sta
   }))
 }
 
-/** The longest beginning of a mark with which the text ends. */
+/** The longest mark prefix that the text ends with. */
 const longest = (states: ReadonlyArray<State>, text: string) =>
   states.reduce((found, state) => text.endsWith(state.read) && state.read.length > found.read.length ? state : found)
 
-/** A rule for each state. */
+/** Writes a rule for each state. */
 const rules = (
   name: string,
   marks: ReadonlyArray<string>,
   { ending, excluded, tail }: {
-    /** Alternatives that do not go on by a character of a mark. */
+    /** Alternatives that do not continue with a mark's next character. */
     readonly ending: ReadonlyArray<string>
-    /** Characters in the notation of a class that no text has. */
+    /** Characters that the text may not contain, in character-class notation. */
     readonly excluded: string
     readonly tail: string
   }
@@ -53,14 +52,14 @@ const rules = (
   }).join("\n")
 }
 
-/** The rule `name` of any text without the marks. */
+/** Rule `name`, which matches any text without the marks. */
 export const without = (name: string, marks: ReadonlyArray<string>): string =>
   rules(name, marks, { ending: ["(\"\")"], excluded: "", tail: "" })
 
-/** How the library writes the inside of JSON strings and the quote that ends them. */
+/** The library's rule for the inside of a JSON string and its closing quote. */
 const inside = /^basic_string_sub ::= \(\(.*? basic_string_sub\)\)(.*)$/m
 
-/** The rules of JSON values, in whose strings no mark occurs. */
+/** Rules for JSON values whose strings contain no mark. */
 export const withoutMarks = (text: string, marks: ReadonlyArray<string>): string => {
   if (marks.length === 0 || !text.includes("basic_string")) return text
   const [line, tail = ""] = inside.exec(text) ?? []

@@ -1,8 +1,7 @@
 /**
- * The library that turns grammars into masks of tokens, `@mlc-ai/web-xgrammar`, as far as it is used here.
- *
- * Its package names a UMD bundle that Node takes for an ES module, so that it is read and evaluated here. A grammar that it cannot read aborts
- * its WebAssembly, and with it everything that was made from it: grammars are read by an instance of their own before a thread is sent them.
+ * Loads `@mlc-ai/web-xgrammar`, which compiles grammars to token masks, and types the parts of it that the engine uses.
+ * Node mistakes the package's UMD bundle for an ES module, so the bundle is read and evaluated here. A grammar that the library cannot
+ * parse aborts its WebAssembly instance and every object made from it, so a separate instance parses each grammar before a thread gets it.
  */
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -20,7 +19,7 @@ export interface CompiledGrammar extends Disposable {
 }
 
 export interface Grammar extends Disposable {
-  /** Its rules as text, the first of which is called `root`. */
+  /** The rules as text; the first rule is `root`. */
   readonly toString: () => string
 }
 
@@ -28,20 +27,20 @@ export interface GrammarCompiler extends Disposable {
   readonly compileGrammar: (text: string, rootRule: string) => Promise<CompiledGrammar>
 }
 
-/** A vector of the WebAssembly's. */
+/** A vector in WebAssembly memory. */
 interface Words {
   readonly get: (index: number) => number
   readonly delete: () => void
 }
 
-/** How far one text has come in a grammar. */
+/** The state of one sample in a grammar. */
 export interface GrammarMatcher extends Disposable {
   readonly acceptToken: (token: number) => boolean
-  /** What its asynchronous `getNextTokenBitmask` calls, for a thread that has no turns of an event loop between its steps. */
+  /** The function behind the asynchronous `getNextTokenBitmask`, for threads that cannot wait for an event loop between steps. */
   readonly handle: { readonly GetNextTokenBitmask: (vocabularySize: number) => Words }
 }
 
-/** The exports of the library. */
+/** The library's exports. */
 export interface Xgrammar {
   readonly Grammar: {
     readonly fromJSONSchema: (
@@ -77,7 +76,7 @@ type Evaluate = (library: object, console: object) => void
 
 let evaluator: Evaluate | undefined
 
-/** Without `process` it finds no Node, of which it would import modules and read files: its WebAssembly is in the text. */
+/** Hides `process`, so the library does not detect Node and import Node modules or read files; its WebAssembly is embedded. */
 const readLibrary = (): Evaluate => {
   const file = createRequire(import.meta.url).resolve("@mlc-ai/web-xgrammar")
   const body = new Function(
@@ -92,7 +91,7 @@ const readLibrary = (): Evaluate => {
   return (library, console) => void body(library, {}, undefined, { href: "about:blank" }, console, undefined)
 }
 
-/** A new instance of the library, which prints to `print` in place of the console. */
+/** Creates a library instance that prints to `print` instead of the console. */
 export const make = (print: (line: string) => void): Xgrammar => {
   const library: Partial<Xgrammar> = {}
   evaluator ??= readLibrary()

@@ -1,4 +1,4 @@
-/** Adam with decoupled weight decay over one block of parameters. */
+/** Adam with decoupled weight decay for one block of parameters. */
 import type { Kernels } from "../numerics/Kernels.ts"
 import * as Memory from "../numerics/Memory.ts"
 
@@ -6,10 +6,10 @@ export interface AdamConfig {
   readonly learningRate: number
   readonly beta1: number
   readonly beta2: number
-  /** Above 0: a parameter that never had a gradient would otherwise become 0/0. */
+  /** Must be above 0: otherwise a parameter that never had a gradient would become 0/0. */
   readonly epsilon: number
   readonly weightDecay: number
-  /** Gradients are scaled down to this norm over all parameters; 0 leaves them as they are. */
+  /** Gradients are scaled down so that their L2 norm over all parameters is at most this; 0 disables clipping. */
   readonly gradientClipNorm: number
 }
 
@@ -22,7 +22,7 @@ export const defaults: AdamConfig = {
   gradientClipNorm: 0
 }
 
-/** Addresses of equally laid out blocks of `floats` floats. */
+/** Addresses of blocks with the same layout, each of `floats` floats. */
 export interface Blocks {
   readonly parameters: Memory.Address
   readonly gradients: Memory.Address
@@ -34,20 +34,19 @@ export interface Blocks {
 export interface StepNorms {
   /** L2 norm of all gradients before clipping. */
   readonly gradient: number
-  /** L2 norm of the change; NaN where the step was refused. */
+  /** L2 norm of the parameter change; NaN if the step was refused. */
   readonly update: number
 }
 
-/** Forgets both moments. */
+/** Sets both moments to 0. */
 export const reset = (memory: Memory.Memory, { first, floats, second }: Blocks): void => {
   Memory.floats(memory, first, floats).fill(0)
   Memory.floats(memory, second, floats).fill(0)
 }
 
 /**
- * Step number `step`, from 1. The gradients stay as they are.
- *
- * A step after which a moment or the square of a parameter would not be finite is refused: it changes nothing.
+ * Applies step number `step`, counted from 1. The gradients stay unchanged. A step that would make a moment or the square of a parameter
+ * non-finite is refused and changes nothing.
  */
 export const step = (kernels: Kernels, blocks: Blocks, config: AdamConfig, step: number): StepNorms => {
   const gradient = Math.sqrt(kernels.sumSquares(blocks.gradients, blocks.floats))

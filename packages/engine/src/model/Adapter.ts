@@ -1,8 +1,7 @@
 /**
- * A low-rank adapter: y = x·W + (alpha/rank)·(x·A)·B beside every chosen matrix, with A [inputs, rank], B [rank, outputs].
- *
- * All factors lie in one block, so that gradients, optimizer moments and snapshots are blocks of the same layout and an
- * optimizer step is one kernel call. Ranks are padded to a multiple of 8 with columns and rows that stay zero.
+ * A low-rank adapter: y = x·W + (alpha/rank)·(x·A)·B for every adapted matrix, with A [inputs, rank] and B [rank, outputs].
+ * All factors are stored in one block. Gradients, optimizer moments and snapshots use the same layout, so one kernel call performs an
+ * optimizer step. Ranks are padded to a multiple of 8 with columns and rows that stay zero.
  */
 import type { Kernels } from "../numerics/Kernels.ts"
 import * as Memory from "../numerics/Memory.ts"
@@ -10,16 +9,16 @@ import * as ModelConfig from "./ModelConfig.ts"
 
 export interface AdapterConfig {
   readonly rank: number
-  /** Default 32. */
+  /** The numerator of the scale alpha/rank; default 32. */
   readonly alpha?: number
-  /** Default true, as are the other two. */
+  /** Default: true, as for `trainMlp` and `trainUnembed`. */
   readonly trainAttention?: boolean
   readonly trainMlp?: boolean
-  /** The LM head, also where it is tied to the embedding: the adapter then acts on the head alone. */
+  /** The LM head. If the head is tied to the embedding, the adapter acts on the head only. */
   readonly trainUnembed?: boolean
 }
 
-/** Places of one adapted matrix, in floats from the start of each block. */
+/** Offsets of one adapted matrix, in floats from the start of each block. */
 export interface Target {
   readonly inputs: number
   readonly outputs: number
@@ -31,14 +30,14 @@ export interface Target {
   readonly transposedB: number
 }
 
-/** Plain data, so that it can be posted to workers. */
+/** Plain data that can be posted to workers. */
 export interface AdapterLayout {
   readonly rank: number
   readonly paddedRank: number
   readonly alpha: number
   readonly layers: ReadonlyArray<Partial<Readonly<Record<ModelConfig.LinearName, Target>>>>
   readonly head: Target | undefined
-  /** Size of a block of parameters, of gradients or of one optimizer moment. */
+  /** Size of a block that holds parameters, gradients or one optimizer moment. */
   readonly parameterFloats: number
   /** Size of a block that the forward pass reads. */
   readonly forwardFloats: number
@@ -46,7 +45,7 @@ export interface AdapterLayout {
   readonly backwardFloats: number
 }
 
-/** The blocks of an adapter that passes read. `backward` is 0 where no gradient is computed, as in a snapshot. */
+/** The adapter blocks that passes read. `backward` is 0 if no gradient is computed, as in a snapshot. */
 export interface PackedAdapter {
   readonly layout: AdapterLayout
   readonly forward: Memory.Address
@@ -100,7 +99,7 @@ export const layout = (model: ModelConfig.ModelConfig, config: AdapterConfig): A
   }
 }
 
-/** One adapted matrix under the path Hugging Face gives it. */
+/** One adapted matrix with its Hugging Face path. */
 export interface NamedTarget {
   readonly path: string
   readonly target: Target
@@ -126,7 +125,7 @@ const targetsOf = (adapter: AdapterLayout): ReadonlyArray<Target> => [
   ...(adapter.head === undefined ? [] : [adapter.head])
 ]
 
-/** Fills a parameter block: A uniform in ±1/√inputs from `uniform` (values in [0, 1)), B zero. */
+/** Initializes a parameter block: A is uniform in ±1/√inputs, drawn with `uniform` (values in [0, 1)); B is zero. */
 export const initialize = (
   memory: Memory.Memory,
   adapter: AdapterLayout,
@@ -143,7 +142,7 @@ export const initialize = (
   }
 }
 
-/** Writes the packed blocks of the parameters as they are now: once after each change, and for a snapshot. */
+/** Writes the packed blocks from the current parameters. Call it after each parameter change and for each snapshot. */
 export const pack = (kernels: Kernels, parameters: Memory.Address, packed: PackedAdapter): void => {
   const { alpha, paddedRank, rank } = packed.layout
   const scale = alpha / rank

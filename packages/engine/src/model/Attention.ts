@@ -9,7 +9,7 @@ import * as ModelConfig from "./ModelConfig.ts"
 import type { Extent, Span } from "./PrefixTree.ts"
 import type { LayerWeights } from "./Weights.ts"
 
-/** Values that the backward pass reads again; keys and values stay in the cache. */
+/** Values kept for the backward pass. Keys and values stay in the cache. */
 export interface AttentionRecord {
   readonly x: Address
   readonly inverseRoot: Address
@@ -39,13 +39,13 @@ const allocate = (compute: Compute, x: Address, rows: number): AttentionRecord =
   }
 }
 
-/** The addresses of a layer's keys and values. */
+/** Addresses of a layer's keys and values. */
 const cacheOf = ({ base, cache }: Batch.Batch, index: number) => {
   const keys = base + index * cache.layerStride
   return { keys, values: keys + cache.valueOffset }
 }
 
-/** Rotated keys and values of all rows into the cache. */
+/** Writes the rotated keys and the values of all rows to the cache. */
 const projectKeys = (
   compute: Compute,
   batch: Batch.Batch,
@@ -72,7 +72,7 @@ const projectKeys = (
   kernels.storeRows(values, value, segments, segmentCount, size)
 }
 
-/** Rotated queries of the rows of `span` into the record, which begins there. */
+/** Writes the rotated queries of the rows in `span` to the record, which starts at the span's first row. */
 const projectQueries = (
   compute: Compute,
   { groups, positions }: Batch.Batch,
@@ -94,7 +94,7 @@ const projectQueries = (
   kernels.rotate(kept.query, positions + start.rows * 4, cosine, sine, rows, heads, headSize, 1)
 }
 
-/** The record of queries from row `start` on. */
+/** The record for the queries from row `start` on. */
 const recordFrom = ({ config }: Compute, kept: AttentionRecord, start: number): AttentionRecord => {
   const query = start * ModelConfig.querySize(config) * 4
   return {
@@ -108,8 +108,8 @@ const recordFrom = ({ config }: Compute, kept: AttentionRecord, start: number): 
 }
 
 /**
- * Writes x plus the attention's result to the rows of `span` in `out`, and the keys and values of all rows to the cache. Returns
- * the record for a backward pass, all in the arena.
+ * Writes x plus the attention's result for the rows of `span` to `out`, and the keys and values of all rows to the cache. Returns the
+ * record for a backward pass. Everything is allocated in the arena.
  */
 export const forward = (
   compute: Compute,
@@ -155,22 +155,22 @@ export const forward = (
   return record
 }
 
-/** The rows of a backward pass through one half of a layer. */
+/** The rows that a backward pass covers in one half of a layer. */
 export interface Reach {
   /** All rows that a gradient reaches. */
   readonly reached: Extent
-  /** The first of these, of which only keys and values have a gradient. */
+  /** The first rows of `reached`, in which only keys and values have a gradient. */
   readonly through: Extent
 }
 
-/** Gradients of the projections. `query`, like the parts of the record for queries, begins after the rows of `through`. */
+/** Gradients of the projections. `query` starts after the rows of `through`, as do the query parts of the record. */
 interface ProjectionGradients {
   readonly query: Address
   readonly key: Address
   readonly value: Address
 }
 
-/** Computes the gradients of rotated queries, rotated keys and values from that of the attended values. */
+/** Computes the gradients of rotated queries, rotated keys and values from the gradient of the attention output. */
 const attend = (
   compute: Compute,
   batch: Batch.Batch,
@@ -209,7 +209,7 @@ const attend = (
   )
 }
 
-/** Turns the gradients of rotated queries and keys into those of the matrices' results, in place. */
+/** Converts the gradients of rotated queries and keys to gradients of the unrotated ones, in place. */
 const unrotate = (
   compute: Compute,
   batch: Batch.Batch,
@@ -234,7 +234,7 @@ const unrotate = (
   norm(d.key, kept.rawKey, layer.keyNorm, kept.keyInverseRoot, reached.rows * keyHeads, base?.keyNorm ?? 0)
 }
 
-/** Turns the gradient of the half's result in the reached rows into that of its input, in place. */
+/** Replaces the gradient of this half's output with the gradient of its input, in the reached rows. */
 export const backward = (
   compute: Compute,
   batch: Batch.Batch,

@@ -1,4 +1,4 @@
-/** The gradient of a loss over whole sequences. */
+/** The backward pass over whole sequences. */
 import type { Address } from "../numerics/Memory.ts"
 import * as Attention from "./Attention.ts"
 import type { TreeBatch } from "./Batch.ts"
@@ -10,8 +10,8 @@ import type { Gradients } from "./Gradients.ts"
 const none = { rows: 0, segments: 0 }
 
 /**
- * Adds the gradients of everything that `gradients` names, from the gradient `dx` in the reached hidden rows before the
- * head. Rows that a gradient reaches only through later rows begin with none: in the last layer only their keys and values get one.
+ * Adds gradients to all blocks in `gradients`. `dx` is the gradient in the reached hidden rows before the head. Rows that are reached only
+ * through later rows start with a zero gradient: in the last layer only their keys and values receive one.
  */
 export const run = (
   compute: Compute,

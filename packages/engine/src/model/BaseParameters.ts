@@ -1,11 +1,11 @@
-/** The weights of the base as one trainable block, for pretraining; adapters are trained on frozen weights. */
+/** The base weights as one trainable block, for pretraining. Adapter training leaves them frozen. */
 import type { Kernels } from "../numerics/Kernels.ts"
 import type { Address } from "../numerics/Memory.ts"
 import type { BaseGradients } from "./Gradients.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 import type { Slot } from "./Weights.ts"
 
-/** Places in floats from the start of a block; gradients and optimizer moments are blocks of the same layout. */
+/** Offsets in floats from the start of a block. Gradients and optimizer moments use the same layout. */
 export interface BaseLayout {
   readonly tensors: ReadonlyArray<{ readonly slot: Slot; readonly offset: number; readonly size: number }>
   readonly floats: number
@@ -13,7 +13,7 @@ export interface BaseLayout {
 
 const rowsOf = ({ shape }: Slot): number => shape.length === 1 ? 1 : shape[0]
 
-/** Tensors one after the other; the rows of a matrix are followed by zeros up to a multiple of 8, as packing asks. */
+/** Lays out tensors consecutively. Matrix rows are zero-padded to a multiple of 8 rows, as packing requires. */
 export const layout = (slots: ReadonlyArray<Slot>): BaseLayout => {
   let floats = 0
   const tensors = slots.map((slot) => {
@@ -34,7 +34,7 @@ export const pack = (kernels: Kernels, { tensors }: BaseLayout, block: Address):
   }
 }
 
-/** The offsets at which a backward pass adds to a gradient block of this layout. */
+/** The addresses at which a backward pass accumulates gradients, in a block of this layout. */
 export const gradientsAt = (
   config: ModelConfig.ModelConfig,
   { tensors }: BaseLayout,

@@ -1,7 +1,7 @@
 /**
- * The rows of one forward pass. A row is a token at a position of a sequence, and a sequence is known by the places of its
- * keys and values alone: there is no padding, prompts and single tokens go together, sequences share the rows of a common
- * prefix, and a row's result does not depend on the rows beside it.
+ * The rows of one forward pass. A row is a token at a position of a sequence; a sequence is identified by the places of its keys and
+ * values. No padding is needed: whole prompts and single tokens share a batch, sequences share the rows of a common prefix, and the result
+ * of a row does not depend on unrelated rows in the batch.
  */
 import * as Memory from "../numerics/Memory.ts"
 import type { PackedAdapter } from "./Adapter.ts"
@@ -9,14 +9,14 @@ import type { Compute } from "./Compute.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 import type { Extent, PrefixTree, Span } from "./PrefixTree.ts"
 
-/** Consecutive rows that share an adapter, or have none. */
+/** Consecutive rows that use the same adapter, or no adapter. */
 export interface Group {
   readonly start: number
   readonly rows: number
   readonly adapter: PackedAdapter | undefined
 }
 
-/** The groups of the rows from `start` to `end`, counted from there. */
+/** The groups of the rows from `start` to `end`, with row numbers relative to `start`. */
 export const groupsBetween = (groups: ReadonlyArray<Group>, start: number, end: number): ReadonlyArray<Group> =>
   groups.flatMap((group) => {
     const from = Math.max(group.start, start)
@@ -24,7 +24,7 @@ export const groupsBetween = (groups: ReadonlyArray<Group>, start: number, end: 
     return from < to ? [{ start: from - start, rows: to - from, adapter: group.adapter }] : []
   })
 
-/** Where keys and values of a sequence lie from its base address: per layer all keys, then all values. In bytes. */
+/** The layout of a sequence's keys and values, in bytes from its base address: for each layer, all keys and then all values. */
 export interface CacheLayout {
   readonly layerStride: number
   readonly valueOffset: number
@@ -32,23 +32,23 @@ export interface CacheLayout {
   readonly bytes: number
 }
 
-/** A cache of `positions` positions. */
+/** The layout of a cache with `positions` positions. */
 export const cacheLayout = (config: ModelConfig.ModelConfig, positions: number): CacheLayout => {
   const valueOffset = positions * ModelConfig.keySize(config) * 4
   return { valueOffset, layerStride: 2 * valueOffset, bytes: 2 * valueOffset * config.layers }
 }
 
 /**
- * Consecutive rows at consecutive positions. Each sees the rows before it in the segment, all rows of the segment that this
- * one continues, and so on up to the root. A page of a cache is a segment without rows.
+ * Consecutive rows at consecutive positions. A row sees the earlier rows of its segment and all rows of the segment's ancestors. A cache
+ * page is a segment without rows.
  */
 export interface Segment {
   /** The segment's first position in the cache. */
   readonly place: number
-  /** Positions of the segment that lie in the cache already, in front of these rows. */
+  /** Positions of the segment that are already in the cache, before these rows. */
   readonly before: number
   readonly rows: number
-  /** The segment that this one continues, or -1. */
+  /** Index of the segment that this segment continues, or -1. */
   readonly parent: number
 }
 
@@ -56,29 +56,29 @@ export interface Batch {
   readonly rows: number
   readonly ids: Memory.Address
   readonly positions: Memory.Address
-  /** Four i32 each, in row order. */
+  /** The segments in row order, four i32 each. */
   readonly segments: Memory.Address
   readonly segmentCount: number
   /** Address of the cache. */
   readonly base: Memory.Address
   readonly cache: CacheLayout
   readonly groups: ReadonlyArray<Group>
-  /** The rows whose results are read: of the other rows the last layer computes only keys and values. */
+  /** The rows whose results are read. For all other rows, the last layer computes only keys and values. */
   readonly read: Span
-  /** Longest sequence, counted up to its last row here. */
+  /** Length of the longest sequence, up to its last row in this batch. */
   readonly longest: number
-  /** Most segments of a sequence. */
+  /** The largest number of segments in one sequence. */
   readonly deepest: number
 }
 
 export interface Rows {
   readonly ids: ArrayLike<number>
   readonly positions: ArrayLike<number>
-  /** In row order, covering every row. */
+  /** The segments in row order; they cover every row. */
   readonly segments: ReadonlyArray<Segment>
   readonly base: Memory.Address
   readonly cache: CacheLayout
-  /** In row order, covering every row. */
+  /** The groups in row order; they cover every row. */
   readonly groups: ReadonlyArray<Group>
 }
 
@@ -104,7 +104,7 @@ export const whole = ({ rows, segmentCount }: Pick<Batch, "rows" | "segmentCount
   end: { rows, segments: segmentCount }
 })
 
-/** Copies rows into the arena. */
+/** Copies the description of the rows into the arena. */
 export const make = ({ arena, memory }: Compute, { base, cache, groups, ...rows }: Rows): Batch => {
   const count = rows.ids.length
   const segmentCount = rows.segments.length
@@ -122,19 +122,21 @@ export const make = ({ arena, memory }: Compute, { base, cache, groups, ...rows 
   return { rows: count, ids, positions, segments, segmentCount, base, cache, groups, read, longest, deepest }
 }
 
-/** A cache of `positions` positions that each layer overwrites with its own keys and values. */
+/** A cache of `positions` positions that all layers share: each layer overwrites it. */
 const sharedLayout = (config: ModelConfig.ModelConfig, positions: number): CacheLayout => {
   const { valueOffset } = cacheLayout(config, positions)
   return { valueOffset, layerStride: 0, bytes: 2 * valueOffset }
 }
 
-/** Whole sequences with a cache of their own in the arena, in which each row's place is its number. */
+/** Whole sequences with a cache in the arena; a row's place in the cache is its row number. */
 export interface TreeBatch extends Batch {
   readonly through: Extent
   readonly reached: Extent
 }
 
-/** Layers share a cache where a layer's keys and values are not read after its own computation. */
+/**
+ * Creates a batch from a prefix tree. Layers share one cache if a layer's keys and values are not read after the layer's own computation.
+ */
 export const ofTree = (
   compute: Compute,
   { ids, positions, reached, read, segments, through }: PrefixTree,

@@ -1,4 +1,4 @@
-/** Kernels, memory, weights and scratch space of one thread. */
+/** One thread's kernels, memory, weights and scratch space. */
 import type { Kernels } from "../numerics/Kernels.ts"
 import type { Arena, Memory } from "../numerics/Memory.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
@@ -9,6 +9,6 @@ export interface Compute {
   readonly memory: Memory
   readonly config: ModelConfig
   readonly weights: Weights
-  /** Scratch of this thread. Functions leave their results there; the caller resets it. */
+  /** This thread's scratch space. Functions leave their results in it; the caller resets it. */
   readonly arena: Arena
 }

@@ -8,7 +8,7 @@ import * as Linear from "./Linear.ts"
 import type { Span } from "./PrefixTree.ts"
 import type { LayerWeights } from "./Weights.ts"
 
-/** Values that the backward pass reads again; the normed input and the gated values are cheaper to recompute than to keep. */
+/** Values kept for the backward pass. The normed input and the gated values are recomputed, which is cheaper than keeping them. */
 export interface FeedForwardRecord {
   readonly x: Address
   readonly inverseRoot: Address
@@ -25,7 +25,8 @@ const recordFrom = ({ config }: Compute, kept: FeedForwardRecord, start: number)
 })
 
 /**
- * Writes x plus the half's result to the rows of `span` in `out` and returns the record for a backward pass, all in the arena.
+ * Writes x plus this half's result for the rows of `span` to `out`. Returns the record for a backward pass. Everything is allocated in the
+ * arena.
  */
 export const forward = (
   compute: Compute,
@@ -60,7 +61,7 @@ export const forward = (
   return record
 }
 
-/** Turns the gradient of the half's result in the rows from `start` to `end` into that of its input, in place. */
+/** Replaces the gradient of this half's output with the gradient of its input, in the rows from `start` to `end`. */
 export const backward = (
   compute: Compute,
   index: number,

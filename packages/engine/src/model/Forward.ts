@@ -1,4 +1,4 @@
-/** All layers over a batch. */
+/** The forward pass: all layers of the model on a batch. */
 import type { Address } from "../numerics/Memory.ts"
 import * as TensorType from "../numerics/TensorType.ts"
 import * as Attention from "./Attention.ts"
@@ -7,7 +7,7 @@ import type { Compute } from "./Compute.ts"
 import * as FeedForward from "./FeedForward.ts"
 import type { LayerWeights } from "./Weights.ts"
 
-/** Values of one layer that the backward pass reads again. */
+/** Values of one layer that are kept for the backward pass. */
 export interface LayerRecord {
   readonly attention: Attention.AttentionRecord
   readonly feedForward: FeedForward.FeedForwardRecord
@@ -26,7 +26,7 @@ const embed = ({ arena, config, kernels, weights }: Compute, batch: Batch.Batch)
   return x
 }
 
-/** Later layers read all rows through their keys and values; after the last layer only some are read. */
+/** Computes one layer. Later layers need the keys and values of all rows; after the last layer only some rows are read. */
 const layerForward = (
   compute: Compute,
   batch: Batch.Batch,
@@ -42,8 +42,8 @@ const layerForward = (
 }
 
 /**
- * The hidden rows `[rows, hiddenSize]` before the final norm, of which only those that are read are set. Fills the caches, and keeps
- * no records.
+ * Computes the hidden rows `[rows, hiddenSize]` before the final norm and fills the caches. Only rows that are read are set. Keeps no
+ * records.
  */
 export const run = (compute: Compute, batch: Batch.Batch): Address => {
   const { arena, config, weights } = compute
@@ -60,14 +60,14 @@ export const run = (compute: Compute, batch: Batch.Batch): Address => {
   return x
 }
 
-/** A forward pass that `Backward.run` can follow. */
+/** The result of a forward pass that `Backward.run` can follow. */
 export interface Recorded {
   readonly x: Address
-  /** The record of a layer: kept, or computed again into the arena. */
+  /** The record of a layer, kept or recomputed in the arena. */
   readonly layer: (index: number) => LayerRecord
 }
 
-/** `run` that keeps the records of all layers. */
+/** `run`, keeping the records of all layers. */
 const keep = (compute: Compute, batch: Batch.Batch): Recorded => {
   const { arena, config, weights } = compute
   let x = embed(compute, batch)
@@ -80,7 +80,7 @@ const keep = (compute: Compute, batch: Batch.Batch): Recorded => {
   return { x, layer: (index) => at(layers, index) }
 }
 
-/** `run` that keeps the input of each layer alone: a third more to compute for a fraction of the memory. */
+/** `run`, keeping only the input of each layer: a third more computation for a fraction of the memory. */
 const recompute = (compute: Compute, batch: Batch.Batch): Recorded => {
   const { arena, config, weights } = compute
   const inputs = [embed(compute, batch)]
@@ -106,9 +106,9 @@ const at = <A>(layers: ReadonlyArray<A>, index: number): A => {
   return found
 }
 
-/** The records of a backward pass: kept by the forward pass, or computed again layer by layer. */
+/** Whether the forward pass keeps the records for the backward pass, or they are recomputed layer by layer. */
 export type Records = "kept" | "recomputed"
 
-/** `run` for a backward pass to follow. Recomputed records need a cache that all layers share. */
+/** `run` for a following backward pass. Recomputed records require a cache that all layers share. */
 export const record = (compute: Compute, batch: Batch.Batch, records: Records): Recorded =>
   records === "kept" ? keep(compute, batch) : recompute(compute, batch)

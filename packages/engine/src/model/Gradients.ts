@@ -1,12 +1,12 @@
-/** Addresses of the gradients that a backward pass adds to. */
+/** Addresses at which a backward pass accumulates gradients. */
 import type { Address } from "../numerics/Memory.ts"
 import type { PackedAdapter } from "./Adapter.ts"
 import type { LinearName } from "./ModelConfig.ts"
 
-/** Addresses of the gradients of all base weights, shaped as Hugging Face shapes the weights. */
+/** Addresses of the gradients of all base weights, in Hugging Face shapes. */
 export interface BaseGradients {
   readonly embedding: Address
-  /** The embedding's when it is tied. */
+  /** The address of the embedding's gradient if the head is tied to the embedding. */
   readonly head: Address
   readonly finalNorm: Address
   readonly layers: ReadonlyArray<
@@ -15,7 +15,7 @@ export interface BaseGradients {
   >
 }
 
-/** The gradients of an adapter in training, or of the base in pretraining. */
+/** The gradients to accumulate: an adapter's in training, the base model's in pretraining. */
 export interface Gradients {
   /** `block` has the adapter's parameter layout. */
   readonly adapter?: { readonly packed: PackedAdapter; readonly block: Address }

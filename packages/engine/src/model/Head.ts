@@ -1,4 +1,4 @@
-/** From hidden rows to logits, their log-probabilities, and back. */
+/** Computes logits and log-probabilities from hidden rows, and their gradients. */
 import type { Address } from "../numerics/Memory.ts"
 import * as Memory from "../numerics/Memory.ts"
 import * as Batch from "./Batch.ts"
@@ -8,25 +8,25 @@ import * as Linear from "./Linear.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 import * as Targets from "./Targets.ts"
 
-/** Most logits that exist at once: 16 MiB of them. */
+/** The largest number of logits in memory at a time: 16 MiB. */
 const mostLogits = 1 << 22
 
-/** Rows whose logits exist at once; the same for any number of threads and any amount of scratch space. */
+/** The number of rows whose logits are in memory at a time. It does not depend on the number of threads or the scratch size. */
 export const chunkRows = (config: ModelConfig.ModelConfig): number =>
   Math.max(1, Math.floor(mostLogits / ModelConfig.paddedVocabulary(config)))
 
-/** Logits `[rows, paddedVocabulary]` in the arena; ids that are padding hold −3e38. */
+/** Logits `[rows, paddedVocabulary]` in the arena; padding ids have logit −3e38. */
 export interface Logits {
   readonly rows: number
   readonly values: Address
-  /** Per row the largest logit m and Σ exp(logit − m). */
+  /** For each row, the largest logit m and Σ exp(logit − m). */
   readonly maximumAndSum: Address
   readonly x: Address
   readonly normed: Address
   readonly inverseRoot: Address
 }
 
-/** The final norm, the LM head with its adapters, and the normaliser of each row. */
+/** Applies the final norm and the LM head with its adapters, and computes the normalizer of each row. */
 export const forward = (compute: Compute, groups: ReadonlyArray<Batch.Group>, x: Address, rows: number): Logits => {
   const { arena, config, kernels, weights } = compute
   const { hiddenSize, normEpsilon, vocabularySize } = config
@@ -46,7 +46,7 @@ export const forward = (compute: Compute, groups: ReadonlyArray<Batch.Group>, x:
   return logits
 }
 
-/** The groups of the chosen rows, which ascend, counted among the chosen. */
+/** The groups of the chosen rows, numbered by their order among the chosen rows. `chosen` is ascending. */
 const chosenGroups = (groups: ReadonlyArray<Batch.Group>, chosen: ArrayLike<number>): ReadonlyArray<Batch.Group> => {
   let next = 0
   return groups.map((group) => {
@@ -56,7 +56,7 @@ const chosenGroups = (groups: ReadonlyArray<Batch.Group>, chosen: ArrayLike<numb
   }).filter((group) => group.rows > 0)
 }
 
-/** `forward` of the chosen rows of `x` alone, given in ascending order. */
+/** `forward` for the chosen rows of `x`, given in ascending order. */
 export const forwardAt = (
   compute: Compute,
   groups: ReadonlyArray<Batch.Group>,
@@ -77,14 +77,14 @@ export const logNormalizer = ({ memory }: Compute, logits: Logits, row: number):
   return maximum + Math.log(sum)
 }
 
-/** Log-probability of one token of a row, rounded once to f32: sampler and trainer agree to the bit. */
+/** A token's log-probability, rounded once to f32, so the sampler and the trainer agree to the bit. */
 export const logprob = (compute: Compute, logits: Logits, row: number, token: number): number => {
   const place = logits.values + (row * ModelConfig.paddedVocabulary(compute.config) + token) * 4
   const [logit = 0] = Memory.floats(compute.memory, place, 1)
   return Math.fround(logit - logNormalizer(compute, logits, row))
 }
 
-/** The targets of each row; see `Targets`. */
+/** The targets of each row, as in `Targets`. */
 type RowTargets = Pick<Targets.Targets, "starts" | "tokens">
 
 /** Log-probabilities of the targets. */
@@ -101,21 +101,21 @@ const logprobs = (compute: Compute, logits: Logits, { starts, tokens }: RowTarge
   return out
 }
 
-/** Hidden rows on their way into the head. */
+/** Hidden rows to pass to the head. */
 export interface HeadInput {
   readonly x: Address
   readonly rows: number
   readonly groups: ReadonlyArray<Batch.Group>
 }
 
-/** The rows from `start` on, and their groups counted from there. */
+/** `rows` rows from `start` on, with their groups numbered relative to `start`. */
 export const slice = ({ config }: Compute, { groups, x }: HeadInput, start: number, rows: number): HeadInput => ({
   x: x + start * config.hiddenSize * 4,
   rows,
   groups: Batch.groupsBetween(groups, start, start + rows)
 })
 
-/** First row and number of rows of each chunk of the rows from `start` to `end`. */
+/** The first row and the row count of each chunk of the rows from `start` to `end`. */
 const chunks = (
   { config }: Compute,
   start: number,
@@ -129,13 +129,13 @@ const chunks = (
 }
 
 export interface Scored {
-  /** One per target. */
+  /** The log-probability of each target. */
   readonly logprobs: Float32Array
-  /** Left in the arena where all rows fit into one chunk, so that `backward` need not compute them again. */
+  /** Kept in the arena if all rows fit in one chunk, so that `backward` need not recompute them. */
   readonly logits: Logits | undefined
 }
 
-/** Log-probabilities of the targets, a chunk of logits at a time. */
+/** Log-probabilities of the targets, computed chunk by chunk. */
 export const score = (compute: Compute, input: HeadInput, targets: RowTargets): Scored => {
   const { arena } = compute
   if (input.rows <= chunkRows(compute.config)) {
@@ -153,7 +153,7 @@ export const score = (compute: Compute, input: HeadInput, targets: RowTargets): 
   return { logprobs: out, logits: undefined }
 }
 
-/** ∂L/∂logprob of each target: the loss as a backward pass sees it. */
+/** ∂L/∂logprob of each target, the backward pass's input. */
 export interface TargetGradient extends RowTargets {
   readonly coefficients: Float32Array
 }
@@ -163,7 +163,7 @@ const gradientSlice = (target: TargetGradient, start: number, end: number): Targ
   return { ...own, coefficients: target.coefficients.subarray(own.first, own.first + own.tokens.length) }
 }
 
-/** Writes the gradient in the rows of the logits to `dx`; overwrites the logits. */
+/** Writes the gradient of the rows behind the logits to `dx`. Overwrites the logits. */
 const backwardInto = (
   compute: Compute,
   dx: Address,
@@ -200,8 +200,8 @@ const logitsBetween = ({ config }: Compute, logits: Logits, start: number, end: 
 })
 
 /**
- * Writes the gradient in the rows of `input.x` from `start` to `end` to `dx`. Logits that were not left by `score` are computed
- * again, where their rows have a gradient.
+ * Writes the gradient of the rows `start` to `end` of `input.x` to `dx`. Recomputes logits that `score` did not keep, but only for chunks
+ * with a gradient.
  */
 export const backward = (
   compute: Compute,

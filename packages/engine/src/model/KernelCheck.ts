@@ -1,4 +1,4 @@
-/** A comparison of two compilations of the kernels: whether they compute the same bits. */
+/** Checks that two compilations of the kernels compute the same bits. */
 import * as Kernels from "../numerics/Kernels.ts"
 import * as Memory from "../numerics/Memory.ts"
 import * as TensorType from "../numerics/TensorType.ts"
@@ -9,7 +9,7 @@ import type { ModelConfig } from "./ModelConfig.ts"
 import * as Pass from "./Pass.ts"
 import * as Weights from "./Weights.ts"
 
-/** Sizes that leave remainders in every tile. */
+/** Sizes that leave a remainder in every tile. */
 const config: ModelConfig = {
   family: "qwen3",
   vocabularySize: 61,
@@ -26,7 +26,7 @@ const config: ModelConfig = {
   tiedEmbeddings: true
 }
 
-/** Numbers in [0, 1) by a linear congruence. */
+/** Pseudo-random numbers in [0, 1) from a linear congruential generator. */
 const noise = () => {
   let state = 1
   return () => {
@@ -40,7 +40,7 @@ const fill = (memory: Memory.Memory, address: Memory.Address, count: number, nex
   for (let i = 0; i < count; i++) view[i] = next() - 0.5
 }
 
-/** A pass forward and backward and an optimizer step of a small model whose weights are noise. */
+/** Runs one forward and backward pass and one optimizer step on a small model with random weights. */
 const train = (compute: Compute, reserver: Memory.Reserver, next: () => number) => {
   const { kernels, memory } = compute
   const layout = Adapter.layout(config, { rank: 12 })
@@ -66,7 +66,7 @@ const train = (compute: Compute, reserver: Memory.Reserver, next: () => number) 
   return logprobs
 }
 
-/** Products with a matrix of each stored type; bytes below 64 are finite numbers in all of them. */
+/** Multiplies with a matrix of each stored type. Bytes below 64 decode to finite numbers in every type. */
 const multiplyStored = ({ kernels, memory }: Compute, reserver: Memory.Reserver, next: () => number) => {
   const [rows, outputs, inputs] = [7, 8, 256]
   for (const name of TensorType.names) {
@@ -87,7 +87,7 @@ const multiplyStored = ({ kernels, memory }: Compute, reserver: Memory.Reserver,
   }
 }
 
-/** Draws from noise. */
+/** Samples tokens from random logits. */
 const draw = ({ kernels, memory }: Compute, reserver: Memory.Reserver, next: () => number) => {
   const [logits, scratch] = [reserver.allocate(64), reserver.allocate(128)]
   fill(memory, logits, 64, next)
@@ -97,7 +97,7 @@ const draw = ({ kernels, memory }: Compute, reserver: Memory.Reserver, next: () 
   ]).flat()
 }
 
-/** All results, and the whole memory that they were computed in. */
+/** All results, together with the whole memory in which they were computed. */
 const outcome = (module: Kernels.Module) => {
   const memory = Memory.make()
   const kernels = Kernels.instantiate(module, memory)

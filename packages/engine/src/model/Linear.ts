@@ -1,4 +1,4 @@
-/** A matrix of the model with the adapters of each group of rows beside it. */
+/** A matrix of the model, with the adapter of each row group. */
 import type { Accumulate } from "../numerics/Kernels.ts"
 import type { Address } from "../numerics/Memory.ts"
 import * as TensorType from "../numerics/TensorType.ts"
@@ -9,7 +9,7 @@ import type { Gradients } from "./Gradients.ts"
 import type { LinearName } from "./ModelConfig.ts"
 import type { Linear } from "./Weights.ts"
 
-/** Which matrix: one of a layer, or the LM head. */
+/** A matrix of a layer, or the LM head. */
 export type Site = { readonly layer: number; readonly name: LinearName } | "head"
 
 const targetAt = (layout: AdapterLayout, site: Site): Target | undefined =>
@@ -22,7 +22,7 @@ const weightsAt = ({ weights }: Compute, site: Site): Linear => {
   return layer[site.name]
 }
 
-/** y = or += x·W, or for `backward` x·Wᵀ. */
+/** y = or += x·W; with `backward`, x·Wᵀ. */
 const multiply = (
   { arena, kernels }: Compute,
   { inputs, matrix, outputs }: Linear,
@@ -76,7 +76,7 @@ export const forward = (
   }
 }
 
-/** For one group of rows: dx = or += the gradient in x, and adds the gradients of the weights. */
+/** For one group of rows, sets or adds the gradient of x in dx, and adds the gradients of the weights. */
 export const backward = (
   compute: Compute,
   gradients: Gradients,

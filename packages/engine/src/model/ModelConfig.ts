@@ -1,13 +1,10 @@
-/**
- * The architecture of a model: Llama and Mistral, Qwen2, which adds biases to queries, keys and values, and Qwen3, which adds
- * norms to queries and keys.
- */
+/** The supported architectures. Qwen2 adds biases to queries, keys and values; Qwen3 adds norms to queries and keys. */
 
 export const families = ["llama", "mistral", "qwen2", "qwen3"] as const
 
 export type Family = typeof families[number]
 
-/** Sizes in floats; plain data, so that it can be posted to workers. */
+/** A model's configuration. Sizes count floats. Plain data that can be posted to workers. */
 export interface ModelConfig {
   readonly family: Family
   readonly vocabularySize: number
@@ -17,22 +14,22 @@ export interface ModelConfig {
   readonly heads: number
   readonly keyHeads: number
   readonly headSize: number
-  /** The matrices of the attention that add a bias to their result. */
+  /** The attention matrices that have a bias. */
   readonly biases: ReadonlyArray<BiasName>
   readonly normEpsilon: number
   readonly ropeTheta: number
-  /** The divisors of the `headSize / 2` rotary frequencies, for a model with a stretched context. */
+  /** Divisors of the `headSize / 2` rotary frequencies, for a model with an extended context. */
   readonly ropeDivisors?: ReadonlyArray<number>
-  /** The most positions a sequence may have. */
+  /** The largest number of positions in a sequence. */
   readonly contextLength: number
-  /** Whether the LM head is the embedding. */
+  /** Whether the LM head uses the embedding matrix. */
   readonly tiedEmbeddings: boolean
 }
 
-/** Far more than any model has: a file that says more is damaged. */
+/** Upper bounds far above any real model; a file that exceeds them is damaged. */
 export const most = { layers: 4096, headSize: 65_536 } as const
 
-/** Whether queries and keys have norms. */
+/** Whether queries and keys are normalized per head. */
 export const hasHeadNorms = (config: ModelConfig): boolean => config.family === "qwen3"
 
 export const hasBias = (config: ModelConfig, name: LinearName): boolean => config.biases.some((bias) => bias === name)
@@ -40,18 +37,18 @@ export const hasBias = (config: ModelConfig, name: LinearName): boolean => confi
 /** Length of a row of logits: the vocabulary rounded up to a multiple of 8. */
 export const paddedVocabulary = (config: ModelConfig): number => Math.ceil(config.vocabularySize / 8) * 8
 
-/** Floats of all queries, and of all keys, of one row. */
+/** The number of floats in the queries, and in the keys, of one row. */
 export const querySize = (config: ModelConfig): number => config.heads * config.headSize
 export const keySize = (config: ModelConfig): number => config.keyHeads * config.headSize
 
-/** The matrices of a layer, in the order of the computation. */
+/** The matrices of a layer, in order of computation. */
 export const linearNames = ["query", "key", "value", "output", "gate", "up", "down"] as const
 
 export type LinearName = (typeof linearNames)[number]
 
 export type BiasName = "query" | "key" | "value" | "output"
 
-/** `[inputs, outputs]` of a matrix of a layer. */
+/** The shape `[inputs, outputs]` of a layer's matrix. */
 export const linearShape = (config: ModelConfig, name: LinearName): readonly [number, number] => {
   const { feedForwardSize, hiddenSize } = config
   switch (name) {
@@ -70,7 +67,7 @@ export const linearShape = (config: ModelConfig, name: LinearName): readonly [nu
   }
 }
 
-/** Where Hugging Face keeps a matrix inside a layer. */
+/** The Hugging Face path of a matrix inside a layer. */
 export const linearPath = (name: LinearName): string => {
   switch (name) {
     case "query":
@@ -90,7 +87,7 @@ export const linearPath = (name: LinearName): string => {
   }
 }
 
-/** How many weights the model has. */
+/** The number of weights in the model. */
 export const parameterCount = (config: ModelConfig): number => {
   const { hiddenSize, layers, vocabularySize } = config
   const matrices = linearNames.reduce((sum, name) => {

@@ -1,4 +1,4 @@
-/** One pass over whole sequences: log-probabilities of their targets and, where asked for, gradients. */
+/** One pass over whole sequences, which computes the log-probabilities of their targets and, on request, gradients. */
 import type { Address } from "../numerics/Memory.ts"
 import * as Memory from "../numerics/Memory.ts"
 import type { PackedAdapter } from "./Adapter.ts"
@@ -21,19 +21,19 @@ export interface Example extends PrefixTree.Branch {
 }
 
 export interface Trained {
-  /** Per example `[tokens, candidates]`, NaN where they are not read. */
+  /** Log-probabilities `[tokens, candidates]` for each example; NaN at positions that are not read. */
   readonly logprobs: ReadonlyArray<Float32Array>
-  /** Summed over examples in their order. */
+  /** The sum over examples, in order. */
   readonly loss: number
 }
 
-/** The rows of all examples, and the targets at those that are read. */
+/** The rows of all examples, and the targets at the rows that are read. */
 interface Plan {
   readonly tree: PrefixTree.PrefixTree
   readonly targets: Targets.Targets
 }
 
-/** An example up to its last position that is read: nothing after it is computed. */
+/** An example cut after its last read position: nothing later is computed. */
 const cut = ({ learned, read, tokens }: Example): PrefixTree.Branch => ({
   tokens: read === undefined ? tokens : tokens.subarray(0, read.lastIndexOf(1) + 1),
   ...(learned === undefined ? {} : { learned }),
@@ -53,15 +53,15 @@ const planOf = (examples: ReadonlyArray<Example>): Plan => {
   return { tree, targets: Targets.make(wanted, end.rows - start.rows) }
 }
 
-/** The rows that are read, on their way into the head. */
+/** The head's input: the rows that are read. */
 const headInput = (compute: Compute, { groups, read: { end, start }, rows }: Batch.Batch, x: Address) =>
   Head.slice(compute, { x, rows, groups }, start.rows, end.rows - start.rows)
 
-/** The values of all targets, for each example. */
+/** Splits the values of all targets by example. */
 const perExample = ({ placesS }: Targets.Targets, values: Float32Array): ReadonlyArray<Float32Array> =>
   placesS.map((places) => Float32Array.from(places, (place) => values[place] ?? NaN))
 
-/** Log-probabilities alone. */
+/** Computes only log-probabilities. */
 export const forward = (
   compute: Compute,
   examples: ReadonlyArray<Example>,
@@ -85,20 +85,20 @@ const checkLearned = ({ candidates, learned, read }: Example, gradient: ExampleL
   }
 }
 
-/** The loss of an example, and its slopes at the log-probabilities of its targets. */
+/** An example's loss and its derivatives in the log-probabilities of its targets. */
 export interface ExampleLoss {
   readonly loss: number
   readonly gradient: Float32Array | Float64Array
 }
 
-/** The loss of an example from its log-probabilities, or from those of all examples; its arguments are those of `Array.map`. */
+/** Computes an example's loss from its log-probabilities and those of all examples. The arguments follow `Array.map`. */
 export type LossOf = (
   logprobs: Float32Array,
   example: number,
   logprobsE: ReadonlyArray<Float32Array>
 ) => ExampleLoss
 
-/** The loss of each example: their sum, and the slopes of all targets. */
+/** The total loss, and its derivatives in the log-probabilities of all targets. */
 const evaluate = (
   examples: ReadonlyArray<Example>,
   targets: Targets.Targets,
@@ -118,7 +118,7 @@ const evaluate = (
   return { loss, coefficients }
 }
 
-/** The gradient in all hidden rows that it reaches, still 0 in those that it reaches only through later rows. */
+/** The gradient in all reached hidden rows. It is still 0 in rows that are reached only through later rows. */
 const headBackward = (
   compute: Compute,
   { reached, read, through }: Batch.TreeBatch,
@@ -136,8 +136,8 @@ const headBackward = (
 }
 
 /**
- * Log-probabilities, the loss that `lossOf` gives each example for them, and its gradients, which are added to the
- * blocks that `gradients` names. Prefixes that sequences share are computed once, forward and backward.
+ * Computes log-probabilities, the loss that `lossOf` returns for each example, and its gradients, which are added to the blocks in
+ * `gradients`. Prefixes that sequences share are computed once, forward and backward.
  */
 export const forwardBackward = (
   compute: Compute,
@@ -163,12 +163,12 @@ export const forwardBackward = (
   return { logprobs, loss }
 }
 
-/** Sizes that decide how much scratch space a pass needs. */
+/** Sizes that determine the scratch space of a pass. */
 export interface PassSize {
   readonly rows: number
-  /** Tokens of the longest sequence. */
+  /** Number of tokens in the longest sequence. */
   readonly longest: number
-  /** Targets of all rows together. */
+  /** Number of targets in all rows. */
   readonly targets: number
   readonly paddedRank: number
 }
@@ -182,7 +182,7 @@ const recordFloats = (config: ModelConfig.ModelConfig): number => {
   return hidden + attention + 2 * wide + 2
 }
 
-/** Bytes of arena that a pass forward and backward needs. */
+/** Arena bytes that a forward and backward pass needs. */
 export const scratchBytes = (
   config: ModelConfig.ModelConfig,
   size: PassSize,
@@ -203,7 +203,7 @@ export const scratchBytes = (
   return (size.rows * perRow + 2 * size.targets + logits + 2 * (size.longest + 4) + stored) * 4 + places * 64
 }
 
-/** Records are kept where they fit into the arena; the results are the same to the bit. */
+/** Records are kept if they fit into the arena, and recomputed otherwise. The results are bit-identical. */
 const recordsFor = (
   { arena, config }: Compute,
   { ids, positions }: PrefixTree.PrefixTree,

@@ -1,25 +1,25 @@
 /**
- * Sequences as the branches of trees: tokens of a common prefix share a row each, which is computed once. A row sees the rows
- * on its path to the root, in the order of their positions, so that its result has the same bits as in a sequence alone.
+ * Sequences as branches of prefix trees: the tokens of a common prefix share their rows, which are computed once. A row sees the rows on
+ * its path to the root in position order, so its result has the same bits as if its sequence were computed alone.
  */
 import type { Segment } from "./Batch.ts"
 
-/** A sequence, and the positions whose log-probabilities matter. */
+/** A sequence, with the positions whose log-probabilities are needed. */
 export interface Branch {
   readonly tokens: Int32Array
-  /** 1 where the log-probability may have a gradient, 0 where it has none; unless given it may have one everywhere. */
+  /** 1 at positions whose log-probability may have a gradient, otherwise 0; by default all positions. */
   readonly learned?: Uint8Array
-  /** 1 where the log-probability is read, as it is wherever it may have a gradient; unless given it is read everywhere. */
+  /** 1 at positions whose log-probability is read, otherwise 0; every learned position must be read. By default all positions. */
   readonly read?: Uint8Array
 }
 
-/** A number of rows, and the number of their segments. */
+/** A number of rows and the number of their segments. */
 export interface Extent {
   readonly rows: number
   readonly segments: number
 }
 
-/** Consecutive rows, and their segments. */
+/** Consecutive rows and their segments. */
 export interface Span {
   readonly start: Extent
   /** Exclusive. */
@@ -27,18 +27,18 @@ export interface Span {
 }
 
 /**
- * Rows in the order of a backward pass: first those that a gradient reaches only through later rows, then those in which one
- * begins, then those that no gradient reaches. Rows that are read are consecutive.
+ * Rows in backward-pass order: first rows that a gradient reaches only through later rows, then rows in which a gradient starts, then rows
+ * without a gradient. Rows that are read are consecutive.
  */
 export interface PrefixTree {
   readonly ids: Int32Array
   readonly positions: Int32Array
   readonly segments: ReadonlyArray<Segment>
-  /** Per branch the row of each of its tokens. */
+  /** The row of each token, for each branch. */
   readonly rowsB: ReadonlyArray<Int32Array>
   /** The rows that a gradient reaches only through later rows. */
   readonly through: Extent
-  /** These rows and the learned ones: all that a gradient reaches. */
+  /** All rows that a gradient reaches: `through` and the learned rows. */
   readonly reached: Extent
   /** The rows whose log-probabilities are read. */
   readonly read: Span
@@ -60,15 +60,15 @@ const sharedLength = (left: Int32Array, right: Int32Array): number => {
   return length
 }
 
-/** A branch in the order of the tokens of all branches. */
+/** A branch, in the order of all branches' tokens. */
 export interface Sorted {
-  /** Its index among the branches as they were given. */
+  /** Its index among the given branches. */
   readonly index: number
-  /** The number of first tokens that it shares with the branch before it: no earlier branch shares more. */
+  /** The length of the prefix that it shares with the previous branch; it shares no longer prefix with an earlier one. */
   readonly shared: number
 }
 
-/** Branches in the order of their tokens, so that those with the longest common prefixes stand together. */
+/** Sorts branches by their tokens, so that branches with long common prefixes are adjacent. */
 export const sort = (branches: ReadonlyArray<Branch>): ReadonlyArray<Sorted> => {
   const tokensOf = (index: number) => branches[index]?.tokens ?? new Int32Array()
   const order = branches.map((_, index) => index)
@@ -79,10 +79,10 @@ export const sort = (branches: ReadonlyArray<Branch>): ReadonlyArray<Sorted> => 
   })
 }
 
-/** States of a token: no gradient reaches it, one reaches it only through later tokens, or one begins there. */
+/** Token states: no gradient, a gradient only through later tokens, or a gradient that starts here. */
 const [dead, through, learned] = [0, 1, 2] as const
 
-/** The order of rows: by the states of their tokens, and whether they are read. */
+/** The row order, by token state and by whether the token is read. */
 const kindOrder: ReadonlyArray<readonly [state: number, isRead: 0 | 1]> = [
   [through, 0],
   [through, 1],
@@ -91,7 +91,7 @@ const kindOrder: ReadonlyArray<readonly [state: number, isRead: 0 | 1]> = [
   [dead, 0]
 ]
 
-/** All tokens once, parents before children. */
+/** All distinct tokens of the trees, parents before children. */
 interface Tokens {
   readonly count: number
   readonly ids: Int32Array
@@ -99,14 +99,14 @@ interface Tokens {
   /** -1 for a root. */
   readonly parents: Int32Array
   readonly states: Uint8Array
-  /** 1 where any branch reads the log-probability. */
+  /** 1 if any branch reads the log-probability. */
   readonly reads: Uint8Array
   readonly children: Int32Array
-  /** Per branch its tokens. */
+  /** The tokens of each branch. */
   readonly tokensB: ReadonlyArray<Int32Array>
 }
 
-/** Marks the ancestors of the tokens that a gradient reaches. */
+/** Marks the ancestors of learned tokens as reached. */
 const reach = (states: Uint8Array, parents: Int32Array, count: number) => {
   for (let token = count - 1; token >= 0; token--) {
     const parent = parents[token] ?? -1
@@ -145,7 +145,7 @@ const merge = (branches: ReadonlyArray<Branch>): Tokens => {
   return { count, ids, positions, parents, states, reads, children, tokensB }
 }
 
-/** Consecutive tokens of one kind without a branch between them; they are one segment. */
+/** Consecutive tokens of the same kind without a branch point between them; they form one segment. */
 interface Run {
   readonly state: number
   readonly isRead: number
@@ -178,7 +178,7 @@ const extentOf = (runs: ReadonlyArray<Run>): Extent => ({
   segments: runs.length
 })
 
-/** The tree of a pass's sequences; equal sequences are one branch. */
+/** Builds the tree of a pass's sequences. Equal sequences become one branch. */
 export const make = (branches: ReadonlyArray<Branch>): PrefixTree => {
   const tokens = merge(branches)
   const runs = runsOf(tokens)

@@ -1,21 +1,21 @@
-/** The tokens whose log-probabilities are wanted at each row; sequences that share a row may have targets of their own. */
+/** The tokens whose log-probabilities are needed at each row. Sequences that share a row may have different targets. */
 
-/** Targets of one sequence `[tokens, candidates]`, and the row of each of its tokens, -1 where they are not read. */
+/** One sequence's targets `[tokens, candidates]`, and the row of each of its tokens; -1 for tokens that are not read. */
 export interface Wanted {
   readonly rows: Int32Array
   readonly tokens: Int32Array
   readonly candidates: number
 }
 
-/** Row r has the tokens from `starts[r]` to `starts[r + 1]`. */
+/** Row r has the tokens at `starts[r]` to `starts[r + 1]` (exclusive). */
 export interface Targets {
   readonly starts: Int32Array
   readonly tokens: Int32Array
-  /** Per sequence the place in `tokens` of each of its targets, -1 for those that are not read. */
+  /** For each sequence, the index in `tokens` of each target; -1 for targets that are not read. */
   readonly placesS: ReadonlyArray<Int32Array>
 }
 
-/** Counts per row, as the places at which the targets of each row begin. */
+/** The index at which each row's targets start. */
 const startsOf = (wanted: ReadonlyArray<Wanted>, rowCount: number): Int32Array => {
   const starts = new Int32Array(rowCount + 1)
   for (const { candidates, rows } of wanted) {
@@ -25,7 +25,7 @@ const startsOf = (wanted: ReadonlyArray<Wanted>, rowCount: number): Int32Array =
   return starts
 }
 
-/** Targets of a row stand in the order of the sequences. */
+/** Orders the targets of a row by sequence. */
 export const make = (wanted: ReadonlyArray<Wanted>, rowCount: number): Targets => {
   const starts = startsOf(wanted, rowCount)
   const next = starts.slice()
@@ -46,7 +46,7 @@ export const make = (wanted: ReadonlyArray<Wanted>, rowCount: number): Targets =
   return { starts, tokens, placesS }
 }
 
-/** The targets of the rows from `start` to `end`, counted from there. */
+/** The targets of the rows from `start` to `end`, numbered relative to `start`. */
 export const slice = ({ starts, tokens }: Omit<Targets, "placesS">, start: number, end: number) => {
   const [first = 0] = starts.subarray(start)
   const own = starts.subarray(start, end + 1).map((place) => place - first)

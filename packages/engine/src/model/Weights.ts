@@ -1,17 +1,17 @@
-/** The frozen base model in the shared memory. */
+/** The frozen base model's weights in shared memory. */
 import type { Kernels } from "../numerics/Kernels.ts"
 import * as Memory from "../numerics/Memory.ts"
 import * as TensorType from "../numerics/TensorType.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 
-/** Panels of W in f32 for y = x·W, and of Wᵀ for dx = dy·Wᵀ: the fastest to multiply with. */
+/** f32 panels of W for y = x·W and of Wᵀ for dx = dy·Wᵀ; the fastest storage for multiplication. */
 export interface Panels {
   readonly _tag: "Panels"
   readonly forward: Memory.Address
   readonly backward: Memory.Address
 }
 
-/** The rows `[outputs, inputs]` of the model's file in its own type: the smallest, and exact. Kernels dequantise them. */
+/** The rows `[outputs, inputs]` of the model file in their stored type: the smallest storage, and exact. Kernels dequantize them. */
 export interface Stored {
   readonly _tag: "Stored"
   readonly type: TensorType.TensorType
@@ -31,37 +31,37 @@ export interface Linear {
 export interface LayerWeights extends Readonly<Record<ModelConfig.LinearName, Linear>> {
   readonly inputNorm: Memory.Address
   readonly feedForwardNorm: Memory.Address
-  /** 0 in a model without head norms, as is `keyNorm`. */
+  /** 0 in a model without head norms; the same holds for `keyNorm`. */
   readonly queryNorm: Memory.Address
   readonly keyNorm: Memory.Address
 }
 
-/** Plain data, so that it can be posted to workers. */
+/** Plain data that can be posted to workers. */
 export interface Weights {
-  /** Rows are gathered from it; the head's own matrix when the embeddings are tied. */
+  /** The matrix from which token rows are gathered; the head's matrix if the embeddings are tied. */
   readonly embedding: Matrix
   readonly head: Linear
   readonly finalNorm: Memory.Address
   readonly layers: ReadonlyArray<LayerWeights>
-  /** `[contextLength, headSize/2]` each. */
+  /** Rotary tables; each has shape `[contextLength, headSize/2]`. */
   readonly cosine: Memory.Address
   readonly sine: Memory.Address
 }
 
-/** How a matrix is kept: as panels, or as rows of a type. */
+/** How a matrix is stored: as f32 panels, or as rows of a type. */
 export type Storage = "panels" | TensorType.TensorType
 
 /** The storage of each matrix, by its Hugging Face name. */
 export type StorageOf = (tensor: string) => Storage
 
-/** Above this many weights two f32 panels of each matrix no longer fit comfortably beside everything else. */
+/** Above this number of weights, two f32 panels per matrix leave too little memory for everything else. */
 const largestInPanels = 64_000_000
 
-/** Whether the model is small enough to be kept as panels. */
+/** Whether the model is small enough for storage as panels. */
 export const fitsPanels = (config: ModelConfig.ModelConfig): boolean =>
   ModelConfig.parameterCount(config) <= largestInPanels
 
-/** Panels for a small model, the file's own types for a large one: no weight is ever rounded. */
+/** Panels for a small model and the file's own types for a large one. Neither rounds a weight. */
 export const storageFor = (
   config: ModelConfig.ModelConfig,
   typeOf: (tensor: string) => TensorType.TensorType
@@ -69,7 +69,7 @@ export const storageFor = (
 
 const embeddingName = "model.embed_tokens.weight"
 
-/** The tensor that the LM head is read from. */
+/** The tensor that holds the LM head. */
 const headName = (config: ModelConfig.ModelConfig) => config.tiedEmbeddings ? embeddingName : "lm_head.weight"
 
 const layerPath = (index: number) => `model.layers.${index}`
@@ -151,7 +151,7 @@ const place = (allocator: Memory.Allocator, config: ModelConfig.ModelConfig, sto
   }
 }
 
-/** Reserves room for a model and fills its rotary tables; `slots` then says where each tensor goes. */
+/** Reserves memory for a model and fills its rotary tables. `slots` then describes where each tensor is written. */
 export const allocate = (
   memory: Memory.Memory,
   allocator: Memory.Allocator,
@@ -163,14 +163,14 @@ export const allocate = (
   return weights
 }
 
-/** Bytes that the weights of a model take. */
+/** The bytes that a model's weights take. */
 export const bytes = (config: ModelConfig.ModelConfig, storageOf: StorageOf): number => {
   const counter = Memory.counter()
   place(counter, config, storageOf)
   return counter.bytes()
 }
 
-/** Takes the bytes of the file's rows as they are; the padding after the last row must be filled with zeros. */
+/** Takes the rows' bytes unchanged. The padding after the last row must be filled with zeros. */
 export interface StoredSlot {
   readonly _tag: "Stored"
   readonly type: TensorType.TensorType
@@ -180,15 +180,15 @@ export interface StoredSlot {
 }
 
 /**
- * Takes `rows` consecutive rows as f32, from `firstRow` on. Each piece starts at a multiple of 8 rows; where the last one ends
- * elsewhere, the memory after it must hold zeros up to the next multiple.
+ * Takes `rows` consecutive rows as f32, starting at `firstRow`, a multiple of 8. If the last piece does not end at a multiple of 8 rows,
+ * the source memory after it must hold zeros up to the next multiple.
  */
 export interface PackedSlot {
   readonly _tag: "Packed"
   readonly pack: (kernels: Kernels, source: Memory.Address, firstRow: number, rows: number) => void
 }
 
-/** A tensor of the model under its Hugging Face name and shape, `[outputs, inputs]` for a matrix. */
+/** A tensor with its Hugging Face name and shape; a matrix has shape `[outputs, inputs]`. */
 export interface Slot {
   readonly name: string
   readonly shape: readonly [number] | readonly [number, number]
@@ -245,7 +245,7 @@ const layerSlots = (config: ModelConfig.ModelConfig, layer: LayerWeights, index:
   ]
 }
 
-/** Every tensor the model is made of and how it enters the memory. */
+/** Every tensor of the model, and how it is written into memory. */
 export const slots = (config: ModelConfig.ModelConfig, weights: Weights): ReadonlyArray<Slot> => {
   const { vocabularySize } = config
   const slot = (name: string, matrix: Matrix): Slot => ({
@@ -261,6 +261,6 @@ export const slots = (config: ModelConfig.ModelConfig, weights: Weights): Readon
   ]
 }
 
-/** The tensors that a model is made of. */
+/** The names and shapes of a model's tensors. */
 export const tensors = (config: ModelConfig.ModelConfig): ReadonlyArray<Pick<Slot, "name" | "shape">> =>
   slots(config, place(Memory.counter(), config, () => "panels"))

@@ -1,5 +1,5 @@
 /**
- * The GGUF format of llama.cpp: named metadata, then the name, shape and type of each tensor, then the data.
+ * The GGUF format of llama.cpp: metadata, then each tensor's name, shape and type, then the data.
  *
  * @see https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
  */
@@ -9,7 +9,7 @@ import * as GgufHeader from "./GgufHeader.ts"
 import * as OpenFile from "./OpenFile.ts"
 import * as TensorType from "./TensorType.ts"
 
-/** The file is not GGUF, is damaged, or lacks what was asked of it. */
+/** The file is not GGUF, is damaged, or lacks the requested tensor. */
 export class GgufError extends Schema.TaggedError<GgufError>()("GgufError", {
   file: Schema.String,
   detail: Schema.String
@@ -19,13 +19,13 @@ export class GgufError extends Schema.TaggedError<GgufError>()("GgufError", {
   }
 }
 
-/** A tensor whose data lie inside the file. */
+/** A tensor whose data range has been checked against the file. */
 export interface Tensor {
   readonly name: string
-  /** Rows first, as in safetensors; the file itself has the length of a row first. */
+  /** The number of rows first, as in safetensors; GGUF itself stores the row length first. */
   readonly shape: ReadonlyArray<number>
   readonly type: TensorType.TensorType
-  /** From the start of the file. */
+  /** Byte offset from the start of the file. */
   readonly start: number
   readonly bytes: number
 }
@@ -36,17 +36,17 @@ export interface Reader {
   readonly metadata: GgufHeader.Metadata
   readonly has: (name: string) => boolean
   readonly names: ReadonlyArray<string>
-  /** Fails where the tensor is missing, of another shape or of a type that the engine does not read. */
+  /** Fails if the tensor is missing, has another shape, or has a type that the engine does not read. */
   readonly find: (name: string, shape: ReadonlyArray<number>) => Effect.Effect<Tensor, GgufError>
-  /** Fills `into` with the bytes of a tensor from `offset` on. */
+  /** Fills `into` with a tensor's bytes, starting at `offset`. */
   readonly read: (tensor: Tensor, offset: number, into: Uint8Array) => Effect.Effect<void, GgufError>
 }
 
-/** Bytes of the first read, which usually hold the whole header. */
+/** The size of the first read, which usually covers the whole header. */
 const firstBytes = 1 << 22
 const largestHeader = 1 << 28
 
-/** Checks an entry of the header against the file. */
+/** Checks a header entry against the file. */
 const checked = (
   { dataStart, tensors }: GgufHeader.Header,
   name: string,
@@ -74,7 +74,7 @@ const checked = (
   return { name, shape: shape.toReversed(), type, start, bytes }
 }
 
-/** Opens a file and checks its header; the file closes with the scope. */
+/** Opens a file and checks its header. The scope closes the file. */
 export const open = Effect.fnUntraced(function*(file: string) {
   const fail = (detail: string) => new GgufError({ file, detail })
   const { bytes: fileBytes, fill } = yield* OpenFile.open(file, fail)

@@ -1,20 +1,20 @@
 /**
- * Writes GGUF, version 3: a header with typed metadata and the place of each tensor, then the tensors, each at a multiple of 32 bytes.
+ * Writes GGUF version 3: a header with typed metadata and tensor offsets, then the tensors, each aligned to 32 bytes.
  *
  * @see https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
  */
 
-/** Types of values in the metadata, by the numbers that the format gives them. */
+/** Metadata value types, with the format's numbers for them. */
 const valueTypes = { u32: 4, i32: 5, f32: 6, bool: 7, string: 8 } as const
 
 type Scalar = { readonly [K in keyof typeof valueTypes]: readonly [type: K, value: unknown] }[keyof typeof valueTypes]
 
-/** A value with its type: `["u32", 4]`, or a list of values of one type. */
+/** A value with its type, such as `["u32", 4]`, or an array of values of one type. */
 export type Value = Scalar | readonly [type: "array", of: keyof typeof valueTypes, values: ReadonlyArray<unknown>]
 
 export type Metadata = Readonly<Record<string, Value>>
 
-/** Types of tensors, by the numbers that the format gives them, and the bytes of one value. */
+/** Tensor types, with the format's numbers for them and the bytes per value. */
 const tensorTypes = { F32: { id: 0, bytes: 4 }, F16: { id: 1, bytes: 2 } } as const
 
 export type TensorType = keyof typeof tensorTypes
@@ -22,7 +22,7 @@ export type TensorType = keyof typeof tensorTypes
 export interface Tensor {
   readonly name: string
   readonly type: TensorType
-  /** Rows first, as in Hugging Face's files; the format itself has the length of a row first. */
+  /** The number of rows first, as in Hugging Face files; GGUF itself stores the row length first. */
   readonly shape: ReadonlyArray<number>
 }
 
@@ -82,7 +82,7 @@ const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
 
 const countOf = ({ shape }: Tensor) => shape.reduce((product, size) => product * size, 1)
 
-/** The header of a file with these tensors, whose data follow in this order, each as `padded` gives it. */
+/** The header of a file with these tensors. The data must follow in the same order, each tensor encoded by `padded`. */
 export const header = (metadata: Metadata, tensors: ReadonlyArray<Tensor>): Uint8Array => {
   const entries = Object.entries(metadata)
   const parts: Array<Uint8Array> = [encoder.encode("GGUF"), u32(3), u64(tensors.length), u64(entries.length)]
@@ -100,10 +100,10 @@ export const header = (metadata: Metadata, tensors: ReadonlyArray<Tensor>): Uint
   return whole
 }
 
-/** The largest number that rounds to a half that is finite. */
+/** The largest f32 that rounds to a finite half. */
 const largestHalf = 65_519.996
 
-/** The nearest half of a number, ties to even, as the bits of a f16. */
+/** Converts numbers to f16 bits, rounding to nearest with ties to even. */
 const halves = (values: Float32Array): Uint16Array => {
   const wide = new Float32Array(1)
   const bits = new Uint32Array(wide.buffer)
@@ -112,13 +112,13 @@ const halves = (values: Float32Array): Uint16Array => {
     const sign = ((bits[0] ?? 0) >>> 16) & 0x8000
     const size = (bits[0] ?? 0) & 0x7fffffff
     if (size >= 0x38800000) return sign | ((size - 0x38000000 + 0xfff + ((size >>> 13) & 1)) >>> 13)
-    // Adding a half makes the hardware round to the steps of the smallest halves.
+    // Adding 0.5 makes the hardware round to the spacing of subnormal halves.
     wide[0] = Math.abs(value) + 0.5
     return sign | ((bits[0] ?? 0) - 0x3f000000)
   })
 }
 
-/** The bytes of a tensor's values and what fills them up; undefined where a value is too large for the type or not a number. */
+/** A tensor's values as bytes, zero-padded to the alignment; undefined if a value is NaN or too large for the type. */
 export const padded = (type: TensorType, values: Float32Array): Uint8Array | undefined => {
   const isWithin = type === "F16"
     ? values.every((value) => Math.abs(value) <= largestHalf)

@@ -1,28 +1,28 @@
-/** The header of a GGUF file, read from the file's first bytes. Every length in it is checked before it is believed. */
+/** Parses a GGUF header from the file's first bytes. Every length is checked before it is used. */
 
-/** A value of the metadata; integers of 64 bits are rounded to the nearest number. */
+/** A metadata value; 64-bit integers are rounded to the nearest number. */
 export type Value = string | number | boolean | ReadonlyArray<Value>
 
 export type Metadata = ReadonlyMap<string, Value>
 
 export interface Entry {
-  /** The length of a row first. */
+  /** The row length first, as stored in the file. */
   readonly shape: ReadonlyArray<number>
   readonly typeId: number
-  /** From the start of the data. */
+  /** Byte offset from the start of the data. */
   readonly offset: number
 }
 
 export interface Header {
   readonly metadata: Metadata
   readonly tensors: ReadonlyMap<string, Entry>
-  /** The offset of the data in the file. */
+  /** Byte offset of the data in the file. */
   readonly dataStart: number
 }
 
 export type Parsed =
   | { readonly _tag: "Parsed"; readonly header: Header }
-  /** The header goes on after these bytes. */
+  /** The header continues after these bytes. */
   | { readonly _tag: "Short" }
   | { readonly _tag: "Malformed"; readonly detail: string }
 
@@ -33,10 +33,10 @@ const defaultAlignment = 32
 const largestAlignment = 65_536
 const deepestArray = 4
 
-/** Values in arrays of the metadata; vocabularies have some hundred thousand. */
+/** The largest accepted length of a metadata array; vocabularies have a few hundred thousand entries. */
 const mostValues = 1 << 24
 
-/** Names of types that the engine does not read, for the error that refuses them. */
+/** Names of the types that the engine does not read, for error messages. */
 const otherTypes: ReadonlyMap<number, string> = new Map([
   [6, "Q5_0"],
   [7, "Q5_1"],
@@ -66,7 +66,7 @@ const otherTypes: ReadonlyMap<number, string> = new Map([
 
 export const typeName = (id: number): string => otherTypes.get(id) ?? `number ${id}`
 
-/** Reads values one after the other; after the last byte or a mistake it reads nothing more. */
+/** Reads values in order. After the last byte or an error it reads nothing more. */
 class Cursor {
   readonly bytes: Uint8Array
   readonly #view: DataView
@@ -89,7 +89,7 @@ class Cursor {
     this.mistake ??= detail
   }
 
-  /** Where the next `count` bytes start, or undefined where they are not all there. */
+  /** The offset of the next `count` bytes; undefined if fewer are available. */
   #take(count: number): number | undefined {
     if (this.isStopped) return undefined
     if (!(count <= this.bytes.length - this.position)) {
@@ -120,7 +120,7 @@ class Cursor {
     return start === undefined ? "" : this.#decoder.decode(this.bytes.subarray(start, start + length))
   }
 
-  /** A value of one of the format's types, which it knows by numbers. */
+  /** Reads a value of the type with this number. */
   value(type: number, depth = 0): Value {
     switch (type) {
       case 0:
@@ -205,7 +205,7 @@ const alignmentOf = (cursor: Cursor, metadata: Metadata): number => {
   return defaultAlignment
 }
 
-/** Reads the header from the first bytes of a file. */
+/** Parses the header from a file's first bytes. */
 export const parse = (bytes: Uint8Array): Parsed => {
   const cursor = new Cursor(bytes)
   if (cursor.u32() !== magic && !cursor.isShort) return { _tag: "Malformed", detail: "is not a GGUF file" }

@@ -1,11 +1,11 @@
-/** The compiled kernels of `assembly/`, typed, over one memory. Addresses are byte offsets; sizes count floats. */
+/** Typed access to the compiled kernels of `assembly/` on one memory. Addresses are byte offsets; sizes count floats. */
 import { base64 } from "./KernelsWasm.gen.ts"
 import type { Address, Memory } from "./Memory.ts"
 
-/** 1 adds to what is there, 0 overwrites it. */
+/** 1 adds to the existing values, 0 overwrites them. */
 export type Accumulate = 0 | 1
 
-/** The sources in `assembly/` say what each kernel does and requires. */
+/** The kernels. Their sources in `assembly/` document what each one computes and requires. */
 export interface Kernels {
   readonly gemm: Product
   readonly gemmStored: StoredProduct
@@ -209,7 +209,7 @@ type StoredProduct = (
 
 type RowMove = (target: Address, source: Address, ids: Address, rows: number, size: number) => void
 
-/** The compiled code, which threads share. */
+/** The compiled code, shared by all threads. */
 export interface Module {
   readonly [ModuleTypeId]: typeof ModuleTypeId
 }
@@ -224,7 +224,10 @@ declare const WebAssembly: {
   readonly Instance: new(module: Module, imports: { readonly env: object }) => { readonly exports: Kernels }
 }
 
-/** An empty custom section. V8 shares the code of modules whose bytes are equal, even where its flags have changed. */
+/**
+ * An empty custom section. V8 reuses compiled code for modules with equal bytes even if its flags have changed; a section makes them
+ * differ.
+ */
 const section = (name: string): Buffer => {
   const text = Buffer.from(name)
   return Buffer.concat([Uint8Array.of(0, text.length + 1, text.length), text])
@@ -232,19 +235,19 @@ const section = (name: string): Buffer => {
 
 export const compileBytes = (bytes: Uint8Array): Module => new WebAssembly.Module(bytes)
 
-/** The name of a compilation in which V8 joins 128-bit vectors to 256-bit ones, which tiles of two panels then fill. */
+/** The name of the compilation for which V8 combines 128-bit vectors into 256-bit ones; its tiles cover two panels. */
 export const wide = "wide"
 
 /**
- * Compiles the kernels; the module can be posted to workers, which then start without compiling. Compilations of
- * different names never share code.
+ * Compiles the kernels. The module can be posted to workers, which then start without compiling. Compilations with different names never
+ * share code.
  */
 export const compile = (name = "plain"): Module =>
   compileBytes(Buffer.concat([Buffer.from(base64, "base64"), section(name)]))
 
 /**
- * Binds the kernels to a memory and writes their constants to its first bytes. Every thread has its own instance over the
- * shared memory and writes the same constants.
+ * Binds the kernels to a memory and writes their constants to its first bytes. Every thread has its own instance on the shared memory and
+ * writes the same constants.
  */
 export const instantiate = (module: Module, memory: Memory): Kernels => {
   const panelsPerTile = WebAssembly.Module.customSections(module, wide).length > 0 ? 2 : 1

@@ -1,13 +1,12 @@
-/** The memory that all threads compute in, and how places in it are handed out. */
+/** The memory in which all threads compute, and its allocators. */
 
 /** A byte offset into a memory. */
 export type Address = number
 
 /**
- * A shared WebAssembly memory. `buffer` changes when the memory grows: take a new view for each use, never keep one.
- *
- * Another thread's growth reaches `buffer` by an interrupt, which a thread takes at its next function call or turn of a
- * loop, so `buffer` may be too short for an address that the other thread has just sent. `grow(0)` brings it up to date.
+ * A shared WebAssembly memory. `buffer` changes when the memory grows, so take a new view for each use. When another thread grows the
+ * memory, `buffer` is updated by an interrupt, which a thread handles at its next function call or loop iteration. Until then `buffer` may
+ * be too short for an address from the other thread; `grow(0)` updates it.
  */
 export interface Memory {
   readonly buffer: SharedArrayBuffer
@@ -22,19 +21,19 @@ const pageBytes = 65_536
 const maximumPages = 65_536
 const alignment = 64
 
-/** The first bytes hold the constants of the kernels, so that no place has address 0. */
+/** The first bytes hold the kernels' constants, so no allocation has address 0. */
 const firstAddress = 1_024
 
-/** Bytes that a place of this size takes. */
+/** The bytes that an allocation of this size takes. */
 export const aligned = (bytes: number): number => Math.max(1, Math.ceil(bytes / alignment)) * alignment
 
-/** Bytes that can be handed out. */
+/** The number of bytes that can be allocated. */
 export const capacity = maximumPages * pageBytes - firstAddress
 
-/** A memory that grows on demand up to 4 GiB. */
+/** Creates a memory that grows on demand up to 4 GiB. */
 export const make = (): Memory => new WebAssembly.Memory({ initial: 16, maximum: maximumPages, shared: true })
 
-/** The buffer as another thread may have grown it, up to `end` at least. */
+/** The current buffer, which reaches at least to `end` even if another thread has grown the memory. */
 const bufferTo = (memory: Memory, end: Address): SharedArrayBuffer => {
   if (memory.buffer.byteLength < end) memory.grow(0)
   return memory.buffer
@@ -50,26 +49,26 @@ export const bytes = (memory: Memory, address: Address, count: number): Uint8Arr
   new Uint8Array(bufferTo(memory, address + count), address, count)
 
 export interface Allocator {
-  /** Room for `count` four-byte values. */
+  /** Allocates `count` four-byte values. */
   readonly allocate: (count: number) => Address
 }
 
-/** A piece of the memory: plain data, so that it can be posted to a worker. */
+/** A range of the memory. Plain data that can be posted to a worker. */
 export interface Region {
   readonly start: Address
   readonly bytes: number
 }
 
-/** Room in a memory for things that come and go, such as models, adapters and their snapshots. */
+/** Allocates and frees memory, for models, adapters and snapshots. */
 export interface Reserver extends Allocator {
   readonly reserve: (bytes: number) => Region
-  /** Gives a place back, which joins the free pieces beside it. */
+  /** Frees an allocation and merges it with adjacent free pieces. */
   readonly release: (address: Address) => void
-  /** Bytes that are left, in one piece or several. */
+  /** The number of free bytes, in one piece or several. */
   readonly free: () => number
 }
 
-/** The smallest free piece that is large enough. */
+/** The index of the smallest free piece that is large enough. */
 const bestFit = (pieces: ReadonlyArray<Region>, size: number): number => {
   let best = -1
   let least = Infinity
@@ -82,7 +81,7 @@ const bestFit = (pieces: ReadonlyArray<Region>, size: number): number => {
   return best
 }
 
-/** Index of the first piece that starts after an address. */
+/** The index of the first piece that starts after an address. */
 const firstAfter = (pieces: ReadonlyArray<Region>, address: Address): number => {
   let low = 0
   let high = pieces.length
@@ -94,10 +93,10 @@ const firstAfter = (pieces: ReadonlyArray<Region>, address: Address): number => 
   return low
 }
 
-/** Hands out places by best fit and grows the memory when no free piece is large enough. Only the host owns one. */
+/** Allocates by best fit and grows the memory when no free piece is large enough. Only the host owns a reserver. */
 export const reserver = (memory: Memory): Reserver => {
   let top = firstAddress
-  /** Ordered by address; no two touch each other or the top. */
+  /** The free pieces, ordered by address. No piece touches another piece or the top. */
   const pieces: Array<Region> = []
   const taken = new Map<Address, number>()
   let used = 0
@@ -165,19 +164,19 @@ export const counter = (): Allocator & { readonly bytes: () => number } => {
   }
 }
 
-/** Scratch space of one thread: places are taken in order and given back all at once. */
+/** A thread's scratch space: allocations are made in order and freed together. */
 export interface Arena extends Allocator {
   readonly mark: () => number
   readonly reset: (mark: number) => void
-  /** Continues in another region; no place may be in use. */
+  /** Moves the arena to another region. No allocation may be in use. */
   readonly move: (region: Region) => void
   /** Bytes that are left. */
   readonly free: () => number
-  /** The most bytes that were in use at once. */
+  /** The largest number of bytes that were in use at the same time. */
   readonly peak: () => number
 }
 
-/** An arena in a region, or without any space until it is moved to one. */
+/** Creates an arena in a region, or an empty one that `move` places later. */
 export const arena = (region: Region = { start: firstAddress, bytes: 0 }): Arena => {
   let { bytes, start } = region
   let next = start

@@ -1,4 +1,4 @@
-/** A file of tensors that is open for reading. */
+/** A tensor file that is open for reading. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
@@ -6,11 +6,11 @@ import type { PlatformError } from "effect/PlatformError"
 export interface OpenFile<E> {
   /** Size of the file. */
   readonly bytes: number
-  /** Fills `into` with the bytes from `position` on; fails where the file ends before. */
+  /** Fills `into` with the bytes from `position` on. Fails if the file ends earlier. */
   readonly fill: (position: number, into: Uint8Array) => Effect.Effect<void, E>
 }
 
-/** Opens a file, which closes with the scope; `fail` makes the errors of the file's format. */
+/** Opens a file until the scope closes. `fail` creates the error of the file's format. */
 export const open = Effect.fnUntraced(function*<E>(file: string, fail: (detail: string) => E) {
   const fs = yield* FileSystem.FileSystem
   const asError = (error: PlatformError) => fail(error.message)

@@ -1,15 +1,12 @@
-/**
- * The safetensors format: eight bytes of header length, a JSON header that gives each tensor its type, shape and bytes,
- * then the data.
- */
+/** The safetensors format: an eight-byte header length, a JSON header with each tensor's type, shape and byte range, then the data. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as OpenFile from "./OpenFile.ts"
 
-/** The file does not hold what was expected of it. */
+/** The file is not valid safetensors, or a tensor is missing or not as expected. */
 export class SafetensorsError extends Schema.TaggedError<SafetensorsError>()("SafetensorsError", {
   file: Schema.String,
-  /** The tensor it is about, or the header. */
+  /** The affected tensor; absent for an error in the header. */
   tensor: Schema.optionalKey(Schema.String),
   detail: Schema.String
 }) {
@@ -18,19 +15,19 @@ export class SafetensorsError extends Schema.TaggedError<SafetensorsError>()("Sa
   }
 }
 
-/** Bytes of one value of each type that the engine reads. */
+/** Bytes per value of each type that the engine reads. */
 const widths = { F32: 4, F16: 2, BF16: 2 } as const
 
 export type DType = keyof typeof widths
 
 export const widthOf = (dtype: DType): number => widths[dtype]
 
-/** A tensor of any type: a file may have tensors that no model needs. */
+/** A tensor of any type. A file may contain tensors that the model does not use. */
 export interface TensorInfo {
   readonly name: string
   readonly dtype: string
   readonly shape: ReadonlyArray<number>
-  /** From the start of the file. */
+  /** Byte offset from the start of the file. */
   readonly start: number
   readonly bytes: number
 }
@@ -64,7 +61,7 @@ const isDType = (dtype: string): dtype is DType => Object.hasOwn(widths, dtype)
 
 const headerError = (file: string, detail: string) => new SafetensorsError({ file, detail })
 
-/** Checks one tensor against the data that follows the header. */
+/** Checks one tensor against the data after the header. */
 const tensorInfo = (file: string, name: string, entry: unknown, dataStart: number, fileBytes: number) => {
   const fail = (detail: string) => Effect.fail(new SafetensorsError({ file, tensor: name, detail }))
   if (!isEntry(entry)) return fail("expected dtype, shape and data_offsets")
@@ -82,7 +79,7 @@ const tensorInfo = (file: string, name: string, entry: unknown, dataStart: numbe
   return Effect.succeed<TensorInfo>({ name, dtype, shape, start: dataStart + start, bytes })
 }
 
-/** Tensors must cover the data without gap or overlap. */
+/** Checks that tensors cover the data without gaps or overlaps. */
 const checkCoverage = (file: string, tensors: ReadonlyArray<TensorInfo>, dataStart: number, fileBytes: number) => {
   let next = dataStart
   for (const { bytes, name, start } of [...tensors].sort((a, b) => a.start - b.start || a.bytes - b.bytes)) {
@@ -98,7 +95,7 @@ const checkCoverage = (file: string, tensors: ReadonlyArray<TensorInfo>, dataSta
     : Effect.fail(headerError(file, `the tensors end at byte ${next}, but the file has ${fileBytes} bytes`))
 }
 
-/** Checks the header length that a file of `fileBytes` begins with. */
+/** Checks the header length at the start of a file of `fileBytes` bytes. */
 const headerLength = (file: string, start: Uint8Array, fileBytes: number) => {
   if (start.length < lengthBytes) return Effect.fail(headerError(file, `the file has only ${fileBytes} bytes`))
   const length = Number(new DataView(start.buffer, start.byteOffset, lengthBytes).getBigUint64(0, true))
@@ -123,16 +120,16 @@ const parseHeader = Effect.fnUntraced(function*(file: string, json: Uint8Array, 
   return { metadata, tensors: new Map(infos.map((info) => [info.name, info])) } satisfies Header
 })
 
-/** An open file. */
+/** An open file with its parsed header. */
 export interface Reader extends Header {
   readonly file: string
-  /** Fails where the tensor is missing, not of this shape or of a type that the engine does not read. */
+  /** Fails if the tensor is missing, has another shape, or has a type that the engine does not read. */
   readonly find: (name: string, shape: ReadonlyArray<number>) => Effect.Effect<ReadableTensor, SafetensorsError>
-  /** Fills `into` with the bytes of a tensor from `offset` on. */
+  /** Fills `into` with a tensor's bytes, starting at `offset`. */
   readonly read: (info: TensorInfo, offset: number, into: Uint8Array) => Effect.Effect<void, SafetensorsError>
 }
 
-/** Opens a file and checks its whole header; the file closes with the scope. */
+/** Opens a file and checks its whole header. The scope closes the file. */
 export const open = Effect.fnUntraced(function*(file: string) {
   const { bytes: fileBytes, fill } = yield* OpenFile.open(file, (detail) => headerError(file, detail))
   const start = new Uint8Array(Math.min(lengthBytes, fileBytes))
@@ -159,7 +156,7 @@ export const open = Effect.fnUntraced(function*(file: string) {
   return { ...header, file, find, read } satisfies Reader
 })
 
-/** The header's description of a tensor to write. */
+/** A tensor to write, as the header describes it. */
 export interface Described {
   readonly name: string
   readonly dtype: DType
@@ -171,7 +168,7 @@ export interface Tensor extends Described {
   readonly data: Uint8Array
 }
 
-/** The file's first bytes and the order that its data follow in: wide types first, then by name. */
+/** The header bytes, and the order in which the tensors' data must follow: wide types first, then by name. */
 export const header = <A extends Described>(
   tensors: ReadonlyArray<A>,
   metadata: Readonly<Record<string, string>> = {}
@@ -191,7 +188,7 @@ export const header = <A extends Described>(
   return { bytes, ordered }
 }
 
-/** The bytes of a whole file. */
+/** Encodes a complete file from its tensors. */
 export const encode = (
   tensors: ReadonlyArray<Tensor>,
   metadata: Readonly<Record<string, string>> = {}

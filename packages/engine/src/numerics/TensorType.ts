@@ -1,8 +1,8 @@
-/** How the values of a tensor are stored, in the names and numbers of GGML. */
+/** The stored types of tensors, with GGML's names and numbers. */
 
-/** Values that share a block, and the bytes of one block. Rows are whole numbers of blocks. */
+/** The values and bytes of one block. A row consists of whole blocks. */
 interface Block {
-  /** The number that GGUF files and the kernels know the type by. */
+  /** The type's number in GGUF files and in the kernels. */
   readonly id: number
   readonly values: number
   readonly bytes: number
@@ -29,8 +29,8 @@ export const idOf = (type: TensorType): number => blocks[type].id
 
 export const ofId = (id: number): TensorType | undefined => names.find((name) => blocks[name].id === id)
 
-/** Values that share a block: the length of a row must be a multiple of it. */
+/** The number of values per block. Row lengths must be multiples of it. */
 export const blockValues = (type: TensorType): number => blocks[type].values
 
-/** Bytes of `count` values, a whole number of blocks. */
+/** The bytes of `count` values, which must fill whole blocks. */
 export const bytesOf = (type: TensorType, count: number): number => count / blocks[type].values * blocks[type].bytes

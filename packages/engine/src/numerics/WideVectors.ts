@@ -1,11 +1,11 @@
 /**
- * Kernels in which V8 joins pairs of 128-bit vector operations to 256-bit ones, an experimental part of its optimizing
- * compiler. Each lane computes the same operations in the same order, so results are the same to the bit.
+ * Compiles the kernels so that V8 combines pairs of 128-bit vector operations into 256-bit ones, an experimental feature of its optimizing
+ * compiler. Each lane computes the same operations in the same order, so results are bit-identical.
  */
 import * as v8 from "node:v8"
 import * as Kernels from "./Kernels.ts"
 
-/** A flag of V8 that compiling needs, and its default. */
+/** A V8 flag that the compilation needs, and its default. */
 interface Flag {
   readonly name: string
   readonly wanted: boolean | number
@@ -13,9 +13,9 @@ interface Flag {
 }
 
 /**
- * The first joins vectors in the optimizing compiler. The others make that compiler take functions at once, while the first
- * is set: those whose bits are set in the last, 32 at most. Switching `liftoff` off instead makes V8 14 abort the process
- * while another module is being optimized.
+ * The first flag enables 256-bit vectors in the optimizing compiler. The other two make V8 compile functions with that compiler at once,
+ * while the first flag is set; the last is a bit mask of functions, 32 at most. Disabling `liftoff` instead makes V8 14 abort the process
+ * if another module is being optimized at that time.
  */
 const flags: ReadonlyArray<Flag> = [
   { name: "experimental-wasm-revectorize", wanted: true, usual: false },
@@ -26,7 +26,7 @@ const flags: ReadonlyArray<Flag> = [
 const optionOf = (name: string, value: boolean | number): string =>
   typeof value === "number" ? `--${name}=${value}` : value ? `--${name}` : `--no-${name}`
 
-/** The value that the process was started with. */
+/** The flag's value when the process started. */
 const givenValue = ({ name, usual }: Flag): boolean | number => {
   const options = [...(process.env["NODE_OPTIONS"] ?? "").split(/\s+/), ...process.execArgv]
   const values = options.flatMap((option) => {
@@ -39,15 +39,15 @@ const givenValue = ({ name, usual }: Flag): boolean | number => {
 
 const set = ({ name }: Flag, value: boolean | number) => v8.setFlagsFromString(optionOf(name, value))
 
-/** Major versions of V8 that this was tried in, those of Node 24 to 26: where V8 aborts, there is no error to catch. */
+/** Tested major versions of V8, those of Node 24 to 26. In an untested version V8 may abort, which cannot be caught. */
 const versions = [13, 14]
 
-/** V8 joins vectors on x64 alone. */
+/** V8 combines vectors only on x64. */
 const isSupported = () => process.arch === "x64" && versions.includes(Number.parseInt(process.versions.v8, 10))
 
 /**
- * Compiles the kernels while V8's flags are set and sets them back before it returns, so that no other module of the
- * process is compiled differently. Undefined where V8 is not known to support them.
+ * Compiles the kernels with V8's flags set, and resets the flags before returning, so other modules of the process are not affected.
+ * Undefined on an untested platform or if compiling fails.
  */
 export const compile = (): Kernels.Module | undefined => {
   if (!isSupported()) return undefined

@@ -1,4 +1,4 @@
-/** The scratch space of each thread: one region for all models, as a thread computes with one model at a time. */
+/** Each thread's scratch space: one region for all models, since a thread computes with one model at a time. */
 import type { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
@@ -7,9 +7,9 @@ import type { Room } from "./Room.ts"
 import type { Threads } from "./Threads.ts"
 
 export interface Arenas {
-  /** Gives the first `threads` threads at least `bytes` bytes each, in place of smaller regions. */
+  /** Gives each of the first `threads` threads a region of at least `bytes` bytes, replacing smaller ones. */
   readonly ensure: (threads: number, bytes: number) => Effect.Effect<void, TinkerError.Unavailable>
-  /** Bytes that every thread has at least. */
+  /** The size of the smallest thread's region in bytes; 0 if a thread has none. */
   readonly bytes: () => number
 }
 
@@ -17,7 +17,7 @@ export const make = Effect.fnUntraced(function*(room: Room, threads: Threads) {
   const permit = yield* Semaphore.make(1)
   const regions = new Map<number, Memory.Region>()
 
-  /** The old region is free as soon as the thread says that it uses the new one. */
+  /** Frees the old region once the thread reports that it uses the new one. */
   const replace = Effect.fnUntraced(function*(thread: number, bytes: number) {
     const before = regions.get(thread)
     if (before !== undefined && before.bytes >= bytes) return

@@ -1,4 +1,4 @@
-/** Samples from a snapshot of weights. */
+/** Samples from a snapshot of an adapter or from the base model. */
 import { TinkerError } from "@effect-rl/core"
 import { type ModelInput, RequestRules, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ import * as Stops from "./Stops.ts"
 import * as Text from "./Text.ts"
 import type { Threads } from "./Threads.ts"
 
-/** The parts of a model by which requests are checked and sent to threads. */
+/** The parts of a model that are needed to check requests and send them to threads. */
 export type SampledModel = Pick<Model, "id" | "limits" | "hasTokenBytes" | "endOfSequence">
 
 const seedsOf = Effect.fnUntraced(function*(count: number, seed: number | undefined) {
@@ -20,7 +20,7 @@ const seedsOf = Effect.fnUntraced(function*(count: number, seed: number | undefi
   return Array.from({ length: count }, (_, index) => first + index)
 })
 
-/** The end of sequence stops unless token ids, or an empty list of them, are given in its place. */
+/** By default, or with string stops, the end-of-sequence token ends a sample. A list of token ids, even an empty one, replaces it. */
 const toStops = Effect.fnUntraced(function*(
   stop: Sampling.Stop | undefined,
   { endOfSequence, hasTokenBytes }: SampledModel
@@ -36,14 +36,14 @@ const toStops = Effect.fnUntraced(function*(
   return { tokens, strings: strings.map(Stops.utf8) }
 })
 
-/** A damaged model file, or training with too large a learning rate, gives logits that are infinite or no numbers. */
+/** Whether all tokens could be drawn. A damaged model file or too large a learning rate can yield infinite or NaN logits. */
 const areDrawn = ({ sequences }: Sampling.SampleResponse) =>
   !sequences.some(({ logprobs }) => logprobs.some(Number.isNaN))
 
 const notDrawn = "the weights give logits that are not finite, of which no token can be drawn: " +
   "go back to an earlier checkpoint and a smaller learning rate, or fetch the model again"
 
-/** Samples from the snapshot until `isClosed`. */
+/** A client that samples from the snapshot until `isClosed` returns true. */
 export const make = (
   threads: Threads,
   model: SampledModel,

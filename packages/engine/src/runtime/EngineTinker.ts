@@ -1,4 +1,4 @@
-/** The engine as a backend: models, training clients and sampling clients over one host. */
+/** The engine's `Tinker` service: models, training clients and sampling clients on one host. */
 import { type Tinker, TinkerError } from "@effect-rl/core"
 import { RequestQueue, RequestRules } from "@effect-rl/core/backend"
 import type { CheckpointStore } from "@effect-rl/files/checkpoint/CheckpointStore"
@@ -21,13 +21,13 @@ import * as TrainedAdapter from "./TrainedAdapter.ts"
 
 const rejected = (error: { readonly message: string }) => new TinkerError.Rejected({ detail: error.message })
 
-/** Fills a new adapter before anything else happens to it. */
+/** Initializes or loads a new adapter before its first use. */
 type Prepare = (
   adapter: TrainedAdapter.TrainedAdapter,
   stored: StoredAdapter.StoredAdapter
 ) => Effect.Effect<void, TinkerError.Reason>
 
-/** The services and parts that clients are made from. */
+/** The services from which clients are built. */
 interface Workshop {
   readonly library: Library
   readonly store: CheckpointStore
@@ -70,7 +70,7 @@ const parts = Effect.fnUntraced(function*(
   return { modelId, adapter, queue, stored }
 })
 
-/** A training client with a scope of its own, so that it can be unloaded before the surrounding scope closes. */
+/** Creates a training client in its own scope, so it can be unloaded before the surrounding scope closes. */
 const trainingClient = Effect.fnUntraced(function*(
   workshop: Workshop,
   model: Model,
@@ -105,7 +105,7 @@ const freshClient = Effect.fnUntraced(function*(workshop: Workshop, options: Tin
   return yield* trainingClient(workshop, model, config, (adapter) => adapter.initialize(seed))
 })
 
-/** A checkpoint's folder, its model and the configuration of its adapter. */
+/** A checkpoint's folder, its model and its adapter configuration. */
 const open = Effect.fnUntraced(function*({ files, library, store }: Workshop, path: string) {
   const folder = yield* store.find(path)
   const { baseModel, config } = yield* Checkpoint.readConfig(folder).pipe(
@@ -117,7 +117,7 @@ const open = Effect.fnUntraced(function*({ files, library, store }: Workshop, pa
   return { folder, config, model }
 })
 
-/** The weights of a checkpoint in a snapshot of their own. */
+/** Loads a checkpoint's weights into a new snapshot. */
 const restore = Effect.fnUntraced(function*(
   { files, host, snapshot }: Workshop,
   folder: string,

@@ -1,4 +1,4 @@
-/** Trains one adapter: checks calls and queues them for the threads. */
+/** Trains one adapter. Checks each call and queues it for the threads. */
 import { Loss } from "@effect-rl/core"
 import {
   type AdamParams,
@@ -21,7 +21,7 @@ import type { StoredAdapter } from "./StoredAdapter.ts"
 import type { TrainedAdapter } from "./TrainedAdapter.ts"
 import * as TrainingItem from "./TrainingItem.ts"
 
-/** Parts of a training client. */
+/** The parts of a training client. */
 export interface Parts {
   readonly info: TrainingClient.ModelInfo
   readonly limits: RequestRules.Limits
@@ -30,13 +30,13 @@ export interface Parts {
   readonly queue: RequestQueue.RequestQueue
   readonly snapshot: Factory
   readonly sampleFrom: (snapshot: AdapterSnapshot) => Effect.Effect<SamplingClient.SamplingClient, never, Scope.Scope>
-  /** Holds the adapter's room and the queue. */
+  /** The scope of the adapter's memory and of the queue. */
   readonly scope: Scope.Closeable
 }
 
 type Data<K extends Datum.Kind> = ReadonlyArray<Datum.Datum<NoInfer<K>>>
 
-/** Checks the data of a call at once and queues its computation. */
+/** Checks a call's data immediately and queues its computation. */
 const pass = Effect.fnUntraced(function*<K extends Datum.Kind>(
   { adapter, limits, queue }: Parts,
   operation: "forward" | "forwardBackward",
@@ -74,7 +74,7 @@ const forwardBackwardCustom = ({ adapter, limits, queue }: Parts) =>
     }
   )
 
-/** The graph is tried on every datum before the call is queued, so that later only failures due to the weights are left. */
+/** Evaluates the graph on every datum before queueing the call, so that later failures can only come from the weights. */
 const forwardBackwardGraph = ({ adapter, limits, queue }: Parts) =>
   Effect.fn("TrainingClient.forwardBackwardGraph")(function*(data: LossGraphPass.Data, graph: LossGraph.LossGraph) {
     const operation = "forwardBackwardGraph"
@@ -85,7 +85,7 @@ const forwardBackwardGraph = ({ adapter, limits, queue }: Parts) =>
     return yield* queue.submit(operation, pass, { isDecisive: true })
   })
 
-/** The copy is skipped once the snapshot is released, because its memory may belong to another one. */
+/** Skips the copy if the snapshot has been released, since its memory may have been reused. */
 const copyTo = ({ adapter }: Parts, target: AdapterSnapshot) =>
   Effect.suspend(() => target.isReleased() ? Effect.void : target.use(adapter.copyTo(target.adapter)))
 

@@ -1,10 +1,10 @@
-/** The file services of a layer, for calls that are made after it was built. */
+/** Captures a layer's file services for calls that are made after the layer was built. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 
-/** These two alone: the rest of a layer's context, such as its scope, is not the caller's. */
+/** Only these two services: the rest of the layer's context, such as its scope, must not leak to callers. */
 export const context = Effect.gen(function*() {
   return Context.make(FileSystem.FileSystem, yield* FileSystem.FileSystem).pipe(
     Context.add(Path.Path, yield* Path.Path)

@@ -12,15 +12,15 @@ import * as Thread from "./Thread.ts"
 import * as Threads from "./Threads.ts"
 
 export interface HostOptions {
-  /** Compute threads; 0 computes on the caller's thread between turns of its event loop. */
+  /** Number of compute threads. With 0, the caller's thread computes and returns to its event loop between steps. */
   readonly workers: number
-  /** Whether kernels use 256-bit vectors where V8 has them and results are the same; default true. */
+  /** Whether kernels use 256-bit vectors if V8 supports them and results are identical; default true. */
   readonly wideVectors?: boolean
 }
 
 const count = (workers: number) => `${workers} compute thread${workers === 1 ? "" : "s"}`
 
-/** Where the operating system limits virtual memory, WebAssembly throws when it is asked for some. */
+/** WebAssembly throws on allocation if the operating system limits virtual memory. */
 const cannotSetUp = (cause: unknown) => {
   const text = cause instanceof Error ? cause.message : String(cause)
   const detail =
@@ -33,7 +33,7 @@ export class Host extends Context.Service<Host, {
   readonly room: Room.Room
   readonly threads: Threads.Threads
   readonly arenas: Arenas.Arenas
-  /** Logs how the engine computes, once. */
+  /** Logs once how the engine computes. */
   readonly announce: Effect.Effect<void>
 }>()("@effect-rl/engine/runtime/Host") {
   static readonly make = Effect.fnUntraced(function*({ wideVectors = true, workers }: HostOptions) {
@@ -47,7 +47,7 @@ export class Host extends Context.Service<Host, {
     return yield* Host.over(Kernels.instantiate(module, memory), memory, threads, text)
   })
 
-  /** A host over threads that were started with the same memory. */
+  /** A host on threads that were started with the same memory. */
   static readonly over = Effect.fnUntraced(
     function*(kernels: Kernels.Kernels, memory: Memory.Memory, threads: Threads.Threads, text: string) {
       const room = Room.make(memory)

@@ -1,9 +1,9 @@
-/** Arrays one after the other in a single array: to post an array to a thread takes longer than to post its numbers. */
+/** Joins arrays into a single array: posting many small arrays to a thread is slower than posting one. */
 
-/** Several arrays of numbers. */
+/** Several number arrays, joined into one. */
 export interface Joined<A> {
   readonly values: A
-  /** Where each array begins in `values`, and at last where the last one ends. */
+  /** The start of each array in `values`, followed by the end of the last array. */
   readonly starts: Int32Array
 }
 
@@ -28,7 +28,7 @@ export const floats = (parts: ReadonlyArray<Float32Array>) => join(parts, (lengt
 
 export const bytes = (parts: ReadonlyArray<Uint8Array>) => join(parts, (length) => new Uint8Array(length))
 
-/** The arrays by their place, as views of the joined one. */
+/** Returns a function from an index to a view of that array. */
 export const part = <A extends { readonly subarray: (start: number, end: number) => A }>(
   { starts, values }: Joined<A>
 ) =>
@@ -40,7 +40,7 @@ export const part = <A extends { readonly subarray: (start: number, end: number)
   return values.subarray(start, end)
 }
 
-/** All arrays, as views of the joined one. */
+/** Views of all arrays. */
 export const parts = <A extends { readonly subarray: (start: number, end: number) => A }>(
   joined: Joined<A>
 ): ReadonlyArray<A> => {

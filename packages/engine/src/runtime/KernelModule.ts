@@ -1,11 +1,11 @@
-/** The compilation of the kernels that all threads of all engines of a process share. */
+/** The compiled kernels, shared by all engines and threads of a process. */
 import * as KernelCheck from "../model/KernelCheck.ts"
 import * as Kernels from "../numerics/Kernels.ts"
 import * as WideVectors from "../numerics/WideVectors.ts"
 
 export interface KernelModule {
   readonly module: Kernels.Module
-  /** Width of the vectors that V8 was asked to compute with. */
+  /** The vector width for which V8 compiled the kernels. */
   readonly vectorBits: 128 | 256
 }
 
@@ -17,14 +17,14 @@ const plain = (): KernelModule => {
   return compiled
 }
 
-/** Wide kernels are compared with plain ones once per process, before anything else is computed with them. */
+/** Compares wide kernels with plain ones once per process, before their first use. */
 const wide = (): KernelModule => {
   const module = WideVectors.compile()
   const fallback = plain()
   return module !== undefined && KernelCheck.agree(module, fallback.module) ? { module, vectorBits: 256 } : fallback
 }
 
-/** With 256-bit vectors where they are wanted, V8 has them and they give the same results; else with 128-bit ones. */
+/** Compiles with 256-bit vectors if they are requested, V8 supports them and results are identical; otherwise with 128-bit vectors. */
 export const compile = (wantsWide: boolean): KernelModule => {
   if (!wantsWide) return plain()
   checked ??= wide()

@@ -1,4 +1,4 @@
-/** The models of an engine, each read into the shared memory when first used. */
+/** An engine's models, each loaded into shared memory on first use. */
 import { TinkerError } from "@effect-rl/core"
 import type { Capabilities, RequestRules } from "@effect-rl/core/backend"
 import type { Tokenizer } from "@effect-rl/core/renderers"
@@ -18,37 +18,37 @@ import type { LoadedModel } from "./Protocol.ts"
 
 type ModelTokenizer = HuggingFaceTokenizer.HuggingFaceTokenizer
 
-/** A model on disk. */
+/** A model on disk that can be loaded. */
 export interface ModelSource {
   readonly name: string
   readonly config: ModelConfig
   readonly storageOf: Weights.StorageOf
-  /** The most bytes of the memory that its plan may use. */
+  /** The largest number of bytes that the model's plan may use. */
   readonly shareBytes: number
   readonly tokenizer: Effect.Effect<ModelTokenizer, Tokenizer.TokenizerError>
-  /** Bytes of arena that `fill` needs. */
+  /** The arena bytes that `fill` needs. */
   readonly scratchBytes: number
   /** Reads every tensor into `compute.weights`. */
   readonly fill: (compute: Compute) => Effect.Effect<void, TinkerError.Reason>
 }
 
-/** A model on disk that cannot be used. */
+/** A model that was found but cannot be used. */
 export interface RefusedModel {
   readonly name: string
-  /** The reason, with the file it was found in. */
+  /** The reason, including the affected file. */
   readonly detail: string
 }
 
-/** A model in the shared memory. */
+/** A model that is loaded in shared memory. */
 export interface Model {
-  /** The number of the model in messages to threads. */
+  /** The model's number in messages to threads. */
   readonly id: number
   readonly name: string
   readonly config: ModelConfig
   readonly plan: MemoryPlan.MemoryPlan
   readonly limits: RequestRules.Limits
   readonly hasTokenBytes: boolean
-  /** The token that ends a sequence. */
+  /** The end-of-sequence token. */
   readonly endOfSequence: number | undefined
 }
 
@@ -91,15 +91,15 @@ const tooLarge = (name: string, { contextLength }: ModelConfig, plan: MemoryPlan
       `${size(free)} of the engine's memory are free: close clients that are no longer used, or use a smaller model`
   })
 
-/** Weights of this size take a while to read and leave less room for everything else. */
+/** Models above this size are logged when loaded: they take time to read and reduce the free memory. */
 const largeBytes = 64 * 1024 * 1024
 
-/** The plan of a model, as it is logged before the model is read. */
+/** Describes a model's plan for the log, before the model is read. */
 const describe = (name: string, plan: MemoryPlan.MemoryPlan, available: number) =>
   `${name}: ${size(plan.weightBytes)} of weights, ${plan.threads} of ${available} compute threads with ` +
   `${size(plan.trainingBytes + plan.cacheBytes)} each, context of ${plan.contextLength} tokens`
 
-/** Plans the model's share of what is free now and takes it; its threads know the model before this returns. */
+/** Plans the model's share of the free memory and reserves it. All of the model's threads have received the model before this returns. */
 const loadInto = Effect.fnUntraced(function*(
   host: Host["Service"],
   id: number,
@@ -137,7 +137,7 @@ const loadInto = Effect.fnUntraced(function*(
   return { id, name, config, plan, limits, hasTokenBytes: tokenBytes !== undefined, endOfSequence } satisfies Model
 })
 
-/** Loads a model when it is first asked for; what a load that failed has taken is given back, and the next one tries anew. */
+/** Loads a model on first request. A failed load frees its memory, and the next request tries again. */
 const onceLoaded = Effect.fnUntraced(function*<A, E>(load: Effect.Effect<A, E, Scope.Scope>) {
   const permit = yield* Semaphore.make(1)
   const scope = yield* Scope.make()

@@ -1,4 +1,4 @@
-/** A compute thread's handling of commands. */
+/** Executes the commands that a compute thread receives. */
 import { uniform } from "@effect-rl/core/records/Seed"
 import * as Masks from "../grammar/Masks.ts"
 import * as Adam from "../model/Adam.ts"
@@ -12,29 +12,29 @@ import * as TrainingPass from "./TrainingPass.ts"
 
 export interface Machine {
   readonly receive: (command: Command) => void
-  /** Performs one training task and one sampling step of each model, and returns whether there was anything to do. */
+  /** Performs one training task and one sampling step of each model. Returns whether there was anything to do. */
   readonly work: () => boolean
-  /** Whether an order waits for its grammar, which takes turns of the event loop. */
+  /** Whether an order waits for its grammar to be compiled, which requires turns of the event loop. */
   readonly isPreparing: () => boolean
 }
 
-/** What a machine tells of itself. */
+/** Callbacks through which a machine reports to its thread. */
 export interface Listener {
   readonly reply: (reply: Reply) => void
-  /** There is work that no command brought. */
+  /** New work appeared without a command, such as after a grammar was compiled. */
   readonly wake: () => void
 }
 
 interface Loaded {
   readonly compute: Compute
   readonly sampler: ModelSampler
-  /** Absent where the texts of tokens are not known. */
+  /** Undefined if the bytes of tokens are not known. */
   readonly masks: Masks.Masks | undefined
 }
 
 const nothing: TaskOutput = { metrics: {} }
 
-/** The load of all models together, and the orders that wait for their grammars. */
+/** The load of all models, including orders that wait for their grammars. */
 const statsOf = (models: Iterable<Loaded>, preparing: number): ThreadStats => {
   const sum = { waiting: 0, running: 0, free: 0, orders: preparing }
   for (const { sampler: { stats } } of models) {

@@ -1,6 +1,6 @@
 /**
- * How a model shares the engine's memory: the number of compute threads that work with it, the scratch space and
- * key-value cache of each, and the longest sequence that follows from them.
+ * Plans a model's use of the engine's memory: the number of compute threads, each thread's scratch space and key-value cache, and the
+ * longest sequence that they allow.
  */
 import * as Adapter from "../model/Adapter.ts"
 import * as Batch from "../model/Batch.ts"
@@ -13,67 +13,67 @@ import * as Pages from "./Pages.ts"
 import { gradientBlocksPerThread } from "./Passes.ts"
 import { maximumCandidates } from "./TrainingItem.ts"
 
-/** LoRA ranks that scratch space is reserved for. */
+/** The smallest and largest LoRA rank for which scratch space is reserved. */
 export const loraRank = [1, 128] as const
 
-/** Rank of the adapter that a plan leaves room for. */
+/** Rank of the adapter for which a plan leaves memory. */
 const plannedRank = 32
 
-/** Most scratch space of a micro-batch of several sequences. */
+/** Upper bound on the scratch space of a micro-batch with several sequences, in bytes. */
 const microBatchBudget = 256 * 1024 * 1024
 
-/** Most samples of one step: more of them make it longer without making a token cheaper. */
+/** Maximum samples in one step: more samples lengthen the step without making a token cheaper. */
 const maximumSequences = 128
 
-/** Most prompt rows of one step, as training tasks on the same thread wait for it. */
+/** Maximum prompt rows in one step, since training tasks on the same thread wait for it. */
 const maximumPrefillRows = 256
 
-/** Positions that a sampled sequence is expected to take. */
+/** Expected number of positions in a sampled sequence. */
 const positionsPerSequence = 256
 
-/** A third thread, and each further one, is not worth a shorter context than this. */
+/** The shortest context that a third or further thread must leave. */
 const enoughContext = 2048
 
-/** A second thread is not worth a shorter context than this. */
+/** The shortest context that a second thread must leave. */
 const leastContext = 512
 
-/** Share of the memory beside the weights that a plan uses; further adapters and models need the rest. */
+/** Share of the memory beside the weights that a plan uses. The rest is kept for further adapters and models. */
 const plannedShare = 0.75
 
-/** Threads and memory that a plan may use. */
+/** The threads and the memory that a plan may use. */
 export interface Supply {
-  /** Most compute threads. */
+  /** The maximum number of compute threads. */
   readonly threads: number
   /** Free bytes of the memory. */
   readonly bytes: number
-  /** Bytes of scratch space that each thread has already. */
+  /** Bytes of scratch space that each thread already has. */
   readonly arenaBytes: number
 }
 
 export interface MemoryPlan {
-  /** Threads that work with the model. */
+  /** Number of threads that work with the model. */
   readonly threads: number
-  /** The model's own context, or as much of it as fits. */
+  /** The model's context length, or the largest length that fits. */
   readonly contextLength: number
-  /** Micro-batches of several sequences. */
+  /** Limits of micro-batches with several sequences. */
   readonly microBatch: MicroBatch.Limits
   readonly weightBytes: number
-  /** Scratch space of each thread while the model is only sampled from. */
+  /** Bytes of scratch space per thread while the model only samples. */
   readonly samplingBytes: number
-  /** Scratch space of each thread once the model is trained. */
+  /** Bytes of scratch space per thread once the model is trained. */
   readonly trainingBytes: number
-  /** Samples that each thread draws at once. */
+  /** Number of samples that each thread draws concurrently. */
   readonly sequences: number
-  /** Key-value positions of each thread in whole pages, which its samples share. */
+  /** Key-value positions per thread, in whole pages that its samples share. */
   readonly positions: number
   readonly cacheBytes: number
-  /** Prompt rows of one sampling step. */
+  /** Prompt rows per sampling step. */
   readonly prefillRows: number
-  /** Weights, caches and scratch space together, less the scratch space that threads have already. */
+  /** Bytes of weights, caches and scratch space, without the scratch space that threads already have. */
   readonly totalBytes: number
 }
 
-/** The largest number up to `most` that fits, where all smaller numbers fit as well; 0 where none does. */
+/** The largest number up to `most` that fits, or 0. Every number below one that fits must fit too. */
 const largest = (most: number, fits: (value: number) => boolean): number => {
   let [low, high] = [0, most]
   while (low < high) {
@@ -99,8 +99,8 @@ const microBatchRows = (config: ModelConfig.ModelConfig): number =>
   )
 
 /**
- * Micro-batches, the same for any number of threads, as sums depend on them. Where sequences share much, a micro-batch has as
- * many rows as the same scratch space holds with records computed again.
+ * Micro-batch limits. They do not depend on the number of threads, since gradient sums depend on the split. A micro-batch whose sequences
+ * share long prefixes may have as many rows as fit into the same scratch space with recomputed records.
  */
 const microBatchLimits = (config: ModelConfig.ModelConfig): MicroBatch.Limits => {
   const rows = microBatchRows(config)
@@ -110,11 +110,11 @@ const microBatchLimits = (config: ModelConfig.ModelConfig): MicroBatch.Limits =>
   return { rows, sharedRows: largest(4 * rows, fits), targets: rows * maximumCandidates }
 }
 
-/** Positions for a full step of samples, or for one sequence as long as the context. */
+/** Positions for a full step of samples, or for one sequence of the full context length. */
 const wantedPositions = (context: number): number =>
   Pages.rounded(Math.max(context, maximumSequences * positionsPerSequence))
 
-/** A segment for each page of the cache, and the path through those of one sequence. */
+/** Bytes for one segment per cache page, and for the path through the pages of one sequence. */
 const pageTableBytes = (context: number): number =>
   (wantedPositions(context) * 16 + Pages.rounded(context) * 8) / Pages.pageSize
 
@@ -125,7 +125,7 @@ const samplingBytes = (config: ModelConfig.ModelConfig, context: number): number
   return Memory.aligned(scratch + pageTableBytes(context) + picking)
 }
 
-/** A micro-batch with its records kept, or one sequence as long as the context with its records computed again. */
+/** Bytes for a micro-batch with kept records, or for one sequence of the full context length with recomputed records. */
 const trainingBytes = (config: ModelConfig.ModelConfig, context: number): number => {
   const rows = Math.min(microBatchRows(config), Math.max(context, MicroBatch.maximumRows))
   const microBatch = Pass.scratchBytes(config, sizeOf(rows, rows))
@@ -133,23 +133,23 @@ const trainingBytes = (config: ModelConfig.ModelConfig, context: number): number
   return Memory.aligned(Math.max(microBatch, sequence, samplingBytes(config, context)))
 }
 
-/** An adapter with its gradient, moments and packs, a snapshot, and the gradients of micro-batches on their way. */
+/** Bytes for an adapter with its gradient, moments and packed blocks, a snapshot, and the gradients of concurrent micro-batches. */
 const adapterBytes = (config: ModelConfig.ModelConfig, threads: number): number =>
   Adapter.layout(config, { rank: plannedRank }).parameterFloats * 4 * (7 + gradientBlocksPerThread * threads)
 
-/** Bytes for each of several models that are served together: its weights, and an equal part of what all of them leave. */
+/** Divides `bytes` among models that are served together: each gets its weights and an equal part of the remainder. */
 export const shares = (weightBytes: ReadonlyArray<number>, bytes: number): ReadonlyArray<number> => {
   const left = bytes - weightBytes.reduce((sum, one) => sum + one, 0)
   return weightBytes.map((own) => Math.min(bytes, own + Math.max(0, left) / weightBytes.length))
 }
 
-/** Whether a model can be used with these bytes: for sequences of 512 tokens, or as many as it was made for. */
+/** Whether a model can be used with this many bytes. It needs a context of 512 tokens, or its own context length if that is shorter. */
 export const fits = (plan: MemoryPlan, config: ModelConfig.ModelConfig, bytes: number): boolean =>
   plan.totalBytes <= bytes && plan.contextLength >= Math.min(config.contextLength, leastContext)
 
 /**
- * The plan of a model that is loaded into the free part of the memory. It has one thread and one position at least: the
- * model does not fit if `totalBytes` exceeds the supply.
+ * Plans a model for the free part of the memory. A plan has at least one thread and one position; the model does not fit if `totalBytes`
+ * exceeds the supply.
  */
 export const of = (
   config: ModelConfig.ModelConfig,

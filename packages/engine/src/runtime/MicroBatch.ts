@@ -1,15 +1,15 @@
-/** Cuts the data of one pass into pieces that workers compute on their own. */
+/** Splits the data of one pass into micro-batches that workers compute independently. */
 import * as PrefixTree from "../model/PrefixTree.ts"
 
-/** Most rows of a piece: small enough to interleave with sampling, large enough for the kernels to run at full speed. */
+/** Maximum rows of a micro-batch: small enough to interleave with sampling, large enough for the kernels to run at full speed. */
 export const maximumRows = 512
 
 export interface Limits {
-  /** Rows of a piece. */
+  /** Maximum rows of a micro-batch. */
   readonly rows: number
-  /** Rows of a piece whose sequences share a prefix of more than a quarter of `rows`. */
+  /** Maximum rows of a micro-batch whose sequences share a prefix longer than a quarter of `rows`. */
   readonly sharedRows: number
-  /** Targets of a piece. */
+  /** Maximum targets of a micro-batch. */
   readonly targets: number
 }
 
@@ -20,9 +20,9 @@ export interface Sized {
 }
 
 /**
- * Pieces of data with common prefixes, by their indices in the data. Each piece stays within the limits, to which tokens of a
- * shared prefix count once; a larger datum is a piece of its own. Pieces depend on the data alone, so that sums over them do
- * not depend on the number of workers.
+ * Groups data with common prefixes into micro-batches, given as indices into `items`. Each micro-batch stays within the limits, counting
+ * tokens of a shared prefix once; a datum above the limits forms its own micro-batch. The split depends only on the data, so sums do not
+ * depend on the number of workers.
  */
 export const split = (items: ReadonlyArray<Sized>, limits: Limits): ReadonlyArray<ReadonlyArray<number>> => {
   const pieces: Array<Array<number>> = []

@@ -1,7 +1,6 @@
 /**
- * Samples from one model on one thread: computes the steps of the scheduler and picks the next tokens.
- *
- * Code on a thread imports single modules of other packages: a thread that loads less starts sooner.
+ * Samples from one model on one thread: computes the scheduler's steps and draws the next tokens.
+ * Code that runs on a thread imports single modules of other packages, because loading less makes the thread start sooner.
  */
 import type { Sampling } from "@effect-rl/core/backend"
 import { uniform } from "@effect-rl/core/records/Seed"
@@ -20,26 +19,26 @@ import { type Sample, tokenAt } from "./Sample.ts"
 import { Scheduler, type Span, type Step } from "./Scheduler.ts"
 import * as Stops from "./Stops.ts"
 
-/** Randomness, stops and log-probabilities of one continuation. */
+/** The randomness, stops and log-probabilities of one continuation. */
 interface Draw {
   readonly uniform: () => number
   readonly isStop: (token: number) => boolean
-  /** The tokens that its grammar allows. */
+  /** The mask of the tokens that its grammar allows. */
   readonly mask: Mask | undefined
   readonly logprobs: Array<number>
   readonly maskedLogprobs: Array<number>
   readonly topkLogprobs: Array<ReadonlyArray<Sampling.TokenLogprob>>
 }
 
-/** The kernels' f32 holds no larger 1/temperature; with an infinite one the most likely token's weight would be NaN. */
+/** The largest 1/temperature. f32 cannot hold a larger value, and an infinite one would give the most likely token a NaN weight. */
 const largestHeat = 3e38
 
-/** The logit of a token that cannot be drawn, as that of padding. */
+/** The logit of a token that cannot be drawn, the same as for padding. */
 const forbidden = -3e38
 
 const noneAllowed = "no token of the model goes on with a text of the grammar"
 
-/** A row of a step whose logits are wanted. */
+/** A row of a step whose logits are needed. */
 interface ChosenRow {
   readonly sample: Sample
   readonly position: number
@@ -52,7 +51,7 @@ interface Request {
   readonly sequences: Array<Sampling.SampledTokens | undefined>
   readonly promptLogprobs: Float32Array
   readonly topkPromptLogprobs: Array<ReadonlyArray<Sampling.TokenLogprob>>
-  /** `[prompt − 1, candidates]` of the targets that are asked for. */
+  /** Log-probabilities `[prompt − 1, candidates]` of the requested targets. */
   readonly targetLogprobs: Float32Array
   unfinished: number
   /** Why it has no answer. */
@@ -77,7 +76,7 @@ export class ModelSampler {
     return { ...this.scheduler.stats, orders: this.requests.size }
   }
 
-  /** `masks` are one for each sample, or none. */
+  /** Queues an order. `masks` has one entry per sample, or none. */
   add(order: SampleOrder, masks: ReadonlyArray<Mask> = []) {
     const samples = this.scheduler.add({
       id: order.id,
@@ -116,7 +115,7 @@ export class ModelSampler {
     }
   }
 
-  /** Computes one forward pass. Returns the requests that it finished, or undefined when there was nothing to compute. */
+  /** Computes one forward pass. Returns the requests that it finished, or undefined if there was nothing to compute. */
   step(): ReadonlyArray<SampleResult> | undefined {
     const step = this.scheduler.plan()
     if (step === undefined) return undefined
@@ -156,7 +155,7 @@ export class ModelSampler {
     }
   }
 
-  /** All layers over the rows of a step, then the logits of the chosen rows, a chunk at a time. */
+  /** Computes all layers for a step's rows, then the logits of the chosen rows chunk by chunk. */
   private computeRows({ spans }: Step) {
     const { arena, config } = this.compute
     const { ids, positions, segments, chosen } = this.rows(spans)
@@ -205,7 +204,7 @@ export class ModelSampler {
     return groups
   }
 
-  /** Scores the next prompt token or draws the next sampled one from the logits of one position. */
+  /** Scores the next prompt token or draws the next token from the logits of one position. */
   private read(sample: Sample, position: number, logits: Head.Logits, row: number) {
     const request = this.requests.get(sample.order.id)
     if (request === undefined) return
@@ -263,7 +262,7 @@ export class ModelSampler {
     else if (sample.tokens.length >= request.order.maxTokens) this.finish(request, sample, "length")
   }
 
-  /** Draws from the logits of the tokens that the mask allows; undefined where it allows none. */
+  /** Draws a token that the mask allows; undefined if it allows none. */
   private pickAllowed(order: SampleOrder, draw: Draw, mask: Mask, logits: Head.Logits, row: number) {
     const allowed = mask.allowed()
     if (allowed === undefined) return undefined
@@ -277,7 +276,7 @@ export class ModelSampler {
     return token
   }
 
-  /** One row of logits in the arena, without the tokens whose bits are 0. */
+  /** Copies one row of logits into the arena, excluding tokens whose bit is 0. */
   private masked(logits: Head.Logits, row: number, allowed: Uint32Array): Head.Logits {
     const { arena, config, kernels, memory } = this.compute
     const padded = ModelConfig.paddedVocabulary(config)

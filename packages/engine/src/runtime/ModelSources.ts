@@ -1,4 +1,4 @@
-/** Models on disk: those that ship with this package, folders in Hugging Face's layout, and GGUF files. */
+/** Opens models on disk: the shipped presets, Hugging Face folders, and GGUF files. */
 import { TinkerError } from "@effect-rl/core"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
@@ -17,20 +17,20 @@ import * as FileAccess from "./FileAccess.ts"
 import type { ModelSource, RefusedModel } from "./Library.ts"
 import * as MemoryPlan from "./MemoryPlan.ts"
 
-/** A model under a name of its own: a folder, a GGUF file, `smollm2` or a preset. */
+/** A model with a custom name. `place` is a folder, a GGUF file, `smollm2` or a preset. */
 export interface NamedModel {
   readonly name: string
   readonly place: string
 }
 
-/** A model with its name, which is its place unless another is given. */
+/** A model with its name, by default its place. */
 export const named = (model: string | NamedModel): NamedModel =>
   typeof model === "string" ? { name: model, place: model } : model
 
-/** A model on disk whose share of the memory is not settled. */
+/** An opened model whose share of the memory is not yet known. */
 type OpenedModel = Omit<ModelSource, "shareBytes">
 
-/** Models that can be loaded, and those that cannot with the reason. */
+/** Models that can be loaded, and models that cannot, with the reason. */
 export interface ModelSources {
   readonly sources: ReadonlyArray<ModelSource>
   readonly refused: ReadonlyArray<RefusedModel>
@@ -64,7 +64,7 @@ const fromFile = Effect.fnUntraced(function*(name: string, file: string) {
   } satisfies OpenedModel
 })
 
-/** SmolLM2 from its file, or a refusal that names the command to fetch it. */
+/** Opens SmolLM2 from its file. If the file is missing, the failure names the command that installs it. */
 const smolLm2 = Effect.fnUntraced(function*(name: string) {
   const fs = yield* FileSystem.FileSystem
   const file = yield* SmolLm2.file
@@ -86,7 +86,7 @@ const fromPlace = ({ name, place }: NamedModel) =>
     return yield* place.endsWith(".gguf") ? fromFile(name, place) : fromFolder(name, place)
   })
 
-/** A model that cannot be used is logged and refused by name; the others are served. */
+/** Opens a model. A failure is logged and recorded by name, and the other models are still served. */
 const tried = <E extends { readonly message: string }, R>(name: string, open: Effect.Effect<OpenedModel, E, R>) =>
   open.pipe(
     Effect.mapError(({ message }): RefusedModel => ({ name, detail: message })),
@@ -98,7 +98,7 @@ type Tried = ReadonlyArray<Result.Result<OpenedModel, RefusedModel>>
 
 const opened = (all: Tried) => all.filter(Result.isSuccess).map(({ success }) => success)
 
-/** Sets each model's share of the memory: presets are small enough for what the others leave. */
+/** Sets each model's share of the memory. Presets get no fixed share: they are small enough for what the other models leave. */
 const withShares = (presets: ReadonlyArray<OpenedModel>, others: ReadonlyArray<OpenedModel>) => {
   const shares = MemoryPlan.shares(
     others.map(({ config, storageOf }) => Weights.bytes(config, storageOf)),
@@ -110,7 +110,7 @@ const withShares = (presets: ReadonlyArray<OpenedModel>, others: ReadonlyArray<O
   ]
 }
 
-/** The presets, then the given models, which share the memory. */
+/** Opens the presets and the given models. */
 export const make = Effect.fnUntraced(function*(models: ReadonlyArray<string | NamedModel>) {
   const presets = yield* Effect.forEach(Preset.folders, ([name, url]) => tried(name, fromPreset(name, url)))
   const others = yield* Effect.forEach(models.map(named), (model) => tried(model.name, fromPlace(model)))

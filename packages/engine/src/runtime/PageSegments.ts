@@ -1,14 +1,14 @@
-/** The segments of a sampling step: the rows of sequences, and the cached positions before them, each once. */
+/** The segments of a sampling step: the sequences' rows, and the cached positions before them, without duplicates. */
 import type * as Batch from "../model/Batch.ts"
 
-/** Positions of a sequence, from `start` to `end` (exclusive), that lie side by side in the cache from `place` on. */
+/** Positions `start` to `end` (exclusive) of a sequence, stored contiguously in the cache from `place` on. */
 export interface Stretch {
   readonly place: number
   readonly start: number
   readonly end: number
 }
 
-/** A sequence's pages, of which those that are neighbours are one stretch. */
+/** Merges a sequence's pages into stretches of adjacent pages. */
 export const stretchesOf = (pages: ReadonlyArray<number>, pageSize: number): ReadonlyArray<Stretch> => {
   const stretches: Array<Stretch> = []
   for (const [index, page] of pages.entries()) {
@@ -23,10 +23,13 @@ export const stretchesOf = (pages: ReadonlyArray<number>, pageSize: number): Rea
 
 export class PageSegments {
   readonly all: Array<Batch.Segment> = []
-  /** Segments without rows by where they end in the cache, as all sequences that hold a page begin alike up to it. */
+  /**
+   * Segments without rows, by their end in the cache. They can be shared, since all sequences that hold a page have the same tokens up to
+   * it.
+   */
   private readonly continued = new Map<number, number>()
 
-  /** Adds the rows from `from` to `to` (exclusive) of a sequence that is computed up to `from`. */
+  /** Adds the rows `from` to `to` (exclusive) of a sequence whose rows before `from` are in the cache. */
   add(stretches: ReadonlyArray<Stretch>, from: number, to: number) {
     let parent = -1
     for (const stretch of stretches) {

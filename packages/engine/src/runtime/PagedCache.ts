@@ -1,24 +1,24 @@
-/** The key-value cache of a thread: samples hold pages of it, and share the pages of a common prefix. */
+/** A thread's key-value cache. Samples hold pages of it and share the pages of a common prefix. */
 import { Pages } from "./Pages.ts"
 import { type Stretch, stretchesOf } from "./PageSegments.ts"
 import * as PrefixIndex from "./PrefixIndex.ts"
 import { isScored, positionsOf, prefixLength, type Sample, tokenAt } from "./Sample.ts"
 
-/** Positions of a cache, and of one of its pages. */
+/** The number of positions in a cache and in one of its pages. */
 export interface Geometry {
-  /** At least those of the longest sequence, in whole pages. */
+  /** In whole pages, and at least as many as the longest sequence needs. */
   readonly positions: number
   readonly pageSize: number
 }
 
-/** Where one sample lies in the cache. It stays there for others with a common prefix, until its pages are needed. */
+/** A sample's place in the cache. After the sample ends, its pages stay available to samples with a common prefix until they are needed. */
 export class Place implements PrefixIndex.Cached {
-  /** Its pages, in the order of the positions. */
+  /** The sample's pages, in position order. */
   pages: ReadonlyArray<number>
-  /** The same pages as stretches of the cache. */
+  /** The same pages as contiguous stretches of the cache. */
   readonly stretches: ReadonlyArray<Stretch>
   readonly holder: Sample
-  /** Positions that were cached when the sample began. */
+  /** The number of positions that were already cached when the sample began. */
   readonly shared: number
 
   constructor(holder: Sample, pages: ReadonlyArray<number>, pageSize: number, shared: number) {
@@ -43,7 +43,7 @@ export class Place implements PrefixIndex.Cached {
   readonly tokenAt = (position: number) => tokenAt(this.holder, position)
 }
 
-/** A copy of the first `length` positions of a page to another. Copies are made in their order, before spans are computed. */
+/** Copies the first `length` positions of one page to another. Copies run in order, before spans are computed. */
 export interface Copy {
   readonly from: number
   readonly to: number
@@ -52,11 +52,11 @@ export interface Copy {
 
 export class PagedCache {
   private readonly pages: Pages
-  /** Running samples that hold each page. */
+  /** The number of running samples that hold each page. */
   private readonly users: Int32Array
-  /** Pages that no running sample holds. */
+  /** The number of pages that no running sample holds. */
   private unneeded: number
-  /** Places of samples that have ended, longest unused first. */
+  /** Places of ended samples, least recently used first. */
   private readonly idle = new Set<Place>()
   private readonly prefixes = new PrefixIndex.PrefixIndex<Place>()
   private readonly geometry: Geometry
@@ -68,14 +68,14 @@ export class PagedCache {
     this.users = new Int32Array(this.unneeded)
   }
 
-  /** Positions of all pages that no running sample holds. */
+  /** The number of positions in pages that no running sample holds. */
   get free(): number {
     return this.unneeded * this.geometry.pageSize
   }
 
   /**
-   * Gives a sample its place, with as much of its prompt as is cached: it shares whole pages, and copies the common part of the page
-   * in which it differs. Undefined where there are not enough pages.
+   * Gives a sample a place that reuses the cached part of its prompt: it shares whole pages, and copies the common part of the first page
+   * that differs. Undefined if there are too few pages.
    */
   begin(sample: Sample): { readonly place: Place; readonly copies: ReadonlyArray<Copy> } | undefined {
     const { order } = sample
@@ -96,12 +96,12 @@ export class PagedCache {
     return { place, copies: isCopied ? [{ from: source, to, length: rest }] : [] }
   }
 
-  /** Lets other samples share the positions that the sample of a place has computed until now. */
+  /** Lets other samples share the positions that this place's sample has computed so far. */
   computed(place: Place) {
     this.prefixes.update(place)
   }
 
-  /** Ends a sample's use of its place: computed pages stay until they are needed, and pages that it has not reached are free at once. */
+  /** Ends a sample's use of its place. Computed pages stay cached until they are needed; unused pages become free at once. */
   end(place: Place) {
     this.use(place, -1)
     if (place.computed === place.shared) return this.drop(place)
@@ -111,7 +111,7 @@ export class PagedCache {
     this.idle.add(place)
   }
 
-  /** Holds the shared pages and takes the missing ones. Where the page to copy from is itself needed, nothing is copied. */
+  /** Holds the shared pages and takes the missing ones. Nothing is copied if the source page itself has to be taken. */
   private place(sample: Sample, shared: ReadonlyArray<number>, source: number | undefined, length: number) {
     const { pageSize } = this.geometry
     const missing = Math.ceil(positionsOf(sample.order) / pageSize) - shared.length
@@ -126,7 +126,7 @@ export class PagedCache {
     return undefined
   }
 
-  /** Counts a running sample of each page, or one less. */
+  /** Adds or removes one running sample as a user of each page. */
   private use({ pages }: Place, change: 1 | -1) {
     for (const page of pages) {
       const before = this.users[page] ?? 0
@@ -142,7 +142,7 @@ export class PagedCache {
     this.prefixes.remove(place)
   }
 
-  /** Takes pages; where too few are free, idle places lose theirs, the longest unused first. Takes none where even that would not do. */
+  /** Takes `count` pages, evicting the least recently used idle places if necessary. Takes none if that is not enough. */
   private take(count: number): ReadonlyArray<number> | undefined {
     if (count > this.unneeded) return undefined
     for (const victim of this.idle) {

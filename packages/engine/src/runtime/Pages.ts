@@ -1,6 +1,6 @@
-/** A cache of key-value positions in pages of equal size. Sequences with a common prefix hold the same pages; holders are counted. */
+/** A key-value cache in pages of equal size. Sequences with a common prefix hold the same pages, which count their holders. */
 
-/** Positions of a page: few, as the last page of a sequence is partly empty, but enough for attention to read in one go. */
+/** Positions per page. Small pages waste less in the last page of a sequence; large pages let attention read longer runs. */
 export const pageSize = 32
 
 /** The number of positions, rounded up to whole pages. */
@@ -26,7 +26,7 @@ export class Pages {
     return this.unheld
   }
 
-  /** Takes free pages in as few runs of neighbours as possible; undefined where too few are free. */
+  /** Takes free pages in as few contiguous runs as possible; undefined if too few are free. */
   take(count: number): ReadonlyArray<number> | undefined {
     if (count > this.unheld) return undefined
     const taken: Array<number> = []
@@ -41,7 +41,7 @@ export class Pages {
     return taken
   }
 
-  /** The first `wanted` pages of the shortest free run that is long enough, or else the longest free run. */
+  /** The first `wanted` pages of the shortest free run that is long enough, or otherwise the longest free run. */
   private bestRun(wanted: number): Run {
     let best: Run = { start: 0, length: 0 }
     for (let start = 0; start < this.holders.length; start++) {
@@ -56,12 +56,12 @@ export class Pages {
     return { start: best.start, length: Math.min(best.length, wanted) }
   }
 
-  /** Adds a holder to pages that are held already. */
+  /** Adds a holder to pages that already have one. */
   hold(pages: ReadonlyArray<number>) {
     for (const page of pages) this.holders[page] = this.holdersOf(page) + 1
   }
 
-  /** Releases pages; a page is free once its last holder has released it. */
+  /** Releases pages. A page becomes free when its last holder releases it. */
   release(pages: ReadonlyArray<number>) {
     for (const page of pages) {
       const others = this.holdersOf(page) - 1

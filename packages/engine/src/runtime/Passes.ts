@@ -1,4 +1,4 @@
-/** Passes over the data of a call, which are cut into micro-batches that threads compute. */
+/** Runs passes over a call's data, split into micro-batches that threads compute. */
 import { type Loss, TinkerError } from "@effect-rl/core"
 import type { Datum, TrainingClient } from "@effect-rl/core/backend"
 import { LossGraph } from "@effect-rl/core/losses"
@@ -15,11 +15,11 @@ import type { Item, Logprobs, PassLoss, TaskOutput } from "./Protocol.ts"
 import type { Room } from "./Room.ts"
 import type { Threads } from "./Threads.ts"
 
-/** The threads and memory that compute an adapter. */
+/** The threads and the memory that compute an adapter. */
 export interface Place {
   readonly threads: Threads
   readonly room: Room
-  /** The model as the threads know it. */
+  /** The model's number in messages to threads. */
   readonly model: number
   readonly plan: Pick<MemoryPlan, "microBatch" | "threads">
 }
@@ -28,21 +28,21 @@ export interface Place {
 export interface Target {
   readonly place: Place
   readonly packed: PackedAdapter
-  /** The block that gradients are added to. */
+  /** The block to which gradients are added. */
   readonly gradients: Address
 }
 
-/** Micro-batches on their way per thread, each with a gradient: one computed, one waiting, one being added. */
+/** Concurrent micro-batches per thread, each with its own gradient block: one computing, one waiting, and one being added. */
 export const gradientBlocksPerThread = 3
 
 /** Data that a thread computes together. */
 interface Piece {
-  /** Their places among the data of the call. */
+  /** The indices of these data in the call's data. */
   readonly places: ReadonlyArray<number>
   readonly items: ReadonlyArray<Item>
 }
 
-/** Log-probabilities in the order of the data of the call. */
+/** Log-probabilities in the order of the call's data. */
 const logprobsOf = (pieces: ReadonlyArray<Piece>, outputs: ReadonlyArray<TaskOutput>): ReadonlyArray<Float32Array> => {
   const logprobs: Array<Float32Array> = []
   outputs.forEach(({ logprobs: joined }, index) => {
@@ -88,7 +88,7 @@ const compute = (
 const concurrencyOf = ({ plan }: Place, pieces: ReadonlyArray<Piece>) =>
   Math.min(pieces.length, gradientBlocksPerThread * plan.threads)
 
-/** Log-probabilities and metrics. */
+/** Computes log-probabilities and metrics. */
 export const forward = (target: Target, items: ReadonlyArray<Item>, loss: Loss.Loss<Datum.Kind>) => {
   const pieces = split(items, target.place)
   return Effect.map(
@@ -100,8 +100,8 @@ export const forward = (target: Target, items: ReadonlyArray<Item>, loss: Loss.L
 }
 
 /**
- * Adds up the gradients of `pieces` micro-batches in their order. With `isApart` they are collected in the first one's block, which is
- * added to the target's block at the end, so that a refusal of any of them leaves the target's block as it was.
+ * Adds the gradients of `pieces` micro-batches in order. With `isApart` they are first collected in the first micro-batch's block and added
+ * to the target's block at the end, so a refused micro-batch leaves the target's block unchanged.
  */
 const collector = (
   { gradients, packed: { layout }, place: { threads } }: Target,
@@ -124,7 +124,7 @@ const collector = (
     })
 }
 
-/** Each micro-batch has a gradient of its own; they are added one after the other in a fixed order. */
+/** Computes each micro-batch into its own gradient block and adds the blocks in a fixed order. */
 export const forwardBackward = Effect.fnUntraced(
   function*(target: Target, items: ReadonlyArray<Item>, loss: PassLoss, logprobs: Logprobs) {
     const { packed, place } = target

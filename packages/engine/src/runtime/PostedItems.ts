@@ -1,4 +1,4 @@
-/** The data of a pass on their way to a thread: each of their inputs is one array for all of them. */
+/** The data of a pass in the form in which it is posted to a thread: each kind of input is one joined array. */
 import * as Record from "effect/Record"
 import * as Joined from "./Joined.ts"
 import type { GraphInputs, Item } from "./Protocol.ts"
@@ -19,14 +19,14 @@ interface Weighted {
 
 interface Graph {
   readonly kind: "Graph"
-  /** The inputs that are vectors of f32 in all data. */
+  /** The inputs that are f32 vectors in every datum. */
   readonly vectors: Readonly<Record<string, Floats>>
-  /** The other inputs of each datum, empty where no datum has any. */
+  /** Each datum's other inputs; empty if no datum has any. */
   readonly others: ReadonlyArray<GraphInputs["values"]>
   readonly counted: Joined.Joined<Uint8Array>
 }
 
-/** Data of one kind. */
+/** The joined inputs of data of one kind. */
 export interface PostedItems {
   readonly tokens: Joined.Joined<Int32Array>
   readonly targetTokens: Joined.Joined<Int32Array>
@@ -70,7 +70,7 @@ const packInputs = (items: ReadonlyArray<Item>): PostedItems["inputs"] => {
   }
 }
 
-/** Joins the inputs of data of one kind; `unpack` gives views of the joined arrays. */
+/** Joins the inputs of data of one kind. `unpack` returns views of the joined arrays. */
 export const pack = (items: ReadonlyArray<Item>): PostedItems => ({
   tokens: Joined.integers(items.map(({ tokens }) => tokens)),
   targetTokens: Joined.integers(items.map(({ inputs }) => inputs.targetTokens)),

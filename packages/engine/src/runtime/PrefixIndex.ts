@@ -1,18 +1,18 @@
-/** Finds the cached sequence that begins with the most tokens of a prompt. */
+/** Finds the cached sequence with the longest common prefix of a prompt. */
 import * as PrefixKeys from "./PrefixKeys.ts"
 
-/** A sequence whose first tokens lie in the cache. */
+/** A sequence whose first tokens are in the cache. */
 export interface Cached {
-  /** Identity of the weights that it was computed with. */
+  /** Identifies the weights that computed the sequence. */
   readonly weights: number
-  /** The length of its prompt, after which other sequences are most likely to differ from it. */
+  /** The length of its prompt; sequences are most likely to diverge after it. */
   readonly promptLength: number
-  /** Tokens that lie in the cache. */
+  /** The number of its tokens in the cache. */
   readonly computed: number
   readonly tokenAt: (position: number) => number
 }
 
-/** How far a sequence is indexed. */
+/** How much of a sequence has been indexed. */
 interface Indexed {
   length: number
   key: number
@@ -23,7 +23,7 @@ export class PrefixIndex<C extends Cached> {
   private readonly byKey = new Map<number, C>()
   private readonly indexed = new Map<C, Indexed>()
 
-  /** Indexes what has been computed since the last time. */
+  /** Indexes the positions computed since the last call. */
   update(cached: C) {
     const state = this.indexed.get(cached) ?? { length: 0, key: PrefixKeys.root(cached.weights), keys: [] }
     this.indexed.set(cached, state)
@@ -43,7 +43,10 @@ export class PrefixIndex<C extends Cached> {
     this.indexed.delete(cached)
   }
 
-  /** The cached sequence that shares the longest prefix with the first `length` tokens, and the length of that prefix. */
+  /**
+   * The cached sequence that shares the longest prefix with the first `length` tokens, and the length of that prefix. Undefined if none
+   * shares an indexed prefix.
+   */
   longest(weights: number, tokens: Int32Array, length: number): { cached: C; length: number } | undefined {
     for (const { key, length: least } of PrefixKeys.beginnings(PrefixKeys.root(weights), tokens, length)) {
       const cached = this.byKey.get(key)

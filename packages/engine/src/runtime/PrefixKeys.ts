@@ -1,9 +1,9 @@
-/** Hashes of the prefixes of a sequence, by which equal prefixes are found without comparing all. */
+/** Hashes of a sequence's prefixes, which find equal prefixes without comparing every sequence. */
 
-/** Prefixes of a multiple of this many tokens have a key. */
+/** Prefixes have a key if their length is a multiple of this number of tokens. */
 export const blockSize = 16
 
-/** A prefix and its key; unequal prefixes may have the same key. */
+/** A prefix length and the prefix's key. Different prefixes may have the same key. */
 export interface Beginning {
   readonly length: number
   readonly key: number
@@ -12,13 +12,13 @@ export interface Beginning {
 /** The key of the empty prefix, for sequences of one model and one set of weights. */
 export const root = (...owner: ReadonlyArray<number>): number => owner.reduce(extend, 0x811c9dc5)
 
-/** The key of a prefix with one more token. */
+/** The key of a prefix extended by one token. */
 export const extend = (key: number, token: number): number => {
   const mixed = Math.imul(key ^ token, 0x01000193)
   return Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b) | 0
 }
 
-/** The first `length` tokens and their prefixes of whole blocks, the longest first. */
+/** The prefix of `length` tokens and all shorter prefixes of whole blocks, longest first. */
 export const beginnings = (root: number, tokens: Int32Array, length: number): ReadonlyArray<Beginning> => {
   const found: Array<Beginning> = []
   let key = root

@@ -1,19 +1,19 @@
-/** The thread that last computed a prompt, or a prefix of it, and has its keys and values in the cache. */
+/** Remembers which thread last computed each prompt prefix and so has its keys and values in the cache. */
 import * as PrefixKeys from "./PrefixKeys.ts"
 import type { SampleOrder } from "./Protocol.ts"
 
-/** The most prefixes that are remembered: more than the caches of a few threads hold. */
+/** The number of prefixes to remember, more than the caches of a few threads hold. */
 const capacity = 8192
 
 type Prompt = Pick<SampleOrder, "model" | "weights" | "prompt">
 
 export class PromptHomes<Thread> {
-  /** Longest unused first. */
+  /** Threads by prefix key, least recently used first. */
   private readonly homes = new Map<number, Thread>()
 
   /**
-   * The thread for an order: the one that has the longest prefix of its prompt, unless the order would wait there for longer than
-   * computing that prefix again takes. `wait` is in rows.
+   * Chooses the thread for an order: the one with the longest prefix of its prompt, unless waiting for that thread takes longer than
+   * recomputing the prefix. `wait` counts rows.
    */
   choose({ model, prompt, weights }: Prompt, leastBusy: Thread, wait: (home: Thread) => number): Thread {
     const beginnings = PrefixKeys.beginnings(PrefixKeys.root(model, weights), prompt, prompt.length)

@@ -1,4 +1,4 @@
-/** Messages between the host and its compute threads: plain data and typed arrays. */
+/** Messages between the host and its compute threads, made of plain data and typed arrays. */
 import type { Loss } from "@effect-rl/core"
 import type { Datum, Sampling, TrainingClient } from "@effect-rl/core/backend"
 import type { ByteLevel } from "@effect-rl/files"
@@ -13,27 +13,27 @@ import type { Joined } from "./Joined.ts"
 import type { PostedItems } from "./PostedItems.ts"
 import type { Stops } from "./Stops.ts"
 
-/** The data that a thread starts with. */
+/** The data with which a thread starts. */
 export interface Start {
   readonly module: Module
   readonly memory: Memory
 }
 
-/** A model in the shared memory and the regions that one thread computes it in. */
+/** A model in shared memory and the regions in which one thread computes it. */
 export interface LoadedModel {
   readonly model: number
   readonly config: ModelConfig
   readonly weights: Weights
-  /** The bytes of each token, in which string stops are searched; undefined for a tokenizer that is not byte-level. */
+  /** The bytes of each token, for matching string stops; undefined for a tokenizer that is not byte-level. */
   readonly tokenBytes: ByteLevel.TokenBytes | undefined
-  /** Tokens that stand for no text of their own; see `HuggingFaceTokenizer`. */
+  /** The tokenizer's added tokens, such as special tokens; see `HuggingFaceTokenizer`. */
   readonly addedTokens: ReadonlyArray<number>
   readonly cache: Region
-  /** Positions of the cache. */
+  /** The number of positions in the cache. */
   readonly positions: number
-  /** Positions of one of its pages. */
+  /** The number of positions per page. */
   readonly pageSize: number
-  /** Most samples of one step. */
+  /** Maximum samples in one step. */
   readonly sequences: number
   readonly prefillRows: number
 }
@@ -41,16 +41,16 @@ export interface LoadedModel {
 export interface SampleOrder {
   readonly id: number
   readonly model: number
-  /** Identity of the weights: a snapshot's address may be used again, this never is. */
+  /** Identifies the weights. Unlike a snapshot's address, it is never reused. */
   readonly weights: number
   readonly adapter: PackedAdapter | undefined
   readonly prompt: Int32Array
-  /** One per sample. */
+  /** One seed per sample. */
   readonly seeds: ReadonlyArray<number>
-  /** 0 where only the prompt is scored. */
+  /** 0 if only the prompt is scored. */
   readonly maxTokens: number
   readonly temperature: number
-  /** 0 is off. */
+  /** 0 keeps all tokens. */
   readonly topK: number
   readonly topP: number
   readonly stops: Stops
@@ -58,41 +58,41 @@ export interface SampleOrder {
   readonly topkPromptLogprobs: number
   readonly topkSampleLogprobs: number
   readonly targetPromptLogprobs: Sampling.PromptTargets | undefined
-  /** The grammar to which samples are held. */
+  /** The grammar that samples must follow. */
   readonly grammar: Rules | undefined
 }
 
-/** The answer to an order, or why a thread has none. */
+/** The answer to an order, or the reason why there is none. */
 export type SampleResult =
   | { readonly id: number; readonly response: Sampling.SampleResponse }
   | { readonly id: number; readonly refusal: string }
 
-/** The inputs of a loss graph besides its log-probabilities. */
+/** The inputs of a loss graph other than the log-probabilities. */
 export interface GraphInputs {
   readonly targetTokens: Int32Array
-  /** Vectors of f32 without their shape. */
+  /** Inputs by name; an f32 vector is sent without its shape. */
   readonly values: Readonly<Record<string, TrainingClient.GraphDatum["inputs"][string] | Float32Array>>
   readonly counted: Uint8Array
 }
 
-/** The inputs of a loss for one datum. With several targets per token, targets and weights are `[T, K]`. */
+/** The loss inputs of one datum. With several targets per token, targets and weights have shape `[T, K]`. */
 interface ItemInputs extends Pick<Datum.Inputs, "PolicyTokens" | "WeightedTokens"> {
   readonly Graph: GraphInputs
 }
 
-/** A datum as a thread reads it. */
+/** A datum in the form that a thread reads. */
 export type Item = {
   readonly [K in keyof ItemInputs]: { readonly kind: K; readonly tokens: Int32Array; readonly inputs: ItemInputs[K] }
 }[keyof ItemInputs]
 
-/** A loss by its name, or the JSON of the `LossGraph` that computes it. */
+/** A built-in loss by name, or a `LossGraph` as JSON. */
 export type PassLoss = Loss.Loss<Datum.Kind> | { readonly name: "graph"; readonly graph: string }
 
-/** Where log-probabilities are computed. */
+/** The positions at which log-probabilities are computed. */
 export type Logprobs = NonNullable<TrainingClient.PassOptions["logprobs"]>
 
 export type Task =
-  /** Forward, and backward where there is a block for the gradients, which it overwrites. */
+  /** A forward pass, with a backward pass if `gradients` is given. The gradients overwrite that block. */
   | {
     readonly _tag: "Pass"
     readonly model: number
@@ -102,14 +102,14 @@ export type Task =
     readonly logprobs: Logprobs
     readonly gradients: Address | undefined
   }
-  /** Adds each source to its target, in their order. */
+  /** Adds each source to its target, in order. */
   | {
     readonly _tag: "Add"
     readonly sums: ReadonlyArray<{ readonly target: Address; readonly source: Address }>
     readonly floats: number
   }
   | { readonly _tag: "Copy"; readonly target: Address; readonly source: Address; readonly floats: number }
-  /** Fresh parameters and zeros in all other blocks. */
+  /** Initializes the parameters and fills all other blocks with zeros. */
   | {
     readonly _tag: "Initialize"
     readonly layout: AdapterLayout
@@ -118,7 +118,7 @@ export type Task =
   }
   /** Writes the packed form of the parameters. */
   | { readonly _tag: "Pack"; readonly parameters: Address; readonly packed: PackedAdapter }
-  /** The optimizer's `step`-th update, counted from 1; clears the gradients. */
+  /** Applies optimizer update `step`, counted from 1, and clears the gradients. */
   | {
     readonly _tag: "Optimize"
     readonly blocks: Blocks
@@ -126,18 +126,18 @@ export type Task =
     readonly step: number
   }
 
-/** Result of a task. */
+/** The result of a task; the fields depend on its kind. */
 export interface TaskOutput {
   /** The log-probabilities of a pass, one array per datum. */
   readonly logprobs?: Joined<Float32Array>
   readonly metrics: Readonly<Record<string, number>>
   /** Why a loss graph has no gradient for these data. */
   readonly refusal?: string
-  /** The metrics of a loss graph for each datum. */
+  /** The loss graph's metrics for each datum. */
   readonly graphMetrics?: ReadonlyArray<Readonly<Record<string, number>>>
 }
 
-/** Load of a thread: all zero when it is idle, apart from `free`. */
+/** A thread's load. An idle thread has zeros everywhere except in `free`. */
 export interface ThreadStats {
   readonly waiting: number
   readonly running: number

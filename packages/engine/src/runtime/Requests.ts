@@ -1,4 +1,4 @@
-/** Requests to compute threads that have no answer yet. */
+/** Requests to compute threads that have not been answered. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type { Command, Reply } from "./Protocol.ts"
@@ -6,12 +6,12 @@ import type { Listener, Thread } from "./Thread.ts"
 
 type Unavailable = TinkerError.Unavailable
 
-/** A request to a thread, and how its answer is read. */
+/** A request to a thread, and how to read its answer. */
 export interface Question<A> {
   readonly command: (id: number) => Command
   /** The answer in a reply. */
   readonly read: (reply: Reply, id: number) => A | undefined
-  /** Runs if the caller is interrupted. */
+  /** Called if the caller is interrupted. */
   readonly cancel?: (id: number) => void
 }
 
@@ -20,7 +20,7 @@ interface Unanswered {
   readonly receive: (reply: Reply) => void
 }
 
-/** The first failure of any thread fails all requests, those under way and later ones. */
+/** Tracks requests by id. The first failure of any thread fails all current and later requests. */
 export class Requests implements Listener {
   readonly #unanswered = new Map<number, Unanswered>()
   #nextId = 0
@@ -30,7 +30,7 @@ export class Requests implements Listener {
     return this.#unanswered.size
   }
 
-  /** Fails once a thread has failed. */
+  /** Fails after a thread has failed. */
   readonly health = Effect.suspend(() => this.#failure === undefined ? Effect.void : Effect.fail(this.#failure))
 
   readonly onReply = (reply: Reply) => {
@@ -46,7 +46,7 @@ export class Requests implements Listener {
     }
   }
 
-  /** Sends a command and reads its answer from the reply. */
+  /** Sends a command to a thread and reads the answer from its reply. */
   ask<A>(thread: Thread, { cancel, command, read }: Question<A>): Effect.Effect<A, Unavailable> {
     return Effect.callback<A, Unavailable>((resume) => {
       if (this.#failure !== undefined) return resume(Effect.fail(this.#failure))

@@ -1,4 +1,4 @@
-/** Room in the shared memory of 4 GiB. */
+/** Allocates from the shared memory of 4 GiB. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -6,14 +6,14 @@ import * as Memory from "../numerics/Memory.ts"
 
 export interface Room {
   readonly memory: Memory.Memory
-  /** All that `build` allocates is reserved until the scope closes, or given back at once if `build` fails. */
+  /** Reserves everything that `build` allocates until the scope closes. If `build` fails, the memory is freed at once. */
   readonly allocated: <A>(
     build: (allocator: Memory.Allocator) => A
   ) => Effect.Effect<A, TinkerError.Unavailable, Scope.Scope>
-  /** Reserves a place, whose content is undefined. */
+  /** Reserves memory with undefined content. */
   readonly acquire: (floats: number) => Effect.Effect<Memory.Address, TinkerError.Unavailable>
   readonly release: (address: Memory.Address) => Effect.Effect<void>
-  /** `acquire` until the scope closes. */
+  /** Like `acquire`, but frees the memory when the scope closes. */
   readonly scoped: (floats: number) => Effect.Effect<Memory.Address, TinkerError.Unavailable, Scope.Scope>
   /** The number of free bytes. */
   readonly free: () => number

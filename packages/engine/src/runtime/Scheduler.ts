@@ -1,8 +1,8 @@
-/** Continuous batching as a state machine: which rows of which samples the next forward pass computes. */
+/** Continuous batching as a state machine: decides which rows of which samples the next forward pass computes. */
 import { type Copy, type Geometry, PagedCache } from "./PagedCache.ts"
 import { isScored, knownTokens, type Order, prefixLength, type Sample } from "./Sample.ts"
 
-/** Positions `from`–`to` (exclusive) of one sample, with logits wanted from `logitsFrom` on. */
+/** Positions `from` to `to` (exclusive) of one sample; logits are needed from `logitsFrom` on. */
 export interface Span {
   readonly sample: Sample
   readonly from: number
@@ -10,16 +10,16 @@ export interface Span {
   readonly logitsFrom: number
 }
 
-/** One forward pass; spans of equal weights are adjacent. */
+/** One forward pass. Spans with equal weights are adjacent. */
 export interface Step {
   readonly copies: ReadonlyArray<Copy>
   readonly spans: ReadonlyArray<Span>
 }
 
 export interface Limits extends Geometry {
-  /** Most samples of one step. */
+  /** Maximum samples in one step. */
   readonly sequences: number
-  /** Prompt rows of one step; every running sample adds one more. */
+  /** Maximum prompt rows per step; every running sample adds one more row. */
   readonly prefillRows: number
 }
 
@@ -29,13 +29,13 @@ interface Waiting {
 }
 
 export class Scheduler {
-  /** By order, in the order of arrival. */
+  /** Waiting samples by order, in order of arrival. */
   private readonly waiting = new Map<number, Array<Waiting>>()
   private running: Array<Sample> = []
-  /** The number of running samples by the id of their order. */
+  /** The number of running samples, by order id. */
   private readonly runningOf = new Map<number, number>()
   private readonly cache: PagedCache
-  /** The sample that computes a prompt from some token on. */
+  /** The sample that is computing a prompt, by the prompt's key. */
   private readonly computing = new Map<string, Sample>()
   private readonly limits: Limits
 
@@ -60,13 +60,13 @@ export class Scheduler {
     return samples
   }
 
-  /** Drops an order's waiting and running samples. */
+  /** Removes an order's waiting and running samples. */
   cancel(id: number) {
     this.waiting.delete(id)
     for (const sample of this.running.filter(({ order }) => order.id === id)) this.finish(sample)
   }
 
-  /** The next forward pass, or undefined when there is nothing to do. */
+  /** Plans the next forward pass; undefined if there is nothing to do. */
   plan(): Step | undefined {
     const copies = this.admit()
     let prefillRows = this.limits.prefillRows
@@ -89,7 +89,7 @@ export class Scheduler {
     }
   }
 
-  /** Ends a running sample. */
+  /** Ends a running sample and its use of the cache. */
   finish(sample: Sample) {
     const { order, place } = sample
     if (place === undefined) return
@@ -124,8 +124,8 @@ export class Scheduler {
   }
 
   /**
-   * The sample to begin: of the order with the fewest running samples, the earliest among equals, so that an order of
-   * many samples does not keep others waiting. Samples whose prompt another one is computing are passed over.
+   * The next sample to start. It belongs to the order with the fewest running samples, so an order with many samples does not block others;
+   * ties go to the earliest order. Samples whose prompt another sample is computing are skipped.
    */
   private next(): Waiting | undefined {
     let found: Waiting | undefined
@@ -146,7 +146,7 @@ export class Scheduler {
     if (others?.length === 0) this.waiting.delete(id)
   }
 
-  /** Whether another sample is computing this one's prompt right now. */
+  /** Whether another sample is currently computing this sample's prompt. */
   private isBeingComputed({ prefixKey, sample }: Waiting) {
     const other = this.computing.get(prefixKey)
     if (other === undefined || isScored(sample)) return false
@@ -155,7 +155,7 @@ export class Scheduler {
     return false
   }
 
-  /** Begins a sample with what lies in the cache of its prompt; undefined where there is no room for it. */
+  /** Starts a sample with the cached part of its prompt; undefined if the cache has no space for it. */
   private start({ prefixKey, sample }: Waiting): ReadonlyArray<Copy> | undefined {
     const begun = this.cache.begin(sample)
     if (begun === undefined) return undefined

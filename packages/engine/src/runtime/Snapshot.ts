@@ -1,32 +1,32 @@
-/** Weights that sampling clients share, kept until their last user releases them. */
+/** Weights that sampling clients share until the last user releases them. */
 import type { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"
 import type { Room } from "./Room.ts"
 
 export interface Snapshot {
-  /** Never used again, unlike the address. */
+  /** A number that, unlike the address, is never reused. */
   readonly id: number
   /** Undefined for the base model. */
   readonly adapter: PackedAdapter | undefined
-  /** Keeps the weights for as long as the effect runs. */
+  /** Keeps the weights while the effect runs. */
   readonly use: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   readonly release: Effect.Effect<void>
 }
 
 export interface AdapterSnapshot extends Snapshot {
   readonly adapter: PackedAdapter
-  /** Whether its last user is gone. */
+  /** Whether the last user has released the snapshot. */
   readonly isReleased: () => boolean
 }
 
-/** The room that a snapshot takes. */
+/** The bytes that a snapshot takes. */
 export const bytesOf = ({ adapter }: Snapshot): number => 4 * (adapter?.layout.forwardFloats ?? 0)
 
-/** The base model's own weights need no room. */
+/** The base model's weights. They need no additional memory. */
 export const base: Snapshot = { id: 0, adapter: undefined, use: (self) => self, release: Effect.void }
 
-/** Makes room for weights of a layout, held by the caller until `release`; filling it is up to the caller. */
+/** Allocates memory for weights of a layout and holds it until `release`. The caller fills it. */
 export const factory = (room: Room) => {
   let nextId = 1
   return Effect.fnUntraced(

@@ -1,9 +1,9 @@
-/** Conditions that end a sample: token ids, or strings in the bytes of its tokens. */
+/** Conditions that end a sample: token ids, or strings that are matched in the tokens' bytes. */
 
 /** The bytes of a token, one character per byte. */
 export type TokenBytes = (token: number) => string
 
-/** Strings as UTF-8, one character per byte. */
+/** Stop tokens and stop strings. Strings are UTF-8, written as one character per byte. */
 export interface Stops {
   readonly tokens: ReadonlyArray<number>
   readonly strings: ReadonlyArray<string>
@@ -15,7 +15,7 @@ export const none: Stops = { tokens: [], strings: [] }
 export const utf8 = (text: string) =>
   Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("")
 
-/** Whether the newest token ends one sample; a stop string may end in the middle of it. */
+/** Returns a function that tells whether the newest token of one sample ends it. A stop string may end inside that token. */
 export const matcher = (stops: Stops, bytes: TokenBytes): (token: number) => boolean => {
   const stopTokens = new Set(stops.tokens)
   const keep = stops.strings.reduce((longest, stop) => Math.max(longest, stop.length - 1), 0)

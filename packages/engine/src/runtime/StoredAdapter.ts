@@ -1,4 +1,4 @@
-/** One training client's adapter on disk. */
+/** Saves and loads one training client's adapter. */
 import { TinkerError } from "@effect-rl/core"
 import type { TrainingClient } from "@effect-rl/core/backend"
 import type { CheckpointStore, Kind } from "@effect-rl/files/checkpoint/CheckpointStore"
@@ -12,7 +12,7 @@ import type { TrainedAdapter } from "./TrainedAdapter.ts"
 
 export interface StoredAdapter {
   readonly save: (kind: Kind, name: string) => Effect.Effect<TrainingClient.Checkpoint, TinkerError.Reason>
-  /** Replaces the weights, with the optimizer's state or a fresh one; drops gradients not yet used. */
+  /** Replaces the weights and drops unused gradients. `optimizer` selects whether the optimizer's state is loaded or reset. */
   readonly load: (path: string, optimizer: boolean, digest?: string) => Effect.Effect<void, TinkerError.Reason>
 }
 

@@ -1,4 +1,4 @@
-/** The tokens of an input: the engine's models read text alone. */
+/** Extracts an input's tokens. The engine's models accept only text. */
 import { TinkerError } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"

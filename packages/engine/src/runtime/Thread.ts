@@ -1,4 +1,4 @@
-/** One compute thread: a worker of its own, or turns of this thread's event loop. */
+/** One compute thread: a worker, or work on the caller's thread between turns of its event loop. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -10,26 +10,26 @@ export interface Thread {
   readonly post: (command: Command) => void
 }
 
-/** A thread's reports to its host; after a failure it does nothing more. */
+/** Receives a thread's replies and its failure. After a failure the thread does nothing more. */
 export interface Listener {
   readonly onReply: (reply: Reply) => void
   readonly onFailure: (detail: string) => void
 }
 
-/** Starts a thread that ends with the scope. */
+/** Starts a thread that ends when the scope closes. */
 export type Spawn = (start: Start, listener: Listener) => Effect.Effect<Thread, TinkerError.Unavailable, Scope.Scope>
 
 const describe = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
 
 /**
- * Sources run with their types stripped and need the condition that finds other packages' sources. Flags of this process
- * are never handed on: a worker refuses flags of V8 or of the whole process, such as --max-old-space-size or --title.
+ * The worker's entry. TypeScript sources need the condition that resolves other packages to their sources. The process's own flags are not
+ * passed on, since a worker refuses flags of V8 or of the whole process, such as --max-old-space-size or --title.
  */
 const entry = import.meta.url.endsWith(".ts")
   ? { file: "./worker.ts", options: { execArgv: ["--conditions=@effect-rl/source"] } }
   : { file: "./worker.js", options: {} }
 
-/** Long enough to finish a training task; a worker that does not end by then is stopped. */
+/** Enough time to finish a training task. After it the worker is terminated. */
 const closingMillis = 5000
 
 interface Running {
@@ -37,7 +37,7 @@ interface Running {
   hasEnded: boolean
 }
 
-/** Timed by the machine's clock, as the worker is. */
+/** Asks a worker to end. The timeout uses real time, not Effect's clock. */
 const end = ({ hasEnded, worker }: Running) =>
   Effect.callback<void>((resume) => {
     if (hasEnded) return resume(Effect.void)

@@ -13,48 +13,48 @@ type Unavailable = TinkerError.Unavailable
 
 export interface Threads {
   readonly count: number
-  /** Sends a model to the first threads, one element to each, before any command that uses it. */
+  /** Sends a model to threads, element i to thread i. Must complete before any command uses the model. */
   readonly load: (modelT: ReadonlyArray<LoadedModel>) => Effect.Effect<void>
-  /** Replaces the scratch space of a thread; returns when the thread no longer uses the old one. */
+  /** Replaces a thread's scratch space. Returns once the thread no longer uses the old one. */
   readonly moveArena: (thread: number, region: Region) => Effect.Effect<void, Unavailable>
-  /** Interruption frees the order's places in its thread. */
+  /** Samples an order. Interruption frees the order's places in its thread. */
   readonly sample: (
     order: Omit<SampleOrder, "id">
   ) => Effect.Effect<Sampling.SampleResponse, Unavailable | TinkerError.Rejected>
-  /** Once a thread has begun, interruption waits for it: it writes to memory that must not be freed before. */
+  /** Runs a task. Interruption waits for a task that has begun, because it writes to memory that must not be freed earlier. */
   readonly run: (task: Task) => Effect.Effect<TaskOutput, Unavailable>
   readonly stats: Effect.Effect<Stats, Unavailable>
-  /** Fails once a thread has crashed. */
+  /** Fails after a thread has crashed. */
   readonly health: Effect.Effect<void, Unavailable>
 }
 
 export interface Stats {
-  /** Requests and tasks not yet answered. */
+  /** The number of unanswered requests and tasks. */
   readonly unanswered: number
   readonly threads: ReadonlyArray<ThreadStats>
 }
 
 interface Member {
   readonly thread: Thread
-  /** Samples under way. */
+  /** The number of running samples. */
   samples: number
-  /** Tasks under way. */
+  /** The number of running tasks. */
   tasks: number
 }
 
-/** The threads, and what is known of their work. */
+/** The threads and their current work. */
 interface Crew {
   readonly members: ReadonlyArray<Member>
   readonly requests: Requests
   readonly homes: PromptHomes<Member>
-  /** How many threads work with a model. */
+  /** The number of threads that work with each model. */
   readonly threadsOf: Map<number, number>
 }
 
-/** A second task per thread waits in its mailbox, so that no thread idles for a turn of the host's event loop. */
+/** A second task waits in each thread's mailbox, so the thread need not wait for the host's event loop. */
 const tasksPerThread = 2
 
-/** The least busy thread of those with the model, or of all for work that needs no model. */
+/** The least busy thread that has the model, or of all threads if no model is needed. */
 const leastBusy = ({ members, threadsOf }: Crew, model: number | undefined, load: (member: Member) => number) =>
   members.slice(0, model === undefined ? members.length : threadsOf.get(model))
     .reduce((best, member) => load(member) < load(best) ? member : best)
@@ -66,7 +66,7 @@ const load = ({ members, threadsOf }: Crew, modelT: ReadonlyArray<LoadedModel>) 
   }
 }
 
-/** The thread that is to sample an order. */
+/** Chooses the thread that samples an order. */
 const claim = (crew: Crew, order: Omit<SampleOrder, "id">) => {
   const least = leastBusy(crew, order.model, ({ samples }) => samples)
   const member = crew.homes.choose(order, least, ({ samples }) => (samples - least.samples) * order.maxTokens)
@@ -121,7 +121,7 @@ const report = ({ requests }: Crew, { thread }: Member) =>
     read: (reply) => reply._tag === "Reported" ? reply.stats : undefined
   })
 
-/** Starts `count` threads that end with the scope. */
+/** Starts `count` threads that end when the scope closes. */
 export const make = Effect.fnUntraced(function*(count: number, spawn: Spawn, start: Start) {
   const requests = new Requests()
   const permits = yield* Semaphore.make(count * tasksPerThread)

@@ -1,4 +1,4 @@
-/** The adapter of one training client: its blocks in the shared memory, and the operations of threads on them. */
+/** One training client's adapter: its blocks in shared memory and the thread operations on them. */
 import { type Loss, TinkerError } from "@effect-rl/core"
 import type { Datum, TrainingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ type Computed<A> = Effect.Effect<A, TinkerError.Unavailable>
 export interface TrainedAdapter {
   readonly layout: AdapterLayout
   readonly blocks: Blocks
-  /** The memory that it takes. */
+  /** The memory that its blocks take, in bytes. */
   readonly bytes: number
   /** Optimizer steps taken. */
   readonly steps: () => number
@@ -23,7 +23,7 @@ export interface TrainedAdapter {
     loss: Loss.Loss<Datum.Kind>
   ) => Computed<TrainingClient.ForwardBackwardOutput>
   /**
-   * Adds to the gradient, to the same bits whatever the number of threads. A loss graph that fails for any datum fails as `Rejected`
+   * Adds to the gradient. The result is bit-identical for any number of threads. If a loss graph fails for any datum, fails with `Rejected`
    * and adds nothing.
    */
   readonly forwardBackward: (
@@ -31,14 +31,14 @@ export interface TrainedAdapter {
     loss: PassLoss,
     logprobs?: Logprobs
   ) => Effect.Effect<TrainingClient.ForwardBackwardOutput, TinkerError.Unavailable | TinkerError.Rejected>
-  /** Steps and clears the gradient. An update that is not finite is rejected and leaves weights and moments as they were. */
+  /** Performs an optimizer step and clears the gradient. A non-finite update is rejected and leaves weights and moments unchanged. */
   readonly optimize: (
     config: AdamConfig
   ) => Effect.Effect<TrainingClient.OptimStepOutput, TinkerError.Unavailable | TinkerError.Rejected>
-  /** Copies the weights to where a snapshot of the same layout keeps them. */
+  /** Copies the weights to a snapshot of the same layout. */
   readonly copyTo: (target: PackedAdapter) => Computed<void>
   readonly initialize: (seed: number) => Computed<void>
-  /** Must be called after the parameters were written from outside; `steps` is the number of steps behind the moments. */
+  /** Must be called after the parameters were written externally. `steps` is the number of updates behind the moments. */
   readonly restored: (steps: number) => Computed<void>
 }
 
@@ -64,7 +64,7 @@ const allocate = Effect.fnUntraced(function*(room: Room, layout: AdapterLayout) 
   return { blocks, packed }
 })
 
-/** Its room is freed with the scope, which must outlive every call. */
+/** Creates an adapter. Closing the scope frees its memory, so the scope must outlive every call. */
 export const make = Effect.fnUntraced(function*(
   place: Passes.Place,
   layout: AdapterLayout

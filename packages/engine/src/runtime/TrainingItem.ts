@@ -1,4 +1,4 @@
-/** Training data as the threads read them. */
+/** Converts training data to the form that threads read. */
 import { TinkerError } from "@effect-rl/core"
 import type { Datum, TrainingClient } from "@effect-rl/core/backend"
 import type { LossGraph } from "@effect-rl/core/losses"
@@ -7,7 +7,7 @@ import * as Record from "effect/Record"
 import type { Item } from "./Protocol.ts"
 import * as Text from "./Text.ts"
 
-/** Most soft targets per position: scratch is reserved for these. */
+/** Maximum soft targets per position; scratch space is reserved for this many. */
 export const maximumCandidates = 64
 
 const fromInputs = (inputs: Datum.Inputs[Datum.Kind], tokens: Int32Array): Item =>
@@ -18,7 +18,7 @@ const tooMany = (index: number, candidates: number) => {
   return new TinkerError.Unsupported({ capability: "candidates", detail })
 }
 
-/** Items of data that `RequestRules` has accepted. */
+/** Converts data that `RequestRules` has accepted. */
 export const fromData = Effect.fnUntraced(function*(data: ReadonlyArray<Datum.Datum<Datum.Kind>>) {
   const items: Array<Item> = []
   for (const [index, { inputs, modelInput }] of data.entries()) {
@@ -32,13 +32,13 @@ export const fromData = Effect.fnUntraced(function*(data: ReadonlyArray<Datum.Da
 const misfit = (index: number, { length }: Uint8Array, expected: number) =>
   new TinkerError.Rejected({ detail: `data[${index}].counted has ${length} values, expected ${expected}` })
 
-/** A vector as its numbers alone. */
+/** Reduces an f32 vector to its numbers. */
 const compact = (values: LossGraph.Values) => {
   const { data, shape } = values
   return data instanceof Float32Array && shape.length === 1 && shape[0] === data.length ? data : values
 }
 
-/** Items of data for a loss graph. */
+/** Converts data for a loss graph. */
 export const fromGraphData = Effect.fnUntraced(function*(data: ReadonlyArray<TrainingClient.GraphDatum>) {
   const items: Array<Item> = []
   for (const [index, { counted: given, inputs, modelInput, targetTokens }] of data.entries()) {

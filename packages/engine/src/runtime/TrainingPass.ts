@@ -1,4 +1,4 @@
-/** One micro-batch: log-probabilities of its targets, its loss and, where asked for, its gradient. */
+/** Computes one micro-batch: its targets' log-probabilities, its loss and, on request, its gradient. */
 import type { Loss } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
 import * as LossValue from "@effect-rl/core/backend/LossValue"
@@ -14,13 +14,13 @@ import * as Joined from "./Joined.ts"
 import * as PostedItems from "./PostedItems.ts"
 import type { GraphInputs, Item, Logprobs, PassLoss, TaskOutput } from "./Protocol.ts"
 
-/** The pass that a task asks for. */
+/** A pass that a task requests. */
 export interface Order {
   readonly adapter: PackedAdapter
   readonly items: PostedItems.PostedItems
   readonly loss: PassLoss
   readonly logprobs: Logprobs
-  /** Block that is overwritten with the gradient. */
+  /** The block that the gradient overwrites. */
   readonly gradients: Memory.Address | undefined
 }
 
@@ -28,7 +28,7 @@ interface TrainingPass extends Omit<Order, "items"> {
   readonly items: ReadonlyArray<Item>
 }
 
-/** 1 where any of the numbers of a token is not 0. */
+/** 1 for each token with a nonzero number, otherwise 0. */
 const whereAny = (numbers: Float32Array, tokens: number): Uint8Array => {
   const found = new Uint8Array(tokens)
   const perToken = numbers.length / tokens
@@ -36,11 +36,11 @@ const whereAny = (numbers: Float32Array, tokens: number): Uint8Array => {
   return found
 }
 
-/** The tokens at which a loss reads log-probabilities. */
+/** Marks the tokens whose log-probabilities the loss reads. */
 const countedBy = ({ inputs, kind, tokens }: Item): Uint8Array =>
   kind === "Graph" ? inputs.counted : whereAny(kind === "PolicyTokens" ? inputs.mask : inputs.weights, tokens.length)
 
-/** The counted tokens at which the loss may have a gradient. */
+/** Marks the counted tokens at which the loss may have a gradient. */
 const learnedBy = ({ name }: PassLoss, item: Item, counted: Uint8Array): Uint8Array => {
   if (item.kind !== "PolicyTokens") return counted
   const { advantages } = item.inputs
@@ -57,9 +57,9 @@ const toExample = ({ logprobs, loss }: TrainingPass, item: Item): Pass.Example =
 }
 
 interface Evaluated extends Pass.ExampleLoss {
-  /** Why a loss graph has no gradient here. */
+  /** Why a loss graph has no gradient for this datum. */
   readonly refusal?: string
-  /** The metrics of a loss graph. */
+  /** The loss graph's metrics. */
   readonly metrics?: Readonly<Record<string, number>>
 }
 
@@ -69,7 +69,7 @@ const refused = (logprobs: Float32Array, refusal: string): Evaluated => ({
   refusal
 })
 
-/** Graphs by their JSON, the longest unused first. */
+/** Compiled graphs by their JSON, least recently used first. */
 const compiledGraphs = new Map<string, ReturnType<typeof LossProgram.compile>>()
 const mostGraphs = 16
 
@@ -89,10 +89,10 @@ const compile = (json: string) => {
   return compiled
 }
 
-/** Stands for the log-probabilities that a graph does not depend on, as in the check of its data. */
+/** Replaces log-probabilities that a graph does not read, as in the check of its data. */
 const likely = -1
 
-/** The log-probabilities that graphs read, by datum. */
+/** The log-probabilities by datum, with unread ones replaced. */
 const present = (inputsI: ReadonlyArray<GraphInputs>, logprobsI: ReadonlyArray<Float32Array>) => {
   const joined = Joined.floats(logprobsI)
   const counted = Joined.bytes(inputsI.map((inputs) => inputs.counted))
@@ -102,7 +102,7 @@ const present = (inputsI: ReadonlyArray<GraphInputs>, logprobsI: ReadonlyArray<F
 
 const vector = (data: Float32Array) => ({ data, shape: [data.length] })
 
-/** The inputs of a graph for one datum. */
+/** A graph's inputs for one datum. */
 const graphInputs = ({ values }: GraphInputs, logprobs: Float32Array) => {
   const given: Record<string, LossProgram.Values> = { logprobs: vector(logprobs) }
   for (const [name, one] of Object.entries(values)) given[name] = one instanceof Float32Array ? vector(one) : one
@@ -121,7 +121,7 @@ const trained = (evaluation: LossProgram.Evaluation, { counted }: GraphInputs, l
   return { loss, gradient, metrics }
 }
 
-/** The losses of data by a graph, all at once. */
+/** Evaluates a graph's losses for all data at once. */
 const graphLosses = (
   graph: string,
   inputsI: ReadonlyArray<GraphInputs>,
@@ -150,7 +150,7 @@ const graphOf = (item: Item): GraphInputs => {
   return item.inputs
 }
 
-/** The losses of all data of a pass, from the log-probabilities of each. */
+/** Computes the losses of all data of a pass from their log-probabilities. */
 export const losses = (
   { items, loss }: Pick<TrainingPass, "items" | "loss">,
   logprobsI: ReadonlyArray<Float32Array>
@@ -184,7 +184,7 @@ const forwardBackward = (compute: Compute, pass: TrainingPass, block: Memory.Add
   return { ...Pass.forwardBackward(compute, examples, gradients, lossOf), evaluations }
 }
 
-/** The refusal and the metrics of a loss graph. */
+/** Collects a loss graph's refusal and metrics. */
 const graphOutput = (evaluations: ReadonlyArray<Evaluated>): Pick<TaskOutput, "refusal" | "graphMetrics"> => {
   const refusal = evaluations.find((one) => one.refusal !== undefined)?.refusal
   const graphMetrics = evaluations.flatMap(({ metrics = {} }) => Record.isEmptyRecord(metrics) ? [] : [metrics])

@@ -1,4 +1,4 @@
-/** Entry of a compute thread. */
+/** The entry point of a compute thread. */
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
 import * as Machine from "./Machine.ts"
 import type { Command, Reply, Start } from "./Protocol.ts"
@@ -12,7 +12,7 @@ const serve = (port: NonNullable<typeof parentPort>, start: Start) => {
     machine.receive(command)
   }
 
-  /** Messages are taken between steps without a turn of the event loop, which grammars alone need. */
+  /** Reads messages between steps without yielding to the event loop; only grammar compilation needs it. */
   const work = () => {
     if (isWorking) return
     isWorking = true

@@ -8,7 +8,7 @@ import * as TinyModel from "../TinyModel.ts"
 
 const model = TinyModel.qwen3
 
-/** A block that is zero where the rank is padded, as all blocks are. */
+/** A block with zeros in the padding of the rank, as in every adapter. */
 const block = (layout: Adapter.AdapterLayout, seed: number): Float32Array => {
   const next = TinyModel.uniform(seed)
   const values = new Float32Array(layout.parameterFloats)
@@ -39,7 +39,7 @@ const written = Effect.fnUntraced(function*(value: Checkpoint.Checkpoint) {
   return place
 })
 
-/** Replaces a file, as another tool does, which writes no checksums. */
+/** Replaces a file as another tool would, without updating checksums. */
 const change = Effect.fnUntraced(function*(place: string, file: string, content: Uint8Array | string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -69,7 +69,7 @@ describe("Checkpoint", () => {
         }))
     }
 
-    it.effect("names and shapes tensors as PEFT does, transposed from the engine's", () =>
+    it.effect("names and shapes tensors as PEFT does, transposed from the engine's layout", () =>
       Effect.gen(function*() {
         const path = yield* Path.Path
         const value = checkpoint({ rank: 5 })
@@ -99,7 +99,7 @@ describe("Checkpoint", () => {
         })
       }))
 
-    it.effect("needs the optimizer only when asked for it", () =>
+    it.effect("requires the optimizer only on request", () =>
       Effect.gen(function*() {
         const place = yield* written({ ...checkpoint({ rank: 8 }), optimizer: undefined })
         yield* Checkpoint.read(place, model, { optimizer: false })
@@ -107,7 +107,7 @@ describe("Checkpoint", () => {
         assert.include(error.message, "optimizer.safetensors")
       }))
 
-    /** Writes bytes over a part of a file, as a failing disk does. */
+    /** Overwrites part of a file, as a failing disk might. */
     const damage = Effect.fnUntraced(function*(place: string, name: string, at: number, count: number, zero: boolean) {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -137,7 +137,7 @@ describe("Checkpoint", () => {
         assert.isTrue(error.message.startsWith(file))
       }))
 
-    it.effect("refuses a checkpoint whose checksums are damaged", () =>
+    it.effect("refuses a checkpoint with damaged checksums", () =>
       Effect.gen(function*() {
         const place = yield* written(checkpoint({ rank: 8 }))
         const file = yield* damage(place, "SHA256SUMS", 0, 10, true)
@@ -145,7 +145,7 @@ describe("Checkpoint", () => {
         assert.include(error.message, `${file}: is damaged`)
       }))
 
-    it.effect("refuses a checkpoint that has lost its checksums, or has those of another one, by its digest", () =>
+    it.effect("refuses by its digest a checkpoint whose checksums are missing or belong to another one", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const { join } = yield* Path.Path
@@ -193,7 +193,7 @@ describe("Checkpoint", () => {
         }))
     }
 
-    /** The file of an adapter with one tensor more or less, or of another type. */
+    /** Adds, removes or converts tensors in an adapter's file. */
     const changeTensors = Effect.fnUntraced(function*(
       place: string,
       update: (tensors: ReadonlyArray<Safetensors.Tensor>) => ReadonlyArray<Safetensors.Tensor>
@@ -221,7 +221,7 @@ describe("Checkpoint", () => {
         }))
     }
 
-    it.effect("reads an adapter of queries and values alone, the other factors zero", () =>
+    it.effect("reads an adapter of queries and values only, with zeros for the other factors", () =>
       Effect.gen(function*() {
         const value = checkpoint({ rank: 8, trainMlp: false, trainUnembed: false })
         const place = yield* written(value)
@@ -261,7 +261,7 @@ describe("Checkpoint", () => {
         assert.deepStrictEqual(new Set(parameters.filter((value) => value !== 0)), new Set([1, -0.5]))
       }))
 
-    it.effect("refuses an adapter of another model or rank, naming the tensor", () =>
+    it.effect("refuses an adapter of another model or rank and names the tensor", () =>
       Effect.gen(function*() {
         const place = yield* written(checkpoint({ rank: 8 }))
         const wider = { ...model, feedForwardSize: 96 }
@@ -271,7 +271,7 @@ describe("Checkpoint", () => {
         assert.include(deeper.message, "model.layers.2.self_attn.q_proj.lora_A.weight: is missing")
       }))
 
-    it.effect("refuses a file that is cut off and a step that is not a number", () =>
+    it.effect("refuses a truncated file and a step that is not a number", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
@@ -287,7 +287,7 @@ describe("Checkpoint", () => {
         assert.include(step.message, "step is many, expected a whole number")
       }))
 
-    it.effect("says where it could not write", () =>
+    it.effect("names the path that could not be written", () =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(Checkpoint.write("/nowhere/at/all", model, checkpoint({ rank: 8 })))
         assert.include(error.message, "/nowhere/at/all/adapter_config.json")

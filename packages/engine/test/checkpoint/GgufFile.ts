@@ -1,14 +1,14 @@
-/** Writes GGUF files for tests, from models with Hugging Face's names. */
+/** Writes GGUF files for tests, from models with Hugging Face tensor names. */
 import * as GgufModel from "@effect-rl/engine/checkpoint/GgufModel"
 import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
 import type * as GgufHeader from "@effect-rl/engine/numerics/GgufHeader"
 import * as TensorType from "@effect-rl/engine/numerics/TensorType"
 
-/** A tensor with its rows in Hugging Face's order. */
+/** A tensor with its rows in Hugging Face order. */
 export interface Tensor {
   readonly name: string
   readonly shape: ReadonlyArray<number>
-  /** The number that the file gives the type. */
+  /** The type's number in the file. */
   readonly typeId: number
   readonly bytes: Uint8Array
 }
@@ -38,7 +38,7 @@ class Writer {
     this.bytes(bytes)
   }
 
-  /** Whole numbers as u32, others as f64. */
+  /** Writes whole numbers as u32 and other numbers as f64. */
   value(value: GgufHeader.Value, withType = true) {
     const [type, write] = this.#typed(value)
     if (withType) this.u32(type)
@@ -78,7 +78,7 @@ class Writer {
 
 const alignment = 32
 
-/** The rows of a head in the order of llama.cpp's architecture `llama`: the two that are rotated together side by side. */
+/** Reorders the rows of each head as llama.cpp's `llama` architecture stores them: the two rows that are rotated together are adjacent. */
 const paired = (bytes: Uint8Array, rows: number, headSize: number): Uint8Array => {
   const rowBytes = bytes.length / rows
   const out = new Uint8Array(bytes.length)
@@ -116,7 +116,7 @@ export const encode = (metadata: Metadata, tensors: ReadonlyArray<Tensor>): Uint
   return header.all()
 }
 
-/** The metadata of a model, with as many nameless tokens as it has. */
+/** A model's metadata, with placeholder tokens that fill its vocabulary. */
 export const metadataOf = (config: ModelConfig): Metadata => {
   const { family } = config
   return {

@@ -12,7 +12,7 @@ import * as RandomBlocks from "../numerics/RandomBlocks.ts"
 import * as TinyModel from "../TinyModel.ts"
 import * as GgufFile from "./GgufFile.ts"
 
-/** Wide enough for blocks of 256. */
+/** A config whose rows are long enough for blocks of 256. */
 const wide = (config: ModelConfig): ModelConfig => ({
   ...config,
   hiddenSize: 256,
@@ -25,7 +25,7 @@ const wide = (config: ModelConfig): ModelConfig => ({
 
 const f32 = (values: Float32Array) => new Uint8Array(values.slice().buffer)
 
-/** The tensors of a model, its matrices of random blocks of a type, and the values that all of them stand for. */
+/** A model's tensors, with matrices of random blocks of a type, and the dequantized values of all tensors. */
 const randomTensors = (config: ModelConfig, type: TensorType.TensorType) => {
   const source = TinyModel.make(config)
   const { arena, kernels, memory } = source
@@ -151,7 +151,7 @@ describe("GgufModel", () => {
         }))
     }
 
-    it.effect("refuses a tensor type that it does not read, by its name", () =>
+    it.effect("names the type when it refuses a tensor of an unsupported type", () =>
       Effect.gen(function*() {
         const tensors = bare().map((tensor) => tensor.shape.length === 2 ? { ...tensor, typeId: 13 } : tensor)
         assert.include(
@@ -160,7 +160,7 @@ describe("GgufModel", () => {
         )
       }))
 
-    it.effect("refuses files that are empty, of another format, of an old version or cut off", () =>
+    it.effect("refuses files that are empty, truncated, of another format or of an old version", () =>
       Effect.gen(function*() {
         const whole = GgufFile.ofModel(TinyModel.llama, bare())
         assert.include(yield* refusal(new Uint8Array(0)), "the file has only 0 bytes")
@@ -176,7 +176,7 @@ describe("GgufModel", () => {
         )
       }))
 
-    it.effect("says where a file is missing", () =>
+    it.effect("names the path of a missing file", () =>
       Effect.gen(function*() {
         const { message } = yield* Effect.flip(GgufModel.open("/no/such/model.gguf"))
         assert.include(message, "/no/such/model.gguf")
@@ -188,7 +188,7 @@ describe("GgufHeader", () => {
   const { tensors } = randomTensors(TinyModel.llama, "Q8_0")
   const whole = GgufFile.ofModel(TinyModel.llama, tensors)
 
-  it("believes no length or count that a damaged file gives", () => {
+  it("rejects wrong lengths and counts in a damaged file", () => {
     const next = TinyModel.uniform(1)
     const started = process.memoryUsage().heapUsed
     for (let round = 0; round < 2_000; round++) {
@@ -199,7 +199,7 @@ describe("GgufHeader", () => {
     assert.isBelow(process.memoryUsage().heapUsed - started, 2 ** 28)
   })
 
-  it("refuses lists longer than any vocabulary before it reads them", () => {
+  it("refuses lists longer than any vocabulary before reading them", () => {
     const list = GgufFile.encode({ list: Array.from({ length: 2 }, () => [0]) }, [])
     const view = new DataView(list.buffer)
     const start = 24 + 8 + "list".length + 4
@@ -208,7 +208,7 @@ describe("GgufHeader", () => {
     assert.deepStrictEqual(GgufHeader.parse(list), { _tag: "Malformed", detail })
   })
 
-  it("asks for more bytes wherever the header was cut", () => {
+  it("asks for more bytes wherever the header is cut off", () => {
     for (let length = 0; length < 1_000; length += 7) {
       assert.strictEqual(GgufHeader.parse(whole.subarray(0, length))._tag, "Short")
     }

@@ -1,4 +1,4 @@
-/** The preset tiny-64 as a GGUF file, tokenizer and chat template included. */
+/** Preset tiny-64 as a GGUF file with its tokenizer and chat template. */
 import * as ModelFolder from "@effect-rl/engine/checkpoint/ModelFolder"
 import * as ModelWeights from "@effect-rl/engine/checkpoint/ModelWeights"
 import type * as GgufHeader from "@effect-rl/engine/numerics/GgufHeader"
@@ -40,7 +40,7 @@ export const tokenizerMetadata: Readonly<Record<string, GgufHeader.Value>> = {
   "tokenizer.chat_template": chat_template
 }
 
-/** Its bytes. */
+/** Encodes the file. */
 export const encode = Effect.gen(function*() {
   const path = yield* Path.Path
   const { config } = yield* ModelFolder.open(folder)

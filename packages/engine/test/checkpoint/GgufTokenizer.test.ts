@@ -17,7 +17,7 @@ const texts = [
 ]
 
 describe("GgufTokenizer", () => {
-  it.effect("reads text as the tokenizer that the file was made from", () =>
+  it.effect("encodes text like the tokenizer from which the file was made", () =>
     Effect.gen(function*() {
       const original = yield* HuggingFaceTokenizer.fromFolder(GgufPreset.folder)
       const tokenizer = yield* GgufTokenizer.fromMetadata("model.gguf", metadata())
@@ -34,7 +34,7 @@ describe("GgufTokenizer", () => {
       assert.deepStrictEqual(tokenizer.tokenBytes, original.tokenBytes)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("keeps the chat template, and the first token where the file asks for one", () =>
+  it.effect("keeps the chat template, and the start token if the file requests one", () =>
     Effect.gen(function*() {
       const tokenizer = yield* GgufTokenizer.fromMetadata(
         "model.gguf",
@@ -48,7 +48,7 @@ describe("GgufTokenizer", () => {
       assert.strictEqual(tokenizer.bosToken, "<|im_start|>")
     }))
 
-  it.effect("keeps digits apart in the way of SmolLM2 and together in the way of Llama 3", () =>
+  it.effect("splits digits for SmolLM2 and groups them for Llama 3", () =>
     Effect.gen(function*() {
       const tokens = ["1", "2", "3", "12", "123", "Ġ", "<|end|>"]
       const digits = {

@@ -3,7 +3,7 @@ import * as ModelConfig from "@effect-rl/engine/model/ModelConfig"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 
-/** The fields of Qwen3-0.6B's file. */
+/** The fields of Qwen3-0.6B's `config.json`. */
 const qwen3 = {
   architectures: ["Qwen3ForCausalLM"],
   attention_bias: false,
@@ -24,7 +24,7 @@ const qwen3 = {
   vocab_size: 151936
 }
 
-/** The fields of SmolLM2-135M's file, which gives no head size. */
+/** The fields of SmolLM2-135M's `config.json`, which has no head size. */
 const llama = {
   model_type: "llama",
   hidden_act: "silu",
@@ -64,7 +64,7 @@ describe("ModelConfigFile", () => {
       assert.strictEqual(ModelConfig.parameterCount(config), 596_049_920)
     }))
 
-  it.effect("reads Llama with the defaults of its class", () =>
+  it.effect("reads Llama with the defaults of its model class", () =>
     Effect.gen(function*() {
       const config = yield* read(llama)
       assert.strictEqual(config.headSize, 64)
@@ -89,7 +89,7 @@ describe("ModelConfigFile", () => {
       assert.strictEqual((yield* read(without)).ropeTheta, 10_000)
     }))
 
-  it.effect("reads Qwen3 without a head size or key heads with the defaults of its class", () =>
+  it.effect("reads Qwen3 without head size or key heads, using its class's defaults", () =>
     Effect.gen(function*() {
       const { head_dim: _, num_key_value_heads: __, ...without } = qwen3
       const config = yield* read({ ...without, num_attention_heads: 32 })
@@ -132,7 +132,7 @@ describe("ModelConfigFile", () => {
           original_max_position_embeddings: 8192
         }
       })
-      // Of head size 64; computed with transformers 5.23.
+      // For head size 64; computed with transformers 5.23.
       const expected = [
         1,
         1,
@@ -190,7 +190,7 @@ describe("ModelConfigFile", () => {
       }))
   }
 
-  it.effect("refuses a type it has never heard of", () =>
+  it.effect("refuses an unknown model type", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(read({ model_type: "zebra" }))
       assert.include(error.message, "model_type is \"zebra\", an architecture that the engine does not know, expected")
@@ -240,7 +240,7 @@ describe("ModelConfigFile", () => {
       }))
   }
 
-  it.effect("says which field is missing or of the wrong type", () =>
+  it.effect("names the field that is missing or has the wrong type", () =>
     Effect.gen(function*() {
       const { vocab_size: _, ...missing } = llama
       for (

@@ -26,7 +26,7 @@ const huggingFaceConfig = (config: ModelConfig) => ({
   ...(config.ropeDivisors === undefined ? {} : { rope_scaling: { type: "linear", factor: config.ropeDivisors[0] } })
 })
 
-/** Values that all three types hold exactly, so that one reference serves them. */
+/** Rounds to values that all three types represent exactly, so one reference serves them. */
 const coarse = (value: number): number => Math.round(value * 64) / 64
 
 const encoders = {
@@ -68,8 +68,8 @@ const example = (tokens: Int32Array): Pass.Example => ({
 })
 
 /**
- * Loads a folder into a model of other random weights and compares what it computes with the float64 model. `stored` is the
- * type that a large model keeps its matrices in.
+ * Loads a folder into a model with other random weights and compares its results with the float64 model. `stored` is the type in which a
+ * large model keeps its matrices.
  */
 const checkLoaded = Effect.fnUntraced(function*(
   folder: string,
@@ -115,7 +115,7 @@ describe("ModelFolder", () => {
       }
     }
 
-    it.effect("does not round the weights of a model that is too large for panels", () =>
+    it.effect("keeps the weights of a model that is too large for panels unrounded", () =>
       Effect.sync(() => {
         const large: ModelConfig = { ...TinyModel.llama, vocabularySize: 128_256, hiddenSize: 512 }
         for (const type of ["F32", "F16", "BF16"] as const) {
@@ -124,7 +124,7 @@ describe("ModelFolder", () => {
         }
       }))
 
-    it.effect("loads a tied head that is in the file as well, and refuses one that differs", () =>
+    it.effect("loads a tied head that is also stored in the file, and refuses one that differs", () =>
       Effect.gen(function*() {
         const source = TinyModel.make(TinyModel.qwen3)
         const tensors = encoded(source, "BF16")
@@ -148,7 +148,7 @@ describe("ModelFolder", () => {
         assert.include(error.message, "set tie_word_embeddings to false to use both")
       }))
 
-    it.effect("loads a file that has a tensor of another type which the model does not need", () =>
+    it.effect("loads a file with an unused tensor of another type", () =>
       Effect.gen(function*() {
         const source = TinyModel.make(TinyModel.llama)
         const bytes = Safetensors.encode(encoded(source, "F32"))
@@ -185,7 +185,7 @@ describe("ModelFolder", () => {
         yield* checkLoaded(folder, source)
       }))
 
-    it.effect("is not disturbed by old data in its scratch", () =>
+    it.effect("is not affected by old data in its scratch space", () =>
       Effect.gen(function*() {
         const source = TinyModel.make(TinyModel.qwen3)
         const bytes = Safetensors.encode(encoded(source, "BF16"))

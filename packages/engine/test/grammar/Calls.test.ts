@@ -1,4 +1,4 @@
-/** Which texts grammars of calls allow, and by which tokens. */
+/** Checks which texts and tokens call grammars allow. */
 import { CallForm } from "@effect-rl/core/renderers"
 import type * as GrammarRules from "@effect-rl/engine/grammar/GrammarRules"
 import * as GrammarText from "@effect-rl/engine/grammar/GrammarText"
@@ -29,7 +29,7 @@ const tools: ReadonlyArray<CallForm.Callable> = [
   { isStrict: false, spec: { name: "any", parameters: { type: "string", pattern: "x" } } }
 ]
 
-/** A token for each byte, then a stop, then each mark as a token. */
+/** The vocabulary has a token for each byte, then a stop token, then a token for each mark. */
 const stop = 256
 const added = [stop, 257, 258]
 const texts = [
@@ -49,7 +49,7 @@ const rulesOf = (form: CallForm.CallForm, asked: Partial<CallForm.Asked>) =>
     GrammarText.of
   )
 
-/** Whether the tokens, and then the stop, are allowed one after the other. */
+/** Whether the grammar allows the tokens in sequence, followed by the stop. */
 const accepts = Effect.fnUntraced(function*(rules: GrammarRules.Rules, tokens: ReadonlyArray<number>) {
   const [mask = assert.fail("there is no mask")] = yield* Effect.promise(() =>
     masks.make(rules, { tokens: [stop], strings: [] }, 1)
@@ -69,7 +69,7 @@ const bytes = (text: string) => [...Buffer.from(text)]
 
 const call = (name: string, given: string) => `<tool_call>\n{"name": "${name}", "arguments": ${given}}\n</tool_call>`
 
-/** The texts that are not allowed, of these. */
+/** The given texts that the grammar does not allow. */
 const refused = Effect.fnUntraced(function*(rules: GrammarRules.Rules, given: ReadonlyArray<string>) {
   return yield* Effect.filter(given, (text) => Effect.map(accepts(rules, bytes(text)), (allowed) => !allowed))
 })
@@ -93,8 +93,8 @@ const wrong = [
   call("any", `{"</tool_call>": 1}`)
 ]
 
-describe("a grammar of calls", () => {
-  it.effect("allows calls of the tools with their schemas and nothing else where calls are forced", () =>
+describe("a call grammar", () => {
+  it.effect("allows only valid tool calls if calls are forced", () =>
     Effect.gen(function*() {
       const rules = yield* rulesOf(hermes, {})
       const two = right.slice(0, 2).join("\n")
@@ -105,7 +105,7 @@ describe("a grammar of calls", () => {
       assert.deepStrictEqual(yield* refused(one, [...right, two]), [two])
     }))
 
-  it.effect("allows text before calls or in their place otherwise, but no call that is not as asked", () =>
+  it.effect("allows text before or instead of calls otherwise, but no invalid call", () =>
     Effect.gen(function*() {
       const rules = yield* rulesOf(hermes, { isForced: false })
       const said = ["", "So: 1 < 2 <tool_call", "<<tool", ...right, ...right.map((text) => `So\n<${text}`)]
@@ -114,7 +114,7 @@ describe("a grammar of calls", () => {
       assert.deepStrictEqual(yield* refused(rules, others), others)
     }))
 
-  it.effect("allows tokens that are marks in their places, and no other grammar allows them", () =>
+  it.effect("allows mark tokens in their places, unlike any other grammar", () =>
     Effect.gen(function*() {
       const [open, close] = [257, 258]
       const body = bytes(`\n{"name": "say", "arguments": {"text": "x"}}\n`)
@@ -128,7 +128,7 @@ describe("a grammar of calls", () => {
       assert.isFalse(yield* accepts(value, [...bytes(`"`), open, ...bytes(`"`)]))
     }))
 
-  it.effect("allows one call without marks for a family that writes it so", () =>
+  it.effect("allows one call without marks for a family that writes calls this way", () =>
     Effect.gen(function*() {
       const rules = yield* rulesOf(llama, {})
       const written = `{"name": "say", "parameters": {"text": "</tool_call>"}}`
@@ -137,7 +137,7 @@ describe("a grammar of calls", () => {
       assert.deepStrictEqual(yield* refused(rules, others), others)
     }))
 
-  it("is refused for a strict tool whose schema is not held, and whose schema names a mark", () => {
+  it("refuses a strict tool with an unsupported schema or with a mark in its schema", () => {
     const problem = (parameters: CallForm.Callable["spec"]["parameters"]) =>
       Result.match(
         CallForm.grammar(hermes, {

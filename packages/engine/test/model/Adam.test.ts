@@ -22,7 +22,7 @@ const make = () => {
   return { memory, kernels: Kernels.instantiate(Kernels.compile(), memory), blocks, values, slopes }
 }
 
-/** Decoupled weight decay as in AdamW, one parameter at a time. */
+/** AdamW with decoupled weight decay, one parameter at a time. */
 const reference = (value: number, slope: number, config: Adam.AdamConfig, steps: number): number => {
   let [m, v, x] = [0, 0, value]
   for (let t = 1; t <= steps; t++) {
@@ -35,7 +35,7 @@ const reference = (value: number, slope: number, config: Adam.AdamConfig, steps:
 }
 
 describe("Adam", () => {
-  it("makes the steps of its formula", () => {
+  it("matches its formula step by step", () => {
     const { blocks, kernels, memory, slopes, values } = make()
     const config = { ...Adam.defaults, learningRate: 0.1, weightDecay: 0.2, epsilon: 1e-3 }
     for (let t = 1; t <= 5; t++) Adam.step(kernels, blocks, config, t)
@@ -51,7 +51,7 @@ describe("Adam", () => {
     assert.closeTo(norms.update, Math.hypot(...values.map((value, i) => value - (actual[i] ?? NaN))), 1e-6)
   })
 
-  it("clips by the norm over all parameters, and reports the norm before", () => {
+  it("clips by the norm over all parameters and reports the norm before clipping", () => {
     const [free, clipped, halved] = [make(), make(), make()]
     const norm = Math.hypot(...free.slopes)
     const config = { ...Adam.defaults, learningRate: 0.1, epsilon: 1 }
@@ -67,7 +67,7 @@ describe("Adam", () => {
     )
   })
 
-  it("leaves parameters without a gradient where they are", () => {
+  it("leaves parameters without a gradient unchanged", () => {
     const { blocks, kernels, memory, values } = make()
     Memory.floats(memory, blocks.gradients, floats).fill(0)
     const norms = Adam.step(kernels, blocks, { ...Adam.defaults, learningRate: 1 }, 1)
@@ -83,7 +83,7 @@ describe("Adam", () => {
     ["a weight decay that leads to weights whose products are infinite", 1, { weightDecay: 1e38 }]
   ]
   for (const [name, slope, options] of refused) {
-    it(`refuses ${name}, and changes nothing`, () => {
+    it(`refuses ${name} and changes nothing`, () => {
       const { blocks, kernels, memory } = make()
       Adam.step(kernels, blocks, Adam.defaults, 1)
       Memory.floats(memory, blocks.gradients, floats)[3] = slope

@@ -25,7 +25,7 @@ const examplesOf = (model: TinyModel.TinyModel): ReadonlyArray<Pass.Example> =>
   TinyModel.tokens(model.config, [9, 14], 41).map((tokens) => ({ tokens, targets: tokens, candidates: 1 }))
 
 describe("Adapter", () => {
-  it("adapts the matrices it is asked to", () => {
+  it("adapts only the requested matrices", () => {
     const all = pathsOf({ rank: 8 })
     assert.strictEqual(all.length, 2 * 7 + 1)
     assert.deepStrictEqual(pathsOf({ rank: 8, trainMlp: false, trainUnembed: false }).slice(0, 5), [
@@ -39,20 +39,20 @@ describe("Adapter", () => {
     assert.strictEqual(pathsOf({ rank: 8, trainAttention: false }).length, 2 * 3 + 1)
   })
 
-  it("changes nothing at first, to the bit", () => {
+  it("leaves results bit-identical before training", () => {
     const { model, packed } = initialized(12, 1)
     const examples = examplesOf(model)
     assert.deepStrictEqual(Pass.forward(model, examples, packed), Pass.forward(model, examples, undefined))
   })
 
-  it("starts from its seed", () => {
+  it("is initialized from its seed", () => {
     const block = ({ layout, model, parameters }: ReturnType<typeof initialized>) =>
       Memory.floats(model.memory, parameters, layout.parameterFloats).slice()
     assert.deepStrictEqual(block(initialized(8, 1)), block(initialized(8, 1)))
     assert.notDeepEqual(block(initialized(8, 1)), block(initialized(8, 2)))
   })
 
-  it("pads a rank that is not a multiple of 8 with zeros that have no gradient", () => {
+  it("pads a rank that is not a multiple of 8 with zeros, which have no gradient", () => {
     const model = TinyModel.make(TinyModel.qwen3)
     const adapter = TinyModel.adapter(model, { rank: 5 })
     const { layout, packed } = adapter
@@ -74,7 +74,7 @@ describe("Adapter", () => {
     }
   })
 
-  it("acts on the head alone where the head is the embedding", () => {
+  it("changes only the head if the head is tied to the embedding", () => {
     const model = TinyModel.make(TinyModel.qwen3)
     const adapter = TinyModel.adapter(model, { rank: 8, trainAttention: false, trainMlp: false })
     const examples = examplesOf(model)

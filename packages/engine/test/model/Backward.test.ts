@@ -7,7 +7,7 @@ import * as Memory from "@effect-rl/engine/numerics/Memory"
 import { assert, describe, it } from "@effect/vitest"
 import * as TinyModel from "../TinyModel.ts"
 
-/** Every loss, on examples whose sampling log-probabilities are not those of the model. */
+/** Every loss, on examples whose sampling log-probabilities differ from the model's. */
 const examplesOf = (model: TinyModel.TinyModel, candidates = 1) => {
   const lengths = [12, 1, 7, 23]
   const tokens = TinyModel.tokens(model.config, lengths, 11)
@@ -26,7 +26,7 @@ const weightsOf = (examples: ReadonlyArray<Pass.Example>) => {
 
 type LossOf = (logprobs: Float32Array, example: number) => Pass.ExampleLoss
 
-/** The norm of a tensor's gradient against the slope of the loss along that gradient, from four points around it. */
+/** The norm of a tensor's gradient, and the loss's derivative along that gradient by finite differences with four points. */
 const directional = (
   model: TinyModel.TinyModel,
   parameters: Memory.Address,
@@ -61,7 +61,7 @@ const checkAdapter = (
   adapter: TinyModel.TinyAdapter,
   examples: ReadonlyArray<Pass.Example>,
   lossOf: LossOf,
-  /** The loss as a function of the weights, where it is not the one that gives the gradient. */
+  /** The loss as a function of the weights, if it differs from the one that gives the gradient. */
   valueOf: LossOf = lossOf
 ) => {
   adapter.repack()
@@ -92,7 +92,7 @@ const crossEntropy = (examples: ReadonlyArray<Pass.Example>): LossOf => {
   return (logprobs, example) => LossValue.crossEntropy(logprobs, { weights: weights[example] ?? new Float32Array() })
 }
 
-/** Log-probabilities off the model's own, but not close to where a loss clips, and advantages of both signs. */
+/** Log-probabilities that differ from the model's but stay away from clipping thresholds, with advantages of both signs. */
 const sampledOf = (
   model: TinyModel.TinyModel,
   adapter: TinyModel.TinyAdapter,
@@ -108,21 +108,21 @@ const sampledOf = (
 describe("Backward", () => {
   const families = [["qwen3", TinyModel.qwen3], ["llama", TinyModel.llama], ["qwen2", TinyModel.qwen2]] as const
   for (const [name, config] of families) {
-    it(`agrees with finite differences in every adapter tensor: ${name}`, () => {
+    it(`matches finite differences in every adapter tensor: ${name}`, () => {
       const model = TinyModel.make(config)
       const adapter = TinyModel.adapter(model, { rank: 5 })
       const examples = examplesOf(model)
       checkAdapter(model, adapter, examples, crossEntropy(examples))
     })
 
-    it(`agrees with finite differences in every adapter tensor of rank 128: ${name}`, () => {
+    it(`matches finite differences in every adapter tensor of rank 128: ${name}`, () => {
       const model = TinyModel.make(config)
       const adapter = TinyModel.adapter(model, { rank: 128 })
       const examples = examplesOf(model)
       checkAdapter(model, adapter, examples, crossEntropy(examples))
     })
 
-    it(`computes the gradients of a stored base like those of a packed one: ${name}`, () => {
+    it(`has the same gradients for a stored base as for a packed one: ${name}`, () => {
       const [packed, stored] = ([{}, { stored: "F32" }] as const).map((options) => {
         const model = TinyModel.make(config, options)
         const adapter = TinyModel.adapter(model, { rank: 5 })
@@ -138,7 +138,7 @@ describe("Backward", () => {
     })
 
     if (config.biases.length > 0) continue
-    it(`agrees with finite differences in every base tensor: ${name}`, () => {
+    it(`matches finite differences in every base tensor: ${name}`, () => {
       const model = TinyModel.make(config)
       const examples = examplesOf(model)
       const lossOf = crossEntropy(examples)
@@ -156,7 +156,7 @@ describe("Backward", () => {
     })
   }
 
-  it("agrees with finite differences for several weighted targets per position", () => {
+  it("matches finite differences for several weighted targets per position", () => {
     const model = TinyModel.make(TinyModel.qwen3)
     const adapter = TinyModel.adapter(model, { rank: 8 })
     const examples = examplesOf(model, 3)
@@ -164,7 +164,7 @@ describe("Backward", () => {
   })
 
   for (const name of ["importance_sampling", "ppo", "cispo", "dro"] as const) {
-    it(`agrees with finite differences off-policy: ${name}`, () => {
+    it(`matches finite differences off-policy: ${name}`, () => {
       const model = TinyModel.make(TinyModel.qwen3)
       const adapter = TinyModel.adapter(model, { rank: 8, trainUnembed: false })
       const examples = examplesOf(model)
@@ -173,7 +173,7 @@ describe("Backward", () => {
       const config = { clip_low_threshold: 0.8, clip_high_threshold: 1.2 }
       const lossOf: LossOf = (logprobs, example) =>
         LossValue.policy(name, config, logprobs, sampled[example] ?? nothing)
-      // The clipped ratio of cispo counts as a constant.
+      // The gradient treats cispo's clipped ratio as a constant.
       const slopes = Pass.forward(model, examples, adapter.packed).map((logprobs, i) => lossOf(logprobs, i).gradient)
       const frozen: LossOf = (logprobs, example) => ({
         loss: logprobs.reduce((sum, logprob, t) => sum + logprob * (slopes[example]?.[t] ?? NaN), 0),
@@ -183,7 +183,7 @@ describe("Backward", () => {
     })
   }
 
-  /** The gradient of an adapter and all log-probabilities, computed within `bytes` of scratch. */
+  /** An adapter's gradient and all log-probabilities, computed within `bytes` of scratch space. */
   const within = (
     model: TinyModel.TinyModel,
     examples: ReadonlyArray<Pass.Example>,
@@ -202,7 +202,7 @@ describe("Backward", () => {
     return { logprobs, gradient: block.slice() }
   }
 
-  it("is the same to the bit whether records are kept or computed again", () => {
+  it("is bit-identical whether records are kept or recomputed", () => {
     for (const config of [TinyModel.qwen3, TinyModel.llama]) {
       const model = TinyModel.make(config)
       const examples = examplesOf(model)
@@ -216,7 +216,7 @@ describe("Backward", () => {
     }
   })
 
-  it("is that of the separate sequences where the logits of all rows do not exist at once", () => {
+  it("equals the gradient of the separate sequences when logits are computed in chunks", () => {
     const model = TinyModel.make({ ...TinyModel.qwen3, vocabularySize: 1 << 17 })
     const lengths = [30, 1, 28, 31]
     const tokens = TinyModel.tokens(model.config, lengths, 31)

@@ -22,7 +22,7 @@ const referenceTensors = (model: TinyModel.TinyModel): Reference.Tensors =>
     ])
   )
 
-/** The log-probabilities of a sequence computed as a sampler does: some rows at once, then one after the other. */
+/** A sequence's log-probabilities computed as a sampler does: some rows together, then one row at a time. */
 const stepwise = (
   model: TinyModel.TinyModel,
   adapter: TinyModel.TinyAdapter,
@@ -71,7 +71,7 @@ describe("Forward", () => {
     ["llama", TinyModel.llama]
   ]
   for (const [name, config] of configs) {
-    it(`agrees with a float64 model: ${name}`, () => {
+    it(`matches a float64 model: ${name}`, () => {
       const model = TinyModel.make(config)
       const [tokens = new Int32Array()] = TinyModel.tokens(config, [40], 21)
       const { targets, tokens: inputs } = example(tokens)
@@ -80,7 +80,7 @@ describe("Forward", () => {
       expected.forEach((logprob, t) => assert.closeTo(actual[t] ?? 0, logprob, 1e-4))
     })
 
-    it(`gives a sequence the same bits whatever it is computed with: ${name}`, () => {
+    it(`is bit-identical for a sequence alone and in any batch: ${name}`, () => {
       const model = TinyModel.make(config)
       const adapter = TinyModel.adapter(model, { rank: 8 })
       const sequences = TinyModel.tokens(config, [30, 2, 17, 44, 9], 22)
@@ -98,7 +98,7 @@ describe("Forward", () => {
     })
   }
 
-  it("gives the same bits when it keeps what the backward pass needs", () => {
+  it("is bit-identical when it keeps records for the backward pass", () => {
     const model = TinyModel.make(TinyModel.qwen3)
     const adapter = TinyModel.adapter(model, { rank: 8 })
     const examples = TinyModel.tokens(model.config, [30, 12], 23).map(example)
@@ -111,7 +111,7 @@ describe("Forward", () => {
     assert.deepStrictEqual(kept.logprobs, Pass.forward(model, examples, adapter.packed))
   })
 
-  it("computes the same in the upper half of the address space", () => {
+  it("computes the same results in the upper half of the address space", () => {
     const passes = [0, 2 ** 31 + 4096].map((before) => {
       const model = TinyModel.make(TinyModel.qwen3, { before })
       const adapter = TinyModel.adapter(model, { rank: 8 })
@@ -127,7 +127,7 @@ describe("Forward", () => {
     assert.deepStrictEqual(passes[0], passes[1])
   })
 
-  it("computes weights that are stored as bf16 rows as their rounded values", () => {
+  it("computes with bf16 rows as with their rounded values", () => {
     const rounded = TinyModel.make(TinyModel.qwen3)
     for (const { offset, size, slot } of rounded.base.tensors) {
       if (slot.shape.length === 1) continue
@@ -144,7 +144,7 @@ describe("Forward", () => {
     assert.deepStrictEqual(Pass.forward(half, examples, undefined), Pass.forward(rounded, examples, undefined))
   })
 
-  it("never gives probability to ids that are padding", () => {
+  it("never gives probability to padding ids", () => {
     const model = TinyModel.make({ ...TinyModel.qwen3, vocabularySize: 57 })
     const [tokens = new Int32Array()] = TinyModel.tokens(model.config, [3], 25)
     const all = Array.from({ length: 57 }, (_, id) => id)
@@ -160,7 +160,7 @@ describe("Forward", () => {
   })
 
   for (const records of ["kept", "recomputed"] as const) {
-    it(`fits into the scratch it asks for, with records ${records}`, () => {
+    it(`fits into its calculated scratch space, with records ${records}`, () => {
       for (const config of [TinyModel.qwen3, TinyModel.llama]) {
         const size = { rows: 300, longest: 60, targets: 600, paddedRank: 16 }
         const model = TinyModel.make(config)

@@ -1,15 +1,15 @@
-/** The model with its adapter in jax-js, whose automatic differentiation the engine's gradients must agree with. */
+/** The model with its adapter in jax-js. The engine's gradients must match its automatic differentiation. */
 import { type LinearName, linearPath, type ModelConfig } from "@effect-rl/engine/model/ModelConfig"
 import { nn, numpy as np } from "@jax-js/jax"
 import type { Tensors } from "./Reference.ts"
 
-/** Every use of an array uses it up, unless it is used through `ref`. */
+/** An array is consumed by each use, except through `ref`. */
 type Values = np.Array
 
 export interface Problem {
   readonly config: ModelConfig
   readonly tensors: Tensors
-  /** Adapted matrices in the order of their factors, with their Hugging Face paths. */
+  /** Hugging Face paths of the adapted matrices, in the order of their factors. */
   readonly paths: ReadonlyArray<string>
   /** alpha / rank. */
   readonly scale: number
@@ -25,7 +25,7 @@ const norm = (x: Values, scale: Values, epsilon: number): Values => {
   return x.mul(np.reciprocal(np.sqrt(mean.add(epsilon)))).mul(scale)
 }
 
-/** x·Wᵀ + scale·(x·A)·B, the factors being looked up by path. */
+/** x·Wᵀ + scale·(x·A)·B, with the factors looked up by path. */
 const linear = (problem: Problem, factors: ReadonlyArray<Values>, path: string, x: Values, outputs: number): Values => {
   const inputs = x.shape.at(-1) ?? 0
   const base = path === "lm_head" && problem.config.tiedEmbeddings ? "model.embed_tokens" : path
@@ -71,7 +71,7 @@ const layer = (problem: Problem, factors: ReadonlyArray<Values>, index: number, 
   return middle.add(apply("down", gate.mul(apply("up", inner, feedForwardSize)), hiddenSize))
 }
 
-/** Log-probabilities of all targets, sequences of equal length one after the other. */
+/** Log-probabilities of all targets. The sequences have equal length and are concatenated. */
 export const logprobs = (problem: Problem, factors: ReadonlyArray<Values>): Values => {
   const { config, targets, tokens } = problem
   const { hiddenSize, layers, normEpsilon, vocabularySize } = config

@@ -12,7 +12,7 @@ const relativeDistance = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
   return Math.hypot(...values.map((value, i) => value - (b[i] ?? 0))) / Math.hypot(...values)
 }
 
-/** A factor without the columns or rows that pad it. */
+/** A factor without padding columns or rows. */
 const factor = (block: Float32Array, offset: number, rows: number, columns: number, stride: number): Float32Array =>
   Float32Array.from(
     { length: rows * columns },
@@ -20,7 +20,7 @@ const factor = (block: Float32Array, offset: number, rows: number, columns: numb
   )
 
 describe("Backward", () => {
-  it("agrees with automatic differentiation by jax-js", async () => {
+  it("matches jax-js's automatic differentiation", async () => {
     await init("wasm")
     defaultDevice("wasm")
     const model = TinyModel.make({ ...TinyModel.qwen3, vocabularySize: 61 })

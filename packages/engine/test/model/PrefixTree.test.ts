@@ -5,7 +5,7 @@ import { Array, Schema } from "effect"
 const Token = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 }))
 const Sequences = Schema.Array(Schema.Array(Schema.Tuple([Token, Schema.Boolean])).check(Schema.isMaxLength(12)))
 
-/** The rows that a row sees, its own last, as the segments say. */
+/** The rows that a row sees according to the segments, ending with itself. */
 const seen = ({ segments }: PrefixTree.PrefixTree, row: number): ReadonlyArray<number> => {
   const own = segments.find(({ place, rows }) => place <= row && row < place + rows)
   if (own === undefined) throw new RangeError(`row ${row} is in no segment`)
@@ -20,7 +20,7 @@ const branch = (...tokens: ReadonlyArray<number>): PrefixTree.Branch => ({ token
 
 describe("PrefixTree", () => {
   it.prop(
-    "has every token of every sequence after the tokens before it, and nothing else",
+    "gives each sequence exactly its tokens, in order",
     [Sequences],
     ([all]) => {
       const branches = all.map((sequence) => branch(...sequence.map(([token]) => token)))
@@ -34,13 +34,13 @@ describe("PrefixTree", () => {
     }
   )
 
-  it.prop("has each distinct prefix once", [Sequences], ([all]) => {
+  it.prop("has one row for each distinct prefix", [Sequences], ([all]) => {
     const texts = all.map((sequence) => sequence.map(([token]) => token))
     const prefixes = new Set(texts.flatMap((text) => text.map((_, t) => text.slice(0, t + 1).join())))
     assert.strictEqual(PrefixTree.make(texts.map((text) => branch(...text))).ids.length, prefixes.size)
   })
 
-  it.prop("orders rows by whether a gradient passes through, begins or never comes", [Sequences], ([all]) => {
+  it.prop("orders rows by whether a gradient passes through, starts or never arrives", [Sequences], ([all]) => {
     const branches = all.map((sequence): PrefixTree.Branch => ({
       tokens: Int32Array.from(sequence, ([token]) => token),
       learned: Uint8Array.from(sequence, ([, isLearned]) => isLearned ? 1 : 0)
@@ -63,7 +63,7 @@ describe("PrefixTree", () => {
     )
   })
 
-  it("cuts segments only where sequences part", () => {
+  it("splits segments only where sequences diverge", () => {
     const { segments } = PrefixTree.make([branch(1, 2, 3, 4), branch(1, 2), branch(1, 2, 5)])
     assert.deepStrictEqual(segments, [
       { place: 0, before: 0, rows: 2, parent: -1 },

@@ -1,7 +1,7 @@
-/** The model in plain float64 JavaScript, written from the papers and not from the engine: what the engine must agree with. */
+/** The model in plain float64 JavaScript, written from the papers independently of the engine. The engine must match it. */
 import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
 
-/** Tensors under their Hugging Face names, matrices `[outputs, inputs]`. */
+/** Tensors by Hugging Face name; matrices have shape `[outputs, inputs]`. */
 export type Tensors = ReadonlyMap<string, Float32Array>
 
 type Vector = ReadonlyArray<number>
@@ -86,7 +86,7 @@ const layer = (config: ModelConfig, tensors: Tensors, index: number, xT: Readonl
   })
 }
 
-/** Log-probability of `targets[t]` after `tokens[0..t]`. */
+/** The log-probability of each `targets[t]` after `tokens[0..t]`. */
 export const logprobs = (
   config: ModelConfig,
   tensors: Tensors,

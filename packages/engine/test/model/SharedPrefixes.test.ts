@@ -9,7 +9,7 @@ import * as TinyModel from "../TinyModel.ts"
 
 const Seed = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1e6 }))
 
-/** Conversations that fork at any depth, some of which end where others go on, with weights that are often 0. */
+/** Conversations that branch at any depth. Some end where others continue, and weights are often 0. */
 const forks = (model: TinyModel.TinyModel, seed: number) => {
   const next = TinyModel.uniform(seed)
   const upTo = (most: number) => 1 + Math.floor(next() * most)
@@ -32,7 +32,7 @@ const forks = (model: TinyModel.TinyModel, seed: number) => {
 
 type Run = typeof Pass.forwardBackward
 
-/** What a pass returns, and the gradient that it adds. */
+/** The result of a pass and the gradient that it adds. */
 const outcome = (
   run: Run,
   model: TinyModel.TinyModel,
@@ -51,7 +51,7 @@ const outcome = (
   return { logprobs, loss, gradient: view.slice() }
 }
 
-/** The same of each sequence alone, in which every position counts as learned. */
+/** The same results from separate passes over each sequence, in which every position counts as learned. */
 const apart = (
   model: TinyModel.TinyModel,
   adapter: TinyModel.TinyAdapter,
@@ -74,7 +74,7 @@ const apart = (
 
 const largest = (values: Float32Array) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
 
-/** How far a pass over all sequences is from the passes over each, as a share of the largest value. */
+/** The distance between one pass over all sequences and separate passes, relative to the largest value. */
 const distances = (run: Run, model: TinyModel.TinyModel, adapter: TinyModel.TinyAdapter, seed: number) => {
   const { examples, weights } = forks(model, seed)
   const together = outcome(run, model, adapter, examples, weights)
@@ -109,7 +109,7 @@ describe("a pass over sequences that share prefixes", () => {
   const model = TinyModel.make(TinyModel.qwen3)
   const adapter = TinyModel.adapter(model, { rank: 5 })
 
-  /** A pass whose slopes at rows of several sequences are multiplied. */
+  /** A pass whose loss derivatives are multiplied at rows that several sequences share. */
   const withSlopes =
     (factor: (sharers: number, isFirst: boolean) => number): Run => (compute, examples, gradients, lossOf) => {
       const { ids, rowsB } = PrefixTree.make(examples)
@@ -133,12 +133,12 @@ describe("a pass over sequences that share prefixes", () => {
     ["a prefix counts for its first sequence alone", withSlopes((_, isFirst) => isFirst ? 1 : 0)]
   ]
   for (const [name, mutant] of mutants) {
-    it(`would not have that gradient if ${name}`, () => {
+    it(`would have another gradient if ${name}`, () => {
       assert.isTrue([1, 2, 3, 4, 5].every((seed) => distances(mutant, model, adapter, seed).gradient > 1e-3))
     })
   }
 
-  /** The examples of `forks`, of which only some of the positions that are not learned are read. */
+  /** The examples of `forks`, of which only some unlearned positions are read. */
   const readSome = (seed: number) => {
     const { examples, weights } = forks(model, seed)
     const next = TinyModel.uniform(seed + 1)
@@ -150,7 +150,7 @@ describe("a pass over sequences that share prefixes", () => {
   }
 
   it.prop(
-    "has the same log-probabilities where they are read, none elsewhere, and the same gradient",
+    "matches them at positions that are read, and has no other log-probabilities",
     [Seed],
     ([seed]) => {
       const { examples, reading, weights } = readSome(seed)
@@ -168,7 +168,7 @@ describe("a pass over sequences that share prefixes", () => {
     { arbitrary: { runs: 15 } }
   )
 
-  /** Rows of logits, and rows of all feed-forward halves, that a pass without a gradient computes. */
+  /** The number of logit rows and feed-forward rows that a pass without a gradient computes. */
   const work = (examples: ReadonlyArray<Pass.Example>) => {
     const { kernels } = model
     let [logits, feedForward] = [0, 0]
@@ -195,7 +195,7 @@ describe("a pass over sequences that share prefixes", () => {
 
   const flags = (...values: ReadonlyArray<number>) => Uint8Array.from(values)
 
-  it("computes no logits at positions that are not read, their keys and values alone in the last layer, and nothing after the last of them", () => {
+  it("skips logits of unread positions, most of their last layer, and everything after the last read position", () => {
     const tokens = Int32Array.of(1, 2, 3, 4, 5, 6)
     const other = Int32Array.of(1, 2, 3, 9, 8, 7)
     const example = (tokens: Int32Array, flags?: Uint8Array): Pass.Example => ({
@@ -211,7 +211,7 @@ describe("a pass over sequences that share prefixes", () => {
     assert.deepStrictEqual(work([example(tokens, new Uint8Array(6))]), { logits: 0, feedForward: 0 })
   })
 
-  it("refuses a loss with a gradient where it was said to have none", () => {
+  it("refuses a loss with a gradient at a position declared as having none", () => {
     const tokens = Int32Array.of(1, 2, 3)
     const example = { tokens, targets: tokens, candidates: 1, learned: Uint8Array.of(1, 0, 1) }
     assert.throws(

@@ -1,4 +1,4 @@
-/** Weights in the types of GGUF files, against values recorded from PyPI's gguf by `test/fixtures/gguf/record.py`. */
+/** Weights in the types of GGUF files, compared with values that `test/fixtures/gguf/record.py` recorded from PyPI's gguf. */
 import * as Linear from "@effect-rl/engine/model/Linear"
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
@@ -58,7 +58,7 @@ const assertClose = (actual: Float32Array, expected: ReadonlyArray<number>) => {
 
 describe("dequantize", () => {
   for (const type of TensorType.names) {
-    it(`reads blocks of ${type} to the bits that gguf reads`, () => {
+    it(`decodes ${type} blocks bit-identically to gguf`, () => {
       const { allocate, get, kernels, put } = setup()
       const { bytes, values } = blocksOf(type)
       assert.strictEqual(bytes.length, TensorType.bytesOf(type, values.length))
@@ -69,7 +69,7 @@ describe("dequantize", () => {
   }
 })
 
-describe("a matrix stored in the rows of its file", () => {
+describe("a matrix stored in its file's rows", () => {
   const [m, k] = [7, 512]
   for (const type of TensorType.names) {
     for (const n of [40, 600]) {
@@ -88,7 +88,7 @@ describe("a matrix stored in the rows of its file", () => {
         return { allocate, get, kernels, put, random, rows, scratch, values: get(wide, n * k) }
       }
 
-      it(`multiplies with ${n} rows of ${type}, each row of the product as if alone`, () => {
+      it(`multiplies with ${n} rows of ${type}, each product row as if computed alone`, () => {
         const { allocate, get, kernels, put, random, rows, scratch, values } = matrix()
         const a = random(m * k)
         const [c, one, place] = [allocate(m * n), allocate(n), put(new Uint8Array(a.buffer))]

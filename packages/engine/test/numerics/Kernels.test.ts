@@ -43,7 +43,7 @@ const transposed = (b: Float32Array, rows: number, columns: number): Float32Arra
   Float32Array.from(b, (_, place) => b[(place % rows) * columns + Math.floor(place / rows)] ?? 0)
 
 describe("matrix products", () => {
-  // Heights that use every tile and cross a row block; depths that do not divide by the unrolling.
+  // The heights use every tile and cross a row block; the depths are not multiples of the unrolling.
   for (const [m, k, n] of [[1, 5, 8], [3, 7, 24], [7, 64, 40], [110, 33, 16]] as const) {
     it(`multiplies [${m}, ${k}] with [${k}, ${n}]`, () => {
       const { allocate, get, kernels, put } = setup()
@@ -81,7 +81,7 @@ describe("number formats", () => {
     assert.deepStrictEqual([...new Uint16Array(memory.buffer, place, cases.length)], cases.map(([, bits]) => bits))
   })
 
-  it("widens every finite half precision value exactly, and infinities", () => {
+  it("widens every finite half and the infinities exactly", () => {
     const { allocate, get, kernels, memory } = setup()
     const cases = [
       [0x0000, 0],
@@ -107,7 +107,7 @@ describe("sampling", () => {
   const logits = Float32Array.from({ length: padded }, (_, i) => i < vocabulary ? (i * 5 % 13) / 3 : -3e38)
   const maximum = Math.max(...logits)
 
-  /** Probabilities that temperature, then top-k, then top-p leave. */
+  /** The probabilities that remain after temperature, then top-k, then top-p. */
   const kept = (temperature: number, topK: number, topP: number): ReadonlyArray<number> => {
     const ids = Array.from({ length: vocabulary }, (_, id) => id)
       .sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0) || a - b)
@@ -124,7 +124,7 @@ describe("sampling", () => {
     return out.map((weight) => weight / sum)
   }
 
-  /** Shares of ids over evenly spread draws: an inverse CDF hits each in proportion. */
+  /** The share of each id over evenly spaced draws. An inverse CDF draws ids in proportion to their probabilities. */
   const shares = (draw: (uniform: number) => number): ReadonlyArray<number> => {
     const draws = 4000
     const counts = Array<number>(vocabulary).fill(0)
@@ -135,7 +135,7 @@ describe("sampling", () => {
     return counts.map((count) => count / draws)
   }
 
-  it("sums the exponentials of a large vocabulary as exactly as f32 holds the sum", () => {
+  it("sums the exponentials of a large vocabulary to f32 precision", () => {
     const { allocate, kernels, memory, put } = setup()
     const [size, rows] = [49_152, 20]
     const next = TinyModel.uniform(8)
@@ -152,7 +152,7 @@ describe("sampling", () => {
     assert.isBelow(Math.max(...errors.map(Math.abs)), 3e-7)
   })
 
-  it("draws each id as often as its probability says", () => {
+  it("draws each id in proportion to its probability", () => {
     const { allocate, kernels, put } = setup()
     const [place, scratch] = [put(logits), allocate(2 * padded)]
     for (const temperature of [0.5, 1, 3]) {
@@ -191,7 +191,7 @@ describe("sampling", () => {
     assert.isBelow(kernels.sampleFiltered(flat, vocabulary, padded, -1, 1, 0, 0.999, last, scratch), vocabulary)
   })
 
-  it("finds the most likely ids, the lowest first among equals", () => {
+  it("finds the most likely ids, with the lower id first among equals", () => {
     const { allocate, kernels, memory, put } = setup()
     const place = put(logits)
     const [out, scratch] = [allocate(vocabulary), allocate(vocabulary)]

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 
 describe("Memory", () => {
-  it("grows as places are reserved, and they do not overlap", () => {
+  it("grows for allocations, which do not overlap", () => {
     const memory = Memory.make()
     const { allocate, reserve } = Memory.reserver(memory)
     const small = allocate(3)
@@ -18,7 +18,7 @@ describe("Memory", () => {
     assert.notStrictEqual(small, 0)
   })
 
-  it("refuses more than the address space, and says how much there is and what helps", () => {
+  it("refuses to exceed the address space, and reports the free memory and a remedy", () => {
     const { free, reserve } = Memory.reserver(Memory.make())
     assert.strictEqual(free(), Memory.capacity)
     assert.throws(
@@ -27,7 +27,7 @@ describe("Memory", () => {
     )
   })
 
-  it("takes scratch in order and gives it back to a mark", () => {
+  it("allocates scratch space in order and frees it back to a mark", () => {
     const memory = Memory.make()
     const arena = Memory.arena(Memory.reserver(memory).reserve(4096))
     const first = arena.allocate(10)
@@ -40,7 +40,7 @@ describe("Memory", () => {
     assert.throws(() => arena.allocate(1024), /4096 bytes is too small/)
   })
 
-  it("gives a place back once, and to what was reserved alone", () => {
+  it("frees an allocation only once, and nothing that was never allocated", () => {
     const { allocate, release } = Memory.reserver(Memory.make())
     const place = allocate(100)
     release(place)
@@ -48,7 +48,7 @@ describe("Memory", () => {
     assert.throws(() => release(4096), /is not reserved/)
   })
 
-  it("hands out a freed place again in pieces of any size", () => {
+  it("reuses freed memory in pieces of any size", () => {
     const { allocate, release } = Memory.reserver(Memory.make())
     const [first, second] = [allocate(1600), allocate(16)]
     release(first)
@@ -56,7 +56,7 @@ describe("Memory", () => {
     assert.isAbove(allocate(16), second)
   })
 
-  it("joins freed neighbours, in whichever order they are given back", () => {
+  it("merges adjacent free pieces, freed in any order", () => {
     const { allocate, free, release } = Memory.reserver(Memory.make())
     const last = allocate(16)
     const before = free()
@@ -73,7 +73,7 @@ describe("Memory", () => {
   })
 
   it.prop(
-    "never lets two places overlap, and is empty again when all are given back",
+    "never lets allocations overlap, and is empty after all are freed",
     [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: -30, maximum: 5000 })))],
     ([steps]) => {
       const { allocate, free, release } = Memory.reserver(Memory.make())

@@ -1,8 +1,8 @@
-/** Random weights in each type of GGUF files. */
+/** Random weights in each GGUF type. */
 import * as TensorType from "@effect-rl/engine/numerics/TensorType"
 import { uniform } from "../TinyModel.ts"
 
-/** Where a block keeps its half precision scales. */
+/** The offsets of a block's half-precision scales. */
 const scales: Readonly<Record<TensorType.TensorType, ReadonlyArray<number>>> = {
   F32: [],
   F16: [],
@@ -14,10 +14,10 @@ const scales: Readonly<Record<TensorType.TensorType, ReadonlyArray<number>>> = {
   Q6_K: [208]
 }
 
-/** The smallest scale as a half: blocks of 256 multiply it by scales of their own. */
+/** The smallest scale as a half. Blocks of 256 multiply it by additional scales. */
 const least: Readonly<Partial<Record<TensorType.TensorType, number>>> = { Q4_K: 0x1400, Q6_K: 0x0c00 }
 
-/** Values of mixed sign, of which most are below 1. */
+/** Values of both signs, most of them below 1. */
 export const make = (type: TensorType.TensorType, count: number, seed: number): Uint8Array => {
   const next = uniform(seed)
   if (type === "F32") return new Uint8Array(Float32Array.from({ length: count }, () => 2 * next() - 1).buffer)

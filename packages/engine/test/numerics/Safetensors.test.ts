@@ -31,7 +31,7 @@ const writeFile = Effect.fnUntraced(function*(bytes: Uint8Array) {
 
 const openBytes = (bytes: Uint8Array) => Effect.flatMap(writeFile(bytes), Safetensors.open)
 
-/** A file whose header is this text. */
+/** A file with this header text. */
 const withHeader = (text: string, data: number): Uint8Array => {
   const json = new TextEncoder().encode(text)
   const out = new Uint8Array(8 + json.length + data)
@@ -50,7 +50,7 @@ const json = (entries: object): string => JSON.stringify(entries)
 
 describe("Safetensors", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("reads back its own files", () =>
+    it.effect("reads its own files", () =>
       Effect.gen(function*() {
         const reader = yield* openBytes(Safetensors.encode(tensors, { step: "12" }))
         assert.deepStrictEqual(reader.metadata, { step: "12" })
@@ -73,7 +73,7 @@ describe("Safetensors", () => {
         assert.deepStrictEqual(part, tensors[0]?.data.slice(10, 20))
       }))
 
-    it.effect("starts its data at a multiple of 8, wide values first", () =>
+    it.effect("aligns its data to 8 bytes and stores wide types first", () =>
       Effect.gen(function*() {
         const reader = yield* openBytes(Safetensors.encode(tensors))
         const ordered = Array.from(reader.tensors.values()).sort((a, b) => a.start - b.start || a.bytes - b.bytes)
@@ -86,7 +86,7 @@ describe("Safetensors", () => {
         assert.strictEqual((ordered[0]?.start ?? 1) % 8, 0)
       }))
 
-    it.effect("says which tensor is missing or has another shape", () =>
+    it.effect("names a tensor that is missing or has another shape", () =>
       Effect.gen(function*() {
         const reader = yield* openBytes(Safetensors.encode(tensors))
         const missing = yield* Effect.flip(reader.find("d.weight", [1]))
@@ -95,7 +95,7 @@ describe("Safetensors", () => {
         assert.include(misshapen.message, "tensor b.weight: has shape [3,5], expected [5,3]")
       }))
 
-    it.effect("opens a file that has a tensor of another type, and refuses to read that tensor", () =>
+    it.effect("opens a file with a tensor of an unsupported type, but refuses to read that tensor", () =>
       Effect.gen(function*() {
         const entries = { ids: entry("I64", [1], 0, 8), a: entry("F32", [1], 8, 12) }
         const reader = yield* openBytes(withHeader(json(entries), 12))
@@ -145,7 +145,7 @@ describe("Safetensors", () => {
         }))
     }
 
-    it.effect("refuses a file that is not there", () =>
+    it.effect("refuses a missing file", () =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(Safetensors.open("/nowhere/model.safetensors"))
         assert.include(error.message, "/nowhere/model.safetensors")

@@ -13,14 +13,14 @@ import * as TestEngine from "../runtime/TestEngine.ts"
 
 const isPossible = process.arch === "x64" && ["13", "14"].includes(process.versions.v8.split(".")[0] ?? "")
 
-/** What V8 says of joining vectors while this program runs, and the program's own lines. */
+/** V8's trace of combined vectors while this program runs, with the program's own output. */
 const traced = (program: string) => {
   const args = ["--conditions=@effect-rl/source", "--input-type=module", "--trace-wasm-revectorize", "--eval", program]
   const { stdout } = spawnSync(process.execPath, args, { cwd: import.meta.dirname, encoding: "utf8", maxBuffer: 1e8 })
   return stdout
 }
 
-/** Runs the matrix product until V8's optimizing compiler has taken it. */
+/** Runs the matrix product until V8's optimizing compiler has compiled it. */
 const use = `
   const use = (module) => {
     const memory = new WebAssembly.Memory({ initial: 100, maximum: 65536, shared: true })
@@ -35,7 +35,7 @@ const imports = `
 import * as WideVectors from "@effect-rl/engine/numerics/WideVectors"
 `
 
-/** An engine's first lines of log and the samples it draws. */
+/** An engine's first log lines, and the samples that it draws. */
 const sampled = (options: Engine.EngineOptions, environment: Record<string, string> = {}) =>
   Effect.gen(function*() {
     const lines: Array<string> = []
@@ -65,7 +65,7 @@ describe("wide vectors", () => {
     if (module !== undefined) assert.isTrue(KernelCheck.agree(module, Kernels.compile()))
   })
 
-  it("are in reach of the flag for every function, which has 32 bits", () => {
+  it("cover every kernel within the flag's 32 bits", () => {
     const kernels = Kernels.instantiate(Kernels.compile(), Memory.make())
     const indices = Object.values(kernels).flatMap((kernel) =>
       typeof kernel === "function" ? [Number(kernel.name)] : []
@@ -74,7 +74,7 @@ describe("wide vectors", () => {
     assert.isBelow(Math.max(...indices), 32)
   })
 
-  it("are refused where a constant of the kernels differs a little", () => {
+  it("are refused if a constant of the kernels differs slightly", () => {
     const bytes = Buffer.from(base64, "base64")
     const constant = Buffer.from(Float32Array.of(1.6666665459e-1).buffer)
     const at = bytes.indexOf(constant)
@@ -83,7 +83,7 @@ describe("wide vectors", () => {
     assert.isFalse(KernelCheck.agree(Kernels.compileBytes(bytes), Kernels.compile()))
   })
 
-  it.skipIf(!isPossible)("are V8's for the engine's kernels alone, not for modules compiled before or after", () => {
+  it.skipIf(!isPossible)("are used only for the engine's kernels, not for modules compiled before or after", () => {
     const narrow = traced(`${imports}${use}
       use(Kernels.compile())
       WideVectors.compile()
@@ -95,7 +95,7 @@ describe("wide vectors", () => {
     assert.notMatch(after, /revec/i)
   })
 
-  it.skipIf(!isPossible)("leave a flag as it was given to the process", () => {
+  it.skipIf(!isPossible)("leave a flag at the value given to the process", () => {
     const args = ["--conditions=@effect-rl/source", "--input-type=module", "--experimental-wasm-revectorize"]
     const program = `${imports}${use}
       WideVectors.compile()
@@ -110,7 +110,7 @@ describe("wide vectors", () => {
     assert.match(stdout.split("compiled\n")[1] ?? "", /revec/i)
   })
 
-  it.effect("are said once, and switched off by an option or the environment with the same samples", () =>
+  it.effect("are logged once, and can be disabled by option or environment without changing samples", () =>
     Effect.gen(function*() {
       const usual = yield* sampled({})
       assert.deepStrictEqual(usual.lines, [`engine: 2 compute threads, ${isPossible ? 256 : 128}-bit vectors`])

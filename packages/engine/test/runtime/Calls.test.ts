@@ -1,4 +1,4 @@
-/** Samples that are held to calls of tools. */
+/** Samples that a grammar constrains to tool calls. */
 import { ChatModel, Message, Tinker } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import { type CallForm, HeldResponse, Renderer } from "@effect-rl/core/renderers"
@@ -29,7 +29,7 @@ const tools = {
   }
 } as const
 
-/** Also one that is too large to be exact. */
+/** A whole number, which may be too large to be exact. */
 const Whole = Schema.Number.check(Schema.makeFilter(Number.isInteger))
 
 const Add = Schema.Struct({ a: Whole, b: Whole.check(Schema.isGreaterThanOrEqualTo(1)) })
@@ -46,7 +46,7 @@ const isRight = ({ function: { arguments: given, name } }: Message.ToolCall) => 
 
 const messages = [Message.user("2 + 2?")]
 
-/** The samples that ended of those that are held to what is asked, and what the renderer reads in them. */
+/** The completed samples under a grammar, and what the renderer parses from them. */
 const replies = Effect.fnUntraced(function*(
   renderer: string,
   asked: Pick<CallForm.Asked, "isForced" | "isOne">,
@@ -74,9 +74,9 @@ const forced = { isForced: true, isOne: false }
 const isMasked = ({ logprobs, maskedLogprobs = new Float32Array(0) }: Sampling.SampledTokens) =>
   maskedLogprobs.length === logprobs.length && maskedLogprobs.every((value, t) => value >= (logprobs[t] ?? 0) - 1e-5)
 
-describe("sampling calls", () => {
+describe("sampling tool calls", () => {
   layer(TestEngine.layer(2))("with the renderers whose calls are JSON", (it) => {
-    it.effect("gives what is read as calls of the tools, with arguments of their schemas, whatever the seed", () =>
+    it.effect("yields tool calls with valid arguments for every seed", () =>
       Effect.gen(function*() {
         for (const seed of [1, 101]) {
           const { ended, read } = yield* replies("qwen3_instruct", forced, ["add", "note"], seed)
@@ -101,7 +101,7 @@ describe("sampling calls", () => {
         }))
     }
 
-    it.effect("gives text without calls, or calls as they are asked, where none is forced", () =>
+    it.effect("yields text without calls, or valid calls, if no call is forced", () =>
       Effect.gen(function*() {
         const { ended, read } = yield* replies("qwen3_instruct", { ...forced, isForced: false }, ["add"])
         for (const { message: { toolCalls = [], unparsedToolCalls } } of read) {
@@ -111,7 +111,7 @@ describe("sampling calls", () => {
         assert.isTrue(ended.every(isMasked))
       }))
 
-    it.effect("leaves requests without a grammar the same to the bit", () =>
+    it.effect("leaves requests without a grammar bit-identical", () =>
       Effect.gen(function*() {
         const client = yield* Tinker.Tinker.use((tinker) =>
           tinker.createSamplingClient({ baseModel: TestEngine.model })

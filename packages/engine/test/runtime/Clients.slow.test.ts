@@ -12,10 +12,10 @@ if (isSoak) vi.setConfig({ testTimeout: 14_400_000 })
 const create = (loraRank: number) =>
   Tinker.Tinker.use((tinker) => tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank, seed: 1 }))
 
-/** Loads the model, and gives threads the scratch space that training needs. */
+/** Loads the model and gives threads the scratch space for training. */
 const prepare = Effect.scoped(create(1))
 
-/** Makes clients until the memory is full: how many there were, and the message of the one that did not fit. */
+/** Creates clients until the memory is full. Returns their number and the error message of the client that did not fit. */
 const fill = Effect.fnUntraced(function*(loraRank: number) {
   const scope = yield* Scope.make()
   for (let made = 0;; made++) {
@@ -28,7 +28,7 @@ const fill = Effect.fnUntraced(function*(loraRank: number) {
 
 const data = [TestEngine.textDatum(TestEngine.prompt(1, 20))] as const
 
-/** A client that is made, trained for a step, sampled from and closed. */
+/** Creates a client, trains it for a step, samples from it and closes it. */
 const use = Effect.fnUntraced(function*(index: number) {
   const client = yield* create([1, 4, 9, 20, 32][index % 5] ?? 1)
   yield* client.forwardBackward(data, Loss.crossEntropy)
@@ -42,7 +42,7 @@ const use = Effect.fnUntraced(function*(index: number) {
 }, Effect.scoped)
 
 describe("clients", () => {
-  it.effect("fill the memory with a typed error, and what they had serves clients of any other rank", () =>
+  it.effect("fail with a typed error when memory is full, and free it for clients of any rank", () =>
     Effect.gen(function*() {
       yield* prepare
       const { room } = yield* Host
@@ -70,7 +70,7 @@ describe("clients", () => {
       assert.deepStrictEqual(stats.threads.map(({ orders, running, waiting }) => orders + running + waiting), [0, 0])
     }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(2))))
 
-  it.effect("that only sample take no scratch space for training", () =>
+  it.effect("take no training scratch space if they only sample", () =>
     Effect.gen(function*() {
       const tinker = yield* Tinker.Tinker
       const { room, threads } = yield* Host
@@ -80,7 +80,7 @@ describe("clients", () => {
       assert.isAbove(sampling - room.free(), threads.count * (7 << 20))
     }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(2))))
 
-  it.effect("train on sequences as long as the context", () =>
+  it.effect("train on sequences of the full context length", () =>
     Effect.gen(function*() {
       const client = yield* create(32)
       const text = TestEngine.textDatum(TestEngine.prompt(1, 1153))
@@ -90,7 +90,7 @@ describe("clients", () => {
       assert.deepStrictEqual(first, second)
     }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(2))))
 
-  it.effect("of a model that does not fit fail with a typed error, until there is room", () =>
+  it.effect("of a model that does not fit fail with a typed error until memory is freed", () =>
     Effect.gen(function*() {
       const { room } = yield* Host
       const filler = yield* room.acquire((room.free() - (2 << 20)) / 4)

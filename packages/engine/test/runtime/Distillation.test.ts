@@ -1,4 +1,4 @@
-/** What teachers teach on the engine: by tag, with a prompt of their own, and by answers that are imitated. */
+/** Distillation on the engine: teachers by tag, teachers with another prompt, and imitation of a teacher's answers. */
 import {
   ChatModel,
   Credit,
@@ -47,7 +47,7 @@ const ofBase = Effect.gen(function*() {
 
 describe("distillation", () => {
   layer(Layer.provideMerge(Engine.layerOptions({ workers: 2 }), NodeServices.layer))((it) => {
-    it.effect("draws a model towards its own answers to another prompt", () =>
+    it.effect("moves a model towards its own answers to another prompt", () =>
       Effect.gen(function*() {
         const options = yield* student
         const { renderer } = options.model
@@ -62,7 +62,7 @@ describe("distillation", () => {
         assert.isBelow(later.at(-1) ?? NaN, before / 2)
       }).pipe(Effect.scoped, Effect.provide(RunStore.RunStore.layerMemory, { local: true })))
 
-    it.effect("has a teacher for each tag, and no divergence from one with the student's weights", () =>
+    it.effect("uses one teacher per tag; a teacher with the student's weights has no divergence", () =>
       Effect.gen(function*() {
         const options = yield* student
         const credit = Credit.byTag({ sums: Credit.distill({ teacher: yield* ofBase }) })
@@ -72,7 +72,7 @@ describe("distillation", () => {
         assert.deepStrictEqual(metrics(records, "teacher_kl/sums").map((kl) => Math.abs(kl) < 1e-5), [true])
       }).pipe(Effect.scoped, Effect.provide(RunStore.RunStore.layerMemory, { local: true })))
 
-    it.effect("imitates a teacher whose prompt says more", () =>
+    it.effect("imitates a teacher that has a more detailed prompt", () =>
       Effect.gen(function*() {
         const { model, ...options } = yield* student
         const teacher = MessagePolicy.fromSamplingClient(yield* ofBase, {

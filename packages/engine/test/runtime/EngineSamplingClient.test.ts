@@ -7,7 +7,7 @@ import * as PostedThreads from "./PostedThreads.ts"
 
 const endOfSequence = 30
 
-/** A model whose tokenizer is not byte-level, so that no text of a token is known. */
+/** A model whose tokenizer is not byte-level, so the bytes of its tokens are unknown. */
 const model: EngineSamplingClient.SampledModel = {
   id: 0,
   endOfSequence,
@@ -29,7 +29,7 @@ const drawn: Sampling.SampleResponse = {
   sequences: [{ tokens: Int32Array.of(7), logprobs: Float32Array.of(-1), stopReason: "stop" }]
 }
 
-/** A client, and the stops that a thread is told for a request with these. */
+/** A client, and the stops that it sends to a thread for a request. */
 const make = Effect.gen(function*() {
   const { answer, postedT: [posted = []], threads } = yield* PostedThreads.make(1)
   const client = EngineSamplingClient.make(threads, model, Snapshot.base, "base", () => false)
@@ -50,7 +50,7 @@ const make = Effect.gen(function*() {
 })
 
 describe("a model whose tokenizer is not byte-level", () => {
-  it.effect("stops at token ids and at its end of sequence", () =>
+  it.effect("stops at token ids and at its end-of-sequence token", () =>
     Effect.gen(function*() {
       const { told } = yield* make
       assert.deepStrictEqual(yield* told([7, 8]), { tokens: [7, 8], strings: [] })
@@ -58,7 +58,7 @@ describe("a model whose tokenizer is not byte-level", () => {
       assert.deepStrictEqual(yield* told(), { tokens: [endOfSequence], strings: [] })
     }))
 
-  it.effect("cannot stop at text, and says so", () =>
+  it.effect("refuses string stops with an explanation", () =>
     Effect.gen(function*() {
       const { sample } = yield* make
       const { reason } = yield* Effect.flip(sample(["a"]))

@@ -23,7 +23,7 @@ type Example = LossExpression.Example<typeof extras>
 const withExtras = <X extends LossExpression.Extras>(self: LossExpression.LossExpression<X>): Expression =>
   LossExpression.make(self.name, { extras, equivalent: self.equivalent }, () => self.body)
 
-/** Every loss of the library, with its name in the table of docs/losses.md. */
+/** Every loss of the library, by its name in the table of docs/losses.md. */
 const losses: ReadonlyArray<readonly [name: string, expression: Expression]> = [
   ["importanceSampling", withExtras(PolicyLoss.importanceSampling)],
   ["ppo", withExtras(PolicyLoss.ppo())],
@@ -50,7 +50,7 @@ const run = <A, E>(pass: Effect.Effect<{ readonly await: Effect.Effect<A, E> }, 
 
 const drift = (at: number, scale: number) => scale * Math.sin(3 * at + 1)
 
-/** Two texts whose sampler and proximal policy differ from the current one. */
+/** Two texts whose sampling and proximal policies differ from the current policy. */
 const examples = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient) {
   const texts = [TestEngine.textDatum(TestEngine.prompt(1, 9)), TestEngine.textDatum(TestEngine.prompt(2, 12))] as const
   const { logprobs } = yield* run(LossGraphPass.twoPass(client, [
@@ -92,7 +92,7 @@ const graphData = (data: readonly [Example, Example], expression: Expression) =>
 
 const negated = ({ body, name }: Expression) => LossExpression.make(name, { extras }, () => LossTerm.neg(body))
 
-/** The rows of the table, apart from what comes after a loss's name. */
+/** The table's rows, without the columns after a loss's name. */
 const table = readFileSync(join(import.meta.dirname, "../../../../docs/losses.md"), "utf8")
   .split("\n")
   .filter((line) => line.startsWith("| `"))
@@ -150,7 +150,7 @@ layer(TestEngine.layer(2))((it) => {
         }))
     }
 
-    it.effect("does not stand for stable_reinforce, which the engine refuses", () =>
+    it.effect("does not replace stable_reinforce, which the engine refuses", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 3 })
@@ -161,7 +161,7 @@ layer(TestEngine.layer(2))((it) => {
         assert.strictEqual(row?.[5], "refused: `Unsupported`")
       }))
 
-    it.effect("is refused where it depends on a token that its data do not count", () =>
+    it.effect("is refused if it depends on a token that its data do not count", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 3 })
@@ -177,7 +177,7 @@ layer(TestEngine.layer(2))((it) => {
         assert.match(yield* message(new Uint8Array(3)), /data\[0\]\.counted has 3 values, expected 8/)
       }))
 
-    it.effect("says which of its data do not fit the model", () =>
+    it.effect("names the data that do not fit the model", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 3 })
@@ -204,7 +204,7 @@ layer(TestEngine.layer(2))((it) => {
         assert.strictEqual(long.reason._tag, "ContextTooLong")
       }))
 
-    it.effect("is refused as a whole if the gradient of one datum is not finite", () =>
+    it.effect("is refused entirely if one datum's gradient is not finite", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 3 })

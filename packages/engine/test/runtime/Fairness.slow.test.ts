@@ -11,11 +11,11 @@ const clients = Effect.gen(function*() {
   return { trained, sampler }
 })
 
-/** So many micro-batches of training. */
+/** Data for this many training micro-batches. */
 const data = (microBatches: number) =>
   Array.makeBy(microBatches * 4, (index) => TestEngine.textDatum(TestEngine.prompt(index, 120)))
 
-/** Names in the order in which their effects end. */
+/** The racers' names in the order in which their effects end. */
 const race = <E, R>(racers: Readonly<Record<string, Effect.Effect<unknown, E, R>>>) =>
   Effect.gen(function*() {
     const ended: Array<string> = []
@@ -26,7 +26,7 @@ const race = <E, R>(racers: Readonly<Record<string, Effect.Effect<unknown, E, R>
   })
 
 describe("one thread", () => {
-  it.effect("keeps sampling while it trains", () =>
+  it.effect("keeps sampling during training", () =>
     Effect.gen(function*() {
       const { sampler, trained } = yield* clients
       const ended = yield* race({
@@ -36,7 +36,7 @@ describe("one thread", () => {
       assert.deepStrictEqual(ended, ["sampling", "training"])
     }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(0))))
 
-  it.effect("keeps training while it samples", () =>
+  it.effect("keeps training during sampling", () =>
     Effect.gen(function*() {
       const { sampler, trained } = yield* clients
       const params = { maxTokens: 400, seed: 1 }
@@ -56,7 +56,7 @@ describe("ten thousand requests", () => {
     return { orders: sum("orders"), running: sum("running"), waiting: sum("waiting"), free: sum("free") }
   })
 
-  it.effect("wait in line, and free everything at once when they are interrupted", () =>
+  it.effect("wait in line, and free everything immediately on interruption", () =>
     Effect.gen(function*() {
       const { sampler } = yield* clients
       const idle = yield* stats

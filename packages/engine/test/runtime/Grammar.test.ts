@@ -1,4 +1,4 @@
-/** Samples that are held to a JSON Schema. */
+/** Samples that a grammar constrains to a JSON Schema. */
 import { Tinker } from "@effect-rl/core"
 import { ModelInput, type Sampling } from "@effect-rl/core/backend"
 import { Tokenizer } from "@effect-rl/core/renderers"
@@ -12,7 +12,7 @@ const tokenizer = Tokenizer.Tokenizers.use((tokenizers) => tokenizers.load(TestE
 
 const tag = Schema.Literals(["a", "\"b\"", "c/d\n"])
 
-/** Schemas, and how their answers are checked. */
+/** Schemas, with checks of their answers. */
 const held: Readonly<Record<string, { readonly jsonSchema: Schema.Json; readonly is: (value: unknown) => boolean }>> = {
   "any object": { jsonSchema: { type: "object" }, is: Schema.is(Schema.Record(Schema.String, Schema.Json)) },
   "an object of all types": {
@@ -55,7 +55,7 @@ const held: Readonly<Record<string, { readonly jsonSchema: Schema.Json; readonly
   }
 }
 
-/** A grammar of three texts, one of which begins another. */
+/** A grammar of three texts, one of which is a prefix of another. */
 const words = ["alpha", "alp", "beta"]
 const wordTexts = words.map((word) => JSON.stringify(word))
 const wordGrammar = { jsonSchema: { enum: words } }
@@ -76,7 +76,7 @@ const logSumExp = (values: ReadonlyArray<number>) => {
   return most + Math.log(values.reduce((sum, value) => sum + Math.exp(value - most), 0))
 }
 
-/** The log-probabilities of all tokens after a prompt and each of these tokens but the last. */
+/** The log-probabilities of all tokens after the prompt and after each of these tokens except the last. */
 const allLogprobs = Effect.fnUntraced(function*(prompt: ModelInput.ModelInput, tokens: Int32Array, vocabulary: number) {
   const client = yield* base
   const whole = ModelInput.append(prompt, tokens)
@@ -116,7 +116,7 @@ describe("sampling with a grammar", () => {
           }))
       }
 
-      it.effect("gives the beginning of a text of the grammar where it reaches its limit", () =>
+      it.effect("yields a prefix of an allowed text when it reaches the token limit", () =>
         Effect.gen(function*() {
           const { decode } = yield* tokenizer
           const seen = new Set<string>()
@@ -138,7 +138,7 @@ describe("sampling with a grammar", () => {
           assert.strictEqual(seen.size, 2)
         }))
 
-      it.effect("samples every text of the grammar, filtered or not", () =>
+      it.effect("samples every text that the grammar allows, with and without filters", () =>
         Effect.gen(function*() {
           const { decode } = yield* tokenizer
           for (const filter of [{}, { topP: 0.999, topK: 300 }]) {
@@ -151,8 +151,8 @@ describe("sampling with a grammar", () => {
     })
   }
 
-  layer(TestEngine.layer(2))("beside requests without one", (it) => {
-    it.effect("gives the log-probabilities of the weights, and those of the allowed tokens among themselves", () =>
+  layer(TestEngine.layer(2))("and concurrent requests without one", (it) => {
+    it.effect("returns log-probabilities under the weights and among the allowed tokens", () =>
       Effect.gen(function*() {
         const { decode, eosTokenId } = yield* tokenizer
         const vocabulary = Array.from({ length: 1024 }, (_, token) =>
@@ -177,7 +177,7 @@ describe("sampling with a grammar", () => {
         }
       }).pipe(Effect.scoped))
 
-    it.effect("leaves those the same to the bit, and waits for none of them", () =>
+    it.effect("leaves the other requests bit-identical and waits for none of them", () =>
       Effect.gen(function*() {
         const requests = Array.from({ length: 12 }, (_, seed) => ({ params: { maxTokens: 60, seed } }))
         const alone = yield* Effect.forEach(requests, sampled)
@@ -190,7 +190,7 @@ describe("sampling with a grammar", () => {
         assert.isTrue(masked.every(({ maskedLogprobs }) => maskedLogprobs !== undefined))
       }))
 
-    it.effect("gives sample i of a request what a request for one with seed + i gets", () =>
+    it.effect("gives sample i the result of a single request with seed + i", () =>
       Effect.gen(function*() {
         const grammar = { jsonSchema: { type: "object" } }
         const together = yield* sampled({ grammar })
@@ -199,7 +199,7 @@ describe("sampling with a grammar", () => {
         assert.deepStrictEqual(alone.flat(), together.slice(0, 3))
       }))
 
-    it.effect("stops at a text after the grammar's, and at token ids in place of the model's own end", () =>
+    it.effect("stops after the grammar's text at a stop string, or at token ids instead of the model's end token", () =>
       Effect.gen(function*() {
         const { decode, encode } = yield* tokenizer
         const grammar = { jsonSchema: { const: { a: [1] } } }
@@ -211,7 +211,7 @@ describe("sampling with a grammar", () => {
         assert.deepStrictEqual([...new Set(ended(ids).map(({ tokens }) => decode(tokens)))], ["{\"a\":[1]}x"])
       }))
 
-    it.effect("refuses what no grammar holds by its name, and goes on", () =>
+    it.effect("names the reason for refusing an unsupported grammar, and keeps working", () =>
       Effect.gen(function*() {
         const refused = [
           [{ grammar: { jsonSchema: { type: "number", multipleOf: 2 } } }, "grammar.jsonSchema: multipleOf is 2"],

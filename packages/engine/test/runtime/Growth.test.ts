@@ -12,11 +12,11 @@ import * as TestEngine from "./TestEngine.ts"
 
 interface Lagging {
   readonly memory: Memory.Memory
-  /** How often the thread brought its buffer up to date. */
+  /** The number of times that the thread updated its buffer. */
   readonly updates: () => number
 }
 
-/** A memory as a thread sees it that never takes the interrupt which tells it of growth. */
+/** A thread's view of a memory without the interrupt that reports growth. */
 const lagging = (memory: Memory.Memory): Lagging => {
   const own = structuredClone(memory)
   const grow = own.grow.bind(own)
@@ -35,7 +35,7 @@ const lagging = (memory: Memory.Memory): Lagging => {
   return { memory: own, updates: () => updates }
 }
 
-/** Grows the memory before each command and lets the thread find out for itself. */
+/** Grows the memory before each command without telling the thread. */
 const growing = (memory: Memory.Memory, seen: Lagging): Thread.Spawn => (start, listener) =>
   Effect.map(Thread.inline({ ...start, memory: seen.memory }, listener), ({ post }) => ({
     post: (command) => {
@@ -55,7 +55,7 @@ const host = (spawn: (memory: Memory.Memory) => Thread.Spawn) =>
     })
   )
 
-/** Several clients that train, save, sample and go on from a checkpoint: each takes memory that was not there before. */
+/** Several clients that train, save, sample and resume from a checkpoint. Each uses newly grown memory. */
 const work = Effect.gen(function*() {
   const tinker = yield* Tinker.Tinker
   const data = Array.makeBy(12, (index) => TestEngine.textDatum(TestEngine.prompt(index, 70)))
@@ -82,7 +82,7 @@ const computedBy = (spawn: (memory: Memory.Memory) => Thread.Spawn) =>
   ))
 
 describe("memory growth", () => {
-  it.effect("between any two steps changes nothing for a thread that does not know of it", () =>
+  it.effect("between any two steps does not affect a thread that is not told of it", () =>
     Effect.gen(function*() {
       let updates = 0
       const computed = yield* computedBy((memory) => {

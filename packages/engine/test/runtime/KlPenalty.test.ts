@@ -1,4 +1,4 @@
-/** A reward that can be gamed, on the engine: with the penalty the policy stays near the base model, without it it leaves. */
+/** A reward that can be gamed: with the KL penalty the policy stays near the base model, and without the penalty it drifts away. */
 import { ChatModel, ProblemEnv, ProblemGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -8,7 +8,7 @@ import * as TestEngine from "./TestEngine.ts"
 
 const questions = ["1 + 2", "3 + 4", "5 + 1", "2 + 7"]
 
-/** Right is any answer that holds a seven. */
+/** An answer is right if it contains a seven. */
 const sevens = (model: ChatModel.ChatModel) =>
   RLDataset.fromArray(questions, {
     groupsPerBatch: 4,
@@ -27,7 +27,7 @@ const sevens = (model: ChatModel.ChatModel) =>
       })
   })
 
-/** The divergence from the base model in each iteration. */
+/** The KL divergence from the base model at each iteration. */
 const divergences = (coefficient: number) =>
   Effect.gen(function*() {
     const model = yield* ChatModel.resolve(TestEngine.model)
@@ -46,7 +46,7 @@ const divergences = (coefficient: number) =>
 
 describe("a KL penalty", () => {
   layer(Layer.provideMerge(Engine.layerOptions({ workers: 2 }), NodeServices.layer))((it) => {
-    it.effect("keeps the policy near the base model, which it leaves without", () =>
+    it.effect("keeps the policy near the base model, from which it otherwise drifts away", () =>
       Effect.gen(function*() {
         const free = yield* divergences(1e-9)
         const held = yield* divergences(2)

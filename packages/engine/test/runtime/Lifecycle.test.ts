@@ -6,7 +6,7 @@ import * as TestEngine from "./TestEngine.ts"
 
 const data = Array.makeBy(6, (index) => TestEngine.textDatum(TestEngine.prompt(index, 60)))
 
-/** Everything a client can hold, at once. */
+/** Uses everything that a client can hold, concurrently. */
 const everything = Effect.gen(function*() {
   const tinker = yield* Tinker.Tinker
   const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 1 })
@@ -26,7 +26,7 @@ const everything = Effect.gen(function*() {
   yield* Effect.all([sampling, training, sampling], { concurrency: "unbounded" })
 }).pipe(Effect.scoped)
 
-/** What threads and memory hold; memory besides the loaded model and its scratch space. */
+/** What threads and memory hold. Memory is counted beyond the loaded model and its scratch space. */
 const held = (loaded: number) =>
   Effect.gen(function*() {
     const { room, threads } = yield* Host
@@ -41,7 +41,7 @@ const reasonOf = (error: TinkerError.TinkerError) => error.reason._tag
 
 describe("lifecycle", () => {
   layer(TestEngine.layer(2), { excludeTestServices: true })("interruption", (it) => {
-    it.effect("leaks nothing, at whichever of 200 random points it comes", () =>
+    it.effect("leaks nothing at any of 200 random points", () =>
       Effect.gen(function*() {
         yield* everything
         const loaded = yield* Host.use(({ room }) => Effect.sync(room.free))
@@ -60,7 +60,7 @@ describe("lifecycle", () => {
       }).pipe(Random.withSeed(4)))
   })
 
-  /** Two steps and a sample of a client of its own. */
+  /** Trains a new client for two steps and samples from it. */
   const observed = Effect.gen(function*() {
     const tinker = yield* Tinker.Tinker
     const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 7 })
@@ -76,7 +76,7 @@ describe("lifecycle", () => {
   }).pipe(Effect.scoped)
 
   layer(TestEngine.layer(2), { excludeTestServices: true })("interruption", (it) => {
-    it.effect("of some clients changes nothing that others compute, though they take over the freed memory", () =>
+    it.effect("does not change other clients' results, even if they reuse the freed memory", () =>
       Effect.gen(function*() {
         const alone = yield* observed
         const disturbance = yield* Effect.gen(function*() {
@@ -96,7 +96,7 @@ describe("lifecycle", () => {
       (tinker) => tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 1 })
     )
 
-    it.effect("are closed by unload: earlier calls are done first, later ones fail, and snapshots go on", () =>
+    it.effect("are closed by unload: earlier calls finish, later calls fail, snapshots stay usable", () =>
       Effect.gen(function*() {
         const client = yield* create
         const sampler = yield* client.saveWeightsAndGetSamplingClient
@@ -123,7 +123,7 @@ describe("lifecycle", () => {
       }))
   })
 
-  it.effect("fails every call with Unavailable once a thread has crashed", () =>
+  it.effect("fails every call with Unavailable after a thread has crashed", () =>
     Effect.gen(function*() {
       const { threads } = yield* Host
       const tinker = yield* Tinker.Tinker
@@ -145,7 +145,7 @@ describe("lifecycle", () => {
       assert.strictEqual(reasonOf(yield* Effect.flip(tinker.health)), "Unavailable")
     }).pipe(Effect.provide(TestEngine.layer(2))))
 
-  it.effect("keeps the caller's event loop turning while it computes", () =>
+  it.effect("keeps the caller's event loop responsive while it computes", () =>
     Effect.gen(function*() {
       const tinker = yield* Tinker.Tinker
       const sampler = yield* tinker.createSamplingClient({ baseModel: TestEngine.model })

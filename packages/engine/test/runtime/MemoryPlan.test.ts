@@ -65,7 +65,7 @@ describe("MemoryPlan", () => {
     [tiny128, 128, { threads: 112, positions: 1152, mebibytes: 2637 }]
   ] as const
   for (const [config, processors, numbers] of presets) {
-    it(`plans a model of hidden size ${config.hiddenSize} for ${processors} processors`, () => {
+    it(`plans a model with hidden size ${config.hiddenSize} for ${processors} processors`, () => {
       const { positions, threads, totalBytes } = planned(config, processors)
       assert.deepStrictEqual({ threads, positions, mebibytes: Math.round(totalBytes / 2 ** 20) }, numbers)
     })
@@ -79,7 +79,7 @@ describe("MemoryPlan", () => {
     ["Qwen3-0.6B", qwen3, 64, { threads: 2, contextLength: 1024 }]
   ] as const
   for (const [name, config, processors, numbers] of large) {
-    it(`plans ${name} in BF16 for ${processors} processors, with room for an adapter of rank 32`, () => {
+    it(`plans ${name} in BF16 for ${processors} processors, with memory for an adapter of rank 32`, () => {
       const supply = { threads: processors, bytes: Memory.capacity, arenaBytes: 0 }
       const { contextLength, threads, totalBytes } = MemoryPlan.of(config, () => "BF16", supply)
       assert.deepStrictEqual({ threads, contextLength }, numbers)
@@ -88,7 +88,7 @@ describe("MemoryPlan", () => {
     })
   }
 
-  it("shares the memory among models that are served together, so that each has its room whichever is loaded first", () => {
+  it("divides memory among models that are served together, in any loading order", () => {
     const shared = (config: ModelConfig) => {
       const weightBytes = Weights.bytes(config, () => "BF16")
       const [share = 0] = MemoryPlan.shares([weightBytes, weightBytes], Memory.capacity)
@@ -101,7 +101,7 @@ describe("MemoryPlan", () => {
     assert.isFalse(shared(qwen3).fits)
   })
 
-  it("fits a model that was made for short sequences, whole, and none whose bytes are too many", () => {
+  it("fits a model with a short context if the bytes suffice for its full context", () => {
     const short = { ...tiny64, contextLength: 256 }
     const plan = planned(short, 1)
     assert.strictEqual(plan.contextLength, 256)
@@ -109,7 +109,7 @@ describe("MemoryPlan", () => {
     assert.isFalse(MemoryPlan.fits(plan, short, plan.totalBytes - 1))
   })
 
-  it("has room for both presets together with any number of processors", () => {
+  it("has memory for both presets with any number of processors", () => {
     for (const processors of Array.range(1, 256)) {
       const first = planned(tiny128, processors)
       const bytes = Memory.capacity - first.totalBytes
@@ -122,14 +122,14 @@ describe("MemoryPlan", () => {
     }
   })
 
-  it("does not let the number of threads change the size of micro-batches or the context", () => {
+  it("keeps micro-batch sizes and context independent of the number of threads", () => {
     for (const processors of [1, 16, 64, 128]) {
       const { contextLength, microBatch: { rows } } = planned(tiny128, processors)
       assert.deepStrictEqual({ contextLength, rows }, { contextLength: 1152, rows: 512 })
     }
   })
 
-  it("counts the bytes of weights, scratch space, caches and their sum", () => {
+  it("counts the bytes of weights, scratch space and caches, and their total", () => {
     assert.deepStrictEqual(planned(tiny64, 2), {
       threads: 2,
       contextLength: 1152,
@@ -155,7 +155,7 @@ describe("MemoryPlan", () => {
     })
   })
 
-  it("counts scratch space that threads have already once", () => {
+  it("counts the scratch space that threads already have only once", () => {
     const { totalBytes, trainingBytes } = planned(tiny64, 2)
     const totalWith = (arenaBytes: number) =>
       MemoryPlan.of(tiny64, () => "panels", { threads: 2, bytes: Memory.capacity, arenaBytes }).totalBytes
@@ -164,7 +164,7 @@ describe("MemoryPlan", () => {
     assert.strictEqual(totalWith(2 * trainingBytes), totalBytes - 2 * trainingBytes)
   })
 
-  it("uses three quarters of what the weights leave, less the adapter, to within a page of positions", () => {
+  it("uses three quarters of the memory beside weights and adapter, within one page", () => {
     for (const megabytes of [20, 40, 80]) {
       const bytes = megabytes * 2 ** 20
       const { cacheBytes, positions, threads, totalBytes, weightBytes } = MemoryPlan.of(tiny64, () => "panels", {
@@ -180,13 +180,13 @@ describe("MemoryPlan", () => {
     }
   })
 
-  it("gives a context as long as fits, never a longer one for less memory, and one position at least", () => {
+  it("gives the longest context that fits, at least one position, and never more for less memory", () => {
     const contextIn = (megabytes: number) =>
       MemoryPlan.of(smolLM2, () => "BF16", { threads: 1, bytes: megabytes * 2 ** 20, arenaBytes: 0 }).contextLength
     assert.deepStrictEqual([1024, 1536, 1664, 1792, 2048, 4096].map(contextIn), [1, 3168, 3773, 4369, 5568, 8192])
   })
 
-  it("uses a second thread where 512 positions fit beside it, and a third where 2,048 do", () => {
+  it("uses a second thread if it leaves 512 positions, and a third if it leaves 2,048", () => {
     const threadsIn = (megabytes: number, contextLength = 8192) =>
       MemoryPlan.of({ ...smolLM2, contextLength }, () => "BF16", {
         threads: 4,
@@ -211,7 +211,7 @@ describe("MemoryPlan", () => {
     ])
   })
 
-  it("shares what weights leave equally, and gives no more than there is", () => {
+  it("divides the memory beside weights equally, and never exceeds it", () => {
     assert.deepStrictEqual(MemoryPlan.shares([100, 300], 1000), [100 + 300, 300 + 300])
     assert.deepStrictEqual(MemoryPlan.shares([600, 600], 1000), [600, 600])
     assert.deepStrictEqual(MemoryPlan.shares([1200], 1000), [1000])

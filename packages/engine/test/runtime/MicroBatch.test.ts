@@ -20,7 +20,7 @@ const sizes = (items: ReadonlyArray<MicroBatch.Sized>, pieces: ReadonlyArray<Rea
 
 describe("MicroBatch", () => {
   it.prop(
-    "keeps all items, and no piece of several items has more rows or targets than the limits",
+    "keeps all items, with several items in a piece only within the limits",
     [Texts],
     ([texts]) => {
       const items = texts.map(itemOf)
@@ -41,12 +41,12 @@ describe("MicroBatch", () => {
     assert.deepStrictEqual(contents(items.toReversed()), contents(items))
   })
 
-  it("puts items that begin alike together and counts what they share once", () => {
+  it("groups items with common prefixes and counts shared tokens once", () => {
     const items = [[1, 2, 3, 4, 5, 6, 7], [9, 9, 9, 9], [1, 2, 3, 4, 5, 6, 8], [1, 2, 3, 4, 5, 6, 9]].map(itemOf)
     assert.deepStrictEqual(MicroBatch.split(items, { ...limits, rows: 9 }), [[0, 2, 3], [1]])
   })
 
-  it("exceeds its rows if cutting would compute a long prefix again", () => {
+  it("exceeds its rows if splitting would recompute a long prefix", () => {
     const prefix = Array.from({ length: 10 }, () => 1)
     const items = [1, 2, 3, 4].map((last) => itemOf([...prefix, last, last, last]))
     assert.deepStrictEqual(sizes(items, MicroBatch.split(items, limits)), [[13, 13], [13, 13]])

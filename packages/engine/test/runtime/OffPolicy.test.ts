@@ -6,7 +6,7 @@ import * as TestEngine from "./TestEngine.ts"
 
 const clip = (ratio: number, low: number, high: number) => Math.min(Math.max(ratio, low), high)
 
-/** The published formulas, in f64, of one token: lp under the trained weights, q under those that sampled. */
+/** The published formulas for one token in f64: `lp` under the trained weights, `q` under the sampling weights. */
 const formulas = {
   importance_sampling: {
     loss: Loss.importanceSampling,
@@ -23,7 +23,7 @@ const formulas = {
   dro: { loss: Loss.dro({ beta: 0.3 }), at: (lp: number, q: number, a: number) => -(lp * a - 0.15 * (lp - q) ** 2) }
 }
 
-/** Samples of the client's weights as they are now, with advantages of both signs. */
+/** Samples from the client's current weights, with advantages of both signs. */
 const sampled = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, advantage: number) {
   const sampler = yield* client.saveWeightsAndGetSamplingClient
   const data = yield* Effect.forEach(Array.range(0, 7), (index) => {
@@ -49,7 +49,7 @@ const expectedLoss = (data: Data, logprobs: ReadonlyArray<Float32Array>, at: (ty
   return loss
 }
 
-/** Trains on data once, checks its loss against the formula, and steps. */
+/** Trains on the data once, compares the loss with the formula, and applies an optimizer step. */
 const checkedStep = Effect.fnUntraced(function*(
   client: TrainingClient.TrainingClient,
   data: Data,

@@ -4,17 +4,17 @@ import { Schema } from "effect"
 
 const pageSize = 4
 
-/** Sequences that share the pages of a prompt, and then pages of their own. */
+/** Sequences that share a prompt's pages and continue with separate pages. */
 const Sequences = Schema.Struct({
   prompt: Schema.UniqueArray(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))),
   ownS: Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 }))).check(Schema.isMaxLength(5)),
   isBackwards: Schema.Boolean,
-  /** Rows of each, of which the last ends in its last page. */
+  /** Rows of each sequence; the last row is in the sequence's last page. */
   rows: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))
 })
 
 describe("PageSegments", () => {
-  it.prop("let the last row of each sequence see all of its positions, in their order", [Sequences], (
+  it.prop("lets the last row of each sequence see all of its positions in order", [Sequences], (
     [{ isBackwards, ownS, prompt, rows }]
   ) => {
     let next = 10
@@ -48,7 +48,7 @@ describe("PageSegments", () => {
     )
   })
 
-  it("makes one segment of pages that are neighbours, and one of what several sequences continue", () => {
+  it("merges adjacent pages, and shares the segment that several sequences continue", () => {
     const segments = new PageSegments()
     segments.add(stretchesOf([0, 1, 2], pageSize), 10, 11)
     for (const own of [7, 5]) segments.add(stretchesOf([0, 1, own], pageSize), 8, 9)

@@ -6,7 +6,7 @@ const count = 12
 
 const Index = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 99 }))
 
-/** A sequence takes pages of its own, or begins with some of another's as well; or one ends. */
+/** A sequence takes new pages, or also shares another sequence's first pages; or a sequence ends. */
 const Change = Schema.Union([
   Schema.Struct({
     _tag: Schema.Literal("begin"),
@@ -18,7 +18,7 @@ const Change = Schema.Union([
 ])
 
 describe("Pages", () => {
-  it.prop("are each held by the sequences that share them, and free once the last of these ends", [
+  it.prop("are held by all sequences that share them, and freed with the last one", [
     Schema.Array(Change).check(Schema.isMaxLength(60))
   ], ([changes]) => {
     const pages = new Pages(count)
@@ -47,7 +47,7 @@ describe("Pages", () => {
     assert.strictEqual(pages.free, count)
   })
 
-  it("are given out as the neighbours that fit best, and in several runs only where none is long enough", () => {
+  it("are taken from the best-fitting run, or from several runs if none is long enough", () => {
     const pages = new Pages(12)
     const taken = [3, 1, 2, 1, 5].map((count) => pages.take(count) ?? [])
     assert.deepStrictEqual(taken, [[0, 1, 2], [3], [4, 5], [6], [7, 8, 9, 10, 11]])
@@ -58,7 +58,7 @@ describe("Pages", () => {
     assert.strictEqual(pages.take(1), undefined)
   })
 
-  it("refuses to hold or to give back a page that nobody holds", () => {
+  it("cannot be held or released without a holder", () => {
     const pages = new Pages(2)
     const [page = -1] = pages.take(1) ?? []
     pages.release([page])

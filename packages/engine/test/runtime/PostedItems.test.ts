@@ -48,7 +48,7 @@ const kinds: Readonly<Record<string, ReadonlyArray<Item>>> = {
   ]
 }
 
-/** How many arrays of numbers a message holds. */
+/** The number of number arrays in a message. */
 const arraysIn = (value: unknown): number => {
   if (ArrayBuffer.isView(value)) return 1
   return typeof value === "object" && value !== null
@@ -56,19 +56,19 @@ const arraysIn = (value: unknown): number => {
     : 0
 }
 
-describe("data on their way to a thread", () => {
+describe("data posted to a thread", () => {
   for (const [name, items] of Object.entries(kinds)) {
-    it(`arrive as they were: ${name}`, () => {
+    it(`arrive unchanged: ${name}`, () => {
       assert.deepStrictEqual(PostedItems.unpack(structuredClone(PostedItems.pack(items))), items)
     })
   }
 
-  it("take as many arrays as one datum, however many data there are", () => {
+  it("need no more arrays for many data than for one datum", () => {
     const arrays = (count: number) => arraysIn(PostedItems.pack(Array.from({ length: count }, () => policy(4))))
     assert.strictEqual(arrays(100), arrays(1))
   })
 
-  it("are of one kind", () => {
+  it("have one kind", () => {
     assert.throws(() => PostedItems.pack(Object.values(kinds).flat()), "the data of a pass are of several kinds")
   })
 })

@@ -1,4 +1,4 @@
-/** Compute threads that do nothing: they note what is posted to them, and the test answers. */
+/** Compute threads that only record the commands posted to them; the test answers in their place. */
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import type { Command, Reply, Start } from "@effect-rl/engine/runtime/Protocol"
@@ -6,10 +6,10 @@ import type { Spawn } from "@effect-rl/engine/runtime/Thread"
 import * as Threads from "@effect-rl/engine/runtime/Threads"
 import { Effect } from "effect"
 
-/** A module of WebAssembly without anything in it. */
+/** An empty WebAssembly module. */
 const empty = Kernels.compileBytes(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0))
 
-/** The threads, the commands of each, and the function that answers as one of them. */
+/** The threads, each thread's commands, and a function that answers as one of them. */
 export const make = Effect.fnUntraced(function*(count: number) {
   const postedT: Array<Array<Command>> = []
   let answer: (reply: Reply) => void = () => undefined

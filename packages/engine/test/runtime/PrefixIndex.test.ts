@@ -23,7 +23,7 @@ describe("PrefixIndex", () => {
     Schema.Array(Schema.Literals([1, 2])).check(Schema.isMinLength(1), Schema.isMaxLength(70))
   )
 
-  it.prop("finds sequences that begin as asked, and one that begins with as many whole blocks as any does", [
+  it.prop("finds a sequence that shares the most whole blocks", [
     Texts,
     Texts
   ], ([
@@ -47,14 +47,14 @@ describe("PrefixIndex", () => {
     }
   })
 
-  it("finds all that is shared beyond whole blocks, as far as it is computed", () => {
+  it("finds the shared prefix beyond whole blocks, up to the computed length", () => {
     const index = indexOf(cached(text))
     assert.strictEqual(longest(index, [...text.slice(0, 29), 99])?.length, 29)
     assert.strictEqual(longest(indexOf(cached(text, { computed: 20 })), text)?.length, 20)
     assert.isUndefined(longest(index, text.slice(0, 9)))
   })
 
-  it("finds the sequence that shares most of several, however they are indexed", () => {
+  it("finds the sequence that shares the longest prefix, in any indexing order", () => {
     const whole = cached(text)
     const begun = cached([...text.slice(0, 20), 99])
     for (const all of [[whole, begun], [begun, whole]]) {
@@ -62,7 +62,7 @@ describe("PrefixIndex", () => {
     }
   })
 
-  it("follows a sequence that grows, and reads no token before it is computed", () => {
+  it("indexes a growing sequence, and reads no token before it is computed", () => {
     const index = new PrefixIndex<Cached>()
     const growing = {
       weights: 0,
@@ -80,11 +80,11 @@ describe("PrefixIndex", () => {
     }
   })
 
-  it("finds short prompts whole", () => {
+  it("finds short prompts completely", () => {
     assert.strictEqual(longest(indexOf(cached([1, 2, 3, 4], { promptLength: 4 })), [1, 2, 3])?.length, 3)
   })
 
-  it("tells weights apart and forgets what is removed", () => {
+  it("distinguishes weights and forgets removed sequences", () => {
     const one = cached(text)
     const index = indexOf(one, cached(text, { weights: 1 }))
     index.remove(one)

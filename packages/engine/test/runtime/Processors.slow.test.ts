@@ -8,7 +8,7 @@ import { syncBuiltinESMExports } from "node:module"
 import os from "node:os"
 import * as TestEngine from "./TestEngine.ts"
 
-/** Makes this machine say that it has so many processors, until the scope closes. */
+/** Makes this machine report `count` processors until the scope closes. */
 const pretendProcessors = (count: number) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -23,7 +23,7 @@ const pretendProcessors = (count: number) =>
       })
   )
 
-/** Two updates and a sample by an engine of its own. */
+/** Two updates and a sample on a new engine. */
 const trained = (options: Omit<Engine.EngineOptions, "checkpoints">) =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
@@ -45,7 +45,7 @@ const trained = (options: Omit<Engine.EngineOptions, "checkpoints">) =>
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 
 describe("Engine on machines with many processors", () => {
-  it.effect("starts one thread per processor, sixteen at most", () =>
+  it.effect("starts one thread per processor, at most 16", () =>
     Effect.gen(function*() {
       for (const [processors, workers] of [[2, 2], [16, 16], [64, 16], [256, 16]] as const) {
         yield* pretendProcessors(processors)
@@ -55,7 +55,7 @@ describe("Engine on machines with many processors", () => {
       assert.strictEqual((yield* trained({})).length, 32)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
-  it.effect("trains and samples the same with 16 threads as with one", () =>
+  it.effect("trains and samples identically with 16 threads and with one", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* trained({ workers: 16 }), yield* trained({ workers: 1 }))
     }))
@@ -72,7 +72,7 @@ describe("Engine on machines with many processors", () => {
       assert.isAbove(room.free(), 2 ** 29)
     }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(16))))
 
-  it.effect("refuses more workers than the memory holds, and says how many it does", () =>
+  it.effect("refuses more workers than fit in memory, and reports the maximum", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(Engine.layerOptions({ workers: 1000 }))))
       assert.strictEqual(

@@ -4,14 +4,16 @@ import { Array } from "effect"
 
 const order = (prompt: ReadonlyArray<number>, weights = 0) => ({ model: 0, weights, prompt: Int32Array.from(prompt) })
 
-/** Every order finds thread 0 least busy at first, and thread 1 afterwards, `rows` rows ahead of thread 0. */
+/**
+ * The threads chosen for these orders. Thread 0 is least busy for the first order, and thread 1 for the later orders, by `rows` rows.
+ */
 const asked = (orders: ReadonlyArray<ReturnType<typeof order>>, rows: number) => {
   const homes = new PromptHomes<number>()
   return orders.map((one, index) => homes.choose(one, index === 0 ? 0 : 1, (home) => home === 1 ? 0 : rows))
 }
 
 describe("PromptHomes", () => {
-  it("sends equal prompts to the thread that has computed them", () => {
+  it("sends equal prompts to the thread that computed them", () => {
     assert.deepStrictEqual(asked([order([1, 2, 3]), order([1, 2, 3]), order([1, 2, 4]), order([1, 2, 3])], 0), [
       0,
       0,
@@ -20,22 +22,22 @@ describe("PromptHomes", () => {
     ])
   })
 
-  it("tells weights apart", () => {
+  it("distinguishes weights", () => {
     assert.deepStrictEqual(asked([order([1, 2, 3]), order([1, 2, 3], 1)], 0), [0, 1])
   })
 
-  it("waits no longer for a thread than the prompt takes to compute", () => {
+  it("waits for a thread at most as long as the prompt takes to compute", () => {
     assert.deepStrictEqual(asked([order([1, 2, 3]), order([1, 2, 3])], 3), [0, 0])
     assert.deepStrictEqual(asked([order([1, 2, 3]), order([1, 2, 3])], 4), [0, 1])
   })
 
-  it("sends a prompt to the thread that has computed the beginning of it", () => {
+  it("sends a prompt to the thread that computed its prefix", () => {
     const turn = Array.makeBy(20, (t) => t)
     assert.deepStrictEqual(asked([order(turn), order([...turn, 7, 8, 9]), order([8, ...turn])], 0), [0, 0, 1])
     assert.deepStrictEqual(asked([order(turn), order([...turn, 7, 8, 9])], 17), [0, 1])
   })
 
-  it("forgets the longest unused prompts", () => {
+  it("forgets the least recently used prompts", () => {
     const homes = new PromptHomes<number>()
     const ask = (token: number, least: number) => homes.choose(order([token]), least, () => 0)
     for (const token of Array.range(1, 8192)) ask(token, 0)

@@ -13,7 +13,7 @@ const report: Question<ThreadStats> = {
 
 const reported = (id: number, free = 0): Reply => ({ _tag: "Reported", id, stats: { ...idle, free } })
 
-/** Requests to a thread that answers when the test does. */
+/** Requests to a thread whose answers the test sends. */
 const make = () => {
   const requests = new Requests()
   const posted: Array<Command> = []
@@ -29,7 +29,7 @@ const make = () => {
 }
 
 describe("Requests", () => {
-  it.effect("are told apart by numbers that count up, and answered in any order", () =>
+  it.effect("have consecutive ids and can be answered in any order", () =>
     Effect.gen(function*() {
       const { ask, posted, requests } = make()
       const [first, second] = [yield* ask, yield* ask]
@@ -42,7 +42,7 @@ describe("Requests", () => {
       assert.strictEqual(requests.count, 0)
     }))
 
-  it.effect("ignore an answer that nobody waits for", () =>
+  it.effect("ignore an answer to an interrupted request", () =>
     Effect.gen(function*() {
       const { ask, requests } = make()
       const fiber = yield* ask
@@ -54,7 +54,7 @@ describe("Requests", () => {
       assert.strictEqual(requests.count, 0)
     }))
 
-  it.effect("stop with their caller, and tell the thread", () =>
+  it.effect("are cancelled in the thread when their caller is interrupted", () =>
     Effect.gen(function*() {
       const { ask, cancelled, requests } = make()
       const fiber = yield* ask
@@ -63,7 +63,7 @@ describe("Requests", () => {
       assert.deepStrictEqual(cancelled, [0])
     }))
 
-  it.effect("die of an answer to another question", () =>
+  it.effect("die if the answer belongs to another kind of question", () =>
     Effect.gen(function*() {
       const { ask, requests } = make()
       const fiber = yield* ask
@@ -73,7 +73,7 @@ describe("Requests", () => {
       assert.include(String(exit), "a MovedArena answers another call")
     }))
 
-  it.effect("fail with the first failure of a thread, those under way and later ones", () =>
+  it.effect("fail with a thread's first failure, both current and later requests", () =>
     Effect.gen(function*() {
       const { ask, requests } = make()
       yield* requests.health

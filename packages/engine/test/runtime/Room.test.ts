@@ -5,8 +5,8 @@ import { Effect } from "effect"
 
 const floats = 10_000
 
-describe("room in the memory", () => {
-  it.effect("is given back when the scope of what was built closes", () =>
+describe("reserved memory", () => {
+  it.effect("is freed when the scope closes", () =>
     Effect.gen(function*() {
       const room = Room.make(Memory.make())
       const before = room.free()
@@ -18,7 +18,7 @@ describe("room in the memory", () => {
       assert.strictEqual(room.free(), before)
     }))
 
-  it.effect("is given back at once where building fails", () =>
+  it.effect("is freed immediately if building fails", () =>
     Effect.gen(function*() {
       const room = Room.make(Memory.make())
       const before = room.free()
@@ -30,7 +30,7 @@ describe("room in the memory", () => {
       assert.strictEqual(room.free(), before)
     }))
 
-  it.effect("is held until it is released", () =>
+  it.effect("stays reserved until it is released", () =>
     Effect.gen(function*() {
       const room = Room.make(Memory.make())
       const before = room.free()

@@ -25,7 +25,7 @@ const nextTokens = Effect.fnUntraced(function*(prompt: ModelInput.ModelInput, co
   return topkPromptLogprobs.at(-1) ?? []
 })
 
-/** How often each token came first in many samples. */
+/** The number of times that each token came first in many samples. */
 const firstTokens = Effect.fnUntraced(function*(
   prompt: ModelInput.ModelInput,
   count: number,
@@ -39,7 +39,7 @@ const firstTokens = Effect.fnUntraced(function*(
   return counts
 })
 
-/** Every count lies within 4.5 standard deviations of its expectation, and nothing else occurs. */
+/** Checks that every count is within 4.5 standard deviations of its expectation, and that nothing else occurs. */
 const assertDistribution = (
   counts: ReadonlyMap<number, number>,
   weights: ReadonlyMap<number, number>,
@@ -54,7 +54,7 @@ const assertDistribution = (
   }
 }
 
-/** 64 requests of different prompts, seeds, lengths and temperatures. */
+/** 64 requests with different prompts, seeds, lengths and temperatures. */
 const mixed = Array.makeBy(64, (index): Sampling.SampleRequest => ({
   prompt: TestEngine.prompt(index % 11, 3 + index % 17),
   numSamples: 1 + index % 3,
@@ -76,14 +76,14 @@ const sampleAll = Effect.fnUntraced(function*(
 
 describe("sampling", () => {
   layer(TestEngine.layer(2))("with two workers", (it) => {
-    it.effect("gives a request the same samples alone, in a batch and in another order of arrival", () =>
+    it.effect("gives a request the same samples alone, in a batch and in any order of arrival", () =>
       Effect.gen(function*() {
         const together = yield* sampleAll(mixed, "unbounded")
         assert.deepStrictEqual(yield* sampleAll(mixed, 1), together)
         assert.deepStrictEqual((yield* sampleAll([...mixed].reverse(), "unbounded")).reverse(), together)
       }))
 
-    it.effect("gives the samples of one request what single requests with seed + i get", () =>
+    it.effect("gives sample i the result of a single request with seed + i", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const prompt = TestEngine.prompt(3)
@@ -99,7 +99,7 @@ describe("sampling", () => {
         assert.isAbove(new Set(group.sequences.map(({ tokens }) => tokens.join())).size, 1)
       }))
 
-    it.effect("draws a seed of its own when none is given", () =>
+    it.effect("draws a seed if none is given", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const request = { prompt: TestEngine.prompt(1), params: { maxTokens: 30 } }
@@ -123,7 +123,7 @@ describe("sampling", () => {
         assert.deepStrictEqual(best.map((top) => top?.logprob), Array.fromIterable(greedy?.logprobs ?? []))
       }))
 
-    it.effect("takes the most likely token at temperatures whose inverse f32 cannot hold", () =>
+    it.effect("takes the most likely token if f32 cannot represent 1/temperature", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const sample = (options: Partial<Sampling.SamplingParams>) =>
@@ -135,7 +135,7 @@ describe("sampling", () => {
         }
       }))
 
-    it.effect("samples in proportion to the probabilities, sharpened or flattened by the temperature", () =>
+    it.effect("samples in proportion to the probabilities, with the temperature applied", () =>
       Effect.gen(function*() {
         const prompt = TestEngine.prompt(4)
         const next = yield* nextTokens(prompt, 20)
@@ -146,7 +146,7 @@ describe("sampling", () => {
         }
       }))
 
-    it.effect("keeps the topK most likely tokens, and of them the fewest that hold topP", () =>
+    it.effect("applies topK, then keeps the fewest tokens that reach topP", () =>
       Effect.gen(function*() {
         const prompt = TestEngine.prompt(6)
         const next = yield* nextTokens(prompt, 8)
@@ -162,7 +162,7 @@ describe("sampling", () => {
         assert.deepStrictEqual([...(yield* firstTokens(prompt, 50, { topP: 1e-9 })).keys()], [first?.token])
       }))
 
-    it.effect("keeps all tokens where topK is the vocabulary's size or any larger number", () =>
+    it.effect("keeps all tokens if topK is at least the vocabulary size", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const draw = (topK: number) =>
@@ -173,7 +173,7 @@ describe("sampling", () => {
         }
       }))
 
-    it.effect("returns log-probabilities of the plain distribution whatever the filters", () =>
+    it.effect("returns log-probabilities of the unfiltered distribution", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const prompt = TestEngine.prompt(8)
@@ -185,7 +185,7 @@ describe("sampling", () => {
         assert.deepStrictEqual(scores.slice(prompt.length), sample?.logprobs)
       }))
 
-    it.effect("computes the same bits in pages that samples share and in a cache of their own", () =>
+    it.effect("computes the same bits in shared pages and in a separate cache", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         for (const length of [31, 32, 33, 100]) {
@@ -204,7 +204,7 @@ describe("sampling", () => {
         }
       }))
 
-    it.effect("scores prompts: nothing at the first token, the same with and without sampling", () =>
+    it.effect("scores prompts from the second token on, with and without sampling", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const prompt = TestEngine.prompt(5, 300)
@@ -240,7 +240,7 @@ describe("sampling", () => {
         }
       }))
 
-    it.effect("lists the likeliest tokens of each sampled position, of the plain distribution", () =>
+    it.effect("lists the likeliest tokens of each sampled position, from the unfiltered distribution", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const prompt = TestEngine.prompt(4, 12)
@@ -260,7 +260,7 @@ describe("sampling", () => {
         assert.isUndefined(plain?.topkLogprobs)
       }))
 
-    it.effect("refuses to list more of them than it can, and tokens outside the vocabulary", () =>
+    it.effect("refuses to list more tokens than it can, and tokens outside the vocabulary", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const refusal = (more: Partial<Sampling.SampleRequest>) =>
@@ -277,7 +277,7 @@ describe("sampling", () => {
         )
       }))
 
-    it.effect("scores the tokens that are asked for in place of the prompt's own, with and without other scores", () =>
+    it.effect("scores requested tokens instead of the prompt's, with and without other scores", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const prompt = TestEngine.prompt(6, 10)
@@ -299,7 +299,7 @@ describe("sampling", () => {
         assert.deepStrictEqual(both.promptLogprobs, expected)
       }))
 
-    it.effect("ends with the stop, which belongs to the sample, or at maxTokens", () =>
+    it.effect("ends with the stop, which is part of the sample, or at maxTokens", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const prompt = TestEngine.prompt(7)
@@ -319,7 +319,7 @@ describe("sampling", () => {
         })
       }))
 
-    it.effect("ends at the model's end of sequence without stops or with strings, and not with token ids or an empty list", () =>
+    it.effect("ends at the end-of-sequence token by default or with stop strings, but not with stop token ids", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const sampler = yield* tinker.createSamplingClient({ baseModel: TestEngine.model })
@@ -340,7 +340,7 @@ describe("sampling", () => {
         assert.isFalse(yield* ends([eosTokenId === 0 ? 1 : 0]))
       }))
 
-    it.effect("ends with the token that completes a stop string, wherever in its text that begins and ends", () =>
+    it.effect("ends with the token that completes a stop string, wherever the string begins and ends", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const tokenizer = yield* Effect.flatMap(Tokenizer.Tokenizers, (tokenizers) => tokenizers.load(TestEngine.model))

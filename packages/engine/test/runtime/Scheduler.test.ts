@@ -13,7 +13,7 @@ const order = (id: number, prompt: ReadonlyArray<number>, options: Partial<Order
   ...options
 })
 
-/** Runs steps until nothing is left, sampling token 7 each time; returns what each step computed. */
+/** Runs steps until nothing is left, always sampling token 7. Returns what each step computed. */
 const drain = (
   scheduler: Scheduler,
   onStep: (step: Step) => void = () => {},
@@ -45,13 +45,13 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 100 })
   })
 
-  it("shares a prompt among the samples of an order: each computes its last token alone", () => {
+  it("shares a prompt among an order's samples; each computes only its last token", () => {
     const scheduler = new Scheduler({ sequences: 8, positions: 100, prefillRows: 16, pageSize: 1 })
     scheduler.add(order(1, [1, 2, 3, 4], { samples: 4, maxTokens: 1 }))
     assert.deepStrictEqual(drain(scheduler), [4, 3])
   })
 
-  it("shares a prompt among equal orders of the same weights, also after the first is done", () => {
+  it("shares a prompt among equal orders with the same weights, even after the first is done", () => {
     const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 16, pageSize: 1 })
     scheduler.add(order(1, [1, 2, 3], { maxTokens: 1 }))
     assert.deepStrictEqual(drain(scheduler), [3])
@@ -61,7 +61,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(drain(scheduler), [3])
   })
 
-  it("keeps the cache while the free pages are just enough", () => {
+  it("keeps the cache while the free pages barely suffice", () => {
     const scheduler = new Scheduler({ sequences: 2, positions: 6, prefillRows: 16, pageSize: 1 })
     const rows = [[1, 2, 3], [4, 5, 6], [1, 2, 3]].map((prompt, id) => {
       scheduler.add(order(id, prompt, { maxTokens: 1 }))
@@ -70,7 +70,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(rows, [[3], [3], [1]])
   })
 
-  it("computes only the new tokens of a later turn, and reuses sampled ones", () => {
+  it("computes only a later turn's new tokens and reuses sampled ones", () => {
     const scheduler = new Scheduler({ sequences: 4, positions: 200, prefillRows: 100, pageSize: 1 })
     const first = Array.from({ length: 20 }, (_, t) => 100 + t)
     scheduler.add(order(1, first, { maxTokens: 14 }))
@@ -85,14 +85,14 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(drain(scheduler), [second.length])
   })
 
-  it("cuts a long prompt into pieces, so that running samples never wait for all of it", () => {
+  it("splits a long prompt, so that running samples never wait for all of it", () => {
     const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 4, pageSize: 1 })
     scheduler.add(order(1, [1, 2], { maxTokens: 4 }))
     scheduler.add(order(2, [1, 2, 3, 4, 5, 6, 7, 8, 9], { maxTokens: 1 }))
     assert.deepStrictEqual(drain(scheduler), [4, 5, 4, 1])
   })
 
-  it("begins a sample only when the prompts that have begun leave rows of the step to it", () => {
+  it("starts a sample only if started prompts leave rows in the step", () => {
     const scheduler = new Scheduler({ sequences: 8, positions: 100, prefillRows: 4, pageSize: 1 })
     scheduler.add(order(1, [1, 2, 3, 4, 5, 6, 7, 8, 9], { maxTokens: 3 }))
     scheduler.add(order(2, [10, 11, 12], { maxTokens: 3 }))
@@ -103,7 +103,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(rowsS.slice(0, 4), [4, 4, 1 + 3, 1 + 1 + 2])
   })
 
-  it("computes the same prompt once while it is being computed, and those of other weights beside it", () => {
+  it("computes a prompt only once at a time, but concurrently for other weights", () => {
     const scheduler = new Scheduler({ sequences: 8, positions: 100, prefillRows: 6, pageSize: 1 })
     scheduler.add(order(1, [1, 2, 3], { maxTokens: 1 }))
     scheduler.add(order(2, [1, 2, 3], { maxTokens: 1 }))
@@ -113,7 +113,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(begunS, [[1, 3], [2]])
   })
 
-  it("asks for logits where tokens are drawn, and at every prompt position of a scored prompt", () => {
+  it("requests logits where tokens are drawn, and at every position of a scored prompt", () => {
     const wantedS = (scorePrompt: boolean) => {
       const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 16, pageSize: 1 })
       scheduler.add(order(1, [1, 2, 3], { scorePrompt, maxTokens: 2 }))
@@ -131,7 +131,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(drain(scheduler), [2])
   })
 
-  it("keeps rows of equal weights together", () => {
+  it("keeps rows with equal weights adjacent", () => {
     const scheduler = new Scheduler({ sequences: 8, positions: 100, prefillRows: 64, pageSize: 1 })
     for (const [id, weights] of [3, 1, 3, 2, 1].entries()) scheduler.add(order(id, [id, 9], { weights, maxTokens: 2 }))
     drain(scheduler, ({ spans }) => {
@@ -140,7 +140,7 @@ describe("Scheduler", () => {
     })
   })
 
-  it("frees what a cancelled order holds, and lets others compute the prefix it had begun", () => {
+  it("frees what a cancelled order holds, and lets others compute its unfinished prefix", () => {
     const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 2, pageSize: 1 })
     scheduler.add(order(1, [1, 2, 3, 4, 5], { samples: 3 }))
     scheduler.add(order(2, [1, 2, 3, 4, 5], { maxTokens: 1 }))
@@ -155,7 +155,7 @@ describe("Scheduler", () => {
   const Load = Schema.Array(
     Schema.Struct({
       prompt: Schema.Array(Schema.Literals([1, 2])).check(Schema.isMinLength(1), Schema.isMaxLength(6)),
-      /** Tokens in front, which are equal for all. */
+      /** Leading tokens, which are equal for all orders. */
       before: Schema.Literals([0, 0, 15, 20, 36]),
       samples: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 })),
       maxTokens: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })),
@@ -166,11 +166,11 @@ describe("Scheduler", () => {
   const Geometry = Schema.Struct({
     pageSize: Schema.Literals([1, 3, 4, 16]),
     positions: Schema.Literals([64, 100, 200]),
-    /** Steps after which the order that came first is cancelled; it never is after 0. */
+    /** The number of steps after which the first order is cancelled; 0 never cancels it. */
     cancelAfter: Schema.Literals([0, 0, 2, 9])
   })
 
-  it.prop("every position of a sample's pages holds the token that it has computed there", [Load, Geometry], (
+  it.prop("each page position holds the token that the sample computed there", [Load, Geometry], (
     [load, { cancelAfter, pageSize, positions }]
   ) => {
     const scheduler = new Scheduler({ sequences: 3, positions, prefillRows: 4, pageSize })
@@ -204,7 +204,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(scheduler.stats, all)
   })
 
-  it("holds the whole pages of a prompt once, whatever the number of samples, and gives all back when they are cancelled", () => {
+  it("holds a prompt's whole pages once for any number of samples, and frees them on cancellation", () => {
     const prompt = Array.from({ length: 1000 }, (_, t) => t * t % 300)
     const scheduler = new Scheduler({ sequences: 128, positions: 32_768, prefillRows: 256, pageSize: 32 })
     const held = (id: number, samples: number) => {
@@ -227,7 +227,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 32_768 })
   })
 
-  it("recomputes a prompt after its whole pages if its last page has to be reused", () => {
+  it("recomputes a prompt after its whole pages if its last page was reused", () => {
     const scheduler = new Scheduler({ sequences: 2, positions: 8, prefillRows: 100, pageSize: 4 })
     const rowsOf = (id: number, prompt: ReadonlyArray<number>) => {
       scheduler.add(order(id, prompt, { maxTokens: 1 }))
@@ -238,7 +238,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 8 })
   })
 
-  it("gives each sample the positions it can reach, so that short ones run beside a long one", () => {
+  it("gives each sample only the positions it can reach, so short samples fit beside a long one", () => {
     const scheduler = new Scheduler({ sequences: 100, positions: 100, prefillRows: 100, pageSize: 1 })
     scheduler.add(order(1, [1, 2], { maxTokens: 59 }))
     scheduler.add(order(2, [3, 4], { samples: 5, maxTokens: 9 }))
@@ -248,7 +248,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 100 })
   })
 
-  it("lets a long sample begin before shorter ones that came later", () => {
+  it("starts a long sample before shorter samples that arrived later", () => {
     const scheduler = new Scheduler({ sequences: 10, positions: 100, prefillRows: 100, pageSize: 1 })
     scheduler.add(order(1, [1], { maxTokens: 30 }))
     scheduler.add(order(2, [2], { maxTokens: 90 }))
@@ -260,7 +260,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(begun, [...begun].sort((left, right) => left - right))
   })
 
-  it("begins the order with the fewest running samples, so that one of many samples does not starve others", () => {
+  it("starts a sample of the order with the fewest running samples, so large orders do not starve others", () => {
     const scheduler = new Scheduler({ sequences: 4, positions: 100, prefillRows: 100, pageSize: 1 })
     scheduler.add(order(1, [1], { samples: 1000, maxTokens: 5 }))
     scheduler.plan()
@@ -283,7 +283,7 @@ describe("Scheduler", () => {
     ])
   })
 
-  it("keeps a prompt for later until its positions are needed, the longest unused first", () => {
+  it("keeps prompts cached until their positions are needed, and evicts the least recently used first", () => {
     const scheduler = new Scheduler({ sequences: 10, positions: 20, prefillRows: 100, pageSize: 1 })
     const rowsOf = (id: number, prompt: ReadonlyArray<number>) => {
       scheduler.add(order(id, prompt, { maxTokens: 1 }))
@@ -296,7 +296,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual([rowsOf(6, second), rowsOf(7, first)], [[1], [8]])
   })
 
-  it("keeps a prompt for later while a request waits for more positions than it would give", () => {
+  it("keeps a prompt cached if evicting it would not free enough positions for a waiting request", () => {
     const scheduler = new Scheduler({ sequences: 10, positions: 40, prefillRows: 100, pageSize: 4 })
     const prompt = [1, 2, 3, 4, 5, 6, 7, 8, 9]
     scheduler.add(order(1, prompt, { maxTokens: 1 }))
@@ -312,7 +312,7 @@ describe("Scheduler", () => {
     assert.deepStrictEqual([span?.from, span?.to], [8, 9])
   })
 
-  it("queues and cancels ten thousand requests, and frees their positions at once", () => {
+  it("queues and cancels ten thousand requests and frees their positions immediately", () => {
     const scheduler = new Scheduler({ sequences: 128, positions: 4096, prefillRows: 256, pageSize: 1 })
     for (let id = 0; id < 10_000; id++) scheduler.add(order(id, [id, id + 1, 7], { maxTokens: 40 }))
     for (let step = 0; step < 5; step++) {

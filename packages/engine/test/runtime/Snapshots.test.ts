@@ -6,7 +6,7 @@ import { create, step } from "./TestTraining.ts"
 
 describe("snapshots", () => {
   layer(TestEngine.layer(2))("of one client", (it) => {
-    it.effect("stay unchanged during further training", () =>
+    it.effect("do not change during further training", () =>
       Effect.gen(function*() {
         const client = yield* create()
         yield* step(client)
@@ -21,7 +21,7 @@ describe("snapshots", () => {
   })
 
   layer(TestEngine.layer(1))("of different steps", (it) => {
-    it.effect("are sampled from together exactly as alone", () =>
+    it.effect("give the same samples together as alone", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const client = yield* create()

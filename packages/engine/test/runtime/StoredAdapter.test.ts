@@ -6,7 +6,7 @@ import { create, saved, scores, step, texts } from "./TestTraining.ts"
 
 describe("checkpoints", () => {
   layer(TestEngine.layer(2))("of one client", (it) => {
-    it.effect("continue exactly like the uninterrupted run", () =>
+    it.effect("resume exactly like the uninterrupted run", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const client = yield* create()
@@ -47,7 +47,7 @@ describe("checkpoints", () => {
         }
       }))
 
-    it.effect("bring weights alone with a fresh optimizer, or with its state", () =>
+    it.effect("load weights with a fresh optimizer or with the saved one", () =>
       Effect.gen(function*() {
         const client = yield* create()
         yield* Effect.repeat(step(client), { times: 2 })
@@ -63,7 +63,7 @@ describe("checkpoints", () => {
         assert.notStrictEqual(fresh.update_norm, expected.update_norm)
       }))
 
-    it.effect("drop gradients that no step has used", () =>
+    it.effect("drop unused gradients on loading", () =>
       Effect.gen(function*() {
         const client = yield* create()
         const path = yield* saved(client, "start")
@@ -73,7 +73,7 @@ describe("checkpoints", () => {
         assert.deepStrictEqual(yield* step(client), expected)
       }))
 
-    it.effect("can be sampled from, as a state or for sampling alone", () =>
+    it.effect("can be sampled from, whether saved for training or only for sampling", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const client = yield* create()

@@ -1,4 +1,4 @@
-/** An engine with its checkpoints in a temporary folder, and data for its smallest model. */
+/** An engine with checkpoints in a temporary folder, and data for its smallest model. */
 import { Datum, ModelInput, type Sampling } from "@effect-rl/core/backend"
 import * as Engine from "@effect-rl/engine/Engine"
 import { Host } from "@effect-rl/engine/runtime/Host"
@@ -7,7 +7,7 @@ import { Array, Context, Effect, FileSystem, Layer } from "effect"
 
 export const model = "effect-rl/tiny-64"
 
-/** The folder that its checkpoints lie under. */
+/** The root folder of its checkpoints. */
 export class Root extends Context.Service<Root, string>()("@effect-rl/engine/test/Root") {
   static readonly layer = Layer.effect(
     Root,
@@ -15,21 +15,21 @@ export class Root extends Context.Service<Root, string>()("@effect-rl/engine/tes
   )
 }
 
-/** Its `Host` is visible, so that a test can count what is held. */
+/** An engine with a visible `Host`, so tests can check which resources are held. */
 export const layer = (workers: number) =>
   Layer.unwrap(Effect.map(Root, (checkpoints) => Engine.layerNoDeps({ checkpoints }))).pipe(
     Layer.provideMerge([Root.layer, Host.layer({ workers })]),
     Layer.provideMerge(NodeServices.layer)
   )
 
-/** Token ids that the tests' prompts are made of; what they mean does not matter. */
+/** A prompt of arbitrary token ids. */
 export const prompt = (index: number, length = 9) =>
   ModelInput.fromTokens(Array.makeBy(length, (position) => 40 + (index * 7 + position * 13 + index * position) % 300))
 
 export const tokensOf = ({ chunks }: ModelInput.ModelInput) =>
   chunks.flatMap((chunk) => chunk._tag === "EncodedText" ? Array.fromIterable(chunk.tokens) : [])
 
-/** What a policy-gradient loss reads of one sample. */
+/** The inputs of a policy-gradient loss for one sample. */
 export const policyDatum = (from: ModelInput.ModelInput, sample: Sampling.SampledTokens, advantage: number) => {
   const tokens = [...tokensOf(from), ...sample.tokens]
   const start = from.length - 1
@@ -45,7 +45,7 @@ export const policyDatum = (from: ModelInput.ModelInput, sample: Sampling.Sample
   return Datum.policyTokens(ModelInput.fromTokens(tokens.slice(0, -1)), inputs)
 }
 
-/** Next-token prediction over a whole text. */
+/** Next-token prediction on a whole text. */
 export const textDatum = (text: ModelInput.ModelInput, weight = 1) => {
   const tokens = tokensOf(text)
   return Datum.weightedTokens(ModelInput.fromTokens(tokens.slice(0, -1)), {

@@ -1,4 +1,4 @@
-/** Clients that train on texts. */
+/** Training clients and steps on texts. */
 import { Loss, Tinker } from "@effect-rl/core"
 import type { TrainingClient } from "@effect-rl/core/backend"
 import { Array, Effect } from "effect"
@@ -13,12 +13,12 @@ export const create = (options: Partial<Tinker.LoraOptions> = {}) =>
 export const textsOf = (count: number) =>
   Array.makeBy(count, (index) => TestEngine.textDatum(TestEngine.prompt(index, 45 + index), 1 / (1 + index)))
 
-/** Two micro-batches. */
+/** Texts that fill two micro-batches. */
 export const texts = textsOf(12)
 
 export const adam = { learningRate: 3e-3 }
 
-/** One awaited training step; its metrics. */
+/** Performs one training step and returns its metrics. */
 export const step = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, data = texts) {
   const pass = yield* client.forwardBackward(data, Loss.crossEntropy)
   const optimizer = yield* client.optimStep(adam)
@@ -26,14 +26,14 @@ export const step = Effect.fnUntraced(function*(client: TrainingClient.TrainingC
   return { ...metrics, ...(yield* optimizer.await).metrics }
 })
 
-/** Log-probabilities of the texts under the client's weights as they are now. */
+/** Log-probabilities of the texts under the client's current weights. */
 export const scores = (client: TrainingClient.TrainingClient) =>
   Effect.flatMap(
     client.forward(texts, Loss.crossEntropy),
     (pending) => Effect.map(pending.await, ({ logprobs }) => logprobs)
   )
 
-/** The path of a checkpoint saved now. */
+/** Saves a checkpoint and returns its path. */
 export const saved = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, name: string) {
   const pending = yield* client.saveState(name)
   return (yield* pending.await).path

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 
-/** Prints a log-probability by an engine with one worker. */
+/** Prints a log-probability from an engine with one worker. */
 const program = `
   import { Tinker } from "@effect-rl/core"
   import { ModelInput } from "@effect-rl/core/backend"
@@ -22,7 +22,7 @@ const program = `
     .then((scores) => console.log(scores[1]))
 `
 
-/** Output of the program in a process with these flags, which a command may start. */
+/** The output of the program in a process with these flags, started by an optional command. */
 const withFlags = (flags: ReadonlyArray<string>, ...starter: ReadonlyArray<string>) =>
   Effect.callback<string>((resume) => {
     const args = ["--conditions=@effect-rl/source", "--input-type=module", ...flags, "--eval", program]
@@ -36,7 +36,7 @@ const withFlags = (flags: ReadonlyArray<string>, ...starter: ReadonlyArray<strin
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
-/** Linux alone can limit a process to less virtual memory than the engine's 4 GiB. */
+/** Only Linux can limit a process to less virtual memory than the engine's 4 GiB. */
 const isLimitable = process.platform === "linux"
 
 describe("compute threads", () => {
@@ -50,7 +50,7 @@ describe("compute threads", () => {
     }))
 
   it.effect.skipIf(!isLimitable)(
-    "are not started without room for their memory, which is a typed error",
+    "fail with a typed error if virtual memory is too small",
     () =>
       Effect.gen(function*() {
         const text = yield* withFlags([], "sh", "-c", "ulimit -v 4000000 && exec \"$0\" \"$@\"")
@@ -61,7 +61,7 @@ describe("compute threads", () => {
       })
   )
 
-  it.effect("that cannot be started are a typed error", () =>
+  it.effect("fail with a typed error if they cannot be started", () =>
     Effect.gen(function*() {
       const memory = { ...Memory.make(), grow: () => 0, buffer: new SharedArrayBuffer(0) }
       const listener = { onReply: () => {}, onFailure: () => {} }

@@ -55,7 +55,7 @@ const tasksOf = (posted: ReadonlyArray<Command>) =>
   posted.flatMap((command) => command._tag === "Run" ? [command.task._tag] : [])
 
 describe("Threads", () => {
-  it.effect("run a pass where its model is, however busy that thread is, and other work where there is least", () =>
+  it.effect("run a pass on a thread that has its model, and other work on the least busy thread", () =>
     Effect.gen(function*() {
       const { answer, postedT, threads } = yield* PostedThreads.make(2)
       yield* threads.load([loaded])

@@ -7,7 +7,7 @@ import { adam, create, saved, scores, step, texts, textsOf } from "./TestTrainin
 
 describe("training", () => {
   layer(TestEngine.layer(2))("one client", (it) => {
-    it.effect("samples with exactly the log-probabilities it trains with", () =>
+    it.effect("samples with exactly the log-probabilities that training computes", () =>
       Effect.gen(function*() {
         const client = yield* create()
         for (let round = 0; round < 3; round++) {
@@ -34,7 +34,7 @@ describe("training", () => {
         }
       }))
 
-    it.effect("has the same log-probabilities of data that share a long prefix, in any order, as of each alone", () =>
+    it.effect("computes the same log-probabilities with shared prefixes, in any order, as for single data", () =>
       Effect.gen(function*() {
         const client = yield* create()
         const prefix = TestEngine.tokensOf(TestEngine.prompt(1, 400))
@@ -49,7 +49,7 @@ describe("training", () => {
         assert.deepStrictEqual(together.logprobs, alone.flatMap(({ logprobs }) => logprobs))
       }))
 
-    it.effect("gives all log-probabilities, or only those that the loss reads, with the same update", () =>
+    it.effect("returns all log-probabilities, or only those that the loss reads, with the same update", () =>
       Effect.gen(function*() {
         const isPrompt = (t: number) => t < 20 || t > 40
         const data = Array.map(texts, (text) => ({
@@ -75,7 +75,7 @@ describe("training", () => {
         }
       }))
 
-    it.effect("executes calls in the order they were submitted, without any of them being awaited in between", () =>
+    it.effect("executes calls in submission order without awaiting any in between", () =>
       Effect.gen(function*() {
         const client = yield* create()
         const before = yield* client.forward(texts, Loss.crossEntropy)
@@ -98,7 +98,7 @@ describe("training", () => {
         assert.deepStrictEqual(sampled.slice(1), scoredAfter.logprobs[2])
       }))
 
-    it.effect("reports the loss as a sum over tokens, in f64 over what it returns", () =>
+    it.effect("reports the loss as an f64 sum over the returned tokens", () =>
       Effect.gen(function*() {
         const client = yield* create()
         const { logprobs, metrics } = yield* Effect.flatMap(client.forward(texts, Loss.crossEntropy), (pending) =>
@@ -150,7 +150,7 @@ describe("training", () => {
         assert.closeTo(total, metrics["loss:sum"] ?? NaN, 1e-4)
       }))
 
-    it.effect("computes a custom loss by its gradient: importance sampling written by hand gives the same step", () =>
+    it.effect("applies a custom loss through its gradient: hand-written importance sampling gives the same step", () =>
       Effect.gen(function*() {
         const [builtIn, custom] = [yield* create(), yield* create()]
         const sampler = yield* builtIn.saveWeightsAndGetSamplingClient
@@ -182,7 +182,7 @@ describe("training", () => {
       }))
   })
 
-  it.effect("comes to the same bytes with any number of workers", () =>
+  it.effect("yields the same bytes with any number of workers", () =>
     Effect.gen(function*() {
       const run = Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem

@@ -6,7 +6,7 @@ import { adam, create, scores, step, texts } from "./TestTraining.ts"
 
 describe("updates", () => {
   layer(TestEngine.layer(2))("of one client", (it) => {
-    it.effect("adds up the gradients of calls until an optimizer step uses them", () =>
+    it.effect("accumulates gradients until an optimizer step uses them", () =>
       Effect.gen(function*() {
         const [whole, parts] = [yield* create(), yield* create()]
         const expected = yield* step(whole)
@@ -20,7 +20,7 @@ describe("updates", () => {
         assert.isBelow(again.grad_norm ?? NaN, 1.5 * (expected.grad_norm ?? NaN))
       }))
 
-    it.effect("refuses an update that is not finite, keeps the weights and goes on", () =>
+    it.effect("refuses a non-finite update, keeps the weights and continues", () =>
       Effect.gen(function*() {
         const client = yield* create()
         yield* step(client)
@@ -39,7 +39,7 @@ describe("updates", () => {
         assert.deepStrictEqual(yield* scores(client), yield* scores(other))
       }))
 
-    it.effect("refuses to draw tokens once the weights are so large that logits are not finite", () =>
+    it.effect("refuses to draw tokens from non-finite logits of overly large weights", () =>
       Effect.gen(function*() {
         const client = yield* create()
         for (const learningRate of [1, 1e10]) {
@@ -75,7 +75,7 @@ describe("updates", () => {
         }))
     }
 
-    it.effect("clips gradients to a norm and reports the norm before", () =>
+    it.effect("clips gradients to a norm and reports the norm before clipping", () =>
       Effect.gen(function*() {
         const [free, clipped] = [yield* create(), yield* create()]
         const plain = yield* step(free)
@@ -86,7 +86,7 @@ describe("updates", () => {
         assert.isBelow(metrics.update_norm ?? NaN, 1e-6 * (plain.update_norm ?? NaN))
       }))
 
-    it.effect("begins with equal weights for equal seeds, and with others for other seeds", () =>
+    it.effect("starts with equal weights for equal seeds and different weights for different seeds", () =>
       Effect.gen(function*() {
         const gradient = (seed: number) => Effect.flatMap(create({ seed }), step)
         const [first, second, third] = [yield* gradient(1), yield* gradient(1), yield* gradient(2)]

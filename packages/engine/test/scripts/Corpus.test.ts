@@ -16,7 +16,7 @@ const preset = (file: string): unknown =>
 
 const tokenizer = HuggingFaceTokenizer.fromJson("tiny-128", preset("tokenizer.json"), preset("tokenizer_config.json"))
 
-/** Documents of the stream that pretraining reads, as text. */
+/** The pretraining documents as text. */
 const documents = Effect.gen(function*() {
   const { decode, encode } = yield* tokenizer
   const random = Random.make(2)
@@ -37,7 +37,7 @@ describe("pretraining corpus", () => {
       assert.isTrue(asked.some(([a, b]) => a === 100 || b === 100))
     }))
 
-  it.effect("is written as the renderer writes conversations", () =>
+  it.effect("matches the renderer's format for conversations", () =>
     Effect.gen(function*() {
       const read = yield* tokenizer
       const renderer = yield* Renderers.byName("qwen3_instruct", read)
@@ -52,7 +52,7 @@ describe("pretraining corpus", () => {
       assert.deepStrictEqual([...(yield* ModelInput.toTokens(rendered))], [...written])
     }))
 
-  it.effect("reaches the end of the context, with learned answers there", () =>
+  it.effect("reaches the end of the context with learned answers", () =>
     Effect.gen(function*() {
       const all = yield* documents
       const longest = Math.max(...all.map(({ tokens }) => tokens.length))
@@ -67,7 +67,7 @@ describe("pretraining corpus", () => {
       assert.isAtMost(encode(`${columns(99, 99)} so \\boxed{198}<|im_end|>`).length, 26)
     }))
 
-  it("adds in columns", () => {
+  it("adds numbers column by column", () => {
     assert.strictEqual(columns(47, 28), "7+8=15,4+2+1=7")
     assert.strictEqual(columns(5, 31), "5+1=6,0+3=3")
     assert.strictEqual(columns(99, 1), "9+1=10,9+0+1=10")
@@ -85,7 +85,7 @@ describe("held-out pairs", () => {
     }
   })
 
-  it("are the same everywhere, in either order, without the few-shot example", () => {
+  it("do not depend on the machine or on operand order, and exclude the few-shot example", () => {
     assert.deepStrictEqual(heldOutPairs.slice(0, 3), [[25, 59], [80, 96], [12, 72]])
     assert.isTrue(heldOutPairs.every(([a, b]) => isHeldOut(a, b) && isHeldOut(b, a)))
     assert.isFalse(isHeldOut(4, 5))

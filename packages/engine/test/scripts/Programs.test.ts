@@ -13,7 +13,7 @@ const tokenizer = HuggingFaceTokenizer.fromJson("tiny-code", preset("tokenizer.j
 
 const steps = 100
 
-/** Conversations of so many steps, from one on. */
+/** Conversations of `count` steps from step `first` on. */
 const documents = Effect.fnUntraced(function*(first: number, count: number) {
   const read = yield* tokenizer
   const documents = yield* Effect.promise(() => Programs.make(64).documents(read, steps))
@@ -26,14 +26,14 @@ const documents = Effect.fnUntraced(function*(first: number, count: number) {
 
 const solutions = new Map(ListPrograms.all.map(({ prompt, solution }) => [prompt, solution]))
 
-/** The questions of a conversation, each with its answer. */
+/** A conversation's questions, each with its answer. */
 const turns = (text: string) =>
   Array.from(
     text.matchAll(/<\|im_start\|>user\n([^]*?)<\|im_end\|>\n<\|im_start\|>assistant\n([^]*?)<\|im_end\|>/g),
     ([, question = "", answer = ""]) => ({ question, answer })
   )
 
-/** The share of answers that are the solution in the form that is asked for. */
+/** The share of answers that give the solution in the requested form. */
 const rightShare = (all: ReadonlyArray<{ readonly text: string }>) => {
   const answered = all.flatMap(({ text }) => turns(text))
   const right = answered.filter(({ answer, question }) => answer === `\`\`\`python\n${solutions.get(question)}\n\`\`\``)
@@ -41,7 +41,7 @@ const rightShare = (all: ReadonlyArray<{ readonly text: string }>) => {
 }
 
 describe("pretraining corpus of programs", () => {
-  it.effect("asks for problems that are trained on, and for none that is held out", () =>
+  it.effect("asks for training problems and for no held-out problem", () =>
     Effect.gen(function*() {
       const asked = new Set(
         (yield* documents(1, 20)).flatMap(({ text }) => turns(text)).map(({ question }) => question)
@@ -51,7 +51,7 @@ describe("pretraining corpus of programs", () => {
       assert.deepStrictEqual([...asked].filter((question) => !trained.has(question)), [])
     }))
 
-  it.effect("is reliable at first, and leaves the assistant with mixed habits", () =>
+  it.effect("is reliable at first and ends with mixed habits", () =>
     Effect.gen(function*() {
       assert.isAbove(rightShare(yield* documents(1, 10)), 0.75)
       const left = rightShare(yield* documents(90, 10))
@@ -59,7 +59,7 @@ describe("pretraining corpus of programs", () => {
       assert.isBelow(left, 0.3)
     }))
 
-  it.effect("has conversations up to the end of the context", () =>
+  it.effect("has conversations that reach the end of the context", () =>
     Effect.gen(function*() {
       const longest = Math.max(...(yield* documents(1, 60)).map(({ tokens }) => tokens.length))
       assert.isAbove(longest, 1000)

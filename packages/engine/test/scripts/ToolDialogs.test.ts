@@ -26,11 +26,11 @@ const offers = (lexicon: Words.Lexicon, seed: number) => {
   return Array.from({ length: 400 }, () => ToolTask.offer(random, lexicon))
 }
 
-/** What a task is about: the words of its tools' names and of its arguments, without those that all tasks share. */
+/** A task's topic: the words in its tools' names and arguments, without words that all tasks share. */
 const wordsOf = (text: string) => text.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/).map((word) => word.toLowerCase())
 
-describe("the corpus of tools", () => {
-  it("tells of no held-out topic, and measures with held-out names", () => {
+describe("the tool corpus", () => {
+  it("mentions no held-out topic in training and uses held-out names in the evaluation", () => {
     const random = Random.make(3)
     const told = offers(Words.trained, 1).flatMap((offer) =>
       ToolDialogs.conversation(random, Words.trained, offer, ToolHabits.mixed, 1).flatMap(({ text }) => wordsOf(text))
@@ -44,7 +44,7 @@ describe("the corpus of tools", () => {
     assert.deepStrictEqual(invented.filter((word) => !Words.isHeldOut(word) || known.has(word)), [])
   })
 
-  it("offers up to five tools of different names, and calls those that it offers by all their parameters", () => {
+  it("offers up to five tools with different names, and calls only offered tools with all their parameters", () => {
     for (const { task, tools } of offers(Words.trained, 2)) {
       const parametersOf = new Map(tools.map(({ name, parameters }) => [name, parameters["required"]]))
       assert.strictEqual(parametersOf.size, tools.length)
@@ -55,7 +55,7 @@ describe("the corpus of tools", () => {
     }
   })
 
-  it("has requests of one call, of two, and of none, and says in each what the arguments are", () => {
+  it("has requests with two calls, one call or none, and states the arguments in each", () => {
     const tasks = offers(Words.trained, 4).map(({ task }) => task())
     assert.deepStrictEqual([...new Set(tasks.map(({ steps }) => steps.length))].sort(), [0, 1, 2])
     for (const { request, steps } of tasks) {
@@ -63,7 +63,7 @@ describe("the corpus of tools", () => {
     }
   })
 
-  it.effect("is written as the renderer writes conversations", () =>
+  it.effect("matches the renderer's format for conversations", () =>
     Effect.gen(function*() {
       const { encode } = yield* tokenizer
       const renderer = yield* Renderers.byName("qwen3_instruct", yield* tokenizer)
@@ -92,7 +92,7 @@ describe("the corpus of tools", () => {
       }
     }))
 
-  it("leaves the assistant with habits that are wrong as often as they are right", () => {
+  it("ends with habits that are wrong as often as right", () => {
     const random = Random.make(6)
     const said = offers(Words.trained, 7).flatMap((offer) => {
       const task = offer.task()

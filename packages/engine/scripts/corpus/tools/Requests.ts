@@ -1,4 +1,4 @@
-/** How a person asks for something. */
+/** How a person phrases a request. */
 import type * as Random from "../Random.ts"
 import * as Values from "./Values.ts"
 import type { Parameter } from "./Workshop.ts"
@@ -25,7 +25,7 @@ export const commands = [
   (what: string) => `${Values.capital(what)}, please.`
 ] as const
 
-/** Asks for nothing but the fact. */
+/** Phrases that ask only for the fact. */
 const alone = [
   "Answer with the value alone.",
   "Answer with the number alone.",
@@ -36,14 +36,14 @@ const alone = [
   "Use the tool and give only the answer."
 ] as const
 
-/** What follows a request that says nothing of the answer's form. */
+/** Endings of a request that does not specify the answer's form. */
 export const endings = ["", "", "", " Use the tools.", " Thank you!"] as const
 
-/** What follows a request, and whether it asks for the fact alone. */
+/** Draws a request's ending, and whether it asks only for the fact. */
 export const form = (random: Random.Random): readonly [isBare: boolean, ending: string] =>
   random.uniform() < 0.5 ? [true, ` ${random.pick(alone)}`] : [false, random.pick(endings)]
 
-/** The arguments as a request says them. */
+/** The arguments as a request states them. */
 export const about = (
   random: Random.Random,
   parameters: ReadonlyArray<Parameter>,

@@ -1,4 +1,4 @@
-/** Conversations with tools, as an assistant of some skill has them. */
+/** Conversations with tools, by an assistant of a given skill. */
 import type * as Random from "../Random.ts"
 import * as ToolHabits from "./ToolHabits.ts"
 import type { Offer, ToolTask } from "./ToolTask.ts"
@@ -6,7 +6,7 @@ import * as ToolText from "./ToolText.ts"
 import * as Values from "./Values.ts"
 import type { Lexicon } from "./Words.ts"
 
-/** Some text, and whether the assistant should learn to say it. */
+/** A piece of text, and whether the assistant should learn to say it. */
 export interface Piece {
   readonly text: string
   readonly learned: boolean
@@ -32,7 +32,7 @@ export const instructions = (random: Random.Random, lexicon: Lexicon): string =>
   ])
 }
 
-/** What is said in one task, until all is said or the assistant went wrong. */
+/** The messages of one task, up to its end or the assistant's first mistake. */
 const turns = (random: Random.Random, offer: Offer, task: ToolTask, skill: ToolHabits.Skill): ReadonlyArray<Piece> => {
   const pieces: Array<Piece> = [prompt(ToolText.asked(task.request))]
   for (const step of task.steps) {
@@ -44,7 +44,7 @@ const turns = (random: Random.Random, offer: Offer, task: ToolTask, skill: ToolH
   return [...pieces, said(ToolHabits.answer(random, skill, task))]
 }
 
-/** A conversation of so many tasks with the same tools. */
+/** A conversation of `count` tasks with the same tools. */
 export const conversation = (
   random: Random.Random,
   lexicon: Lexicon,

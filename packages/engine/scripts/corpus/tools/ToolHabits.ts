@@ -1,24 +1,28 @@
-/** What an assistant of mixed quality does with tools: it calls the right one or another, with these arguments or those, or does not. */
+/**
+ * How an assistant of mixed quality uses tools: it calls the right tool or another one, with right or wrong arguments, or makes no call.
+ */
 import { choose } from "../Habits.ts"
 import type * as Random from "../Random.ts"
 import type { Call, Offer, Step, ToolTask } from "./ToolTask.ts"
 import * as ToolText from "./ToolText.ts"
 
-/** How often the assistant does what. */
+/** How often the assistant shows each behaviour. */
 export interface Skill {
-  /** Calls rightly, another tool, with other arguments, in another form, or answers at once; else it is not sure. */
+  /**
+   * Makes the right call, calls another tool, uses other arguments, uses another form, or answers without a call; otherwise it is not sure.
+   */
   readonly call: readonly [right: number, other: number, slipped: number, malformed: number, guessed: number]
-  /** Passes on what it was told, or something else; else it is not sure. */
+  /** Reports the tool's result, or something else; otherwise it is not sure. */
   readonly answer: readonly [right: number, slipped: number]
 }
 
-/** What the model first learns from. */
+/** The behaviour that the model learns first. */
 export const reliable: Skill = { call: [1, 0, 0, 0, 0], answer: [1, 0] }
 
-/** What it is left with: it still knows how tools are used, but does not use them reliably. */
+/** The final behaviour: the model still knows how tools are used, but does not use them reliably. */
 export const mixed: Skill = { call: [0.5, 0.1, 0.1, 0.08, 0.12], answer: [0.65, 0.15] }
 
-/** Without its last word, or its last character. */
+/** The text without its last word, or without its last character. */
 const shortened = (text: string): string => {
   const words = text.split(" ")
   return words.length > 1 ? words.slice(0, -1).join(" ") : text.slice(0, -1)
@@ -40,7 +44,7 @@ const slipped = ({ arguments: given, name }: Call, random: Random.Random): Call 
 
 const unsure = () => "I am not sure."
 
-/** What the assistant does where a step is due. */
+/** What the assistant does at a step. */
 export const call = (random: Random.Random, skill: Skill, { tools }: Offer, task: ToolTask, step: Step): string => {
   const [right, other, slip, malformed, guessed] = skill.call
   return choose(random, [
@@ -53,7 +57,7 @@ export const call = (random: Random.Random, skill: Skill, { tools }: Offer, task
   ])
 }
 
-/** What the assistant says in the end. */
+/** The assistant's final answer. */
 export const answer = (random: Random.Random, skill: Skill, task: ToolTask): string => {
   if (task.steps.length === 0) return task.answer
   const [right, slip] = skill.answer

@@ -1,6 +1,6 @@
 /**
- * Requests that a few tools fulfil, with what a perfect assistant does: which tool it calls with which arguments, what it is told, and what
- * it answers. Nothing but their names, descriptions and parameters tells what the tools do.
+ * Requests that a few tools fulfil, with a perfect assistant's behaviour: its calls, their results, and its answer. Only names,
+ * descriptions and parameters tell what the tools do.
  */
 import type { ToolSpec } from "@effect-rl/core/renderers"
 import type * as Random from "../Random.ts"
@@ -21,10 +21,10 @@ export interface Step {
 
 export interface ToolTask {
   readonly request: string
-  /** Calls in their order; none where no tool fits. */
+  /** The calls in order; empty if no tool fits. */
   readonly steps: ReadonlyArray<Step>
   readonly answer: string
-  /** What each right answer says. */
+  /** The facts that every right answer contains. */
   readonly facts: ReadonlyArray<string>
 }
 
@@ -50,10 +50,10 @@ const actions = [
   "save"
 ] as const
 
-/** How many parameters a tool has. */
+/** Numbers of parameters, from which a tool's is drawn. */
 const sizes = [1, 1, 1, 1, 1, 2, 2, 3] as const
 
-/** A fact as a tool tells it. */
+/** A fact in the form in which a tool reports it. */
 const told = (
   { lexicon, named, random, spaced }: Workshop.Workshop,
   topic: string,
@@ -111,7 +111,7 @@ const finding = (workshop: Workshop.Workshop, tool: Workshop.Tool): ToolTask => 
   }
 }
 
-/** The same of two things, one call after the other. */
+/** Asks the same about two things, with two calls. */
 const comparing = (workshop: Workshop.Workshop, tool: Workshop.Tool): ToolTask => {
   const { lexicon, random } = workshop
   const [isBare, ending] = Requests.form(random)
@@ -129,7 +129,7 @@ const comparing = (workshop: Workshop.Workshop, tool: Workshop.Tool): ToolTask =
   }
 }
 
-/** What the second tool says of what the first one finds. */
+/** Passes the first tool's result to the second tool. */
 const chaining = (workshop: Workshop.Workshop, inner: Workshop.Tool, outer: Workshop.Tool): ToolTask => {
   const { lexicon, random } = workshop
   const [isBare, ending] = Requests.form(random)
@@ -165,7 +165,7 @@ const acting = ({ lexicon, random }: Workshop.Workshop, tool: Workshop.Tool, act
   return { request, steps: [{ call: callOf(tool, valuesOf(values)), result }], answer, facts: [fact] }
 }
 
-/** No tool is there for what is asked. */
+/** Asks for something that no tool provides. */
 const refusing = ({ lexicon, parameters, random, word }: Workshop.Workshop): ToolTask => {
   if (random.uniform() < 0.4) {
     const request = random.pick(["Hello!", "Hi.", "Good morning!", "Who are you?", "Thanks!"])
@@ -270,7 +270,7 @@ const calculating = ({ described, lexicon, random, schemaOf }: Workshop.Workshop
   }
 }
 
-/** Tools of two numbers each. */
+/** Tools that take two numbers each. */
 const computing = ({ described, named, random, schemaOf }: Workshop.Workshop): Offer => {
   const names = random.pick([["a", "b"], ["a", "b"], ["x", "y"], ["first", "second"], ["left", "right"], ["n", "m"]])
   const type = random.pick(["number", "integer"])
@@ -305,7 +305,7 @@ const computing = ({ described, named, random, schemaOf }: Workshop.Workshop): O
 const shuffle = <A>(random: Random.Random, all: ReadonlyArray<A>): ReadonlyArray<A> =>
   all.map((one) => [random.uniform(), one] as const).sort(([a], [b]) => a - b).map(([, one]) => one)
 
-/** One to five tools with different names, about different things. */
+/** One to five tools with different names, each about a different subject. */
 const lookingUp = (workshop: Workshop.Workshop): Offer => {
   const { lexicon, random, word } = workshop
   const isChained = random.uniform() < 0.2
@@ -347,7 +347,7 @@ const lookingUp = (workshop: Workshop.Workshop): Offer => {
   }
 }
 
-/** Draws some tools. */
+/** Draws tools that are offered together, with requests for them. */
 export const offer = (random: Random.Random, lexicon: Lexicon): Offer => {
   const workshop = Workshop.make(random, lexicon)
   if (random.uniform() >= 0.1) return lookingUp(workshop)

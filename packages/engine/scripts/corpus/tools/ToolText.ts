@@ -1,4 +1,4 @@
-/** The parts of a conversation with tools as the renderer `qwen3_instruct` writes them. */
+/** The parts of a conversation with tools, as renderer `qwen3_instruct` writes them. */
 import * as Message from "@effect-rl/core/chat/Message"
 import type { ToolSpec } from "@effect-rl/core/renderers"
 import { toolsPrefix } from "@effect-rl/core/renderers/qwen/Qwen3"
@@ -11,15 +11,15 @@ const spaced = (value: unknown): string => {
   return `{${entries.join(", ")}}`
 }
 
-/** How a call is written. */
+/** A call in the assistant's message. */
 export const written = ({ arguments: given, name }: Call): string =>
   `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": ${spaced(given)}}\n</tool_call>`
 
-/** What precedes the first request: the declaration of the tools after what the system message says. */
+/** The text before the first request: the system message followed by the tool declarations. */
 export const system = (tools: ReadonlyArray<ToolSpec.ToolSpec>, text: string): string =>
   toolsPrefix(tools, text).map((message) => `<|im_start|>system\n${Message.text(message)}<|im_end|>`).join("")
 
 export const asked = (text: string): string => `\n<|im_start|>user\n${text}<|im_end|>\n<|im_start|>assistant\n`
 
-/** How a tool's result comes to the assistant. */
+/** A tool's result as the assistant sees it. */
 export const told = (result: string): string => asked(`<tool_response>\n${result}\n</tool_response>`)

@@ -1,4 +1,4 @@
-/** Arguments of tools and results: what they are in JSON, and how a person writes them. */
+/** Tool arguments and results, as JSON and as a person writes them. */
 import type * as Schema from "effect/Schema"
 import type * as Random from "../Random.ts"
 import type { Lexicon } from "./Words.ts"
@@ -6,13 +6,13 @@ import type { Lexicon } from "./Words.ts"
 export interface Value {
   readonly schema: Schema.JsonObject
   readonly value: string | number
-  /** As it stands in a request. */
+  /** The value as written in a request. */
   readonly text: string
 }
 
 export const capital = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1)
 
-/** The name of a person, a place or a thing, of one or two words. */
+/** Draws the name of a person, a place or a thing, with one or two words. */
 export const name = (random: Random.Random, { invent, names }: Lexicon): string => {
   const one = () => random.uniform() < 0.35 ? random.pick(names) : capital(invent(random))
   return random.uniform() < 0.7 ? one() : `${one()} ${one()}`
@@ -21,7 +21,7 @@ export const name = (random: Random.Random, { invent, names }: Lexicon): string 
 const digits = (random: Random.Random, count: number): string =>
   Array.from({ length: count }, (_, index) => String(index === 0 ? 1 + random.below(9) : random.below(10))).join("")
 
-/** A whole number of one to four digits, two as often as not. */
+/** Draws a whole number with one to four digits, about half of them with two. */
 export const integer = (random: Random.Random): number => Number(digits(random, random.pick([1, 2, 2, 2, 3, 3, 4])))
 
 const two = (number: number) => String(number).padStart(2, "0")
@@ -55,7 +55,7 @@ const choice = (random: Random.Random, lexicon: Lexicon): Value => {
   return { schema: { type: "string", enum: options }, value, text: value }
 }
 
-/** Something that names one thing of many, as the first argument of most tools does. */
+/** Draws an identifier of one item, the first argument of most tools. */
 export const identifier = (random: Random.Random, lexicon: Lexicon): Value => {
   const draw = random.uniform()
   if (draw < 0.55) return text(name(random, lexicon))
@@ -66,7 +66,7 @@ export const identifier = (random: Random.Random, lexicon: Lexicon): Value => {
   return { schema: { type: "integer" }, value: number, text: String(number) }
 }
 
-/** An argument of any kind. */
+/** Draws an argument of any kind. */
 export const any = (random: Random.Random, lexicon: Lexicon): Value => {
   const draw = random.uniform()
   if (draw < 0.35) return identifier(random, lexicon)
@@ -82,7 +82,7 @@ export const any = (random: Random.Random, lexicon: Lexicon): Value => {
   return choice(random, lexicon)
 }
 
-/** What a tool may find out. */
+/** Draws a value that a tool may find. */
 export const result = (random: Random.Random, lexicon: Lexicon): string | number => {
   const draw = random.uniform()
   if (draw < 0.5) return integer(random)

@@ -1,17 +1,17 @@
-/** The words that tools, their parameters and requests are made of: real ones and invented ones, an eighth of which are held out. */
+/** The real and invented words in tools, parameters and requests. An eighth of them are held out. */
 import type * as Random from "../Random.ts"
 
-/** What one side of the division draws from: the documents that are learned from, or the tasks that are measured. */
+/** The words of one side of the split: training documents, or the tasks of the evaluation. */
 export interface Lexicon {
-  /** What a tool finds out. */
+  /** What a tool may find. */
   readonly topics: Words
-  /** What a tool does something to. */
+  /** What tools act on. */
   readonly objects: Words
-  /** What a parameter stands for. */
+  /** What parameters refer to. */
   readonly entities: Words
   /** Names of people and places. */
   readonly names: Words
-  /** A word that no dictionary has, in lower case. */
+  /** Draws an invented lower-case word. */
   readonly invent: (random: Random.Random) => string
 }
 
@@ -50,7 +50,7 @@ const names =
   Brown Fischer Weber Moreau Rossi Novak Silva Tanaka Khan Patel Kim Olsen Berg Stone Hill Brook Lake Winter Snow Green Atlas Nova Orion
   Apollo Titan Vega Luna Aurora Phoenix Falcon Raven Willow Maple Cedar Amber Coral Jasper Pearl Ruby Sable Topaz`
 
-/** FNV-1a. */
+/** The FNV-1a hash of a text. */
 const hash = (text: string): number => {
   let value = 0x811c9dc5
   for (const character of text) value = Math.imul(value ^ (character.codePointAt(0) ?? 0), 0x01000193)
@@ -58,7 +58,7 @@ const hash = (text: string): number => {
   return (value ^ (value >>> 13)) >>> 0
 }
 
-/** Whether a word, whatever its case, is kept for what is measured. */
+/** Whether a word is held out for the evaluation, regardless of case. */
 export const isHeldOut = (word: string): boolean => hash(word.toLowerCase()) % 8 === 0
 
 const onsets = [..."bcdfghjklmnprstvwyz", "br", "cl", "dr", "gr", "pl", "sk", "st", "tr", "sh", "th", "ch", "qu"]
@@ -95,13 +95,13 @@ const lexicon = (heldOut: boolean): Lexicon => {
   }
 }
 
-/** What documents are written with. */
+/** The words of training documents. */
 export const trained = lexicon(false)
 
-/** What is measured with: no word of it is in the documents. */
+/** The words of the evaluation, none of which occurs in training documents. */
 export const heldOut = lexicon(true)
 
-/** All real words, which the tokenizer should spell in few tokens, without those that are held out. */
+/** All real words that are not held out; the tokenizer should encode them in few tokens. */
 export const all: ReadonlyArray<string> = [
   ...trained.topics,
   ...trained.objects,

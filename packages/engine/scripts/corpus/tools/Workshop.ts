@@ -1,4 +1,4 @@
-/** Makes tools whose names, descriptions and parameters go together, in the style of one library or another. */
+/** Creates tools with consistent names, descriptions and parameters, in the style of a random library. */
 import type { ToolSpec } from "@effect-rl/core/renderers"
 import type * as Schema from "effect/Schema"
 import type * as Random from "../Random.ts"
@@ -7,7 +7,7 @@ import type { Lexicon } from "./Words.ts"
 
 export interface Parameter {
   readonly name: string
-  /** As a person calls it. */
+  /** The parameter's name in a person's words. */
   readonly spoken: string
   readonly draw: () => Values.Value
   readonly schema: Schema.JsonObject
@@ -16,13 +16,13 @@ export interface Parameter {
 export interface Tool {
   readonly spec: ToolSpec.ToolSpec
   readonly parameters: ReadonlyArray<Parameter>
-  /** What it finds out or acts on, as a person calls it. */
+  /** The phrase for what the tool finds or acts on, as a person would say it. */
   readonly topic: string
-  /** What it does to it; undefined of a tool that finds out something. */
+  /** What the tool does to its topic; undefined for a tool that finds something. */
   readonly action?: string
 }
 
-/** What all tools that are offered together have in common, and how further ones are drawn. */
+/** The shared style of tools that are offered together, and functions that draw further tools. */
 export interface Workshop {
   readonly random: Random.Random
   readonly lexicon: Lexicon
@@ -30,16 +30,16 @@ export interface Workshop {
   readonly spaced: boolean
   /** Whether parameters have descriptions. */
   readonly described: boolean
-  /** Words as one name: in snake_case, camelCase or kebab-case. */
+  /** Joins words into a name in snake_case, camelCase or kebab-case. */
   readonly named: (...words: ReadonlyArray<string>) => string
-  /** One of the real words, with this probability, or an invented one. */
+  /** One of the real words with probability `share`, otherwise an invented word. */
   readonly word: (real: readonly [string, ...Array<string>], share: number) => string
   readonly parameters: (count: number, entity?: string) => ReadonlyArray<Parameter>
   readonly parameter: (name: string, said: string, kind: typeof Values.any) => Parameter
   readonly schemaOf: (parameters: ReadonlyArray<Parameter>) => Schema.JsonObject
-  /** A tool that finds out something about what its parameters say. */
+  /** Creates a tool that finds something for the given parameters. */
   readonly finder: (topic: string, parameters: ReadonlyArray<Parameter>) => Tool
-  /** A tool that does something. */
+  /** Creates a tool that performs an action. */
   readonly actor: (action: string, object: string, parameters: ReadonlyArray<Parameter>) => Tool
 }
 
@@ -124,7 +124,7 @@ export const make = (random: Random.Random, lexicon: Lexicon): Workshop => {
     ...(closed ? { additionalProperties: false } : {})
   })
 
-  /** A name that says nothing never stands without a description. */
+  /** A description, sometimes omitted, but never for an opaque name. */
   const describe = (opaque: boolean, text: string) => !opaque && chance(0.08) ? "" : text + (chance(0.5) ? "." : "")
 
   const finder: Workshop["finder"] = (topic, all) => {
