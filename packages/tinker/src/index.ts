@@ -1,24 +1,24 @@
 /** The Tinker API: client, server and cassettes. Stable. */
 
-/** Events and metrics of a client's requests. */
+/** Events and metrics for a client's requests. */
 export * as Activity from "./client/Activity.ts"
 /** The path of a checkpoint: `tinker://<run>/<kind>/<name>`. */
 export * as CheckpointPath from "./client/CheckpointPath.ts"
 /** Runs the command that prints a credential (`TINKER_CREDENTIAL_CMD`). */
 export * as CredentialCommand from "./client/CredentialCommand.ts"
-/** Everything about a service's runs, checkpoints and sessions that is not training or sampling. */
+/** Administers a service's runs, checkpoints and sessions. */
 export * as RestClient from "./client/RestClient.ts"
-/** Samplers that other processes sample from as well. */
+/** Handles with which other processes use the same sampler. */
 export * as SamplerHandles from "./client/SamplerHandles.ts"
-/** The Tinker port over HTTP: the hosted service, and any server that speaks its API. */
+/** The Tinker port over HTTP, for the hosted service and any server that speaks its API. */
 export * as TinkerHttp from "./client/TinkerHttp.ts"
-/** Failures of requests on the wire and at the service: the causes of the `TinkerError`s that callers see. */
+/** Failures of requests in transit or at the service; they are the causes of the `TinkerError`s that callers get. */
 export * as WireError from "./client/WireError.ts"
 
-/** Identifies callers by the server's API keys; a server without keys answers its own machine alone. */
+/** Identifies callers by the server's API keys. A server without keys answers only its own machine. */
 export * as ApiKeys from "./server/ApiKeys.ts"
-/** The Tinker API over HTTP in front of any backend. */
+/** Serves any backend through the Tinker API over HTTP. */
 export * as TinkerServer from "./server/TinkerServer.ts"
 
-/** A backend recorded once and replayed afterwards, without key or network. */
+/** Records a backend once and replays it later without an API key or network. */
 export * as Cassette from "./cassette/Cassette.ts"

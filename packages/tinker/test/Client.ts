@@ -1,4 +1,4 @@
-/** This project's client of the server under test. */
+/** This project's client, connected to the server under test. */
 import { TinkerHttp } from "@effect-rl/tinker"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpServer } from "effect/http"

@@ -10,7 +10,7 @@ import { FetchHttpClient } from "effect/http"
 import * as Client from "./Client.ts"
 import * as Sockets from "./Sockets.ts"
 
-/** Our client, a socket, our server, a backend. */
+/** Our client, connected to our server through a socket, in front of a backend. */
 const throughSockets = <E>(
   scheme: string,
   backend: (folder: string) => Layer.Layer<Tinker.Tinker | Tokenizer.Tokenizers, E, NodeServices.NodeServices>
@@ -25,7 +25,7 @@ const throughSockets = <E>(
     Layer.provide(NodeServices.layer)
   )
 
-describe("the engine behind the server and the client keeps the contract", () => {
+describe("the engine, used through server and client, satisfies the contract", () => {
   const cases = Contract.contract({ baseModel: "effect-rl/tiny-64" })
   const engine = throughSockets("engine", (checkpoints) => Engine.layerOptions({ checkpoints, workers: 2 }))
   layer(engine, { excludeTestServices: true })((it) => {
@@ -33,7 +33,7 @@ describe("the engine behind the server and the client keeps the contract", () =>
   })
 })
 
-describe("the scripted mock behind the server and the client keeps the contract", () => {
+describe("the scripted mock, used through server and client, satisfies the contract", () => {
   const cases = Contract.contract({ baseModel: Script.defaultModel, tokenizer: TestTokenizer.characters })
   layer(throughSockets("scripted", () => Layer.merge(ScriptedTinker.layer(), TestTokenizer.layer())), {
     excludeTestServices: true

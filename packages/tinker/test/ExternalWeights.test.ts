@@ -9,7 +9,7 @@ import { FetchHttpClient } from "effect/http"
 import * as Client from "./Client.ts"
 import * as Sockets from "./Sockets.ts"
 
-/** Our client, a socket, our server, the engine. */
+/** Our client, connected to our server through a socket, in front of the engine. */
 const engine = Client.layer().pipe(
   Layer.provide(Layer.unwrap(Effect.gen(function*() {
     const folder = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
@@ -61,7 +61,7 @@ describe("external weights", () => {
         assert.deepStrictEqual((yield* rest.listCheckpoints(trained.info.modelId)).checkpoints, [])
       }))
 
-    it.effect("are not encrypted by our server, which says so", () =>
+    it.effect("cannot be encrypted by our server, which refuses such a request", () =>
       Effect.gen(function*() {
         const refused = yield* Effect.flip(
           Effect.flatMap(training, (trained) => save(trained, "secret", { ageEncryptionRecipients: ["age1..."] }))

@@ -1,4 +1,4 @@
-/** An image on its way from a client through the server to a backend. */
+/** Images sent from a client through the server to a backend. */
 import { Loss, Tinker } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Call, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
@@ -24,7 +24,7 @@ const between = <E>(backend: Layer.Layer<Tinker.Tinker, E>) =>
     Layer.provide(NodeServices.layer)
   )
 
-/** Tests see the client, and the log of what the backend behind the server was asked. */
+/** Provides tests with the client, and with the log of the requests that the backend received. */
 const scripted = Layer.unwrap(Effect.map(Layer.build(ScriptedTinker.layer()), (backend) =>
   Layer.merge(
     between(Layer.succeedContext(backend)),
@@ -45,14 +45,14 @@ const prompt = (positions: number) =>
 
 const request = (positions: number) => ({ prompt: prompt(positions), params: { maxTokens: 2, seed: 1 } })
 
-/** Predicts B behind the image. */
+/** A datum that predicts B after the image. */
 const datum = (positions: number) =>
   Datum.weightedTokens(prompt(positions), {
     targetTokens: Int32Array.from({ length: positions + 3 }, (_, index) => index === positions + 2 ? 66 : 0),
     weights: Float32Array.from({ length: positions + 3 }, (_, index) => index === positions + 2 ? 1 : 0)
   })
 
-describe("an image between a client, the server and a backend", () => {
+describe("an image sent by a client through the server", () => {
   layer(scripted, { excludeTestServices: true })((it) => {
     it.effect("reaches the sampler unchanged", () =>
       Effect.gen(function*() {
@@ -77,7 +77,7 @@ describe("an image between a client, the server and a backend", () => {
         assert.deepStrictEqual(trained.map((each) => each.modelInput), [prompt(4)])
       }))
 
-    it.effect("counts with its positions towards the context", () =>
+    it.effect("counts toward the context length with its number of positions", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const sampler = yield* tinker.createSamplingClient({ baseModel: Script.defaultModel })
@@ -88,7 +88,7 @@ describe("an image between a client, the server and a backend", () => {
 
   const engine = Layer.unwrap(Effect.map(folder, (checkpoints) => Engine.layerOptions({ checkpoints, workers: 1 })))
   layer(between(Layer.provide(engine, NodeServices.layer)), { excludeTestServices: true })((it) => {
-    it.effect("is refused by the engine, whose models read text alone", () =>
+    it.effect("is refused by the engine, whose models read only text", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const sampler = yield* tinker.createSamplingClient({ baseModel: "effect-rl/tiny-64" })

@@ -1,4 +1,4 @@
-/** What clients of ours leave behind at a server of ours: nothing, as soon as they are done. */
+/** Our server frees everything that our client used as soon as the client is done. */
 import { Loss, Tinker } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { LeakAudit, Script } from "@effect-rl/core/testing"
@@ -15,7 +15,7 @@ const datum = Datum.weightedTokens(ModelInput.fromTokens([1, 2]), {
   weights: Float32Array.of(0, 1)
 })
 
-/** Trains and samples, step by step, as a run does, and tells what the server holds after each. */
+/** Trains and samples step by step, and reports what the server holds after each step. */
 const steps = Effect.gen(function*() {
   const { createLoraTrainingClient } = yield* Tinker.Tinker
   const client = yield* createLoraTrainingClient({ baseModel: Script.defaultModel, loraRank: 4 })
@@ -28,9 +28,9 @@ const steps = Effect.gen(function*() {
     }).pipe(Effect.scoped, Effect.andThen(held)))
 })
 
-describe("a client at a server", () => {
+describe("a client of our server", () => {
   layer(Api.server(), { excludeTestServices: true })((it) => {
-    it.effect("frees every snapshot with its scope, and the model with its own", () =>
+    it.effect("releases each snapshot with the snapshot's scope, and the model with the model's scope", () =>
       Effect.gen(function*() {
         const { address } = yield* HttpServer.HttpServer
         const service = TinkerHttp.layerOptions({

@@ -1,16 +1,16 @@
-/** Vectors recorded from the official SDK: one `{ id, input, expect }` per line. */
+/** Test vectors recorded from the official SDK, one `{ id, input, expect }` per line. */
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 
 const spelled: Readonly<Record<string, number>> = { "NaN": NaN, "Infinity": Infinity, "-Infinity": -Infinity, "-0": -0 }
 
-/** Numbers that JSON cannot carry are strings in the vectors. */
+/** Converts strings to the numbers that JSON cannot represent. */
 const revive = (_: string, value: unknown) => {
   if (typeof value !== "string") return value
   return spelled[value] ?? (/^-?\d{16,}$/.test(value) ? BigInt(value) : value)
 }
 
-/** A vector whose `expect` is an error instead says so. */
+/** Loads vectors. The `expect` of a vector may be an error. */
 export const load = <I extends Schema.Decoder<unknown>, E extends Schema.Decoder<unknown>>(
   name: string,
   input: I,

@@ -1,4 +1,4 @@
-/** One call to a backend as a cassette knows it: by its content. */
+/** Identifies a backend call by its content, for recording and replay. */
 import type { Loss, Tinker } from "@effect-rl/core"
 import type { AdamParams, Datum, ModelInput, Sampling, TrainingClient } from "@effect-rl/core/backend"
 import * as Duration from "effect/Duration"
@@ -12,13 +12,13 @@ export type JsonObject = { readonly [name: string]: Schema.Json }
 
 export interface Call<in out A> {
   readonly operation: Operation.Operation<A>
-  /** The operation's name, its client and its arguments. */
+  /** The operation name, the client and the arguments. */
   readonly request: JsonObject
   /** Hash of the request. */
   readonly key: string
 }
 
-/** Objects with their fields in one order, so that equal content is equal text. */
+/** A `JSON.stringify` replacer that sorts object fields, so equal content yields equal text. */
 const sorted = (_: string, value: unknown) =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).sort(([left], [right]) => left < right ? -1 : 1))
@@ -48,7 +48,7 @@ export const createTrainingClientFromState = (
 export const createSamplingClient = (from: { readonly baseModel: string } | { readonly modelPath: string }) =>
   make(Operation.createSamplingClient, from)
 
-/** A call to a sampling client is known by its weights: all clients of the same weights answer alike. */
+/** A call to a sampling client, identified by its weights: all clients of the same weights share their answers. */
 export const sample = (weights: string, request: Sampling.SampleRequest) =>
   make(Operation.sample, { weights, ...Request.sample(request) })
 
@@ -65,8 +65,8 @@ const save = (name: string, { ttl, userMetadata }: TrainingClient.SaveOptions): 
 })
 
 /**
- * The calls of one training client: an answer depends on earlier changes of the model, so each call says `after` how many changes it was
- * made.
+ * The calls of one training client. Answers depend on earlier changes to the model, so the `after` field of each call counts the changes
+ * before it.
  */
 export const training = (client: string) => {
   let changes = 0
@@ -87,7 +87,7 @@ export const training = (client: string) => {
       make(Operation.saveWeightsForSampler, { ...at(), ...save(name, options) }),
     saveWeightsAndGetSamplingClient: () => make(Operation.saveWeightsAndGetSamplingClient, at()),
     unload: () => make(Operation.unload, at()),
-    /** Name of the current weights. */
+    /** The name of the current weights. */
     weights: () => `${client}@${changes}`
   }
 }

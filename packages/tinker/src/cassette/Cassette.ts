@@ -1,4 +1,4 @@
-/** A backend recorded once and replayed afterwards, without key or network. */
+/** Records a backend once and replays it later without an API key or network. */
 import { Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
@@ -14,8 +14,8 @@ import * as Tape from "./Tape.ts"
 export { CassetteError }
 
 /**
- * Replays the recording in `file`. A call that is not in it fails as `Unrecorded`, naming the nearest one and where they differ;
- * after such a call a training client is `Closed`.
+ * Replays the recording in `file`. A call that is not in the recording fails as `Unrecorded` and reports how the nearest recorded call
+ * differs. A training client is `Closed` after such a call.
  *
  * @example
  * const answer = Tinker.Tinker.use((tinker) => tinker.models).pipe(Effect.provide(Cassette.layer("test/models.cassette")))
@@ -27,8 +27,8 @@ export const layer = (file: string): Layer.Layer<Tinker.Tinker, CassetteError, F
   )
 
 /**
- * Wraps the backend it is provided with, and writes every answer to `file` before returning it; the file's earlier content is lost. The
- * recording of a run that broke off can be replayed up to there.
+ * Wraps the provided backend and writes each answer to `file` before returning it. Existing content of the file is overwritten. The
+ * recording of an interrupted run can be replayed up to its last answer.
  */
 export const layerRecord = (
   file: string

@@ -1,7 +1,7 @@
-/** A recording that cannot be read or made. */
+/** A recording could not be read or written. */
 import * as Schema from "effect/Schema"
 
-/** `line` where one line of the file is at fault. */
+/** `line` is set if a particular line of the file is at fault. */
 export class CassetteError extends Schema.TaggedError<CassetteError>()("CassetteError", {
   file: Schema.String,
   line: Schema.optionalKey(Schema.Int),

@@ -1,4 +1,4 @@
-/** Plays one object of a backend: either the object answers and is recorded, or the recording answers. */
+/** Plays one object of a backend: the live object answers and is recorded, or the recording answers. */
 import type { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -8,17 +8,17 @@ import type { Tape } from "./Tape.ts"
 
 type Answer<A, R = never> = Effect.Effect<A, TinkerError.TinkerError, R>
 
-/** The object that a call made: described, named, and played in turn. */
+/** An object that a call made: its description, its name, and the deck that plays it. */
 export interface Made<A, M> {
   readonly id: string
   readonly answer: A
   readonly deck: Deck<M>
 }
 
-/** `ask` calls the backend's object while it is recorded. */
+/** `ask` calls the live object; it is used only while recording. */
 export interface Deck<L> {
   readonly answer: <A>(call: Call.Call<A>, ask: (live: L) => Answer<A>) => Answer<A>
-  /** Makes another object; `describe` gives the answer that is recorded for it. */
+  /** Makes another object; `describe` returns the answer to record for it. */
   readonly make: <A, M>(
     call: Call.Call<A>,
     ask: (live: L) => Answer<M, Scope.Scope>,

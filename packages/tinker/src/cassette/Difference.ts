@@ -1,4 +1,4 @@
-/** The fields in which two requests differ. */
+/** Finds the fields in which two requests differ. */
 import type * as Schema from "effect/Schema"
 import * as NumberText from "./NumberText.ts"
 
@@ -22,7 +22,7 @@ const isList = (value: Json): value is ReadonlyArray<Schema.Json> => Array.isArr
 const isObject = (value: Json): value is { readonly [name: string]: Schema.Json } =>
   typeof value === "object" && value !== null && !isList(value)
 
-/** The numbers of an array, which is text in a request. */
+/** The numbers of an array, which a request stores as text. */
 const words = (value: Json): ReadonlyArray<string> | undefined => {
   if (typeof value !== "string" || !/[ *]/.test(value)) return undefined
   const runs = NumberText.runs(value)
@@ -41,7 +41,7 @@ const leaf = (field: string, asked: Json, recorded: Json): Difference => {
   return { field: `${field}[${at}]`, asked: show(left[at]), recorded: show(right[at]) }
 }
 
-/** Every field in which they differ, in the order of the request that was made. */
+/** All differing fields, in the order of the request that was made. */
 export const between = (asked: Json, recorded: Json, field = ""): ReadonlyArray<Difference> => {
   if (isList(asked) && isList(recorded)) {
     return asked.length === recorded.length

@@ -1,4 +1,4 @@
-/** The lines of a recording: a header, then one call with its answer per line. */
+/** The lines of a recording: a header, then one line per call with its answer. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -7,7 +7,7 @@ import * as Call from "./Call.ts"
 import * as Operation from "./Operation.ts"
 import * as Secrets from "./Secrets.ts"
 
-/** The format this version writes and reads. */
+/** The format version that this code reads and writes. */
 const version = 1
 
 const Header = Schema.fromJsonString(
@@ -21,7 +21,7 @@ const Failure = Schema.toCodecJson(TinkerError.TinkerError)
 
 const Line = Schema.fromJsonString(Schema.Struct({
   key: Schema.String,
-  /** Place among the calls with this key. */
+  /** Index among the calls with the same key. */
   ordinal: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
   call: Schema.JsonObject,
   answer: Schema.optionalKey(Schema.Json),
@@ -31,7 +31,7 @@ const Line = Schema.fromJsonString(Schema.Struct({
 /** How a call ended. */
 export type Outcome = Result.Result<Schema.Json, TinkerError.TinkerError>
 
-/** A call as it was recorded. */
+/** A recorded call. */
 export interface Entry {
   readonly line: number
   readonly key: string
@@ -40,10 +40,10 @@ export interface Entry {
   readonly outcome: Outcome
 }
 
-/** Name of the object that a call made. */
+/** The name of the object that a call made. */
 export const id = (key: string, ordinal: number) => `${key}.${ordinal}`
 
-/** Without its cause, which belongs to the transport and changes from one recording to the next. */
+/** The error without its cause, which belongs to the transport and varies between recordings. */
 const portable = ({ operation, reason }: TinkerError.TinkerError) => new TinkerError.TinkerError({ operation, reason })
 
 const outcomeFields = <A>({ operation }: Call.Call<A>, result: Result.Result<A, TinkerError.TinkerError>) =>
@@ -54,7 +54,7 @@ const outcomeFields = <A>({ operation }: Call.Call<A>, result: Result.Result<A, 
       Effect.map(Schema.encodeEffect(Failure)(portable(error)), (failure): Call.JsonObject => ({ failure }))
   })
 
-/** The line of a call that has ended; an answer that is not of its type is a defect of the backend. */
+/** The line for a completed call. An answer that does not match its type is a defect in the backend. */
 export const encode = <A>(call: Call.Call<A>, ordinal: number, result: Result.Result<A, TinkerError.TinkerError>) =>
   Effect.map(
     Effect.orDie(outcomeFields(call, result)),
@@ -63,7 +63,7 @@ export const encode = <A>(call: Call.Call<A>, ordinal: number, result: Result.Re
 
 const message = Effect.mapError((error: Schema.SchemaError) => error.message.replaceAll(/\s*\n\s*/g, " "))
 
-/** Undefined where the line begins a recording of a version that can be read. */
+/** The header's problem; undefined if the line starts a recording in a supported version. */
 export const checkHeader = (text: string): Effect.Effect<void, string> =>
   Schema.decodeUnknownEffect(Header)(text).pipe(
     Effect.mapError(() => `${text.slice(0, 80)} does not begin a cassette, expected ${header}`),
@@ -86,7 +86,7 @@ const decodeOutcome = Effect.fnUntraced(function*(line: (typeof Line)["Type"]) {
   return Result.succeed(answer)
 })
 
-/** A line, or what is wrong with it. */
+/** The entry of a line. Fails with a description of the problem. */
 export const decode = Effect.fnUntraced(
   function*(text: string, line: number): Effect.fn.Return<Entry, string> {
     const found = yield* message(Schema.decodeUnknownEffect(Line)(text))

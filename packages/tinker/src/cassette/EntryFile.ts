@@ -1,4 +1,4 @@
-/** Reads a recording; an unreadable line is named. */
+/** Reads a recording. The error for an unreadable line includes its number. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
@@ -23,7 +23,7 @@ const repeated = (entries: ReadonlyArray<Entry.Entry>) => {
   return undefined
 }
 
-/** All entries in the order of the file. */
+/** All entries in file order. */
 export const read = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const text = yield* Effect.mapError(fs.readFileString(file), unreadable(file))

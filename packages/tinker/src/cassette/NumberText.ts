@@ -1,10 +1,10 @@
-/** Typed arrays as text that a person can read and compare: `0*40 -0.25 -1.5` is forty zeros and two other numbers. */
+/** Typed arrays as text that people can read and compare: `0*40 -0.25 -1.5` is forty zeros and two other numbers. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 
-/** Fewer than this many equal numbers are written out. */
+/** Shorter runs of equal numbers are written out. */
 const shortestRun = 3
 
 const write = <N>(values: ArrayLike<N>, word: (value: N) => string) => {
@@ -21,7 +21,7 @@ const write = <N>(values: ArrayLike<N>, word: (value: N) => string) => {
   return text.join(" ")
 }
 
-/** Nine digits tell any two float32 apart. */
+/** Nine significant digits distinguish any two float32 numbers. */
 const mostDigits = 9
 
 /** The shortest decimal that rounds to this float32. */
@@ -38,7 +38,7 @@ export const fromInts = (values: Int32Array): string => write(values, String)
 
 export const fromFloats = (values: Float32Array): string => write(values, floatWord)
 
-/** A damaged count must not claim all memory. */
+/** Maximum run length, so a corrupt count cannot exhaust memory. */
 const longest = 2 ** 24
 
 /** Runs of equal words, with their lengths. */

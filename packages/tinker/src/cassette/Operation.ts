@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import * as Service from "../wire/Service.ts"
 import * as NumberText from "./NumberText.ts"
 
-/** The port's name of a call, and its answer as JSON. */
+/** The port's name for a call, and the codec for its answer. */
 export interface Operation<in out A> {
   readonly name: string
   readonly answer: Schema.Codec<A, Schema.Json>

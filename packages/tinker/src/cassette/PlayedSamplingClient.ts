@@ -7,12 +7,12 @@ import type { Deck } from "./Deck.ts"
 
 export interface Parts {
   readonly modelPath: string
-  /** Name of the weights in calls. */
+  /** The name of the weights in recorded calls. */
   readonly weights: string
   readonly deck: Deck<SamplingClient.SamplingClient>
 }
 
-/** Can be used until the surrounding scope closes. */
+/** Usable until the surrounding scope closes. */
 export const make = Effect.fnUntraced(function*({ deck, modelPath, weights }: Parts) {
   let isClosed = false
   yield* Effect.addFinalizer(() =>

@@ -15,20 +15,20 @@ type Weighted = NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>
 
 export interface Parts {
   readonly info: TrainingClient.ModelInfo
-  /** Name of the client in calls. */
+  /** The name of the client in recorded calls. */
   readonly id: string
   readonly deck: Deck<Live>
 }
 
 type Answer<A, R = never> = Effect.Effect<A, TinkerError.TinkerError, R>
 
-/** Can be used until it is unloaded or the surrounding scope closes. */
+/** Usable until it is unloaded or the surrounding scope closes. */
 export const make = Effect.fnUntraced(function*({ deck, id, info }: Parts) {
   const queue = yield* RequestQueue.make
   const calls = Call.training(id)
   let lostBecause: string | undefined
 
-  /** An answer that is `Closed` after a call that was not recorded, as it depends on that call. */
+  /** Fails as `Closed` after an unrecorded call, because the answer would depend on that call. */
   const known = <A, R>(operation: string, answer: Answer<A, R>): Answer<A, R> =>
     Effect.suspend(() =>
       lostBecause === undefined ? answer : Effect.fail(
@@ -42,7 +42,7 @@ export const make = Effect.fnUntraced(function*({ deck, id, info }: Parts) {
       )
     )
 
-  /** Numbers a call and passes it on, in its turn. */
+  /** Numbers a call and passes it on in order. */
   const play = <A>(makeCall: () => Call.Call<A>, ask: (live: Live) => Answer<Pending.Pending<A>>) =>
     Effect.suspend(() => {
       const call = makeCall()
@@ -58,7 +58,7 @@ export const make = Effect.fnUntraced(function*({ deck, id, info }: Parts) {
     ask: (live: Live) => Answer<Pending.Pending<A>>
   ) => queue.submit(operation.name, play(makeCall, ask))
 
-  /** Waits for the answers to all earlier calls, so that it holds the weights after them. */
+  /** Waits for the answers to all earlier calls, so the snapshot includes their changes. */
   const snapshot = Effect.gen(function*() {
     const context = yield* Effect.context<Scope.Scope>()
     const operation = Operation.saveWeightsAndGetSamplingClient

@@ -1,4 +1,4 @@
-/** Records calls and their answers as they come. */
+/** Records calls and their answers as they complete. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -10,7 +10,7 @@ import type * as Call from "./Call.ts"
 import { CassetteError } from "./CassetteError.ts"
 import * as Entry from "./Entry.ts"
 
-/** The answer of a call, and the name of the object that it made. */
+/** The answer to a call, and the name of the object that it made. */
 export interface Recorded<out A> {
   readonly id: string
   readonly value: A
@@ -18,8 +18,8 @@ export interface Recorded<out A> {
 
 export interface Recorder {
   /**
-   * Runs `live` and records its `answer` before returning it. An interrupted call is not recorded. Fails as `Closed` where the recording
-   * cannot go on.
+   * Runs `live` and records its `answer` before returning it. An interrupted call is not recorded. Fails as `Closed` if recording cannot
+   * continue.
    */
   readonly record: <A, B, R>(
     call: Call.Call<A>,
@@ -31,7 +31,7 @@ export interface Recorder {
 const unwritable = (file: string) => ({ message }: PlatformError) =>
   new CassetteError({ file, detail: `cannot be written: ${message}` })
 
-/** Empties the file; it consists of whole lines whenever recording ends. */
+/** Truncates the file. Whenever recording stops, the file consists of whole lines. */
 export const make = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -54,7 +54,7 @@ export const make = Effect.fnUntraced(function*(file: string) {
       )
     )
 
-  /** Nothing is appended to a line that may be cut. */
+  /** Stops recording after a failed write, so nothing is appended to a partial line. */
   const append = (line: string) =>
     Effect.suspend(() => brokenBecause === undefined ? write(line) : Effect.void).pipe(
       Effect.uninterruptible,

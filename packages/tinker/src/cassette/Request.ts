@@ -1,4 +1,4 @@
-/** Requests as JSON: equal requests are equal texts, with or without spelled-out defaults. */
+/** Requests as JSON. Equal requests yield equal text, whether or not defaults are spelled out. */
 import type { Loss, Tinker } from "@effect-rl/core"
 import { AdamParams, type Datum, type ModelInput, type Sampling } from "@effect-rl/core/backend"
 import type * as Schema from "effect/Schema"
@@ -6,13 +6,13 @@ import * as NumberText from "./NumberText.ts"
 
 type JsonObject = { readonly [name: string]: Schema.Json }
 
-/** JSON has no NaN and no infinities. */
+/** A number as JSON; NaN and infinities, which JSON lacks, become strings. */
 const number = (value: number): Schema.Json => Number.isFinite(value) ? value : String(value)
 
 const numbers = (values: Readonly<Record<string, number>>): JsonObject =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, number(value)]))
 
-/** The field, unless it is undefined. */
+/** The field, unless it is undefined or has its default value. */
 const field = <N extends string, A extends Schema.Json>(name: N, value: A | undefined, usual?: A): JsonObject =>
   value === undefined || value === usual ? {} : { [name]: typeof value === "number" ? number(value) : value }
 

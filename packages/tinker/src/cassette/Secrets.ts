@@ -1,8 +1,8 @@
-/** Keeps keys out of recordings, where a backend's message quotes one. */
+/** Removes keys from recordings, because error messages of a backend may quote them. */
 import type * as Schema from "effect/Schema"
 import * as SentCredentials from "../wire/SentCredentials.ts"
 
-/** API keys of the Tinker service, of OpenAI and others, and of Hugging Face, JSON web tokens, credentials in headers and addresses. */
+/** Patterns for API keys of Tinker, OpenAI, Hugging Face and others, JSON web tokens, and credentials in headers and URLs. */
 const secrets = [
   /\btml-[\w-]+/g,
   /\bsk-[\w-]{16,}/g,
@@ -14,7 +14,7 @@ const secrets = [
 
 const mark = "[redacted]"
 
-/** What this client has sent is left out first, as it may have any form. */
+/** First removes the credentials that this client has sent, which may have any form. */
 const stripText = (text: string) => {
   const others = SentCredentials.all().reduce((text, sent) => text.replaceAll(sent, mark), text)
   return secrets.reduce((text, secret) => text.replace(secret, mark), others)
@@ -22,7 +22,7 @@ const stripText = (text: string) => {
 
 type JsonObject = { readonly [name: string]: Schema.Json }
 
-/** The same JSON without keys, in its texts and in the names of its properties. */
+/** The same JSON without keys in its strings and property names. */
 export const strip = (json: Schema.Json): Schema.Json => {
   if (typeof json === "string") return stripText(json)
   if (typeof json !== "object" || json === null) return json

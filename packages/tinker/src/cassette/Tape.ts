@@ -1,4 +1,4 @@
-/** A recording, and how far each of its calls has been played. */
+/** A recording, and how many times each call has been played. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -6,14 +6,14 @@ import type * as Call from "./Call.ts"
 import * as Difference from "./Difference.ts"
 import * as Entry from "./Entry.ts"
 
-/** An answer, and the name of what the call made. */
+/** An answer, and the name of the object that the call made. */
 export interface Played<out A> {
   readonly id: string
   readonly answer: A
 }
 
 export interface Tape {
-  /** The next recorded answer to an equal call; fails as `Unrecorded` where there is none left. */
+  /** The next recorded answer to an equal call. Fails as `Unrecorded` if none is left. */
   readonly play: <A>(call: Call.Call<A>) => Effect.Effect<Played<A>, TinkerError.TinkerError>
 }
 
@@ -44,7 +44,7 @@ export const make = (file: string, entries: ReadonlyArray<Entry.Entry>): Tape =>
 
   const isWaiting = (entry: Entry.Entry) => waiting.get(entry.key)?.includes(entry) === true
 
-  /** The entry of the same operation with the fewest differences; entries not played yet are preferred. */
+  /** The entry with the same operation and the fewest differences, preferably one not played yet. */
   const nearest = (key: string, request: Call.JsonObject): Near | undefined => {
     const alike = entries.filter((entry) => entry.key === key)
     const last = alike.at(-1)

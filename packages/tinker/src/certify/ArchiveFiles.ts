@@ -1,15 +1,15 @@
-/** The files of a checkpoint as it is downloaded, and the numbers of its adapter. */
+/** The files of a downloaded checkpoint, and the values of its adapter. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { RestClient } from "../client/RestClient.ts"
 
-/** Bytes of a block of a tar. */
+/** Block size of a tar archive in bytes. */
 const block = 512
 
 const utf8 = new TextDecoder()
 
-/** The files of a tar as its blocks tell them. */
+/** The files of a tar archive. */
 export const filesOf = (archive: Uint8Array): ReadonlyArray<readonly [name: string, bytes: Uint8Array]> => {
   const files: Array<readonly [name: string, bytes: Uint8Array]> = []
   for (let at = 0; at + block <= archive.length && archive[at] !== 0;) {
@@ -21,7 +21,7 @@ export const filesOf = (archive: Uint8Array): ReadonlyArray<readonly [name: stri
   return files
 }
 
-/** All bytes of a checkpoint's archive. */
+/** The bytes of a checkpoint's archive. */
 export const downloaded = Effect.fnUntraced(function*(path: string) {
   const rest = yield* RestClient
   const parts = yield* Stream.runCollect(rest.downloadCheckpoint(path))
@@ -40,7 +40,7 @@ const Header = Schema.fromJsonString(Schema.Record(
 
 const readHeader = Schema.decodeUnknownOption(Header)
 
-/** The adapter's tensors in the order of their names; undefined unless there are some, all of them float32. */
+/** The adapter's tensors, ordered by name; undefined if there are none or if any is not float32. */
 export const weightsOf = (archive: Uint8Array): Float32Array | undefined => {
   const [, file] = filesOf(archive).find(([name]) => name.endsWith("adapter_model.safetensors")) ?? []
   if (file === undefined || file.length < 8) return undefined

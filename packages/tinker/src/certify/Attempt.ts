@@ -6,7 +6,7 @@ import type * as Scope from "effect/Scope"
 import type { Outcome, Result } from "./Certificate.ts"
 import { type Check, Mismatch, type Needs } from "./Check.ts"
 
-/** Longest time for one check, on a slow service too. */
+/** Time limit for one check, long enough for slow services. */
 export const patience = Duration.minutes(2)
 
 const tooSlow = new Mismatch({ expected: `an end within ${Duration.format(patience)}`, found: "none" })
@@ -18,7 +18,7 @@ const message = (cause: Cause.Cause<unknown>) => {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Runs a check. Never fails: an error of the check is a failed check. */
+/** Runs a check. Never fails: an error in the check counts as a failed check. */
 export const outcome = ({ name, run, theme, why }: Check): Effect.Effect<Result, never, Exclude<Needs, Scope.Scope>> =>
   run.pipe(
     Effect.scoped,

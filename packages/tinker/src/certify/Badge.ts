@@ -1,9 +1,9 @@
-/** A certificate in one line, as an SVG for a README. */
+/** A one-line summary of a certificate, as an SVG badge for a README. */
 import * as Certificate from "./Certificate.ts"
 
 const height = 20
 
-/** The average width of a character in 11 px Verdana. */
+/** The average character width of 11 px Verdana, in pixels. */
 const characterWidth = 6.6
 const padding = 12
 
@@ -18,7 +18,7 @@ const part = (text: string, x: number, width: number, color: string) =>
   + `<text x="${x + width / 2}" y="14" text-anchor="middle">${text}</text>`
 
 /**
- * How many of the checks that the server did not leave out have passed.
+ * The badge: how many checks passed, out of those that are not absent.
  *
  * @example
  * const badge = (certificate: Certificate.Certificate) => Badge.svg(certificate)

@@ -1,4 +1,4 @@
-/** Whether a server blames the client or itself for a failure: clients retry the server's own failures for minutes or hours. */
+/** Whether a server attributes a failure to the client or to itself. Clients retry server failures for minutes or hours. */
 import * as Effect from "effect/Effect"
 import * as Check from "./Check.ts"
 import { RawRequests, type Reply } from "./RawRequests.ts"
@@ -15,7 +15,7 @@ const of = ({ body, status }: Reply): Blame => {
 
 const shown = (reply: Reply) => `${of(reply)}: HTTP ${reply.status} ${JSON.stringify(reply.body).slice(0, 200)}`
 
-/** Refused, at once or as its result, as a mistake of the client. */
+/** Expects a refusal as a client mistake, either immediately or as the request's result. */
 export const expectRefused = (reply: Reply) =>
   Effect.flatMap(
     RawRequests,
@@ -24,7 +24,7 @@ export const expectRefused = (reply: Reply) =>
         Check.expect(of(found) === "the client's", "a refusal that says it is the client's fault", shown(found)))
   )
 
-/** The result of work that was accepted and done. */
+/** Expects a successful result, and returns it. */
 export const expectDone = Effect.fnUntraced(function*(reply: Reply) {
   const { result } = yield* RawRequests
   const found = yield* result(reply)
@@ -32,6 +32,6 @@ export const expectDone = Effect.fnUntraced(function*(reply: Reply) {
   return found
 })
 
-/** Answered with this status. */
+/** Expects one of these statuses. */
 export const expectStatus = (reply: Reply, ...statuses: ReadonlyArray<number>) =>
   Check.expect(statuses.includes(reply.status), `HTTP ${statuses.join(" or ")}`, shown(reply))

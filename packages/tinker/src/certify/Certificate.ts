@@ -1,5 +1,5 @@
 /**
- * The checks of a server, with their outcomes.
+ * The checks of a server and their outcomes.
  *
  * @example
  * const failures = (certificate: Certificate.Certificate) => Certificate.counts(certificate).failed
@@ -9,7 +9,7 @@ import { Theme } from "./Check.ts"
 
 export { Theme }
 
-/** `absent` where the server says that it does not have what the check is about. */
+/** `absent`: the server reports that it lacks the feature under test. */
 export const Outcome = Schema.Literals(["passed", "absent", "failed"])
 export type Outcome = typeof Outcome.Type
 
@@ -18,7 +18,7 @@ export const Result = Schema.Struct({
   check: Schema.String,
   why: Schema.String,
   outcome: Outcome,
-  /** The finding; empty if the check passed and found nothing else of note. */
+  /** The finding; empty if the check passed without remarks. */
   detail: Schema.String
 })
 export type Result = typeof Result.Type
@@ -26,7 +26,7 @@ export type Result = typeof Result.Type
 export const Certificate = Schema.Struct({
   server: Schema.String,
   model: Schema.String,
-  /** The end of the last check. */
+  /** When the last check ended. */
   time: Schema.DateTimeUtcFromString,
   results: Schema.Array(Result)
 })

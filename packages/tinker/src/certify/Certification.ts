@@ -12,7 +12,7 @@ import * as RawRequests from "./RawRequests.ts"
 
 export interface CertificationOptions extends Omit<TinkerHttp.TinkerHttpOptions, "allowUnmaskedLoss" | "deadline"> {
   readonly baseUrl: string
-  /** Default: the first model that the server lists. */
+  /** The model to test. Default: the first model that the server lists. */
   readonly model?: string
 }
 
@@ -25,7 +25,7 @@ const modelOf = Effect.fnUntraced(function*(given: string | undefined) {
   return yield* new TinkerError.TinkerError({ operation: "certify", reason })
 })
 
-/** The model's tokenizer, where tokenizers can be loaded. */
+/** The model's tokenizer, if tokenizers can be loaded. */
 const tokenizerOf = Effect.fnUntraced(function*(model: string) {
   const tokenizers = yield* Effect.serviceOption(Tokenizer.Tokenizers)
   const loaded = Option.isSome(tokenizers)
@@ -35,8 +35,8 @@ const tokenizerOf = Effect.fnUntraced(function*(model: string) {
 })
 
 /**
- * Runs the checks one after the other, each with a session and models of its own, and reports each as it ends. Fails only where the
- * server cannot be reached, or has no model. Rules about text are checked where `Tokenizer.Tokenizers` loads the model's tokenizer.
+ * Runs the checks one after another, each with its own session and models, and reports each result as it completes. Fails only if the
+ * server cannot be reached or has no model. Checks of text run only if `Tokenizer.Tokenizers` can load the model's tokenizer.
  *
  * @example
  * ```ts

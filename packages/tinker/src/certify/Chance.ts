@@ -1,6 +1,6 @@
-/** Numbers that look drawn by chance and are the same in every certificate. */
+/** Deterministic pseudo-random numbers, the same in every certificate. */
 
-/** A number from 0 to 1 for each pair of a stream and a place in it. */
+/** A number from 0 to 1 for each pair of stream and position. */
 export const share = (stream: number, at: number): number => {
   let bits = Math.imul(stream + 1, 0x9e3779b1) ^ Math.imul(at + 1, 0x85ebca6b)
   bits = Math.imul(bits ^ bits >>> 15, 0x2c1b3c6d)
@@ -8,7 +8,7 @@ export const share = (stream: number, at: number): number => {
   return ((bits ^ bits >>> 15) >>> 0) / 2 ** 32
 }
 
-/** A whole number from `least` up to `most`. */
+/** An integer from `least` to `most`, inclusive. */
 export const whole = (stream: number, at: number, least: number, most: number): number =>
   least + Math.floor(share(stream, at) * (most - least + 1))
 

@@ -1,4 +1,4 @@
-/** One requirement on a Tinker server: its statement, its reason and its test. */
+/** One requirement for a Tinker server: a statement, its reason and its test. */
 import type { MalformedBody } from "@effect-rl/agent/wire/Json"
 import type { Tinker, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import type { RestClient } from "../client/RestClient.ts"
 import type { WireError } from "../client/WireError.ts"
 import type { RawRequests } from "./RawRequests.ts"
 
-/** In the order in which a certificate lists them. */
+/** Themes, in the order in which a certificate lists them. */
 export const Theme = Schema.Literals([
   "service",
   "sessions",
@@ -33,7 +33,7 @@ export const Theme = Schema.Literals([
 ])
 export type Theme = typeof Theme.Type
 
-/** The server does not do what the check expects. */
+/** The server does not behave as the check expects. */
 export class Mismatch extends Schema.TaggedError<Mismatch>()("Mismatch", {
   expected: Schema.String,
   found: Schema.String
@@ -43,26 +43,26 @@ export class Mismatch extends Schema.TaggedError<Mismatch>()("Mismatch", {
   }
 }
 
-/** The server says that it lacks the feature that the check is about. */
+/** The server reports that it lacks the feature under test. */
 export class Absent extends Schema.TaggedError<Absent>()("Absent", { detail: Schema.String }) {
   override get message() {
     return this.detail
   }
 }
 
-/** Ends of a check that does not pass. */
+/** The ways in which a check fails to pass. */
 export type Failure = Mismatch | Absent | TinkerError.TinkerError | WireError | MalformedBody
 
-/** The clients with which a check makes its requests. */
+/** The clients that a check uses for its requests. */
 export type Needs = Tinker.Tinker | RestClient | RawRequests | Scope.Scope
 
 export interface Check {
   readonly theme: Theme
-  /** The requirement, as a sentence that is unique in its theme. */
+  /** The requirement, as a sentence that is unique within its theme. */
   readonly name: string
-  /** The consequence for clients where it does not hold. */
+  /** What happens to clients if the requirement is violated. */
   readonly why: string
-  /** Succeeds with a finding, empty if there is nothing to say except that the check passed. */
+  /** Succeeds with a finding; empty if there is nothing to report except that the check passed. */
   readonly run: Effect.Effect<string | void, Failure, Needs>
 }
 
@@ -74,7 +74,7 @@ export const absent = (detail: string) => Effect.fail(new Absent({ detail }))
 const list = (values: ArrayLike<number>) =>
   `[${Array.from(values, (value) => Number(value.toPrecision(5))).join(", ")}]`
 
-/** The largest difference of two lists; NaN where their lengths differ. */
+/** The largest absolute difference between two lists; NaN if their lengths differ. */
 export const distance = (left: ArrayLike<number>, right: ArrayLike<number>): number =>
   left.length === right.length
     ? Array.from(left).reduce((most, value, at) => Math.max(most, Math.abs(value - (right[at] ?? NaN))), 0)

@@ -1,4 +1,4 @@
-/** All checks, in the order of a certificate. */
+/** All checks, in certificate order. */
 import type { Contract } from "@effect-rl/core/testing"
 import * as Order from "effect/Order"
 import { type Check, Theme } from "./Check.ts"

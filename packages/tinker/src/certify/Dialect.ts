@@ -1,4 +1,4 @@
-/** The endpoints of chat clients beside the Tinker API, asked alike: whole answers and streams of them. */
+/** A common interface to the chat endpoints next to the Tinker API, for whole and streamed answers. */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -13,7 +13,7 @@ export interface Said {
   readonly content: string
 }
 
-/** A conversation and the options of its answer, by the names of chat completions. */
+/** A conversation and sampling options, named as in chat completions. */
 export interface Asked {
   readonly messages: ReadonlyArray<Said>
   readonly system?: string
@@ -23,15 +23,15 @@ export interface Asked {
   readonly top_p?: number
 }
 
-/** An answer in the terms that all dialects have. */
+/** The parts of an answer that all dialects have. */
 export interface Answered {
   readonly id: string
   readonly model: string
   /** By choice. */
   readonly texts: ReadonlyArray<string>
-  /** Why each choice ended: `stop` or `length`, or the dialect's own word for another reason. */
+  /** Why each choice ended: `stop`, `length`, or the dialect's own word for another reason. */
   readonly ends: ReadonlyArray<string>
-  /** The stop text that ended an answer, where the dialect says it. */
+  /** The stop text that ended an answer, if the dialect reports it. */
   readonly stoppedBy?: string
   readonly prompted: number
   readonly sampled: number
@@ -44,13 +44,13 @@ export interface Dialect {
   readonly fields: (asked: Asked) => Body
   readonly whole: (body: Body) => Answered
   readonly streamed: (events: ReadonlyArray<Body>) => Answered
-  /** Whether the dialect has a field for it. */
+  /** Whether the dialect has a field for stop texts. */
   readonly hasStops: boolean
   readonly hasTopK: boolean
   readonly hasChoices: boolean
 }
 
-/** The value at a path of names and indices; undefined where there is none. */
+/** The value at a path of names and indices; undefined if there is none. */
 export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
   path.reduce<unknown>(
     (inner, key) =>
@@ -87,7 +87,7 @@ const openAiUsage = (body: unknown) => ({
 const last = (values: ReadonlyArray<unknown>) =>
   values.findLast((value): value is string => typeof value === "string") ?? "none"
 
-/** The choices of chunks, put together by their index. */
+/** Assembles the choices from chunks by their index. */
 const openAiStream = (textOf: (choice: unknown) => string) => (events: ReadonlyArray<Body>): Answered => {
   const choices = events.flatMap((event) => listAt(event, "choices"))
   const indices = [...new Set(choices.map((choice) => numberAt(choice, "index")))].toSorted((one, other) => one - other)
@@ -213,7 +213,7 @@ export const all = [chat, completions, responses, messages]
 
 const parse = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
-/** The data of server-sent events that are objects. */
+/** The data of server-sent events that are JSON objects. */
 export const eventsOf = (text: string): ReadonlyArray<Body> =>
   text.split(/\r?\n\r?\n/).flatMap((event) => {
     const data = event.split(/\r?\n/).flatMap((line) => line.startsWith("data:") ? [line.slice(5).trim()] : [])
@@ -221,12 +221,12 @@ export const eventsOf = (text: string): ReadonlyArray<Body> =>
     return read._tag === "Some" ? [read.value] : []
   })
 
-/** Servers that lack the endpoint or the field say so. */
+/** Whether the status refuses the request, as servers do that lack the endpoint or a field. */
 const isRefusal = (status: number) => status >= 400 && status < 500
 
 const shown = (text: string) => text.slice(0, 200)
 
-/** The answer as it came, where the server does not refuse the request. */
+/** Sends a request and returns the answer. The check is absent if the server refuses the request. */
 export const sent = Effect.fnUntraced(function*({ name, path }: Pick<Dialect, "name" | "path">, body: Body) {
   const { exchange, model } = yield* RawRequests
   const answer = yield* exchange(path, { model, ...body })
@@ -236,7 +236,7 @@ export const sent = Effect.fnUntraced(function*({ name, path }: Pick<Dialect, "n
   return text
 })
 
-/** The whole answer, as JSON. */
+/** Requests a whole answer as JSON. */
 export const body = Effect.fnUntraced(function*(dialect: Pick<Dialect, "name" | "path">, body: Body) {
   const text = yield* sent(dialect, body)
   const read = parse(text)
@@ -245,11 +245,11 @@ export const body = Effect.fnUntraced(function*(dialect: Pick<Dialect, "name" | 
     : yield* new Check.Mismatch({ expected: "an answer in JSON", found: shown(text) })
 })
 
-/** Asks for a whole answer; fields that only this dialect has come last. */
+/** Requests a whole answer; `more` adds fields that only this dialect has. */
 export const ask = (dialect: Dialect, asked: Asked, more: Body = {}) =>
   Effect.map(body(dialect, { ...dialect.fields(asked), ...more }), dialect.whole)
 
-/** Asks for the same as a stream. */
+/** Requests the same as a stream. */
 export const stream = (dialect: Dialect, asked: Asked, more: Body = {}) =>
   Effect.map(
     sent(dialect, {

@@ -1,20 +1,20 @@
-/** Tokens that a server drew after one prompt, and the evidence that it drew them from another distribution than it should. */
+/** Tokens that a server sampled after one prompt, and statistical tests of their distribution. */
 import { ModelInput, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Order from "effect/Order"
 import * as Check from "./Check.ts"
 
-/** A token and its log-probability, untempered and unfiltered. */
+/** A token and its log-probability before temperature and filters. */
 export interface Draw {
   readonly token: number
   readonly logprob: number
 }
 
-/** Samples per request: few enough for every server. */
+/** Samples per request; few enough for every server. */
 const perRequest = 64
 
-/** Sequences drawn with the same parameters; each request has a seed of its own where `seed` is given. */
+/** Samples sequences with the same parameters. If `seed` is given, each request gets its own seed. */
 export const sequences = (
   client: SamplingClient.SamplingClient,
   prompt: ModelInput.ModelInput,
@@ -38,7 +38,7 @@ export const sequences = (
 const firstOf = ({ logprobs: [logprob], tokens: [token] }: Sampling.SampledTokens): ReadonlyArray<Draw> =>
   token === undefined || logprob === undefined ? [] : [{ token, logprob }]
 
-/** The first token of each of `count` sequences. */
+/** The first token of each of `count` sampled sequences. */
 export const first = (
   client: SamplingClient.SamplingClient,
   prompt: ModelInput.ModelInput,
@@ -52,7 +52,7 @@ export const first = (
 
 const byLogprob = Order.mapInput(Order.flip(Order.Number), ({ logprob }: Draw) => logprob)
 
-/** Every token once, the most likely first. */
+/** The distinct tokens, the most likely first. */
 export const distinct = (draws: ReadonlyArray<Draw>): ReadonlyArray<Draw> =>
   [...new Map(draws.map((draw) => [draw.token, draw])).values()].toSorted(byLogprob)
 
@@ -71,7 +71,7 @@ const variance = (draws: ReadonlyArray<Draw>) => {
   return draws.reduce((sum, { logprob }) => sum + (logprob - mean) ** 2, 0) / draws.length
 }
 
-/** The prompt after which some of the next tokens are likely and others are not: there a temperature changes most. */
+/** Finds a prompt after which some next tokens are likely and others are not, because temperature has the largest effect there. */
 export const openPrompt = (client: SamplingClient.SamplingClient) =>
   Effect.map(
     Effect.forEach(prompts, (tokens) => {
@@ -87,20 +87,20 @@ export interface Counted {
   readonly count: number
 }
 
-/** Chance of a false alarm of one check. */
+/** Maximum false-alarm probability of one check. */
 const alarm = 1e-9
 
 const strengths = [0.03, 0.06, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4]
 
 const tilts = strengths.flatMap((strength) => [strength, -strength])
 
-/** Bets on single outcomes, the likeliest first, besides those on all likely ones. */
+/** How many of the likeliest outcomes get their own bet, besides the bets on all likely outcomes. */
 const mostOutcomes = 12
 
 /**
- * Fails where outcomes are drawn from distributions other than given, with a chance of at most 10⁻⁹ where they are not: each bet on an
- * outcome, or on likely ones, multiplies its stake by 1 on average, so that one of n bets multiplies it by n · 10⁹ at most this often.
- * Outcomes of a distribution have the same order everywhere.
+ * Fails if outcomes do not follow the expected distributions. The false-alarm probability is at most 10⁻⁹: each bet on one outcome or on
+ * the likely outcomes multiplies its stake by 1 on average, so the probability that one of n bets multiplies it by n · 10⁹ is at most 10⁻⁹.
+ * The outcomes must have the same order in every distribution.
  */
 export const expectDistributions = (what: string, distributions: ReadonlyArray<ReadonlyArray<Counted>>) => {
   const outcomes = Math.min(mostOutcomes, Math.max(...distributions.map(({ length }) => length)))
@@ -132,7 +132,7 @@ export const expectDistributions = (what: string, distributions: ReadonlyArray<R
   )
 }
 
-/** The counts of tokens among those that a distribution proportional to `weight` can draw. */
+/** The counts of tokens that a distribution proportional to `weight` can draw. */
 export const counted = (
   tokens: ReadonlyArray<Draw>,
   draws: ReadonlyArray<Draw>,

@@ -1,4 +1,4 @@
-/** Training data for any language model with a dozen token ids, for the port and in wire format. */
+/** Training data for any language model with at least a dozen token ids, for the port and in wire format. */
 import { decode } from "@effect-rl/agent/wire/Json"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -17,27 +17,29 @@ export const full = (value: number) => new Float32Array(targetTokens.length).fil
 
 export const weighted = (weights: Float32Array = full(1)) => Datum.weightedTokens(input, { targetTokens, weights })
 
-/** The examples' first tokens. */
+/** The first `length` tokens of the examples. */
 export const ofLength = (length: number) =>
   Datum.weightedTokens(ModelInput.fromTokens(tokens.subarray(0, length)), {
     targetTokens: targetTokens.subarray(0, length),
     weights: new Float32Array(length).fill(1)
   })
 
-/** A text as a datum, with a weight for each position. */
+/** A datum for a text, with a weight for each position. */
 export const ofText = (text: ReadonlyArray<number>, weight: (at: number) => number = () => 1) =>
   Datum.weightedTokens(ModelInput.fromTokens(text.slice(0, -1)), {
     targetTokens: Int32Array.from(text.slice(1)),
     weights: Float32Array.from(text.slice(1), (_, at) => weight(at))
   })
 
-/** How far the trainer's log-probability is from the sampler's, per position: some within the bounds of clips, some beyond. */
+/**
+ * Advantages, and how far the trainer's log-probabilities are from the sampler's per position: some within the clip bounds, some beyond.
+ */
 const near = {
   drifts: [0.6, -0.6, 0.1, -0.1, 0.3, 0, -0.2],
   advantages: Float32Array.of(1, -1, 0.5, -0.5, 2, 1, -2)
 }
 
-/** Tokens that a sampler drew whose log-probabilities were those of the trainer but for the drifts. */
+/** A datum of sampled tokens whose sampler log-probabilities differ from the trainer's by the drifts. */
 export const drifted = (logprobs: Float32Array, { advantages, drifts } = near) =>
   Datum.policyTokens(input, {
     targetTokens,
@@ -46,7 +48,7 @@ export const drifted = (logprobs: Float32Array, { advantages, drifts } = near) =
     mask: full(1)
   })
 
-/** The body of a request for a session. */
+/** The body of a request that creates a session. */
 export const session = { tags: ["certify"], user_metadata: {}, sdk_version, type: "create_session" }
 
 /** A prompt as JSON. */
@@ -69,7 +71,7 @@ export const datum = ({ targets = [...targetTokens], tokens, weights = targets.m
   }
 })
 
-/** A pass, number `seq_id` of the model's requests. */
+/** The body of a training pass, with sequence number `seq_id` among the model's requests. */
 export const pass = (
   model_id: string,
   seq_id: number,
@@ -122,7 +124,7 @@ export const sample = (sampling_session_id: string, seq_id: number, more: object
   ...more
 })
 
-/** The body of a request for a model, the first of its session. */
+/** The body of a request that creates a model, the first in its session. */
 export const adapter = (session_id: string, base_model: string, lora: object = {}) => ({
   session_id,
   model_seq_id: 0,
@@ -136,14 +138,14 @@ const Sequences = Schema.Struct({
   sequences: Schema.Array(Schema.Struct({ tokens: Schema.Array(Schema.Int), logprobs: Schema.Array(Schema.Number) }))
 })
 
-/** The samples of a result; none where it is no result. */
+/** The sequences of a sampling result; none if the body is not one. */
 export const sequencesOf = (body: Reply["body"]) => Schema.is(Sequences)(body) ? body.sequences : []
 
-/** The log-probabilities `[T]` of a prompt's tokens but the first in the result of a sample. */
+/** The log-probabilities `[T]` of a prompt's tokens after the first, from a sampling result. */
 export const promptLogprobsOf = ({ body: { prompt_logprobs } }: Reply) =>
   Array.isArray(prompt_logprobs) ? Float32Array.from(prompt_logprobs.slice(1), Number) : new Float32Array()
 
-/** Asks for the log-probabilities of the examples alone. */
+/** Sampling options that request only the log-probabilities of the examples. */
 export const scoring = {
   prompt: prompt([...sequence]),
   num_samples: 1,
@@ -154,7 +156,7 @@ export const scoring = {
 /** The result of a pass. */
 export const outputOf = ({ body }: Reply) => Effect.map(decode(PassResult.Body)(body), PassResult.fromJson)
 
-/** The log-probabilities in the result of a pass of one datum. */
+/** The log-probabilities in the result of a pass over one datum. */
 export const logprobsOf = (reply: Reply) =>
   Effect.map(outputOf(reply), ({ outputs: [output] }) => {
     const field = output?.["logprobs"]?.data

@@ -1,4 +1,4 @@
-/** A model in wire format that numbers its own requests, from 1. */
+/** A wire-format client for a model that numbers its own requests, starting at 1. */
 import * as Effect from "effect/Effect"
 import * as Blame from "./Blame.ts"
 import type * as Check from "./Check.ts"
@@ -11,15 +11,15 @@ export interface NumberedModel {
   readonly id: string
   /** Submits the next request. */
   readonly send: (path: string, body: object) => Asked<Reply>
-  /** The result of the next request, which must be a success. */
+  /** Sends the next request and returns its result, which must be a success. */
   readonly ask: (path: string, body: object) => Asked<Reply>
-  /** One step on the examples, whose tokens have these weights. */
+  /** Takes one optimizer step on the examples with these token weights. */
   readonly learn: (weights?: ReadonlyArray<number>) => Asked<Reply>
   /** Log-probabilities `[T]` of the examples. */
   readonly logprobs: Asked<Float32Array>
 }
 
-/** Of a model to which nothing was sent yet. */
+/** The client for a model that has received no requests yet. */
 export const of = (model_id: string): Effect.Effect<NumberedModel, never, RawRequests> =>
   Effect.map(RawRequests, ({ post }) => {
     let seq_id = 0
@@ -41,7 +41,7 @@ export const of = (model_id: string): Effect.Effect<NumberedModel, never, RawReq
     return { id: model_id, send, ask, learn, logprobs }
   })
 
-/** Of a model in a session of its own. */
+/** Creates a model in its own session. */
 export const make = Effect.gen(function*() {
   const { session } = yield* RawRequests
   const { model } = yield* session

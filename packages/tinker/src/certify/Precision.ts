@@ -1,9 +1,9 @@
-/** Whether numbers have lost digits on their way. */
+/** Detects numbers that lost precision in transit. */
 import * as Check from "./Check.ts"
 
 const decimals = [1, 2, 3]
 
-/** Whether a number is rounded to `digits` decimals, apart from float32's own error. */
+/** Whether a number is rounded to `digits` decimals, up to float32 error. */
 const isRounded = (digits: number) => (value: number) => {
   const scaled = value * 10 ** digits
   return Math.abs(scaled - Math.round(scaled)) <= Math.max(Math.abs(scaled), 1) * 2e-7
@@ -17,14 +17,17 @@ const lacksBits = (bits: number) => (value: number) => {
   return word.getUint32(0) % 2 ** bits === 0
 }
 
-/** A number has them by chance in one of 100 cases at most, and a certain token is 0 in every format. */
+/**
+ * Lower-precision formats. A number matches one by chance in at most 1 of 100 cases; a certain token's log-probability is 0 in every
+ * format.
+ */
 const formats: ReadonlyArray<readonly [name: string, has: (value: number) => boolean]> = [
   ...decimals.map((digits) => [`${digits} decimals`, isRounded(digits)] as const),
   ["bfloat16", lacksBits(16)],
   ["float16", lacksBits(13)]
 ]
 
-/** Fewer say nothing about their format. */
+/** Minimum number of values from which a format can be inferred. */
 const enough = 6
 
 export const expectFull = (what: string, values: ArrayLike<number>) => {

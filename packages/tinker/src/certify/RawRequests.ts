@@ -1,4 +1,4 @@
-/** Requests in wire format, sent once; the answer is returned whatever its status. */
+/** Wire-format requests, sent once without retries. The answer is returned whatever its status. */
 import * as Json from "@effect-rl/agent/wire/Json"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -19,16 +19,16 @@ import * as Examples from "./Examples.ts"
 
 export interface Reply {
   readonly status: number
-  /** Empty where the answer is not a JSON object. */
+  /** Empty if the answer is not a JSON object. */
   readonly body: Readonly<Record<string, unknown>>
 }
 
 type Sent = Effect.Effect<Reply, WireError.WireError>
 
-/** A session for one check, with the ids of its models and samplers. */
+/** A session for one check, which tracks the ids of its models and samplers. */
 export interface Session {
   readonly id: string
-  /** A new LoRA model of rank 8 whose requests are numbered from 1. */
+  /** Creates a LoRA model of rank 8. Its requests are numbered from 1. */
   readonly model: Effect.Effect<string, WireError.WireError | Mismatch>
   readonly sampler: Effect.Effect<string, WireError.WireError | Mismatch>
 }
@@ -39,16 +39,16 @@ export class RawRequests extends Context.Service<RawRequests, {
   readonly get: (path: string) => Sent
   readonly post: (path: string, body: object, headers?: Readonly<Record<string, string>>) => Sent
   readonly postText: (path: string, text: string) => Sent
-  /** The answer to JSON as it came, such as a stream of events. */
+  /** Sends JSON and returns the raw answer, such as an event stream. */
   readonly exchange: (path: string, body: object) => Effect.Effect<Answer.Answer, WireError.WireError>
-  /** What a link leads to, or the part of it that a header asks for. */
+  /** Downloads from a link; a range header selects a part. */
   readonly download: (
     url: string,
     headers?: Readonly<Record<string, string>>
   ) => Effect.Effect<Answer.Answer, WireError.WireError>
-  /** The result behind a promise, asked for until it is there; a refused request is its own result. */
+  /** Polls the result of a promise until it is ready. A refused request is its own result. */
   readonly result: (promise: Reply) => Sent
-  /** The same result as protobuf, once it is there. */
+  /** The same result as protobuf, once it is ready. */
   readonly resultBytes: (promise: Reply) => Effect.Effect<Answer.Answer, WireError.WireError>
   /** Ends with its scope. */
   readonly session: Effect.Effect<Session, WireError.WireError | Mismatch, Scope.Scope>
@@ -65,10 +65,10 @@ const reply = (answer: Answer.Answer): Effect.Effect<Reply> =>
     }))
   )
 
-/** Servers hold a request for their results up to 40 seconds. */
+/** Timeout for a result request, which servers may hold open for up to 40 seconds. */
 const held = "60 seconds"
 
-/** Between two answers of "not yet", for servers that do not hold requests. */
+/** Delay between polls, for servers that do not hold requests open. */
 const pause = "50 millis"
 
 const idIn = (field: string) => ({ body, status }: Reply): Effect.Effect<string, Mismatch> => {
@@ -152,7 +152,7 @@ const make = ({ connection }: Service["Service"], model: string): RawRequests["S
   }
 }
 
-/** Over a connection of their own. */
+/** The requests over their own connection. */
 export const layer = (options: TinkerHttpOptions, model: string) =>
   Layer.effect(RawRequests, Effect.map(Service, (service) => make(service, model))).pipe(
     Layer.provide(serviceLayer(options)),

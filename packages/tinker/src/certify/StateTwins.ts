@@ -1,4 +1,4 @@
-/** Clients that continue from one state, each with one step: they differ only in the gradients of their passes. */
+/** Clients that start from the same saved state and take one step each, so they differ only in the gradients of their passes. */
 import { Loss, Tinker, type TinkerError } from "@effect-rl/core"
 import type { Pending, TrainingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -13,23 +13,23 @@ export type Submit = (client: Client) => Effect.Effect<Pending.Pending<Output>, 
 
 export interface Moved {
   readonly output: Output
-  /** Gradient norm before clipping, where the server reports it. */
+  /** Gradient norm before clipping, if the server reports it. */
   readonly gradNorm: number | undefined
-  /** What the step added to the log-probabilities of the examples `[T]`. */
+  /** The change of the examples' log-probabilities by the step, `[T]`. */
   readonly changeT: Float32Array
 }
 
 export interface StateTwins {
   readonly logprobs: Float32Array
-  /** By how much a step of plain gradient descent with this learning rate lowers the loss of the pass, which `loss` finds again. */
+  /** The decrease of a pass's loss after a plain gradient descent step with this learning rate. `loss` reads the loss from the result. */
   readonly fall: (
     submit: Submit,
     learningRate: number,
     loss: Submit
   ) => Effect.Effect<number, Check.Failure, Check.Needs>
-  /** Length of the gradient of a pass before clipping, where the server reports it. */
+  /** Gradient norm of a pass before clipping, if the server reports it. */
   readonly gradNorm: (submit: Submit) => Effect.Effect<number | undefined, Check.Failure, Check.Needs>
-  /** The effect of a step of plain gradient descent with this learning rate after the pass. */
+  /** The effect of a plain gradient descent step with this learning rate after the pass. */
   readonly moved: (submit: Submit, learningRate: number) => Effect.Effect<Moved, Check.Failure, Check.Needs>
 }
 
@@ -37,20 +37,20 @@ export interface StateTwins {
 export const run = <A, E, R>(submitted: Effect.Effect<Pending.Pending<A>, E, R>) =>
   Effect.flatMap(submitted, (pending) => pending.await)
 
-/** The trainer's log-probabilities `[T]` of the examples. */
+/** The trainer's log-probabilities of the examples, `[T]`. */
 export const logprobsOf = (client: Client) =>
   Effect.map(
     run(client.forward([Examples.weighted()], Loss.crossEntropy)),
     ({ logprobs: [found = new Float32Array()] }) => found
   )
 
-/** Two ways to compute the same gradient may differ by this part. */
+/** Relative difference allowed between two ways to compute the same gradient. */
 const tolerance = 0.05
 
-/** What rounding adds to log-probabilities, in bfloat16 too. */
+/** Rounding error of log-probabilities, including in bfloat16. */
 const rounding = 5e-3
 
-/** Fails unless two steps changed the log-probabilities alike. */
+/** Fails unless two steps changed the log-probabilities equally. */
 export const expectSameStep = (what: string, found: Moved, expected: Moved) =>
   Check.expectClose(
     what,
@@ -59,7 +59,7 @@ export const expectSameStep = (what: string, found: Moved, expected: Moved) =>
     tolerance * Math.max(...expected.changeT.map(Math.abs)) + rounding
   )
 
-/** So far above every gradient that Adam divides by it alone, which makes its first step one of gradient descent. */
+/** Far above every gradient, so Adam's denominator is constant and its first step is gradient descent. */
 const eps = 1e4
 
 /** The state of a new model. */

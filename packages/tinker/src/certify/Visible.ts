@@ -1,17 +1,17 @@
-/** Steps whose effect on log-probabilities is far above rounding, and small enough that the model is still near where it began. */
+/** Finds steps that change log-probabilities far more than rounding does, but keep the model near its starting point. */
 import * as Effect from "effect/Effect"
 import * as Check from "./Check.ts"
 
 export const visible = 0.3
 
-/** Smaller changes may be rounding, in bfloat16 too. */
+/** Smaller changes may be rounding, including in bfloat16. */
 const rounding = 0.01
 
 export const largest = (changeT: Float32Array): number => Math.max(...changeT.map(Math.abs))
 
 const mostAttempts = 12
 
-/** A learning rate whose step is visible, from `smallest` on, and the change `[T]` of log-probabilities by it. */
+/** A learning rate of at least `smallest` whose step is visible, and the change of log-probabilities `[T]` that it causes. */
 export const step = <E, R>(changeOf: (learningRate: number) => Effect.Effect<Float32Array, E, R>, smallest: number) =>
   Effect.gen(function*() {
     let learningRate = smallest

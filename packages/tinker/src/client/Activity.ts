@@ -1,4 +1,4 @@
-/** Events and metrics of a client's requests. */
+/** Events and metrics for a client's requests. */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -19,9 +19,9 @@ const pools: ReadonlyArray<Pool> = [
 ]
 
 export type Event = Data.TaggedEnum<{
-  /** The service says why a result is not there yet: `active`, `paused_capacity` or `paused_rate_limit`. */
+  /** The service reports why a result is not ready: `active`, `paused_capacity` or `paused_rate_limit`. */
   QueueState: { readonly operation: string; readonly state: string; readonly reason: string | undefined }
-  /** A request failed and will be sent again; `error` is the tag of its `WireError`'s reason. */
+  /** A request failed and will be retried; `error` is the tag of its `WireError` reason. */
   Retried: {
     readonly request: string
     readonly attempt: number
@@ -29,21 +29,21 @@ export type Event = Data.TaggedEnum<{
     readonly error: string
     readonly detail: string
   }
-  /** No sample is posted for this long. */
+  /** The client sends no sampling requests for `millis` milliseconds. */
   Paused: { readonly because: "rate_limit" | "billing"; readonly millis: number }
   Permits: { readonly pool: Pool; readonly inUse: number; readonly size: number; readonly waiting: number }
-  /** The session may end at the service. */
+  /** A heartbeat failed, so the service may end the session. `silentMillis` is the time since the last success. */
   HeartbeatFailed: { readonly detail: string; readonly silentMillis: number }
   TokenRefreshed: { readonly expiresAtMillis: number }
   TokenRefreshFailed: { readonly detail: string }
 }>
 export const Event = Data.taggedEnum<Event>()
 
-/** Never blocks: a slow listener misses the oldest events. */
+/** Never blocks. A listener that cannot keep up misses the oldest events. */
 export type Observe = (event: Event) => void
 
 /**
- * Watches a `TinkerHttp` client; comes with its layers.
+ * The events and metrics of a `TinkerHttp` client. Provided by its layers.
  *
  * @example
  * const pauses = Effect.gen(function*() {
@@ -73,7 +73,7 @@ const queueStates = Metric.counter("tinker_client_queue_states", {
   description: "Answers of \"not yet\", by the state of the service's queue",
   incremental: true
 })
-/** Made once for each pool, because a new metric computes its key, and permits change hands several times per request. */
+/** Created once per pool, because creating a metric computes its key, and permits change hands several times per request. */
 const byPool = (id: string, description: string) =>
   new Map(pools.map((pool) => [pool, Metric.gauge(id, { description, attributes: { pool } })]))
 

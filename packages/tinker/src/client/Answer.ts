@@ -1,4 +1,4 @@
-/** An answer of the service, and the error that an unsuccessful one means. */
+/** An answer from the service, and the error that a failed one stands for. */
 import * as Json from "@effect-rl/agent/wire/Json"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -26,7 +26,7 @@ export const isProtobuf = ({ headers }: Answer) => (headers["content-type"] ?? "
 
 const isPage = ({ headers }: Answer) => (headers["content-type"] ?? "").includes("text/html")
 
-/** An HTML page comes from something else than the service: a proxy, or a wrong address. */
+/** Rejects HTML pages, which come from a proxy or a wrong address instead of the service. */
 export const notAPage = (answer: Answer) =>
   isPage(answer)
     ? Effect.fail(WireError.make(
@@ -34,7 +34,7 @@ export const notAPage = (answer: Answer) =>
     ))
     : Effect.void
 
-/** Reads a JSON answer of a known shape. */
+/** Decodes a JSON answer by a schema. */
 export const reading = <S extends Schema.Decoder<unknown>>(schema: S) => {
   const decode = Json.decodeText(schema)
   return (answer: Answer) => Effect.andThen(notAPage(answer), Effect.mapError(decode(textOf(answer)), unreadable))
@@ -71,7 +71,7 @@ const reasonOf = (status: number, detail: string, said: WireError.Refused["said"
   }
 }
 
-/** The error that an unsuccessful answer means. A 400 without a body comes from a proxy. */
+/** The error for an unsuccessful answer. A 400 without a body is attributed to a proxy. */
 export const refusal = Effect.fnUntraced(function*(answer: Answer) {
   const { headers, status } = answer
   const text = textOf(answer)
@@ -87,7 +87,7 @@ export const refusal = Effect.fnUntraced(function*(answer: Answer) {
   return new WireError.WireError({ reason, ...retryAfter(headers["retry-after"], yield* Clock.currentTimeMillis) })
 })
 
-/** The address that a redirect names. */
+/** The target of a redirect. */
 export const locationOf = ({ headers, status }: Pick<Answer, "headers" | "status">) =>
   status >= 300 && status < 400 ? headers["location"] : undefined
 

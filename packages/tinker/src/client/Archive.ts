@@ -1,4 +1,4 @@
-/** The address of a checkpoint's files as one tar. */
+/** The download address of a checkpoint's files as one tar archive. */
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -30,7 +30,7 @@ const linkOf = Effect.fnUntraced(function*(answer: Answer.Answer): Effect.fn.Ret
   return { url, expires: until ?? latest }
 })
 
-/** The address of the archive; waits up to three minutes while the service is still making it. */
+/** The archive's download address. Waits up to three minutes while the service is creating the archive. */
 export const link = (connection: Connection.Connection, { archiveId, run }: CheckpointPath) => {
   const request = HttpClientRequest.get(`/training_runs/${run}/checkpoints/${archiveId}/archive`)
   const ready = connection.exchange(request).pipe(

@@ -1,4 +1,4 @@
-/** The body of an answer, up to a limit: a faulty service may send without end. */
+/** Reads the body of an answer up to a limit, because a faulty service may send endlessly. */
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
@@ -7,7 +7,9 @@ import * as WireError from "./WireError.ts"
 
 type Response = HttpClientResponse.HttpClientResponse
 
-/** The length that the connection enforces; that of a compressed body says nothing about its contents. */
+/**
+ * The declared body length, which the connection enforces. Undefined for a compressed body, whose length says nothing about its content.
+ */
 const framedLength = ({ headers }: Response) => {
   const length = Number(headers["content-length"] ?? NaN)
   return headers["content-encoding"] === undefined && Number.isSafeInteger(length) ? length : undefined
@@ -25,7 +27,7 @@ const joined = (chunks: ReadonlyArray<Uint8Array>, length: number) => {
   return whole
 }
 
-/** Reading stops, and the connection is closed, with the first byte above the limit. */
+/** Stops reading and closes the connection at the first byte above the limit. */
 const streamed = Effect.fnUntraced(function*(response: Response, limit: number) {
   const chunks: Array<Uint8Array> = []
   let length = 0
@@ -38,7 +40,7 @@ const streamed = Effect.fnUntraced(function*(response: Response, limit: number) 
   return joined(chunks, length)
 })
 
-/** Fails as `TooLarge` above `limit` bytes. */
+/** Reads the body. Fails as `TooLarge` above `limit` bytes. */
 export const read = (
   response: Response,
   limit: number

@@ -1,12 +1,12 @@
-/** A pool of permits that limits what is in use at once. */
+/** A pool of permits that limits concurrent use of a resource. */
 import * as Effect from "effect/Effect"
 import { Event, type Observe, type Pool } from "./Activity.ts"
 import type { WireError } from "./WireError.ts"
 
 export interface Budget {
-  /** Runs the work with `amount` permits, first come, first served; an amount above the whole budget runs alone. */
+  /** Runs the work with `amount` permits in order of arrival. If `amount` exceeds the whole budget, the work runs alone. */
   readonly use: (amount: number) => <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | WireError, R>
-  /** Fails the work that waits for permits. */
+  /** Fails the work that is waiting for permits. */
   readonly dismiss: (error: WireError) => void
 }
 
@@ -16,7 +16,7 @@ interface Waiter {
   resume: (turn: Effect.Effect<void, WireError>) => void
 }
 
-/** Each step takes constant time with any amount of waiting work, which effect's Semaphore does not promise. */
+/** Each step takes constant time however much work is waiting, which Effect's Semaphore does not guarantee. */
 export const make = (pool: Pool, size: number, observe: Observe): Budget => {
   let inUse = 0
   let waiters: Array<Waiter> = []
@@ -33,7 +33,7 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
     first = 0
   }
 
-  /** A resumed waiter may release its permits at once, and so admit others before the loop goes on. */
+  /** A resumed waiter may release its permits immediately and admit others before the loop continues. */
   const admit = () => {
     for (let next = waiters[first]; next !== undefined; next = waiters[first]) {
       if (next.state === "waiting" && !fits(next.amount)) break

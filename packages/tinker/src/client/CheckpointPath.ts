@@ -10,9 +10,9 @@ type Kind = keyof typeof types
 export interface CheckpointPath {
   readonly run: string
   readonly type: (typeof types)[Kind]
-  /** The kind and the name: `weights/<name>`, `sampler_weights/<name>` or `external_weights/<name>`. */
+  /** Kind and name: `weights/<name>`, `sampler_weights/<name>` or `external_weights/<name>`. */
   readonly id: string
-  /** The same, or the name alone where the path has no kind: such a server finds archives by it. */
+  /** The id for archive requests: equal to `id`, or only the name if the path has no kind, as such servers expect. */
   readonly archiveId: string
 }
 
@@ -21,7 +21,7 @@ const shape = /^tinker:\/\/([^/]+)\/(?:([^/]+)\/)?([^/]+)$/
 const isKind = (text: string): text is Kind => Object.hasOwn(types, text)
 
 /**
- * SkyRL leaves the kind out of paths for sampling. Fails as `Rejected` where the text is not a path.
+ * Parses a checkpoint path; SkyRL's sampling paths without a kind are accepted. Fails as `Rejected` if the text is not a path.
  *
  * @example
  * const id = Effect.map(CheckpointPath.parse("tinker://run-1/weights/000010"), ({ archiveId }) => archiveId)

@@ -25,7 +25,7 @@ const tensorBytes = ({ encoding }: Datum["lossFnInputs"][string]) => {
 
 const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => total + value, 0)
 
-/** Payload bytes of one datum, without what protobuf adds. */
+/** Payload bytes of one datum, excluding protobuf overhead. */
 export const datumBytes = ({ lossFnInputs, modelInput }: Datum) =>
   sum(modelInput.map(inputBytes)) + sum(Object.values(lossFnInputs).map(tensorBytes))
 
@@ -34,7 +34,7 @@ export interface Limits {
   readonly maximumBytes: number
 }
 
-/** Datums in order; one that is larger than the limit goes alone. */
+/** Splits the data in order. A datum larger than the limit forms its own chunk. */
 export const split = (data: ReadonlyArray<Datum>, limits: Limits): ReadonlyArray<ReadonlyArray<Datum>> => {
   const chunks: Array<Array<Datum>> = []
   let last: Array<Datum> = []

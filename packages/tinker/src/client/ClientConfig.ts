@@ -1,4 +1,4 @@
-/** The service's configuration of its clients, fetched once and kept up to date. */
+/** The client configuration from the service, fetched once; some settings are updated later. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Wire from "../wire/Service.ts"
@@ -8,39 +8,39 @@ import * as Connection from "./Connection.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import * as WireError from "./WireError.ts"
 
-/** The release of the official SDK whose wire this client speaks. */
+/** The official SDK release whose wire format this client uses. */
 export const sdk_version = "0.38.0"
 
 export interface Negotiated {
-  /** Credentials are exchanged for tokens that expire. */
+  /** Whether credentials are exchanged for expiring tokens. */
   readonly exchangesKeys: boolean
-  /** The credential command goes before the key. */
+  /** Whether the credential command takes precedence over the API key. */
   readonly prefersCommand: boolean
   readonly chunks: Limits
-  /** All chunks of a pass but the first are posted at once, and that one last. */
+  /** Whether all chunks of a pass except the first are posted concurrently, followed by the first. */
   readonly sendsChunksTogether: boolean
   readonly compressesPasses: boolean
-  /** Bytes of passes, of samples and of results that may be on their way at once. */
+  /** Maximum bytes of passes, samples and results in flight. */
   readonly passBytes: number
   readonly sampleBytes: number
   readonly responseBytes: number
   readonly maximumSamples: number
-  /** A sample whose result is lost is requested again. */
+  /** Whether a sample whose result is lost is requested again. */
   readonly resamples: boolean
-  /** Samples fail when no sample has ended for a long time. */
+  /** Whether samples fail if none has completed for a long time. */
   readonly watchesSamples: boolean
   readonly billingPause: Duration.Duration
-  /** A checkpoint is loaded by the request that creates its model. */
+  /** Whether one request creates a model and loads its checkpoint. */
   readonly createsByLoading: boolean
-  /** Says from which numbers a further client of a sampler counts. */
+  /** Whether the service tells a further client of a sampler where its request numbers start. */
   readonly joinsSamplers: boolean
-  /** Lists the finished samples of a sampler, so that one poll waits for all of them. */
+  /** Whether the service lists the finished samples of a sampler, so one poll waits for all of them. */
   readonly listsFinished: boolean
-  /** Loss graphs are kept by the service, and computed there. */
+  /** Whether the service stores and computes custom loss graphs. */
   readonly computesGraphs: boolean
 }
 
-/** Also the configuration that is assumed before the first answer. */
+/** Also provides the configuration that is assumed before the first answer. */
 export const fromResponse = (config: Wire.ClientConfigResponse): Negotiated => ({
   exchangesKeys: config.pjwt_auth_enabled ?? false,
   prefersCommand: config.credential_default_source === "credential_cmd",
@@ -63,11 +63,11 @@ export const fromResponse = (config: Wire.ClientConfigResponse): Negotiated => (
   computesGraphs: config.custom_loss_server_side ?? false
 })
 
-/** The service does not have the call at all. */
+/** Whether the service lacks the endpoint. */
 export const isAbsent = (error: WireError.WireError) =>
   WireError.hasStatus(error, 404) || WireError.hasStatus(error, 405)
 
-/** Servers older than the endpoint need no configuration. */
+/** Fetches the configuration. Servers without the endpoint need none. */
 export const negotiate = (connection: Connection.Connection) =>
   Connection.call(
     connection,
@@ -83,13 +83,13 @@ const shortest = 10
 
 const dynamicRequest = Connection.post("/client/dynamic_config", { sdk_version })
 
-/** The settings that may change while a client is in use. */
+/** Settings that may change while a client is in use. */
 export interface Dynamic {
-  /** Whether the service asks clients to cancel samples whose callers no longer wait. */
+  /** Whether the service asks clients to cancel samples whose callers stopped waiting. */
   cancelsSamples: boolean
 }
 
-/** Fetches the changing settings as often as the service asks for; a server without the endpoint is not asked again. */
+/** Fetches the changing settings at the interval that the service requests. Stops if the server lacks the endpoint. */
 export const keepUpToDate = Effect.fnUntraced(function*(connection: Connection.Connection) {
   const first = yield* Effect.catchIf(
     Connection.call(connection, dynamicRequest, Wire.DynamicConfigResponse),

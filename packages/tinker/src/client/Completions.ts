@@ -1,4 +1,4 @@
-/** Samples of one sampler that the service has finished, learned from one poll for all of them. */
+/** Learns which samples of a sampler are finished from one poll for all of them. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -12,15 +12,15 @@ import * as Polling from "./Polling.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import type * as WireError from "./WireError.ts"
 
-/** Asks for a result; `size` is its bytes, if known. */
+/** Requests a result; `size` is its size in bytes, if known. */
 type Ask<A> = (size?: number) => Effect.Effect<A, WireError.WireError>
 
 export interface Completions {
-  /** The result of a request, asked for once the service says that the request is finished. */
+  /** The result of a request, fetched once the service reports that the request is finished. */
   readonly result: <A>(requestId: string, ask: Ask<A>) => Effect.Effect<A, WireError.WireError>
 }
 
-/** Whether the service lists finished requests: `announced` by its configuration until the first poll is answered. */
+/** Whether the service lists finished requests. `announced` means its configuration says so, but no poll has been answered yet. */
 export interface Support {
   state: "announced" | "confirmed" | "absent"
 }
@@ -30,26 +30,26 @@ export const support = (isAnnounced: boolean): Support => ({ state: isAnnounced 
 /** One client of a sampler. */
 export interface Target {
   readonly samplerId: string
-  /** The block of numbers of its requests. */
+  /** The block of numbers for its requests. */
   readonly block: number
 }
 
-/** What the poll says of a request: its result can be asked for. */
+/** The poll's report that a request's result can be fetched. */
 interface Report {
   readonly size: number | undefined
 }
 
-/** A request that waits, or asks for its result. */
+/** A request that is waiting, or is fetching its result. */
 interface Waiter {
   readonly id: string
   report: (report: Report) => void
   isReported: boolean
 }
 
-/** How many reports are kept of requests that are not waited for: they were cancelled, or their promise is on its way. */
+/** How many reports to keep for requests without a waiter, because they were cancelled or their promise has not arrived yet. */
 const most = 20_000
 
-/** The service is done with such a request, and has delivered what came of it. */
+/** Whether the service has delivered the request's outcome and can forget it. */
 const isDelivered = (exit: Exit.Exit<unknown, WireError.WireError>) =>
   Exit.isSuccess(exit) ||
   Option.exists(Exit.findErrorOption(exit), ({ reason }) => reason._tag === "RequestFailed")
@@ -57,19 +57,19 @@ const isDelivered = (exit: Exit.Exit<unknown, WireError.WireError>) =>
 const readPage = Answer.reading(Wire.RetrieveManyResponse)
 
 /**
- * Until the scope closes. The poll only says when to ask: the result itself is retrieved as any other, with its retries and errors. As
- * long as the poll brings nothing new, or fails, the oldest request asks for itself, one at a time, so that what a service does not list
- * is found all the same. Without the poll, every request asks for itself.
+ * Polls until the scope closes. The poll only says when to fetch; each result is fetched as usual, with retries and errors. While the poll
+ * brings nothing new or fails, the oldest waiting request fetches its result directly, one request at a time, so results that the service
+ * fails to list are still found. Without the poll, every request fetches its own result.
  */
 export const make = Effect.fnUntraced(function*(connection: Connection.Connection, target: Target, support: Support) {
   const work = Latch.makeUnsafe()
   /** The oldest first. */
   const waiters = new Map<string, Waiter>()
   const early = new Map<string, Report>()
-  /** Results that the service may forget. */
+  /** Delivered results, which the service may forget. */
   let delivered: Array<string> = []
   let cursor = 0
-  /** Asks for its result although the poll does not say that it is there. */
+  /** The waiter that fetches its result without a report from the poll. */
   let probe: Waiter | undefined
   let isOver = false
 
@@ -89,7 +89,7 @@ export const make = Effect.fnUntraced(function*(connection: Connection.Connectio
     waiters.clear()
   }
 
-  /** Whether the report says anything new. */
+  /** Records a report. Returns whether it is new. */
   const take = (id: string, report: Report) => {
     if (probe?.id === id) {
       probe.isReported = true
@@ -154,7 +154,7 @@ export const make = Effect.fnUntraced(function*(connection: Connection.Connectio
     yield* Polling.rest(started)
   })
 
-  /** A service that never answered the poll does not have it: its other samplers need not find out. */
+  /** Disables polling for all samplers if the service has never answered a poll. */
   const giveUp = (error: WireError.WireError) => {
     if (support.state === "announced" && ClientConfig.isAbsent(error)) support.state = "absent"
     return Effect.logDebug(`samples of ${target.samplerId} are polled one by one: ${error.message}`)

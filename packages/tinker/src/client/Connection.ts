@@ -1,4 +1,4 @@
-/** Requests to one service: credentials, time limits, and retries of transient failures. */
+/** Sends requests to one service, with credentials, time limits and retries of transient failures. */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -22,24 +22,24 @@ import * as RetryPolicy from "./RetryPolicy.ts"
 import * as ServiceText from "./ServiceText.ts"
 import * as WireError from "./WireError.ts"
 
-/** The client id and secret of a Cloudflare Access service token. */
+/** Client id and secret of a Cloudflare Access service token. */
 export interface CloudflareAccess {
   readonly clientId: Redacted.Redacted
   readonly clientSecret: Redacted.Redacted
 }
 
 export interface Options {
-  /** Up to but not including `/api/v1`. */
+  /** The service URL without `/api/v1`. */
   readonly baseUrl: string
   readonly cloudflareAccess?: CloudflareAccess
   readonly credential: Effect.Effect<Redacted.Redacted, WireError.WireError>
   /** How long a request, or the work behind it, is attempted before it fails as `Unavailable`. */
   readonly deadline: Duration.Duration
-  /** How long an account that cannot pay is waited for. */
+  /** How long to wait for an account that cannot pay. */
   readonly billingPause: Duration.Duration
   readonly connections: Budget
   readonly deadlines: Deadlines
-  /** Bytes of the largest answer that is read. */
+  /** Maximum size of an answer in bytes. */
   readonly largestAnswer: number
   readonly observe: Observe
 }
@@ -50,20 +50,20 @@ type Wired<A> = Effect.Effect<A, WireError.WireError>
 
 export interface Connection {
   readonly options: Options
-  /** The answer of one attempt of at most `limit`, whatever its status. */
+  /** Makes one attempt of at most `limit` and returns the answer with any status. */
   readonly exchange: (request: Request, limit?: Duration.Input) => Wired<Answer.Answer>
-  /** The good answer of one attempt of at most `limit`. */
+  /** Makes one attempt of at most `limit`. Fails unless the answer is successful. */
   readonly attempt: (request: Request, limit?: Duration.Input) => Wired<Answer.Answer>
-  /** Begins to read from any address; credentials go to the service's own address alone. */
+  /** Starts reading from any address. Credentials are sent only to the service's own address. */
   readonly open: (
     url: string,
     headers: Readonly<Record<string, string>>
   ) => Wired<HttpClientResponse.HttpClientResponse>
-  /** Attempts as often as the policy says; events name the request `what`. */
+  /** Retries an attempt according to the policy. Events name the request `what`. */
   readonly retry: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
-  /** The same; failures know whether an earlier attempt may have been carried out. */
+  /** Like `retry`; failures record whether an earlier attempt may have been carried out. */
   readonly repeat: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
-  /** The same until the deadline. */
+  /** Like `repeat`, until the deadline. */
   readonly persist: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
 }
 
@@ -104,21 +104,21 @@ const noAnswer = () => WireError.make(new WireError.NoAnswer({ detail: "the serv
 
 const secretHeaders = ["authorization", "cookie", "set-cookie", "x-api-key", /^cf-access-/]
 
-/** The last cause of the HTTP client's error is the system's error, such as ECONNREFUSED. */
+/** The innermost cause of an HTTP client error is the system's error, such as ECONNREFUSED. */
 const bottomOf = (error: Error): Error => error.cause instanceof Error ? bottomOf(error.cause) : error
 
 const outOfReach = (error: Error) => WireError.make(new WireError.ConnectionFailed({ detail: bottomOf(error).message }))
 
 const always = () => true
 
-/** Redirects do not carry credentials elsewhere, and spans do not show them. */
+/** Disables automatic redirects, which could leak credentials, and hides credentials in spans. */
 const discreet = Context.make(FetchHttpClient.RequestInit, { redirect: "manual" }).pipe(
   Context.add(Headers.CurrentRedactedNames, secretHeaders)
 )
 
 const untraced = Context.add(discreet, HttpClient.TracerDisabledWhen, always)
 
-/** Requests have spans only where a tracer takes them, because a span costs as much as the request. */
+/** Creates spans only if a tracer records them, because a span costs as much as the request. */
 export const quietly = <A, E>(requests: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.contextWith((context: Context.Context<never>) => {
     if (Context.get(context, HttpClient.TracerDisabledWhen) === always) return requests
@@ -132,18 +132,18 @@ const late = (limit: Duration.Duration, last: () => WireError.WireError | undefi
   return WireError.make(new WireError.NoAnswer({ detail }))
 }
 
-/** Fails work that takes longer than the limit, with its last error. */
+/** Fails work that exceeds the limit, with its last error. */
 export const within = (
   { deadlines }: Pick<Options, "deadlines">,
   limit: Duration.Duration,
   last: () => WireError.WireError | undefined = () => undefined
 ) => deadlines.within(limit, late(limit, last))
 
-/** Watches work that is to end within the limit from now on. */
+/** Starts a deadline for work, counted from now. */
 export const deadline = ({ deadlines }: Pick<Options, "deadlines">, limit: Duration.Duration) =>
   deadlines.watch(limit, late(limit, () => undefined))
 
-/** The attempt from which a failure is worth a warning. */
+/** The attempt from which failures are logged as warnings. */
 const worryingAttempt = 3
 
 const betweenWarnings = Duration.minutes(1)
@@ -178,7 +178,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
     return Effect.map(credential, (credential) => isOwn ? signed(options, credential)(request) : request)
   }
 
-  /** Redirects are followed here, because `fetch` would send the credentials along. */
+  /** Follows redirects itself, because `fetch` would forward the credentials. */
   const follow = (
     url: string,
     headers: Readonly<Record<string, string>>,
@@ -204,7 +204,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
 
   let warnedAt = -Infinity
 
-  /** A warning lets the user correct the address or start the service; requests that wait together are one outage. */
+  /** Logs a warning so the user can correct the address or start the service. Requests that wait at the same time count as one outage. */
   const warn = Effect.fnUntraced(function*({ attempt, input }: Schedule.Metadata<unknown, WireError.WireError>) {
     const now = yield* Clock.currentTimeMillis
     const isPatient = attempt < worryingAttempt && input.reason._tag !== "BillingPaused"
@@ -246,7 +246,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
   return { options, exchange, attempt, open, retry, repeat, persist }
 }
 
-/** The same connection without its deadline, for requests that are part of work with a deadline. */
+/** The same connection without its deadline, for requests within work that has its own deadline. */
 export const unhurried = (connection: Connection): Connection => ({
   ...connection,
   options: { ...connection.options, deadline: Duration.infinity },
@@ -255,7 +255,7 @@ export const unhurried = (connection: Connection): Connection => ({
 
 type Reading<A> = (answer: Answer.Answer) => Wired<A>
 
-/** Sends, and reads the answer. */
+/** Sends a request and reads its answer. */
 export const ask = <A>(
   { attempt, persist }: Connection,
   request: Request,
@@ -263,7 +263,7 @@ export const ask = <A>(
   policy: RetryPolicy.RetryPolicy = RetryPolicy.control
 ): Wired<A> => persist(policy, request.url, Effect.flatMap(attempt(request), read))
 
-/** The same, of an answer of this shape. */
+/** Sends a request and decodes its answer by a schema. */
 export const call = <S extends Schema.Decoder<unknown>>(
   connection: Connection,
   request: Request,

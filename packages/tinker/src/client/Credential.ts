@@ -1,4 +1,4 @@
-/** The credential of requests: an API key, or a token that a key is exchanged for. */
+/** The credential for requests: an API key, or a token that was exchanged for a key. */
 import { TinkerError } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ import * as WireError from "./WireError.ts"
 /** At least one of the two. */
 export interface Source {
   readonly apiKey?: Redacted.Redacted
-  /** Runs a command that prints a credential, whenever one is needed. */
+  /** Runs a command that prints a credential. Called whenever one is needed. */
   readonly command?: Effect.Effect<Redacted.Redacted, TinkerError.Reason>
 }
 
@@ -30,7 +30,7 @@ const isToken = (credential: Redacted.Redacted) => Redacted.value(credential).st
 
 const isKey = (credential: Redacted.Redacted) => Redacted.value(credential).startsWith("tml-")
 
-/** Characters that a header can carry. */
+/** Characters allowed in a header value. */
 const printable = /^[\x21-\x7e]+$/
 
 const isSendable = (secret: Redacted.Redacted) => printable.test(Redacted.value(secret))
@@ -46,7 +46,7 @@ const checked = (name: string) => (credential: Redacted.Redacted): Credential =>
     : rejected(`${name} is not a credential, expected one that begins with tml- or eyJ`)
 }
 
-/** Refuses a service token that no header can carry. */
+/** Rejects a service token that cannot be sent in a header. */
 export const sendable = (access: Connection.CloudflareAccess | undefined) =>
   access === undefined || (isSendable(access.clientId) && isSendable(access.clientSecret))
     ? Effect.void
@@ -55,7 +55,7 @@ export const sendable = (access: Connection.CloudflareAccess | undefined) =>
 const printed = (command: Effect.Effect<Redacted.Redacted, TinkerError.Reason>): Credential =>
   Effect.flatMap(Effect.mapError(command, refused), checked("what TINKER_CREDENTIAL_CMD printed"))
 
-/** Before the service has said which credential it wants. */
+/** The credential to use before the service has said which kind it wants. */
 export const initial = ({ apiKey, command }: Source): Credential => {
   if (apiKey !== undefined) return checked("TINKER_API_KEY")(apiKey)
   return command === undefined
@@ -63,7 +63,7 @@ export const initial = ({ apiKey, command }: Source): Credential => {
     : printed(command)
 }
 
-/** The credential that is exchanged for tokens: a command never replaces a token that was given. */
+/** The credential to exchange for tokens. A command never replaces a token given as the API key. */
 const ofExchange = ({ apiKey, command }: Source, { prefersCommand }: Negotiated): Credential => {
   if (apiKey !== undefined && (isToken(apiKey) || !prefersCommand)) return checked("TINKER_API_KEY")(apiKey)
   return command === undefined
@@ -76,7 +76,7 @@ const payload = (token: string) => Effect.fromResult(Base64Url.decodeString(toke
 const Claims = Schema.fromJsonString(Schema.Struct({ exp: Schema.Finite }))
 const decodeClaims = Schema.decodeUnknownEffect(Claims)
 
-/** The end of a token's life in milliseconds, read and not verified. */
+/** The expiration time of a token in milliseconds; the token is not verified. */
 const expiry = (token: string) =>
   payload(token).pipe(
     Effect.flatMap((text) => decodeClaims(text)),
@@ -89,14 +89,16 @@ interface Token {
   readonly expiresAtMillis: number
 }
 
-/** Exchanged in the background this long before it ends, and at the latest when this little is left. */
+/**
+ * A token is exchanged in the background when less than `early` milliseconds remain, and in the foreground when less than `late` remain.
+ */
 const early = 300_000
 const late = 60_000
 
-/** Shortest time between two exchanges in the background. */
+/** Minimum time between two background exchanges, in milliseconds. */
 const again = 60_000
 
-/** `exchangeWith` gives the connection that a credential is exchanged over. */
+/** Exchanges credentials for tokens. `exchangeWith` returns the connection for the exchange. */
 const tokens = Effect.fnUntraced(function*(
   exchangeWith: (credential: Credential) => Connection.Connection,
   source: Credential
@@ -116,7 +118,7 @@ const tokens = Effect.fnUntraced(function*(
 
   const left = Effect.map(Clock.currentTimeMillis, (now) => current.expiresAtMillis - now)
 
-  /** A failure leaves the old token in use. */
+  /** If a background exchange fails, the old token stays in use. */
   const refresh = (whenLeft: number) =>
     one.withPermit(Effect.flatMap(left, (millis) =>
       millis > whenLeft
@@ -138,7 +140,7 @@ const tokens = Effect.fnUntraced(function*(
   )
 })
 
-/** The header that the service expects with every request. */
+/** The authorization header that the service expects with each request. */
 export const negotiated = (
   source: Source,
   config: Negotiated,
@@ -159,7 +161,7 @@ const Identity = Schema.fromJsonString(Schema.Struct({
 }))
 const decodeIdentity = Schema.decodeUnknownEffect(Identity)
 
-/** The identity that a token claims. */
+/** The identity claimed by a token. */
 export const identity = (credential: Redacted.Redacted) =>
   isToken(credential)
     ? payload(Redacted.value(credential)).pipe(

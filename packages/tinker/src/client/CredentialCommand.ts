@@ -14,7 +14,7 @@ import * as ChildProcess from "effect/process/ChildProcess"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Redacted from "effect/Redacted"
 
-/** The output of the shell command, without white space around it. */
+/** Returns the output of the shell command without surrounding whitespace. */
 export type Run = (command: Redacted.Redacted) => Effect.Effect<Redacted.Redacted, TinkerError.Reason>
 
 const failed = (detail: string) => new TinkerError.Rejected({ detail: `TINKER_CREDENTIAL_CMD ${detail}` })
@@ -27,7 +27,7 @@ const none: Run = () =>
     })
   )
 
-/** Longest that a command may take. */
+/** Timeout for the command. */
 const limit = "1 minute"
 
 const run = (spawner: ChildProcessSpawner.ChildProcessSpawner["Service"]): Run => (command) =>
@@ -39,7 +39,7 @@ const run = (spawner: ChildProcessSpawner.ChildProcessSpawner["Service"]): Run =
     Effect.map((text) => Redacted.make(text))
   )
 
-/** Only where processes can be started; without its layer such a credential is refused. */
+/** Available on platforms that can start processes. Without its layer, a credential command is refused. */
 export const CredentialCommand = Context.Reference<Run>("@effect-rl/tinker/client/CredentialCommand", {
   defaultValue: () => none
 })

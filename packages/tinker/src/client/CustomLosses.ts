@@ -1,4 +1,4 @@
-/** Loss graphs that the service keeps for a session. */
+/** Loss graphs that the service stores for a session. */
 import type { LossGraph } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
 import * as Wire from "../wire/CustomLoss.ts"
@@ -7,7 +7,7 @@ import * as Futures from "./Futures.ts"
 import type * as WireError from "./WireError.ts"
 
 export interface CustomLosses {
-  /** The service's id of a loss, which is sent once. */
+  /** The service's id for a loss. The loss is sent only once. */
   readonly idOf: (graph: LossGraph.LossGraph) => Effect.Effect<string, WireError.WireError>
 }
 

@@ -6,9 +6,9 @@ import { endable, type Watch } from "./Endable.ts"
 import type { WireError } from "./WireError.ts"
 
 export interface Deadlines {
-  /** Ends work that takes longer than `limit`, from now on, with the error evaluated at that moment. */
+  /** Ends work that takes longer than `limit`, counted from now. `error` is evaluated when the limit is reached. */
   readonly watch: (limit: Duration.Duration, error: () => WireError) => Effect.Effect<Watch<WireError>>
-  /** Fails work that takes longer. */
+  /** Fails work that takes longer than `limit`. */
   readonly within: (
     limit: Duration.Duration,
     error: () => WireError
@@ -21,14 +21,14 @@ interface Wait {
 }
 
 /**
- * Until the scope closes. Work with the same limit ends in the order in which it began, so that one timer serves all of it:
- * thousands of requests are under way at once, and a timer costs as much as a request.
+ * Deadlines until the scope closes. Work with the same limit expires in the order in which it began, so one timer serves all of it. This
+ * matters because thousands of requests run at once and a timer costs as much as a request.
  */
 export const make = Effect.gen(function*() {
   const scope = yield* Effect.scope
   const queues = new Map<number, Set<Wait>>()
 
-  /** Fails the work that is due; returns the time until the next deadline. */
+  /** Fails overdue work and returns the milliseconds until the next deadline. */
   const endDue = (waits: Set<Wait>, limit: number, now: number) => {
     for (const wait of waits) {
       if (wait.until > now) return Math.ceil(wait.until - now)

@@ -1,4 +1,4 @@
-/** The kind of server that answers, and the requests that it supports. */
+/** The kind of server, and the requests that it supports. */
 import { type Loss, TinkerError } from "@effect-rl/core"
 import type { Capabilities, Datum } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -6,8 +6,8 @@ import * as Wire from "../wire/Service.ts"
 import * as CheckpointPath from "./CheckpointPath.ts"
 
 /**
- * `hosted` is Thinking Machines' service, `effect-rl` a server of this project, `skyrl` a SkyRL server whose
- * way of training is unknown, `skyrl-jax` and `skyrl-train` one that trains with JAX, or with FSDP or Megatron.
+ * `hosted` is Thinking Machines' service and `effect-rl` a server of this project. `skyrl` is a SkyRL server with an unknown training
+ * backend, `skyrl-jax` one that trains with JAX, and `skyrl-train` one that trains with FSDP or Megatron.
  */
 export type Kind = "hosted" | "effect-rl" | "skyrl" | "skyrl-jax" | "skyrl-train" | "other"
 
@@ -17,7 +17,7 @@ const isSkyRL = (kind: Kind) => kind.startsWith("skyrl")
 
 const skyRLSession = /^session_[0-9a-f]{8}$/
 
-/** Recognized by address, by fields that only servers of this project send, or by how SkyRL names its sessions. */
+/** Detects the server by its address, by fields that only servers of this project send, or by SkyRL's session names. */
 export const detect = (
   baseUrl: string,
   sessionId: string,
@@ -37,12 +37,12 @@ const reductions: Readonly<Record<Kind, Capabilities.LossReduction>> = {
   "other": "unknown"
 }
 
-/** The features of a server of this kind beyond those of every backend, where it does not say. */
+/** The assumed features of a server kind beyond those of every backend, for servers that do not report them. */
 const additions = (kind: Kind): Pick<Capabilities.Capabilities, "losses" | "sampling"> => {
   return kind === "hosted" || kind === "other" ? Wire.newest : {}
 }
 
-/** The capabilities that the server states of a model, completed with those of its kind. */
+/** The capabilities that the server reports for a model, completed with those of its kind. */
 export const capabilities = (kind: Kind, model: Wire.SupportedModel): Capabilities.Capabilities => ({
   ...additions(kind),
   ...Wire.capabilities(model),
@@ -62,16 +62,16 @@ const all = (...checks: ReadonlyArray<readonly [isMissing: boolean, capability: 
 
 const name = /^[a-zA-Z0-9_-]{1,255}$/
 
-/** Requests to a server of this kind; those that it would ignore are refused here. */
+/** Checks requests for a server of this kind. Requests that the server would ignore are refused here. */
 export interface Dialect {
   readonly kind: Kind
-  /** The mask goes as `weights`: without them the server counts prompt tokens. */
+  /** Whether the mask is sent as `weights`; without them the server also trains on prompt tokens. */
   readonly sendsMask: boolean
-  /** The model ends a sample only at stops that were asked for. */
+  /** Whether a sample ends only at requested stops. */
   readonly needsStops: boolean
-  /** Weights can be saved in a format that other programs load. */
+  /** Whether weights can be saved in a format that other programs load. */
   readonly savesExternal: boolean
-  /** Weights can be shared by samplers that follow later ones. */
+  /** Whether weights can be saved for samplers that follow later updates. */
   readonly savesInflight: boolean
   readonly loss: (
     loss: Loss.Loss<Datum.Kind>,
@@ -81,9 +81,9 @@ export interface Dialect {
   readonly adam: (gradClipNorm: number) => Checked
   readonly lora: (trains: Readonly<Record<"train_unembed" | "train_mlp" | "train_attn", boolean>>) => Checked
   readonly save: (name: string, hasTtl: boolean) => Checked
-  /** A path that is asked for as weights of this type. */
+  /** Checks a path whose checkpoint is requested as this type. */
   readonly path: (path: string, type: CheckpointPath.CheckpointPath["type"]) => Checked
-  /** `isFirst` for the first request to a model. */
+  /** Checks a load; `isFirst` is true for a model's first request. */
   readonly load: (isFirst: boolean) => Checked
 }
 
@@ -91,7 +91,7 @@ const unmasked = "the server averages over sequences, prompts included, and does
   "gradients would shrink with the prompt's length; see `allowUnmaskedLoss`"
 
 export interface Options {
-  /** Trains with policy losses even where prompt tokens are counted. */
+  /** Allows policy losses even if the server also trains on prompt tokens. */
   readonly allowUnmaskedLoss: boolean
 }
 
@@ -114,7 +114,7 @@ const common = ({ allowUnmaskedLoss }: Options, sendsMask: boolean) =>
     load: () => Effect.void
   }) satisfies Omit<Dialect, "kind">
 
-/** SkyRL answers a malformed path with an internal error. */
+/** Refuses malformed paths here, because SkyRL answers them with an internal error. */
 const skyRLPath: Dialect["path"] = (path, type) =>
   Effect.matchEffect(CheckpointPath.parse(path), {
     onFailure: () => Effect.fail(new TinkerError.NotFound({ kind: "checkpoint", name: path, available: [] })),

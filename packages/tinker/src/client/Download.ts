@@ -1,4 +1,4 @@
-/** Downloads that resume after broken connections. */
+/** Downloads that resume after a broken connection. */
 import * as Effect from "effect/Effect"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Stream from "effect/Stream"
@@ -6,12 +6,12 @@ import type * as Connection from "./Connection.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import * as WireError from "./WireError.ts"
 
-/** A connection that is silent for this long counts as cut. */
+/** A connection without data for this long counts as broken. */
 const silence = "60 seconds"
 
 const cut = (detail: string) => WireError.make(new WireError.ConnectionFailed({ detail }))
 
-/** Bytes as they are counted from the start of the file. */
+/** Bytes received, counted from the start of the file. */
 interface Progress {
   received: number
   total: number | undefined
@@ -23,7 +23,7 @@ const range = ({ etag, received }: Progress) =>
 
 const contentRange = /^bytes (\d+)-\d+\/(\d+|\*)$/
 
-/** The offset in the file at which an answer begins. */
+/** The file offset at which an answer begins. */
 const beginning = (
   { headers, status }: HttpClientResponse.HttpClientResponse,
   progress: Progress
@@ -42,7 +42,7 @@ const beginning = (
   return Effect.succeed(progress.received)
 }
 
-/** The bytes of an answer that were not received before; the answer begins at the file's byte `start`. */
+/** The bytes of an answer that were not received before. The answer begins at file offset `start`. */
 const fresh = (response: HttpClientResponse.HttpClientResponse, start: number, progress: Progress) => {
   let at = start
   return response.stream.pipe(
@@ -70,7 +70,7 @@ const expired = (error: WireError.WireError) =>
     ? cut(`the link has expired: ${error.message}`)
     : error
 
-/** A link that has expired is asked for anew like a connection that was cut. */
+/** Downloads the file. If the link has expired, a new one is requested, as after a broken connection. */
 export const download = (
   connection: Connection.Connection,
   link: Effect.Effect<string, WireError.WireError>

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 
-/** Receives the function that ends the work with an error, and returns the clean-up for when the work is over. */
+/** Receives a function that ends the work with an error. Returns a clean-up function that is called when the work is over. */
 export type Watch<E> = (end: (error: E) => void) => () => void
 
 /** All of them at once. */
@@ -13,7 +13,7 @@ export const all = <E>(watches: ReadonlyArray<Watch<E>>): Watch<E> => (end) => {
   return () => over.forEach((over) => over())
 }
 
-/** One fiber for the work: racing it against what may end it would take two, and interrupt one of them every time. */
+/** Runs the work in one additional fiber. Racing it against whatever may end it would take two fibers and always interrupt one. */
 export const endable = <E2>(watch: Watch<E2>) => <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R> =>
   Effect.contextWith((context: Context.Context<R>) =>
     Effect.callback<A, E | E2>((resume) => {

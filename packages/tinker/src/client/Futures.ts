@@ -1,4 +1,4 @@
-/** Waits for the results of promises. */
+/** Waits for the results of the service's promises. */
 import * as Json from "@effect-rl/agent/wire/Json"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -15,13 +15,13 @@ import * as RetryPolicy from "./RetryPolicy.ts"
 import * as ServiceText from "./ServiceText.ts"
 import * as WireError from "./WireError.ts"
 
-/** Reads a result; `json` where the answer was JSON. */
+/** Reads a result, given as `json` if the answer was JSON. */
 export type Read<A> = (result: { readonly bytes: Uint8Array } | { readonly json: unknown }) => Effect.Effect<
   A,
   Json.MalformedBody
 >
 
-/** The service's names of the kinds of work that it promises. */
+/** The service's names for the kinds of promised work. */
 export type Kind =
   | "CreateModel"
   | "ForwardBackward"
@@ -36,7 +36,7 @@ export type Kind =
 
 export interface Futures {
   readonly connection: Connection.Connection
-  /** Bytes of large results that are fetched at once. */
+  /** Limits the bytes of large results that are fetched concurrently. */
   readonly responseBytes: Budget
   readonly promises: Promises.Promises
 }
@@ -105,7 +105,7 @@ const interpret = Effect.fnUntraced(function*<A>(
   return ready(yield* read({ json }))
 })
 
-/** A promise that the service has dropped, or does not know, will never have a result. */
+/** Whether the result is lost: the service has dropped the promise or does not know it. */
 const lost = (error: WireError.WireError) => {
   const status = [404, 410].find((status) => WireError.hasStatus(error, status))
   return status === undefined
@@ -113,7 +113,7 @@ const lost = (error: WireError.WireError) => {
     : WireError.make(new WireError.PromiseLost({ status, detail: error.message }))
 }
 
-/** The result of a promise, of `size` bytes where that is known, asked for until it is there or the deadline has passed. */
+/** Polls for the result of a promise until it is ready or the deadline passes; `size` is its size in bytes, if known. */
 export const retrieve = <A>(
   { connection, responseBytes }: Futures,
   kind: Kind,
@@ -146,7 +146,7 @@ export const retrieve = <A>(
       )
     )
 
-  /** Polls with retries; every answer of "not yet" restarts the count of failures. */
+  /** Polls with retries. Each "not yet" answer resets the failure count. */
   const persistent = (allowMetadata: boolean) =>
     connection.retry(RetryPolicy.polling, `result of ${kind}`, poll(allowMetadata))
 
@@ -169,21 +169,21 @@ export const retrieve = <A>(
 
 const readPromised = Answer.reading(Promised)
 
-/** Submits and gives the promise; fails where it is that of another request. */
+/** Submits a request and returns its promise. Fails if another request already has that promise. */
 export const submit = (
   { connection, promises }: Futures,
   request: Connection.Request,
   policy: RetryPolicy.RetryPolicy = RetryPolicy.training
 ) => Effect.tap(Connection.ask(connection, request, readPromised, policy), promises.claim)
 
-/** Cancels a result whose caller no longer waits. */
+/** Cancels a result whose caller stopped waiting. */
 export const cancel = ({ connection }: Futures, request_id: string) =>
   connection.attempt(Connection.post("/cancel_future", { request_id }), "5 seconds").pipe(
     Effect.catch(({ message }) => Effect.logDebug(`the request was not cancelled: ${ServiceText.line(message)}`)),
     Effect.asVoid
   )
 
-/** Reads a result that only comes as JSON. */
+/** Reads a result that is always JSON. */
 export const json = <S extends Schema.Decoder<unknown>>(schema: S): Read<S["Type"]> => {
   const decode = Json.decode(schema)
   return (result) =>
@@ -192,6 +192,6 @@ export const json = <S extends Schema.Decoder<unknown>>(schema: S): Read<S["Type
       : Effect.fail(new Json.MalformedBody({ detail: "protobuf, expected JSON" }))
 }
 
-/** Submits, and gives the effect that retrieves the result. */
+/** Submits a request and returns an effect that retrieves the result. */
 export const promised = <A>(futures: Futures, kind: Kind, request: Connection.Request, read: Read<A>) =>
   Effect.map(submit(futures, request), ({ request_id }) => retrieve(futures, kind, request_id, read))

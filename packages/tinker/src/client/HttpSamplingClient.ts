@@ -18,21 +18,21 @@ import type { Watchdog } from "./Watchdog.ts"
 import * as WireError from "./WireError.ts"
 import { named } from "./WireError.ts"
 
-/** State that all sampling clients of a session share. */
+/** State shared by all sampling clients of a session. */
 export interface Shared {
   readonly futures: Futures.Futures
-  /** How long a sample is waited for once it has its place. */
+  /** How long to wait for a sample once it has been admitted. */
   readonly deadline: Duration.Duration
-  /** Limits the samples under way: each has at most one request open. */
+  /** Limits concurrent samples; each has at most one open request. */
   readonly places: Budget
   readonly support: Completions.Support
   readonly dispatch: SampleDispatch.SampleDispatch
   readonly watchdog: Watchdog
-  /** A sample whose result the service lost is requested again. */
+  /** Whether a sample whose result the service lost is requested again. */
   readonly resamples: boolean
-  /** Samples end only at stops that are asked for. */
+  /** Whether samples end only at requested stops. */
   readonly needsStops: boolean
-  /** Whether samples are cancelled at the service once their callers no longer wait. */
+  /** Whether to cancel samples at the service when their callers stop waiting. */
   readonly cancels: () => boolean
 }
 
@@ -40,13 +40,13 @@ export interface Parts extends Shared {
   readonly limits: RequestRules.Limits
   readonly sessionId: string
   readonly modelPath: string
-  /** Clients that share a sampler each have a block of numbers for their requests; 0 unless given. */
+  /** The block of request numbers; clients that share a sampler use different blocks. Default: 0. */
   readonly block?: number
 }
 
 const decodeJson = Json.decode(SampleResult.Body)
 
-/** A result, and the service's names of its sequences. */
+/** A result, and the service's ids for its sequences. */
 interface Sampled {
   readonly result: SampleResult.SampleResult
   readonly ids: ReadonlyArray<string> | undefined
@@ -57,7 +57,7 @@ const read: Futures.Read<SampleResult.SampleResult> = (result) =>
 
 const untrusted = (detail: string) => WireError.make(new WireError.Untrusted({ detail }))
 
-/** A sequence that may be trained on: at most as many tokens as were asked for, each with a log-probability. */
+/** Validates a sequence for training: at most the requested number of tokens, each with a log-probability. */
 const sampled = ({ params: { maxTokens } }: Sampling.SampleRequest, ids: ReadonlyArray<string> | undefined) =>
 (
   { logprobs, stopReason, tokens, topkLogprobs }: SampleResult.Sequence,
@@ -85,7 +85,7 @@ const sampled = ({ params: { maxTokens } }: Sampling.SampleRequest, ids: Readonl
   })
 }
 
-/** Some services leave out the first position, which has no log-probability. */
+/** Adds the first position if the service left it out; it has no log-probability. */
 const whole = (logprobs: Float32Array, length: number) => {
   if (logprobs.length !== length - 1) return logprobs
   const padded = new Float32Array(length)
@@ -108,7 +108,7 @@ const complete = (
     : Effect.fail(untrusted(`${found[at]} as the log-probability of prompt token ${at}, ${Logprob.expected}`))
 }
 
-/** The first field that was asked for and is missing from the result. */
+/** The first requested field that is missing from the result. */
 const missing = (
   { sequences, ...result }: SampleResult.SampleResult,
   { promptAltTokens = 0, targetPromptLogprobs, topkPromptLogprobs = 0, topkSampleLogprobs = 0 }: Sampling.SampleRequest
@@ -157,7 +157,7 @@ const post = (request: Sampling.SampleRequest, sessionId: string, seqId: number)
 
 const blockSize = 1_000_000_000
 
-/** Can be used until its scope closes. */
+/** Usable until its scope closes. */
 export const make = Effect.fnUntraced(function*(parts: Parts) {
   const {
     block = 0,
@@ -213,7 +213,7 @@ export const make = Effect.fnUntraced(function*(parts: Parts) {
       return Connection.quietly(watchdog.watch(resamples ? anew(sampled) : sampled, late))
     })
 
-  /** Nothing is allocated for a request before it has a place: thousands may wait. */
+  /** Allocates nothing for a request before it is admitted, because thousands may be waiting. */
   const ask = (request: Sampling.SampleRequest) =>
     Effect.suspend((): Effect.Effect<Sampling.SampleResponse, WireError.WireError | TinkerError.Reason> =>
       isClosed

@@ -1,4 +1,4 @@
-/** A service that speaks the Tinker API as a backend. */
+/** A backend over a service that speaks the Tinker API. */
 import { Tinker } from "@effect-rl/core"
 import { RequestRules } from "@effect-rl/core/backend"
 import * as Context from "effect/Context"
@@ -29,15 +29,15 @@ import * as Watchdog from "./Watchdog.ts"
 import { named, orNotFound } from "./WireError.ts"
 
 export interface Options extends Session.Labels, Dialect.Options {
-  /** What kind of server it is; found out unless given. */
+  /** The kind of server. Default: detected. */
   readonly server?: Dialect.Kind
-  /** Longest time in which no work under way ends. */
+  /** How long all work in progress may go without any completing. */
   readonly progressTimeout: Duration.Duration
-  /** Samples under way at once. */
+  /** Maximum number of concurrent samples. */
   readonly maxSamples: number
 }
 
-/** How long the last requests to the service may take. */
+/** Time limit for the last requests to the service. */
 const goodbye = "5 seconds"
 
 const metadataOf = ({ userMetadata }: Pick<Tinker.LoraOptions, "userMetadata">) =>
@@ -51,7 +51,7 @@ type Lora = Readonly<{
   train_attn: boolean
 }>
 
-/** State that all clients of one session share. */
+/** Opens the state shared by all clients of one session. */
 const open = Effect.fnUntraced(function*(options: Options) {
   const { config, connection, dynamic, futures } = yield* Service
   const { baseUrl, observe } = connection.options
@@ -91,7 +91,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const models = Models.make(connection, dialect.kind)
   const handles = SamplerHandles.make({ connection, joinsSamplers: config.joinsSamplers, models, sampling })
 
-  /** Releases a sampling session early; only this project's server has the endpoint. */
+  /** Releases a sampling session early. Only this project's server has the endpoint. */
   const releaseSampler = (id: string) =>
     dialect.kind === "effect-rl"
       ? connection.attempt(HttpClientRequest.delete(`/samplers/${id}`), goodbye).pipe(
@@ -150,7 +150,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       return Effect.flatten(Futures.promised(futures, "CreateModel", request, read))
     }).pipe(Effect.map(({ model_id }) => model_id))
 
-  /** The service names the model itself, by a rule. */
+  /** Creates a model from a checkpoint; the service derives the model's id by a rule. */
   const createByLoading = (path: string, metadata: object) =>
     Effect.suspend(() => {
       const model_seq_id = nextModelId++
@@ -168,7 +168,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       Effect.catch((failure) => Effect.logDebug(`the model was not unloaded: ${failure.message}`))
     )
 
-  /** The client has a scope of its own, so that it can be unloaded before the surrounding one closes. */
+  /** Creates the client in its own scope, so it can be unloaded before the surrounding scope closes. */
   const trainingClient = Effect.fnUntraced(function*(
     baseModel: string,
     loraRank: number,

@@ -1,4 +1,4 @@
-/** Trains one model of the service. */
+/** Trains one model on the service. */
 import { type Loss, TinkerError } from "@effect-rl/core"
 import {
   type Datum,
@@ -26,10 +26,10 @@ import { named, orNotFound } from "./WireError.ts"
 
 export interface Parts extends Omit<Passes.Parts, "modelId"> {
   readonly info: TrainingClient.ModelInfo
-  /** Numbers the sampling sessions of the service's session. */
+  /** Returns the next number for a sampling session within the session. */
   readonly nextSamplingId: () => number
   readonly sampleFrom: (sessionId: string) => Effect.Effect<SamplingClient.SamplingClient, never, Scope.Scope>
-  /** Holds the queue, and the model at the service. */
+  /** Owns the queue and the model on the service. */
   readonly scope: Scope.Closeable
 }
 
@@ -46,7 +46,7 @@ const adamBody = (adam: Effect.Success<ReturnType<typeof RequestRules.adam>>) =>
 
 const noSession = new TinkerError.Unavailable({ detail: "the service answered without a sampling_session_id" })
 
-/** The gradient goes there as weights of a cross entropy, which such a server would divide by their sum. */
+/** Custom losses send their gradient as cross-entropy weights, which such a server would divide by their sum. */
 const noSum = new TinkerError.Unsupported({
   capability: "forwardBackwardCustom",
   detail: "the server averages losses over sequences, which changes the gradient of a custom loss"
@@ -64,7 +64,7 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
   const forward = Effect.fn("TrainingClient.forward")(pass("forward"))
   const forwardBackward = Effect.fn("TrainingClient.forwardBackward")(pass("forwardBackward"))
 
-  /** One request whose result is JSON. */
+  /** Submits a request whose result is JSON. */
   const request = <S extends Schema.Decoder<unknown>>(
     kind: Futures.Kind,
     path: string,
@@ -91,7 +91,10 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
         })
       )
 
-  /** A repeated request would save later weights, so the number is drawn once. */
+  /**
+   * Creates a sampler of the current weights. Its number is drawn once, because a repeated request with a new number would save later
+   * weights.
+   */
   const sampler = (
     operation: "saveWeightsAndGetSamplingClient" | "saveInflightWeightsAndGetSamplingClient",
     kind: { readonly kind?: "inflight" }

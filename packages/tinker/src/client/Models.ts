@@ -1,4 +1,4 @@
-/** The models that a service offers, and what each can do. */
+/** The models that a service offers, and their capabilities. */
 import { TinkerError } from "@effect-rl/core"
 import type { RequestRules } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -7,10 +7,10 @@ import * as Wire from "../wire/Service.ts"
 import * as Connection from "./Connection.ts"
 import * as Dialect from "./Dialect.ts"
 
-/** Services do not say how large their vocabulary is, and refuse tokens beyond it. */
+/** Services do not report their vocabulary size; they refuse tokens outside it. */
 const vocabulary = 2 ** 31
 
-/** What a service may offer of one model and not of another. */
+/** Uses that a service may offer for some models only. */
 export type Use = "trainable" | "sampleable"
 
 export const list = (connection: Connection.Connection) =>
@@ -33,7 +33,7 @@ export const make = (connection: Connection.Connection, kind: Dialect.Kind) => {
   return {
     names: Effect.map(listed, namesOf),
     capabilities: (name: string) => Effect.map(find(name), (found) => Dialect.capabilities(kind, found)),
-    /** Fails where the service says that it does not offer this use of the model. */
+    /** The limits for a model. Fails if the service reports that it does not offer this use of the model. */
     limits: Effect.fnUntraced(function*(name: string, use: Use) {
       const found = yield* find(name)
       if (found[use] === false) {

@@ -1,4 +1,4 @@
-/** Training passes: split into chunks on the way there, put together on the way back. */
+/** Splits training passes into chunks and combines their results. */
 import * as Json from "@effect-rl/agent/wire/Json"
 import { Loss, type TinkerError } from "@effect-rl/core"
 import {
@@ -30,13 +30,13 @@ import { type TrainingQueue, Unchanged, type Work } from "./TrainingQueue.ts"
 import { named, type WireError } from "./WireError.ts"
 import * as Zstd from "./Zstd.ts"
 
-/** State that all training clients of a session share. */
+/** State shared by all training clients of a session. */
 export interface Shared {
   readonly futures: Futures.Futures
   readonly config: Negotiated
   readonly dialect: Dialect
   readonly losses: CustomLosses
-  /** Bytes of passes on their way. */
+  /** Limits the bytes of passes in flight. */
   readonly bytes: Budget
 }
 
@@ -53,11 +53,11 @@ interface Chunk {
 
 const malformed = (detail: string) => Effect.fail(new Json.MalformedBody({ detail }))
 
-/** The shape that the answer to a datum must have. */
+/** The expected shape of the answer to a datum. */
 interface Sent {
   readonly positions: number
   readonly targets: number
-  /** Whether the loss reads the log-probability at a place. */
+  /** Whether the loss reads the log-probability at a position. */
   readonly counts: (at: number) => boolean
 }
 
@@ -78,7 +78,7 @@ const sentGraphDatum = ({ modelInput, targetTokens }: TrainingClient.GraphDatum)
 
 type Fields = Readonly<Record<string, PassResult.Field>>
 
-/** One log-probability per position, or per candidate of each. */
+/** One log-probability per position, or one per candidate at each position. */
 const logprobsOf = (fields: Fields | undefined, { counts, positions, targets }: Sent) => {
   const found = fields?.["logprobs"]?.data
   if (!(found instanceof Float32Array)) return malformed("a datum has no log-probabilities")
@@ -93,7 +93,7 @@ const logprobsOf = (fields: Fields | undefined, { counts, positions, targets }: 
 
 const total = (values: Float32Array) => values.reduce((sum, value) => sum + value, 0)
 
-/** Some servers give no metrics, but the loss of every token. */
+/** Adds the total loss for servers that report only per-token losses. */
 const withLoss = (metrics: Chunk["metrics"], outputs: ReadonlyArray<Fields>): Chunk["metrics"] => {
   if ("loss:sum" in metrics) return metrics
   const losses = outputs.flatMap(({ elementwise_loss }) =>
@@ -143,7 +143,7 @@ const requestOf = ({ config }: Parts, request: PassRequest.PassRequest) => {
 
 type Awaiting<A> = Effect.Effect<A, WireError>
 
-/** Posts one chunk under its number. */
+/** Posts one chunk under a sequence number. */
 type Post = (seqId: number) => Effect.Effect<Awaiting<Chunk>, WireError>
 
 const chunkPost = (parts: Parts, whole: PassRequest.PassRequest, sent: ReadonlyArray<Sent>): Post => (seqId) => {
@@ -171,7 +171,7 @@ const inOrder = Effect.fnUntraced(function*(posts: ReadonlyArray<Post>, firstSeq
   return results
 })
 
-/** The first chunk goes last, as services begin with it. */
+/** Posts the first chunk last, because services start processing when it arrives. */
 const together = Effect.fnUntraced(function*(posts: ReadonlyArray<Post>, firstSeqId: number) {
   const [first, ...others] = posts
   const rest = yield* Effect.forEach(others, (post, index) => one(post, firstSeqId + index + 1), {
@@ -180,7 +180,7 @@ const together = Effect.fnUntraced(function*(posts: ReadonlyArray<Post>, firstSe
   return first === undefined || rest.some(isOutOfReach) ? rest : [yield* one(first, firstSeqId), ...rest]
 })
 
-/** Chunks that follow a refused one are posted all the same, for a service waits for numbers that are left out. */
+/** Posts all chunks, including those after a refused one, because a service waits for missing sequence numbers. */
 const posted = ({ config }: Parts, posts: ReadonlyArray<Post>, firstSeqId: number) =>
   config.sendsChunksTogether ? together(posts, firstSeqId) : inOrder(posts, firstSeqId)
 
@@ -213,7 +213,7 @@ const postsOf = (parts: Parts, pass: Omit<PassRequest.Pass, "modelId" | "seqId">
     pass.data.map(sentDatum)
   )
 
-/** Checks the data and sends them. */
+/** Validates the data and submits a pass. */
 export const submit = (
   parts: Parts,
   operation: "forward" | "forwardBackward",
@@ -233,8 +233,8 @@ export const submit = (
 }
 
 /**
- * Checks the data and sends them forward and backward through a loss that the service computes. What a graph reads is checked here if it is
- * that of a loss expression, otherwise by the service alone.
+ * Validates the data and submits a forward-backward pass through a loss that the service computes. The inputs of a graph are checked here
+ * only if the graph comes from a loss expression; other graphs are checked by the service.
  */
 export const submitGraph = Effect.fnUntraced(function*(
   parts: Parts,
@@ -263,8 +263,8 @@ export const submitGraph = Effect.fnUntraced(function*(
 type Weighted = NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>
 
 /**
- * Checks the data and sends them forward, and after the caller's function forward and backward. Both passes have their
- * place in the order of requests from the beginning, with sequence numbers one after the other.
+ * Validates the data, submits a forward pass, runs the caller's function, and submits a forward-backward pass. Both passes get consecutive
+ * sequence numbers when the request is queued.
  */
 export const submitCustom = Effect.fnUntraced(function*<E, R>(
   parts: Parts,

@@ -1,22 +1,22 @@
-/** How work that is not finished yet is asked about. */
+/** Timing of polls for unfinished work. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import type { WireError } from "./WireError.ts"
 
-/** Longer than services hold a request, which is 40 seconds. */
+/** Request timeout for polls; services hold a request for up to 40 seconds. */
 export const hold = "60 seconds"
 
-/** Between two answers of "not yet" that came at once: services wait themselves before they say so. */
+/** Delay after a "not yet" that was answered immediately. Services normally wait before they answer. */
 const pause = "100 millis"
 const atOnce = 1000
 
-/** Waits where the answer to a request that was sent at `started` came at once. */
+/** Waits if the request sent at `started` was answered immediately. */
 export const rest = (started: number) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => now - started < atOnce ? Effect.sleep(pause) : Effect.void)
 
-/** How often in a row an unreadable answer, or a 400 that may be a proxy's, is asked for again. */
+/** How many times in a row to retry after an unreadable answer, or after a 400 that may come from a proxy. */
 const noise = 3
 
 const isNoise = ({ reason }: WireError) =>

@@ -1,14 +1,14 @@
-/** The ids of promises: a service must give each request its own. */
+/** Checks that the service gives each promise a unique id. */
 import * as Effect from "effect/Effect"
 import type { Promised } from "../wire/Future.ts"
 import * as WireError from "./WireError.ts"
 
 export interface Promises {
-  /** Fails as `Untrusted` where another request had the same id before. */
+  /** Fails as `Untrusted` if another request already had the same id. */
   readonly claim: (promised: typeof Promised.Type) => Effect.Effect<void, WireError.WireError>
 }
 
-/** How many ids are remembered: far more than there are requests under way. */
+/** How many ids are remembered, far more than the requests in progress. */
 const most = 100_000
 
 export const make = (): Promises => {

@@ -1,9 +1,9 @@
-/** Combines the metrics of chunks; the part of a key after its colon says how. */
+/** Combines the metrics of chunks. The part of a key after its colon selects the reduction. */
 
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 
-/** `count` outputs, which weigh a mean. */
+/** The metrics of a chunk; `count` is its number of outputs, used to weight means. */
 export interface ChunkMetrics {
   readonly count: number
   readonly metrics: Readonly<Record<string, number>>
@@ -49,7 +49,7 @@ const entries = (key: string, values: ReadonlyArray<Weighted>): ReadonlyArray<re
   return value === undefined ? [] : [[key, value]]
 }
 
-/** Keys that all chunks have; those whose reduction is unknown are dropped. */
+/** Combines the keys that all chunks have. Keys with an unknown reduction are dropped. */
 export const combine = (chunks: ReadonlyArray<ChunkMetrics>): Record<string, number> => {
   const [first] = chunks
   if (first === undefined) return {}

@@ -1,4 +1,4 @@
-/** Everything about a service's runs, checkpoints and sessions that is not training or sampling. */
+/** Administers a service's runs, checkpoints and sessions. */
 import { TinkerError } from "@effect-rl/core"
 import * as Context from "effect/Context"
 import * as DateTime from "effect/DateTime"
@@ -23,7 +23,7 @@ export interface Page {
   readonly offset?: number
 }
 
-/** The caller's own, or all that the caller may see. */
+/** Whose objects to list: the caller's own, or all that are accessible to the caller. */
 export interface Scope {
   readonly accessScope?: "owned" | "accessible"
 }
@@ -32,14 +32,14 @@ export interface SessionQuery {
   readonly displayName?: string
   readonly sessionId?: string
   readonly projectIds?: ReadonlyArray<string>
-  /** One's own, all one may see, or those of these users; one's own unless given. */
+  /** The caller's own sessions, all accessible ones, or those of these users. Default: own. */
   readonly owner?: "own" | "accessible" | { readonly urns: ReadonlyArray<string> }
   /** Pairs that must all hold. */
   readonly userMetadata?: Readonly<Record<string, string>>
   readonly status?: "active" | "cancelled" | "failed" | "client_finished"
   /** At most 200; default 50. */
   readonly limit?: number
-  /** `nextCursor` of the page before. */
+  /** The `nextCursor` of the previous page. */
   readonly cursor?: Wire.SessionSearch["nextCursor"]
 }
 
@@ -52,8 +52,8 @@ export interface Identity {
 type Answer<A> = Effect.Effect<A, TinkerError.TinkerError>
 
 /**
- * Comes with the layers of `TinkerHttp`, and alone, without a session, from `TinkerHttp.layerRest`. Paths are
- * `tinker://<run>/weights/<name>`; what a server does not have fails as `Unsupported`.
+ * Provided by the layers of `TinkerHttp`, and without a session by `TinkerHttp.layerRest`. Paths have the form
+ * `tinker://<run>/weights/<name>`. Calls that the server does not support fail as `Unsupported`.
  *
  * @example
  * const paths = RestClient.RestClient.use((rest) => rest.listCheckpoints("run-1")).pipe(
@@ -66,31 +66,33 @@ export class RestClient extends Context.Service<RestClient, {
   readonly listTrainingRuns: (options?: Page & Scope & { readonly projectId?: string }) => Answer<Wire.TrainingRuns>
   readonly getTrainingRun: (trainingRunId: string, options?: Scope) => Answer<Wire.TrainingRun>
   readonly listCheckpoints: (trainingRunId: string) => Answer<Wire.Checkpoints>
-  /** The checkpoints of all runs. */
+  /** Lists the checkpoints of all runs. */
   readonly listUserCheckpoints: (options?: Page) => Answer<Wire.Checkpoints>
   readonly getWeightsInfo: (path: string) => Answer<Wire.WeightsInfo>
   readonly getCheckpointArchiveUrl: (path: string) => Answer<Archive.Link>
-  /** A tar; resumes where a connection was cut. */
+  /** Downloads a tar archive; resumes after a broken connection. */
   readonly downloadCheckpoint: (path: string) => Stream.Stream<Uint8Array, TinkerError.TinkerError>
   readonly getExternalWeightsUrls: (path: string) => Answer<Wire.ExternalWeights>
-  /** One file of external weights, by its name among their addresses; resumes where a connection was cut. */
+  /** Downloads one file of external weights, by its name in the list of addresses; resumes after a broken connection. */
   readonly downloadExternalFile: (path: string, name: string) => Stream.Stream<Uint8Array, TinkerError.TinkerError>
   readonly deleteCheckpoint: (path: string) => Answer<void>
   readonly publishCheckpoint: (path: string) => Answer<void>
   readonly unpublishCheckpoint: (path: string) => Answer<void>
-  /** Without a `ttl` the checkpoint stays. */
+  /** Sets or, without a `ttl`, removes the expiration. */
   readonly setCheckpointTtl: (path: string, ttl?: Duration.Input) => Answer<void>
   readonly listSessions: (options?: Page & Scope) => Answer<ReadonlyArray<string>>
   readonly getSession: (sessionId: string, options?: Scope) => Answer<Wire.Session>
-  /** Newest first. `displayName` matches where each of its words appears; `status` is one, any unless given. */
+  /**
+   * Searches sessions, newest first. `displayName` matches sessions that contain all its words. `status` selects one status; default: any.
+   */
   readonly searchSessions: (options?: SessionQuery) => Answer<Wire.SessionSearch>
-  /** A copy of a checkpoint that belongs to a project; for ever unless given a `ttl`. Gives the copy's path. */
+  /** Copies a checkpoint into a project and returns the copy's path. The copy does not expire unless a `ttl` is given. */
   readonly copyCheckpoint: (
     path: string,
     options: { readonly projectId: string; readonly ttl?: Duration.Input }
   ) => Answer<string>
   readonly assignSessionProject: (sessionId: string, projectId: string) => Answer<void>
-  /** Where the trace of a session can be fetched; waits until it is there. */
+  /** Returns the address of a session's trace, once it is ready. */
   readonly exportSessionTrace: (sessionId: string) => Answer<string>
   readonly getSampler: (samplerId: string) => Answer<Wire.Sampler>
   readonly getAuditLog: (options?: {
@@ -98,11 +100,11 @@ export class RestClient extends Context.Service<RestClient, {
     /** A day, `YYYY-MM-DD`. */
     readonly day?: string
   }) => Answer<Wire.AuditLog>
-  /** At most 14 days, from one full hour to another. */
+  /** Usage between two full hours, at most 14 days apart. */
   readonly getBillingUsage: (startingOn: DateTime.Utc, endingBefore: DateTime.Utc) => Answer<Wire.BillingUsage>
-  /** The storage that the caller's checkpoints take at present, by project and owner. */
+  /** The storage currently used by the caller's checkpoints, by project and owner. */
   readonly getCheckpointStorage: (options?: { readonly projectId?: string }) => Answer<Wire.CheckpointStorage>
-  /** The claims of the credential, where it is a token. */
+  /** The claims of the credential, if it is a token. */
   readonly whoami: Answer<Identity>
 }>()("@effect-rl/tinker/client/RestClient") {
   static readonly make: Effect.Effect<RestClient["Service"], never, Service> = Effect.suspend(() =>
@@ -110,7 +112,7 @@ export class RestClient extends Context.Service<RestClient, {
   )
 }
 
-/** How frameworks answer where there is no such route. */
+/** Whether the error is how web frameworks answer unknown routes. */
 const isMissing = (error: WireError.WireError) =>
   WireError.hasStatus(error, 405)
   || (WireError.hasStatus(error, 404) && "detail" in error.reason
@@ -143,7 +145,7 @@ const searchBody = ({ limit = 50, userMetadata = {}, ...query }: SessionQuery) =
   ...(query.cursor === undefined || query.cursor === null ? {} : { cursor: query.cursor })
 })
 
-/** Users without an address have an empty one. */
+/** Converts the claims. An empty email claim means that the user has no email address. */
 const identityOf = ({ email, org_id, sub }: Effect.Success<ReturnType<typeof Credential.identity>>): Identity => ({
   userUrn: sub,
   orgUrn: typeof org_id === "string" ? `tml:organization:${org_id}` : undefined,
@@ -163,7 +165,7 @@ const make = ({ connection }: Service["Service"]): RestClient["Service"] => {
   const get = <S extends Schema.Decoder<unknown>>(path: string, schema: S, params: Params = {}) =>
     Connection.call(connection, HttpClientRequest.setUrlParams(HttpClientRequest.get(path), params), schema)
 
-  /** A request that may be sent more than once. */
+  /** Sends a request that is safe to repeat. */
   const command = (request: Connection.Request) =>
     Effect.asVoid(connection.persist(RetryPolicy.control, request.url, connection.attempt(request)))
 
@@ -190,7 +192,7 @@ const make = ({ connection }: Service["Service"]): RestClient["Service"] => {
 
   const scope = ({ accessScope: access_scope = "owned" }: Scope) => ({ access_scope })
 
-  /** A 404 is a success where an earlier attempt may have deleted it. */
+  /** A 404 counts as success if an earlier attempt may have deleted the checkpoint. */
   const remove = (path: CheckpointPath.CheckpointPath) =>
     Effect.catchIf(
       command(HttpClientRequest.delete(resource(path))),

@@ -1,4 +1,4 @@
-/** Retry policies, one for each kind of request. */
+/** Retry policies for each kind of request. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -7,7 +7,7 @@ import type { WireError } from "./WireError.ts"
 
 export type RetryPolicy = Schedule.Schedule<unknown, WireError>
 
-/** Doubling up to `most`, jittered, never sooner than the service asks for. */
+/** Exponential backoff with jitter from `first` up to `most`, never sooner than the service requests. */
 const paced = (first: Duration.Input, most: Duration.Input): RetryPolicy =>
   Schedule.min([Schedule.exponential(first), Schedule.spaced(most)]).pipe(
     Schedule.jittered,
@@ -20,42 +20,45 @@ const paced = (first: Duration.Input, most: Duration.Input): RetryPolicy =>
 const onlyWhen = (holds: (error: WireError) => boolean) => (policy: RetryPolicy): RetryPolicy =>
   Schedule.while(policy, ({ input }) => holds(input))
 
-/** How long a request is sent again before it counts as failed. */
+/** How long to retry a request before it fails. */
 const patience = "5 minutes"
 
-/** Sessions, models, listings: anything answered at once. */
+/** Policy for requests that are answered immediately, such as those for sessions, models and listings. */
 export const control: RetryPolicy = paced("500 millis", "10 seconds").pipe(
   onlyWhen((error) => error.isTransient),
   Schedule.upTo({ duration: patience })
 )
 
-/** The first request of a client: no answer means a wrong address more often than a temporary outage. */
+/** Policy for a client's first request. No answer means a wrong address more often than a temporary outage. */
 export const firstContact: RetryPolicy = paced("500 millis", "2 seconds").pipe(
   onlyWhen((error) => error.isTransient),
   Schedule.upTo({ duration: "15 seconds" })
 )
 
-/** Numbered requests of a model, which the service carries out once even if they are sent again. */
+/** Policy for numbered model requests, which the service carries out only once even if they are repeated. */
 export const training: RetryPolicy = control
 
-/** A 429 here is no failure: it pauses all sampling, see `SampleDispatch`. */
+/** Policy for samples. A 429 is not a failure here; it pauses all sampling, see `SampleDispatch`. */
 export const sampling: RetryPolicy = paced("500 millis", "10 seconds").pipe(
   onlyWhen(({ isTransient, reason }) => isTransient && reason._tag !== "RateLimited"),
   Schedule.upTo({ duration: patience })
 )
 
-/** A result may take long: only the deadline ends the polling. An unreadable answer was asked for again before. */
+/**
+ * Policy for polling, which ends only at the deadline because a result may take long. Unreadable answers have already been retried
+ * separately.
+ */
 export const polling: RetryPolicy = paced("1 second", "30 seconds").pipe(
   onlyWhen(({ isTransient, reason }) => isTransient && reason._tag !== "Unreadable")
 )
 
-/** A sample whose result is lost is requested again. */
+/** Policy for samples whose result was lost, which are requested again. */
 export const resampling: RetryPolicy = paced("500 millis", "10 seconds").pipe(
   onlyWhen(({ reason }) => reason._tag === "PromiseLost"),
   Schedule.upTo({ times: 10 })
 )
 
-/** An account that cannot pay may be topped up meanwhile. */
+/** Policy for accounts that cannot pay, which may be topped up in the meantime. */
 export const billing = (longest: Duration.Duration): RetryPolicy =>
   Schedule.spaced("5 seconds").pipe(
     Schedule.setInputType<WireError>(),
@@ -63,14 +66,14 @@ export const billing = (longest: Duration.Duration): RetryPolicy =>
     Schedule.upTo({ duration: longest })
   )
 
-/** An archive that is still being made. */
+/** Policy for an archive that the service is still creating. */
 export const archive: RetryPolicy = Schedule.spaced("30 seconds").pipe(
   Schedule.setInputType<WireError>(),
   onlyWhen(({ reason }) => reason._tag === "Refused" && (reason.status === 409 || reason.status === 503)),
   Schedule.upTo({ times: 6 })
 )
 
-/** The retries of a download: gives up after ten failures in a row without a byte between them. */
+/** Policy for downloads. Gives up after ten consecutive failures without any new byte. */
 export const download: RetryPolicy = paced("1 second", "30 seconds").pipe(
   onlyWhen((error) => error.isTransient),
   Schedule.upTo({ times: 10 })
@@ -87,7 +90,7 @@ const eventOf = (request: string, { attempt, duration, input }: Schedule.Metadat
 export const observed = (policy: RetryPolicy, request: string, observe: Observe): RetryPolicy =>
   Schedule.tap(policy, (metadata) => Effect.sync(() => observe(eventOf(request, metadata))))
 
-/** Retries as the policy says; its schedule is made by the first failure, because most attempts succeed. */
+/** Retries according to the policy. The schedule is created at the first failure, because most attempts succeed. */
 export const retry = (policy: () => RetryPolicy) => <A>(attempt: Effect.Effect<A, WireError>) =>
   Effect.catch(attempt, (failure) => {
     let isFirst = true

@@ -1,4 +1,4 @@
-/** Posts samples no faster than the service takes them. */
+/** Posts sampling requests no faster than the service accepts them. */
 import type { Sampling } from "@effect-rl/core/backend"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -7,27 +7,27 @@ import * as Budget from "./Budget.ts"
 import type { WireError } from "./WireError.ts"
 
 export interface SampleDispatch {
-  /** Posts with room for `bytes`; a 429 is no failure: it pauses all sampling, and the request is posted again. */
+  /** Posts a request of `bytes` bytes. A 429 pauses all sampling, then the request is posted again. */
   readonly post: <A>(bytes: number, submit: Effect.Effect<A, WireError>) => Effect.Effect<A, WireError>
 }
 
 const bytesPerToken = 10
 
-/** Roughly the bytes of a request on the wire. */
+/** The approximate request size on the wire, in bytes. */
 export const sizeOf = ({ prompt }: Sampling.SampleRequest) =>
   prompt.chunks.reduce(
     (size, chunk) => size + (chunk._tag === "Image" ? chunk.data.length : chunk.tokens.length * bytesPerToken),
     0
   )
 
-/** Posts under way at once: usually, and while the service counts as short of capacity. */
+/** Maximum number of concurrent posts, normally and while the service is considered short of capacity. */
 const usual = 400
 const cautious = 10
 
-/** Milliseconds after a pause for which the service counts as short of capacity. */
+/** How long after a pause the service is considered short of capacity, in milliseconds. */
 const memory = 10_000
 
-/** How many times its size a request counts meanwhile. */
+/** Factor by which request sizes are multiplied during that time. */
 const caution = 20
 
 const isLarge = (bytes: number) => bytes > 128 * 1024

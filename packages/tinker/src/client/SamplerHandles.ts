@@ -1,4 +1,4 @@
-/** Samplers that other processes sample from as well. */
+/** Handles with which other processes use the same sampler. */
 import { TinkerError } from "@effect-rl/core"
 import type { SamplingClient } from "@effect-rl/core/backend"
 import * as Context from "effect/Context"
@@ -18,8 +18,8 @@ import * as Session from "./Session.ts"
 import { named } from "./WireError.ts"
 
 /**
- * Comes with the layers of `TinkerHttp`. A handle is a text without credentials, the same as of the official SDK, so that programs in
- * Python and here share samplers.
+ * Provided by the layers of `TinkerHttp`. A handle is a text without credentials in the official SDK's format, so TypeScript and Python
+ * programs can share samplers.
  *
  * @example
  * const handle = Effect.gen(function*() {
@@ -31,9 +31,9 @@ import { named } from "./WireError.ts"
  * @see tinker `SamplingClient.get_sampler_handle`
  */
 export class SamplerHandles extends Context.Service<SamplerHandles, {
-  /** Fails as `Unsupported` for a client of another backend or layer. Valid for as long as the client. */
+  /** Returns a handle that is valid as long as the client. Fails as `Unsupported` for a client of another backend or layer. */
   readonly handleOf: (client: SamplingClient.SamplingClient) => Effect.Effect<string, TinkerError.TinkerError>
-  /** Another client of the same sampler, whose session is kept alive until the scope closes. */
+  /** Creates another client of the same sampler, and keeps the sampler's session alive until the scope closes. */
   readonly clientOf: (
     handle: string
   ) => Effect.Effect<SamplingClient.SamplingClient, TinkerError.TinkerError, Scope.Scope>
@@ -44,7 +44,7 @@ const State = Schema.Struct({
   sampling_session_id: Schema.String,
   base_model: Schema.String,
   record_stability_info: Schema.optionalKey(Schema.Boolean),
-  /** Where the service is, and what the SDK knows of it. */
+  /** The service's address, and what the SDK stores about it. */
   holder: Schema.Struct({
     base_url: Schema.String,
     default_headers_overrides: Schema.Record(Schema.String, Schema.String),
@@ -54,7 +54,7 @@ const State = Schema.Struct({
   })
 })
 
-/** The session that holds a sampler, the sampler's own, and the model that it samples. */
+/** The session that holds a sampler, the sampler's session, and the sampled model. */
 export interface Place {
   readonly sessionId: string
   readonly samplerId: string
@@ -72,7 +72,7 @@ const unreadable = rejected("the handle cannot be read, expected one of handleOf
 
 const withoutSlash = (url: string) => url.replace(/\/+$/, "")
 
-/** Blocks of requests whose numbers a double can tell apart. */
+/** How many request blocks a double can distinguish. */
 const blocks = 9_000_000
 
 interface Parts {
@@ -151,7 +151,7 @@ export const make = ({ connection, joinsSamplers, models, sampling }: Parts) => 
     Effect.tap(make, (client) => Effect.sync(() => places.set(client, place)))
 
   return {
-    /** Remembers whose sampler a client samples from. */
+    /** Remembers which sampler a client uses. */
     tracked,
     service: SamplerHandles.of({
       handleOf: (client) => named("handleOf")(handleOf(client)),

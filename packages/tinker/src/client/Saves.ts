@@ -1,4 +1,4 @@
-/** Saves, which are carried out once even where they are requested twice. */
+/** Saves checkpoints exactly once, even if a save is requested twice. */
 import type { TrainingClient } from "@effect-rl/core/backend"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import * as Futures from "./Futures.ts"
 import type { Submission } from "./TrainingQueue.ts"
 import { hasStatus, type WireError } from "./WireError.ts"
 
-/** Where a kind is asked for and how its checkpoints are called. */
+/** The endpoint and the checkpoint name prefix for each kind. */
 const kinds = {
   weights: { endpoint: "/save_weights", type: "save_weights", kind: "SaveWeights" },
   sampler_weights: {
@@ -30,7 +30,9 @@ export type Kind = keyof typeof kinds
 const list = (connection: Connection.Connection, modelId: string) =>
   Connection.call(connection, HttpClientRequest.get(`/training_runs/${modelId}/checkpoints`), Checkpoints)
 
-/** "It exists already" after an attempt without an answer: that attempt made it, if it is listed. */
+/**
+ * If a save without an answer is repeated and fails because the checkpoint exists, the earlier attempt created it, provided it is listed.
+ */
 const findRepeated = (connection: Connection.Connection, modelId: string, id: string, failure: WireError) =>
   hasStatus(failure, 409) && failure.isRepeated === true
     ? Effect.flatMap(list(connection, modelId), ({ checkpoints }) => {

@@ -1,4 +1,4 @@
-/** A service whose configuration for clients is known. */
+/** A connected service with its client configuration. */
 import { TinkerError } from "@effect-rl/core"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -19,9 +19,9 @@ export interface Options extends Credential.Source {
   readonly baseUrl: string
   readonly cloudflareAccess?: Connection.CloudflareAccess
   readonly deadline: Duration.Duration
-  /** Requests under way at once, and so connections. */
+  /** Maximum number of concurrent requests, and therefore of connections. */
   readonly maxConnections: number
-  /** Bytes of the largest answer that is read. */
+  /** Maximum size of an answer in bytes. */
   readonly largestAnswer: number
 }
 
@@ -32,7 +32,7 @@ export interface Shape {
   readonly futures: Futures.Futures
 }
 
-/** How long the very first answer is waited for. */
+/** Timeout for the very first answer. */
 const firstAnswer = Duration.seconds(30)
 
 const addressed = (baseUrl: string) =>
@@ -44,7 +44,7 @@ const addressed = (baseUrl: string) =>
       })
     )
 
-/** The first request fails more often for a wrong address than for a service that is down. */
+/** Explains a failed first request, which more often has a wrong address than a service that is down. */
 const noContact = (baseUrl: string) => (error: WireError.WireError) => {
   const { _tag, message } = error.reason
   if (_tag !== "ConnectionFailed" && _tag !== "NoAnswer") return error
@@ -52,7 +52,7 @@ const noContact = (baseUrl: string) => (error: WireError.WireError) => {
   return WireError.make(new WireError.NoAnswer({ detail }))
 }
 
-/** Asks with the given credential, then continues with the kind of credential that the service wants. */
+/** Connects with the given credential, then uses the kind of credential that the service requests. */
 const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   Shape,
   WireError.WireError | TinkerError.Rejected,
@@ -91,7 +91,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   }
 })
 
-/** State that the clients of one layer share. */
+/** State shared by the clients of one layer. */
 export class Service extends Context.Service<Service, Shape>()("@effect-rl/tinker/client/Service") {
   static readonly layerOptions = (
     options: Options

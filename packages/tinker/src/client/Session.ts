@@ -1,4 +1,4 @@
-/** A session at the service, kept alive until the scope closes. */
+/** Opens a session with the service and keeps it alive until the scope closes. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -20,10 +20,10 @@ export interface Labels {
 
 const interval = "10 seconds"
 
-/** A session that is silent this long may have ended at the service. */
+/** After this many milliseconds without a heartbeat, the service may have ended the session. */
 const worrying = 120_000
 
-/** A missed heartbeat is reported, and the next one sent all the same: the session may have outlived it. */
+/** Sends heartbeats. A failed heartbeat is reported, and the next one is sent anyway, because the session may still be alive. */
 export const heartbeat = Effect.fnUntraced(function*(connection: Connection.Connection, session_id: string) {
   const request = Connection.post("/session_heartbeat", { session_id, type: "session_heartbeat" })
   let lastHeard = yield* Clock.currentTimeMillis
@@ -41,19 +41,19 @@ export const heartbeat = Effect.fnUntraced(function*(connection: Connection.Conn
   yield* Effect.forever(Effect.delay(beat, interval)).pipe(Effect.forkScoped)
 })
 
-/** How long the last request to the service may take. */
+/** Time limit for the last request to the service. */
 const goodbye = "5 seconds"
 
 const endOf = (exit: Exit.Exit<unknown, unknown>) =>
   Exit.isSuccess(exit) ? "success" : Exit.hasInterrupts(exit) ? "interrupted" : "errored"
 
-/** Only newer services have this request; others let silent sessions expire. */
+/** Finishes the session. Only newer services support this request; others let silent sessions expire. */
 const finish = (connection: Connection.Connection, id: string, exit: Exit.Exit<unknown, unknown>) =>
   Effect.ignore(
     connection.attempt(Connection.post(`/sessions/${id}/finish`, { reason: { type: endOf(exit) } }), goodbye)
   )
 
-/** Only at the very first request does a 404 mean a wrong address. */
+/** Explains a 404 of the very first request, which means a wrong address. */
 const notThere = (baseUrl: string) => (error: WireError.WireError) =>
   error.reason._tag === "Refused" && error.reason.status === 404 && error.reason.said === undefined
     ? WireError.make(

@@ -1,4 +1,4 @@
-/** The Tinker port over HTTP: the hosted service, and any server that speaks its API. */
+/** The Tinker port over HTTP, for the hosted service and any server that speaks its API. */
 import type { Tinker, TinkerError } from "@effect-rl/core"
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
@@ -16,7 +16,7 @@ import { serviceLayer, type TinkerHttpOptions } from "./TinkerHttpOptions.ts"
 export type { Kind as Server } from "./Dialect.ts"
 export type { TinkerHttpOptions } from "./TinkerHttpOptions.ts"
 
-/** A session at the service, its administration, and what its client does. */
+/** A session with the service, its administration, and its client's activity. */
 type Provided = Tinker.Tinker | SamplerHandles | RestClient | Activity
 
 /** Connections reserved for requests other than samples. */
@@ -34,11 +34,11 @@ const tinkerLayer = (options: TinkerHttpOptions) => {
   )
 }
 
-/** A function, because a layer that is a constant is built once per program, even where clients have different services. */
+/** A function, because a constant layer would be built once per program even if clients use different services. */
 const restLayer = () => Layer.effect(RestClient, RestClient.make)
 const activityLayer = () => Layer.effect(Activity, Activity.make)
 
-/** Opens a session, which is kept alive until the layer's scope closes. */
+/** Opens a session that is kept alive until the layer's scope closes. */
 export const layerOptions = (
   options: TinkerHttpOptions
 ): Layer.Layer<Provided, TinkerError.TinkerError, HttpClient.HttpClient> =>
@@ -47,7 +47,7 @@ export const layerOptions = (
     Layer.provideMerge(activityLayer())
   )
 
-/** Without a session, for programs that neither train nor sample. */
+/** Connects without a session, for programs that neither train nor sample. */
 export const layerRest = (
   options: TinkerHttpOptions
 ): Layer.Layer<RestClient | Activity, TinkerError.TinkerError, HttpClient.HttpClient> =>
@@ -72,8 +72,8 @@ const given = <A, B extends object>(option: Option.Option<A>, make: (value: A) =
   Option.match(option, { onNone: () => ({}), onSome: make })
 
 /**
- * `TINKER_API_KEY` or `TINKER_CREDENTIAL_CMD`, `TINKER_BASE_URL` where it is not the hosted service, `TINKER_PROJECT_ID`,
- * `TINKER_TAGS` (comma-separated), `CLOUDFLARE_ACCESS_CLIENT_ID` and `CLOUDFLARE_ACCESS_CLIENT_SECRET`.
+ * Reads `TINKER_API_KEY` or `TINKER_CREDENTIAL_CMD`, `TINKER_BASE_URL` (default: the hosted service), `TINKER_PROJECT_ID`, `TINKER_TAGS`
+ * (comma-separated), `CLOUDFLARE_ACCESS_CLIENT_ID` and `CLOUDFLARE_ACCESS_CLIENT_SECRET`.
  */
 export const options: Config.Config<TinkerHttpOptions> = Config.map(
   Config.all({
@@ -94,7 +94,7 @@ export const options: Config.Config<TinkerHttpOptions> = Config.map(
   })
 )
 
-/** Configured from the environment, see `options`. */
+/** Opens a session with the `options` from the environment. */
 export const layerConfig: Layer.Layer<
   Provided,
   TinkerError.TinkerError | Config.ConfigError,
@@ -102,7 +102,7 @@ export const layerConfig: Layer.Layer<
 > = Layer.unwrap(Effect.map(options, layerOptions))
 
 /**
- * Configured from the environment, over `fetch`.
+ * Opens a session with the `options` from the environment, over `fetch`.
  *
  * @example
  * const models = Tinker.Tinker.use((tinker) => tinker.models).pipe(Effect.provide(TinkerHttp.layer))

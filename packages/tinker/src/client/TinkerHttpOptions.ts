@@ -10,36 +10,36 @@ import * as Dialect from "./Dialect.ts"
 import { Service } from "./Service.ts"
 
 export interface TinkerHttpOptions {
-  /** Default the hosted service. Up to but not including `/api/v1`. */
+  /** The service URL without `/api/v1`. Default: the hosted service. */
   readonly baseUrl?: string
-  /** Begins with `tml-`, or is a token. */
+  /** An API key, which begins with `tml-`, or a token. */
   readonly apiKey?: Redacted.Redacted
   /** A shell command that prints a credential; see `CredentialCommand`. */
   readonly credentialCommand?: Redacted.Redacted
   readonly cloudflareAccess?: CloudflareAccess
-  /** The project of the session at the service. */
+  /** The project to which the session belongs. */
   readonly projectId?: string
   readonly tags?: ReadonlyArray<string>
-  /** What the session is called, and texts by name: `RestClient.searchSessions` finds it by them. */
+  /** The session's display name and its metadata, by which `RestClient.searchSessions` finds it. */
   readonly displayName?: string
   readonly userMetadata?: Readonly<Record<string, string>>
-  /** What kind of server it is; found out unless given. */
+  /** The kind of server. Default: detected. */
   readonly server?: Dialect.Kind
-  /** Trains with policy losses even where prompt tokens are counted; default false. */
+  /** Whether to allow policy losses even if the server also trains on prompt tokens. Default: false. */
   readonly allowUnmaskedLoss?: boolean
-  /** How long a request, and the work behind it, is waited for until it fails as `Unavailable`; default two hours. */
+  /** How long to wait for a request and the work behind it before it fails as `Unavailable`. Default: two hours. */
   readonly deadline?: Duration.Input
-  /** All work under way fails as `Unavailable` when none of it has ended for this long; default an hour. */
+  /** If no work completes for this long, all work in progress fails as `Unavailable`. Default: one hour. */
   readonly progressTimeout?: Duration.Input
-  /** Requests open at once; default 512. Requests above it wait. */
+  /** Maximum number of open requests; further ones wait. Default: 512. */
   readonly maxConnections?: number
-  /** Largest answer that is read, after it is unpacked; default 256 MiB. Archives of checkpoints are streams and have no limit. */
+  /** Maximum size of an answer after decompression. Default: 256 MiB. Checkpoint archives are streamed and have no limit. */
   readonly maxResponseSize?: ByteSize.Input
 }
 
 const usualLimit = ByteSize.fromInputUnsafe("256 MiB")
 
-/** One connection, and what the service at its other end wants of clients. */
+/** Opens one connection and fetches the service's client configuration. */
 export const serviceLayer = (options: TinkerHttpOptions) =>
   Layer.unwrap(Effect.map(CredentialCommand, (run) => {
     const { apiKey, baseUrl = Dialect.hosted, cloudflareAccess, credentialCommand } = options

@@ -1,4 +1,4 @@
-/** The requests of one model: posted in order without waiting for results, whose failures are not overlooked. */
+/** Queues the requests of one model: they are posted in order without waiting for results, and no failure goes unnoticed. */
 import { TinkerError } from "@effect-rl/core"
 import { type Pending, RequestQueue } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -7,7 +7,7 @@ import * as Result from "effect/Result"
 import type { Watchdog } from "./Watchdog.ts"
 import { named, toReason, type WireError } from "./WireError.ts"
 
-/** A failure before anything was posted that changes the model, with the error that the caller gets. */
+/** A failure before the model could change, with the error for the caller. */
 export class Unchanged<out E> {
   readonly _tag = "Unchanged"
   readonly error: E
@@ -17,8 +17,8 @@ export class Unchanged<out E> {
 }
 
 /**
- * Posts, under sequence numbers of its own; the effect that comes back gives the result. A result that is needed before the
- * rest is posted is awaited under the watchdog.
+ * Posts a request under its own sequence numbers and returns an effect for the result. Intermediate results that are needed for further
+ * posts are awaited under the watchdog.
  */
 export type Submission<A, E = WireError> = (
   nextSeqId: () => number,
@@ -28,7 +28,7 @@ export type Submission<A, E = WireError> = (
 export interface Work<A, E = never> {
   readonly operation: string
   readonly submission: Submission<A, WireError | Unchanged<E>>
-  /** The effect of a failed request on the model: none, all or nothing, or possibly a part. */
+  /** What a failed request may have changed in the model: nothing, all or nothing, or possibly a part. */
   readonly change: "none" | "whole" | "piecewise"
 }
 
@@ -38,7 +38,7 @@ export interface TrainingQueue {
   ) => Effect.Effect<Pending.Pending<A, E | TinkerError.TinkerError>, TinkerError.TinkerError>
   /** Whether nothing has been submitted yet. */
   readonly isFresh: () => boolean
-  /** Refuses later calls; returns when earlier ones are done. */
+  /** Refuses later calls, and returns when the earlier ones are done. */
   readonly close: (detail: string) => Effect.Effect<void>
 }
 
@@ -49,14 +49,14 @@ interface Trouble {
 
 type Failure<E> = WireError | Unchanged<E>
 
-/** An item that is handed from one queue to the other. */
+/** An item passed from the posting queue to the result queue. */
 type Posted<A, E> = Result.Result<Effect.Effect<A, WireError>, E | TinkerError.TinkerError>
 
 /** Whether the model may have changed in an unknown way. */
 const isUnclear = <A, E>({ change }: Work<A, E>, failure: Failure<E>) =>
   failure._tag === "WireError" && (change === "piecewise" || (change === "whole" && failure.mayBeDone))
 
-/** The result that the caller gets. */
+/** The error for the caller. */
 const errorOf = <E>(operation: string, failure: Failure<E>): E | TinkerError.TinkerError =>
   failure._tag === "WireError"
     ? new TinkerError.TinkerError({ operation, reason: toReason(failure), cause: failure })
@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
   const results = yield* RequestQueue.make
   let lastSeqId = 0
   let isFresh = true
-  /** A failure that was not awaited yet: later requests may rely on the one that failed. */
+  /** The latest failure that no caller has awaited yet; later requests may rely on the failed one. */
   let unseen: Trouble | undefined
   let latest: Trouble | undefined
   let brokenBecause: string | undefined
@@ -85,7 +85,10 @@ export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
       return error
     })
 
-  /** A request that was submitted before the latest failure cannot have taken it into account, awaited or not. */
+  /**
+   * The error if a request was submitted before the latest failure, and so cannot have taken it into account, or if that failure has not
+   * been awaited.
+   */
   const closed = (operation: string, known = latest) =>
     Effect.suspend(() => {
       const trouble = unseen ?? (latest === known ? undefined : latest)
@@ -96,7 +99,7 @@ export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
         : Effect.fail(new TinkerError.TinkerError({ operation, reason: new TinkerError.Closed({ detail }) }))
     })
 
-  /** Never fails: a failure is part of the result handed to the other queue. */
+  /** Never fails: a failure is passed to the result queue as a value. */
   const posting = <A, E>(work: Work<A, E>): Effect.Effect<Posted<A, E>> =>
     closed(work.operation).pipe(
       Effect.andThen(

@@ -6,7 +6,7 @@ import { all, endable, type Watch } from "./Endable.ts"
 import * as WireError from "./WireError.ts"
 
 export interface Watchdog {
-  /** Fails as `Stuck` when no watched work has succeeded for the whole time, and where the other watches end it. */
+  /** Runs work. Fails as `Stuck` if no watched work succeeds within the limit, or with the error of another watch. */
   readonly watch: <A, E>(
     work: Effect.Effect<A, E>,
     ...others: ReadonlyArray<Watch<WireError.WireError>>
@@ -14,8 +14,8 @@ export interface Watchdog {
 }
 
 /**
- * The clock starts anew with every success, and when work begins while no other is under way. `dismiss` gets the error
- * first, to fail work that still waits to begin.
+ * The timer restarts with each success, and when work begins while none is in progress. On a timeout, `dismiss` gets the error first, to
+ * fail work that has not begun yet.
  */
 export const make = Effect.fnUntraced(function*(
   limit: Duration.Duration,

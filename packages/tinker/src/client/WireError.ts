@@ -1,5 +1,5 @@
 /**
- * Failures of requests on the wire and at the service: the causes of the `TinkerError`s that callers see.
+ * Failures of requests in transit or at the service; they are the causes of the `TinkerError`s that callers get.
  *
  * @example
  * const isMissing = (error: WireError.WireError) => WireError.hasStatus(error, 404)
@@ -10,28 +10,28 @@ import * as Schema from "effect/Schema"
 
 const detail = Schema.String
 
-/** No answer came: the connection was refused, reset or cut. */
+/** The connection was refused, reset or broken, so no answer arrived. */
 export class ConnectionFailed extends Schema.TaggedError<ConnectionFailed>()("ConnectionFailed", { detail }) {
   override get message() {
     return `the service is out of reach: ${this.detail}`
   }
 }
 
-/** Nothing came back in time. */
+/** No answer arrived in time. */
 export class NoAnswer extends Schema.TaggedError<NoAnswer>()("NoAnswer", { detail }) {
   override get message() {
     return this.detail
   }
 }
 
-/** The answer is not what the API says. */
+/** The answer does not conform to the API. */
 export class Unreadable extends Schema.TaggedError<Unreadable>()("Unreadable", { detail }) {
   override get message() {
     return this.detail
   }
 }
 
-/** The answer is larger than any answer needs to be; nothing of it is used. */
+/** The answer is larger than any legitimate answer; none of it is used. */
 export class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", {
   /** The limit in bytes. */
   limit: Schema.Int
@@ -41,21 +41,21 @@ export class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", {
   }
 }
 
-/** The answer can be read but cannot be true; nothing of it is used. */
+/** The answer can be parsed but is implausible; none of it is used. */
 export class Untrusted extends Schema.TaggedError<Untrusted>()("Untrusted", { detail }) {
   override get message() {
     return `the service answered ${this.detail}; nothing of it is used`
   }
 }
 
-/** The credential is missing, wrong or insufficient for the request. */
+/** The credential is missing, invalid or insufficient for the request. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { status: Schema.Int, detail }) {
   override get message() {
     return `HTTP ${this.status}: ${this.detail}; check TINKER_API_KEY`
   }
 }
 
-/** The account cannot pay now. */
+/** The account currently cannot pay. */
 export class BillingPaused extends Schema.TaggedError<BillingPaused>()("BillingPaused", { detail }) {
   override get message() {
     return `HTTP 402: ${this.detail}; check the account's billing`
@@ -68,18 +68,18 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
   }
 }
 
-/** The service has dropped the result (410), or does not know it (404). */
+/** The service has dropped the result (410) or does not know it (404). */
 export class PromiseLost extends Schema.TaggedError<PromiseLost>()("PromiseLost", { status: Schema.Int, detail }) {
   override get message() {
     return `HTTP ${this.status}: the service lost the result: ${this.detail}`
   }
 }
 
-/** The work itself failed; the service says whose fault it was. */
+/** The requested work failed; the service reports whose fault it was. */
 export class RequestFailed extends Schema.TaggedError<RequestFailed>()("RequestFailed", {
   category: Schema.Literals(["user", "server", "unknown"]),
   detail,
-  /** The port's own reason, which only servers of this project send. */
+  /** The port's own reason; only servers of this project send it. */
   said: Schema.optionalKey(TinkerError.Reason)
 }) {
   override get message() {
@@ -87,7 +87,7 @@ export class RequestFailed extends Schema.TaggedError<RequestFailed>()("RequestF
   }
 }
 
-/** The service refused with any other status. */
+/** The service refused the request with another status. */
 export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   status: Schema.Int,
   detail,
@@ -98,7 +98,7 @@ export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   }
 }
 
-/** Work is under way and makes no progress. */
+/** Work is in progress but makes no progress. */
 export class Stuck extends Schema.TaggedError<Stuck>()("Stuck", { detail }) {
   override get message() {
     return this.detail
@@ -123,11 +123,11 @@ export type Reason = typeof Reason.Type
 
 const isPassing = (status: number) => status >= 500 || status === 408 || status === 425
 
-/** Why a request has no result; the `cause` of the `TinkerError` that its caller gets. */
+/** Why a request has no result. It is the `cause` of the caller's `TinkerError`. */
 export class WireError extends Schema.TaggedError<WireError>()("WireError", {
   reason: Reason,
   retryAfterMillis: Schema.optionalKey(Schema.Number),
-  /** Whether an earlier attempt may have been carried out although it was not answered. */
+  /** Whether an earlier, unanswered attempt may have been carried out. */
   isRepeated: Schema.optionalKey(Schema.Boolean)
 }) {
   override get message() {
@@ -148,11 +148,11 @@ export class WireError extends Schema.TaggedError<WireError>()("WireError", {
         return false
     }
   }
-  /** Whether any attempt was or may still be carried out: a refusal says nothing about earlier attempts. */
+  /** Whether any attempt was carried out or may still be; a refusal of this attempt says nothing about earlier ones. */
   get mayBeDone() {
     return this.isAmbiguous || this.isRepeated === true
   }
-  /** Whether the service may have done what this attempt asked all the same. */
+  /** Whether the service may have carried out this attempt despite the failure. */
   get isAmbiguous() {
     const { reason } = this
     switch (reason._tag) {
@@ -174,14 +174,14 @@ export class WireError extends Schema.TaggedError<WireError>()("WireError", {
 
 export const make = (reason: Reason) => new WireError({ reason })
 
-/** The service refuses a request about something that was asked for by name. */
+/** Whether the service refused a named object with this status. */
 export const hasStatus = ({ reason }: WireError, status: number) =>
   "status" in reason && reason.status === status && !("said" in reason && reason.said !== undefined)
 
 const byFault = ({ category, detail, said }: RequestFailed): TinkerError.Reason =>
   said ?? (category === "server" ? new TinkerError.Unavailable({ detail }) : new TinkerError.Rejected({ detail }))
 
-/** The port's reason for a failure. */
+/** The port's error reason for a failure. */
 export const toReason = ({ reason, retryAfterMillis }: WireError): TinkerError.Reason => {
   switch (reason._tag) {
     case "RateLimited":
@@ -199,7 +199,7 @@ export const toReason = ({ reason, retryAfterMillis }: WireError): TinkerError.R
   }
 }
 
-/** Gives failures inside a call the call's name. */
+/** Adds the name of a call to failures inside it. */
 export const named = (operation: string) =>
   Effect.mapError((error: WireError | TinkerError.Reason) =>
     error._tag === "WireError"
@@ -207,7 +207,7 @@ export const named = (operation: string) =>
       : new TinkerError.TinkerError({ operation, reason: error })
   )
 
-/** A 404 about something that was asked for by name. */
+/** Converts a 404 to a not-found error for the named object. */
 export const orNotFound = (kind: "model" | "checkpoint", name: string) =>
   Effect.mapError((error: WireError) =>
     hasStatus(error, 404)

@@ -1,10 +1,10 @@
-/** Compresses request bodies, where the platform can. */
+/** Compresses request bodies on platforms that can. */
 import * as Effect from "effect/Effect"
 
-/** Node's own module, asked for in a way that a bundler for browsers does not look into; undefined elsewhere. */
+/** Node's zlib module, loaded so that bundlers for browsers do not resolve it; undefined on other platforms. */
 const zlib = Effect.sync(() => typeof process === "undefined" ? undefined : process.getBuiltinModule("node:zlib"))
 
-/** One zstd frame; undefined outside of Node. */
+/** Compresses to one zstd frame; undefined outside Node. */
 export const compress = (bytes: Uint8Array): Effect.Effect<Uint8Array | undefined> =>
   Effect.flatMap(zlib, (zlib) =>
     zlib === undefined

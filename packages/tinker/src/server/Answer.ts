@@ -1,4 +1,4 @@
-/** The answer to a finished request, before its encoding is known. */
+/** The answer to a finished request, before an encoding is chosen. */
 import type { Sampling } from "@effect-rl/core/backend"
 import * as Data from "effect/Data"
 import type * as PassResult from "../wire/PassResult.ts"
@@ -13,10 +13,10 @@ export const { $match: match, Pass, Plain, Sample } = Data.taggedEnum<Answer>()
 
 const total = <A>(all: ReadonlyArray<A>, size: (one: A) => number) => all.reduce((sum, one) => sum + size(one), 0)
 
-/** A small answer counts as this many tokens. */
+/** The minimum size of an answer, in tokens. */
 const smallest = 16
 
-/** The memory that an answer takes, counted in tokens. */
+/** The memory use of an answer, counted in tokens. */
 export const size = match({
   Plain: () => smallest,
   Pass: ({ result }) => smallest + 2 * total(result.outputs, ({ logprobs }) => logprobs.length),

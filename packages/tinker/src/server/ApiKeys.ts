@@ -1,4 +1,4 @@
-/** Identifies callers by the server's API keys; a server without keys answers its own machine alone. */
+/** Identifies callers by the server's API keys. A server without keys answers only its own machine. */
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Option from "effect/Option"
@@ -7,19 +7,19 @@ import { createHash, timingSafeEqual } from "node:crypto"
 import type { Caller } from "./Caller.ts"
 import { HttpRefusal } from "./HttpRefusal.ts"
 
-/** A key and the tenant that it identifies; a tenant may have several. */
+/** A key and its tenant; a tenant may have several keys. */
 export interface ApiKey {
   readonly tenant: string
   readonly key: Redacted.Redacted
 }
 
-/** Digests have one length, so that every comparison takes the same time. */
+/** Hashes keys to a fixed length, so comparisons take constant time. */
 const digest = (key: string) => createHash("sha256").update(key).digest()
 
 const named = /^([A-Za-z0-9][A-Za-z0-9._-]{0,39})=(.+)$/
 
 /**
- * Keys separated by commas, each `<tenant>=<key>` or a key alone, whose tenant is named after its digest.
+ * Parses comma-separated keys. Each is `<tenant>=<key>`, or a key whose tenant is named after its digest.
  *
  * @example
  * const keys = ApiKeys.parse("ada=tml-one,grace=tml-two")
@@ -42,12 +42,12 @@ const foreign = new HttpRefusal({
 
 const isLoopbackAddress = (address: string) => address === "::1" || /^(::ffff:)?127\./.test(address)
 
-/** An address or this machine's own name, rather than a name that someone else could have pointed here. */
+/** An IP address or `localhost`, not a name that someone else could point to this machine. */
 const ownHost = /^(localhost|\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])(:\d+)?$/i
 
 /**
- * Whether this machine's owner asks, and not a web page in a browser here: pages send `Origin` or, where their own name was
- * pointed at this machine, that name as `Host`.
+ * Whether a local program sends the request, rather than a web page in a local browser. Pages send an `Origin` header or, if their host
+ * name was pointed at this machine, that name as `Host`.
  */
 const isLocal = ({ headers, remoteAddress }: HttpServerRequest.HttpServerRequest) =>
   Option.match(remoteAddress, { onNone: () => true, onSome: isLoopbackAddress })
@@ -56,7 +56,7 @@ const isLocal = ({ headers, remoteAddress }: HttpServerRequest.HttpServerRequest
 
 const bearer = /^bearer (.+)$/i
 
-/** Clients of OpenAI send theirs as a bearer token. */
+/** The request's key. OpenAI clients send it as a bearer token. */
 const keyOf = ({ headers }: HttpServerRequest.HttpServerRequest) =>
   headers["x-api-key"] ?? bearer.exec(headers["authorization"] ?? "")?.[1] ?? ""
 

@@ -1,4 +1,4 @@
-/** A line for every administrative act: in the server's log, and in a file from which tenants read their own. */
+/** Records every administrative act in the server's log and in a file from which tenants read their own entries. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { Caller } from "./Caller.ts"
 import { HttpRefusal } from "./HttpRefusal.ts"
 
-/** Names that the hosted service gives its events are not public: these are this project's own. */
+/** Event names of this project; the hosted service's names are not public. */
 export type Event =
   | "checkpoint_published"
   | "checkpoint_unpublished"
@@ -36,10 +36,10 @@ export interface Audit {
   readonly entries: Effect.Effect<ReadonlyArray<Entry>, HttpRefusal, Caller>
 }
 
-/** The entry of a line, or none if the line is cut off. */
+/** The entry of a line; none if the line is incomplete. */
 const decode = Schema.decodeOption(Line)
 
-/** The newest part of the file that is read. */
+/** Only this many bytes at the end of the file are read. */
 const mostBytes = 16 * 1024 * 1024
 
 export const make = Effect.fnUntraced(function*(folder: string) {
@@ -49,7 +49,7 @@ export const make = Effect.fnUntraced(function*(folder: string) {
 
   const append = Effect.fnUntraced(function*(entry: Entry) {
     yield* fs.makeDirectory(folder, { recursive: true })
-    // The line before may be unfinished.
+    // The previous line may be unfinished.
     yield* fs.writeFileString(file, `\n${yield* Schema.encodeEffect(Line)(entry)}\n`, { flag: "a" })
   })
 

@@ -1,10 +1,10 @@
-/** Bytes in the blocks in which they were received: to join 60 MiB holds the requests of others up for a tenth of a second and more. */
+/** Keeps received bytes in blocks, because joining 60 MiB would delay other requests by a tenth of a second or more. */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
 export type Blocks = ReadonlyArray<Uint8Array<ArrayBuffer>>
 
-/** Bytes from which a piece is a block of its own. */
+/** Pieces of at least this many bytes become blocks of their own. */
 const large = 32_768
 
 const lengthOf = (blocks: ReadonlyArray<Uint8Array>) => blocks.reduce((sum, { length }) => sum + length, 0)
@@ -12,7 +12,7 @@ const lengthOf = (blocks: ReadonlyArray<Uint8Array>) => blocks.reduce((sum, { le
 /** The number of bytes. */
 export const size = (blocks: Blocks): number => lengthOf(blocks)
 
-/** The bytes in one block, with memory of its own. */
+/** The bytes in one block with its own memory. */
 export const join = (blocks: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer> => {
   const all = new Uint8Array(lengthOf(blocks))
   let at = 0
@@ -23,19 +23,19 @@ export const join = (blocks: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer>
   return all
 }
 
-/** The bytes as text in UTF-8. */
+/** The bytes decoded as UTF-8 text. */
 export const text = (blocks: Blocks): string => {
   const decoder = new TextDecoder()
   return blocks.map((block) => decoder.decode(block, { stream: true })).join("") + decoder.decode()
 }
 
-/** Whether no other array shares the memory of these bytes, so that it can be moved to a thread. */
+/** Whether these bytes do not share their memory with another array, so they can be transferred to a thread. */
 const isAlone = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> =>
   bytes.buffer instanceof ArrayBuffer && bytes.buffer.byteLength === bytes.byteLength
 
 /**
- * The bytes of a stream. Fails with `tooMany` when they are more than `limit`. However small the pieces in which they come, the blocks
- * are few, and each has memory of its own, which can be moved to a thread.
+ * Collects the bytes of a stream. Fails with `tooMany` if there are more than `limit`. However small the received pieces are, the result
+ * has few blocks, each with its own memory, which can be transferred to a thread.
  */
 export const collect = Effect.fnUntraced(function*<E, E2>(
   pieces: Stream.Stream<Uint8Array, E>,

@@ -16,10 +16,10 @@ import type { FairShare } from "./FairShare.ts"
 import { HttpRefusal, invalid } from "./HttpRefusal.ts"
 import { Strictness } from "./Strictness.ts"
 
-/** Bytes of bodies that are read and unpacked at once, shared between callers. */
+/** Limits the bytes of bodies that are read and decompressed concurrently, shared fairly between callers. */
 export class Room extends Context.Service<Room, FairShare>()("@effect-rl/tinker/server/Body/Room") {}
 
-/** The limit for the bodies of all callers together, in multiples of the largest body. */
+/** The limit for all concurrent bodies together, as a multiple of the largest body. */
 export const roomFactor = 4
 
 const mostOfAll = ByteSize.mebibytes(64)
@@ -36,17 +36,17 @@ const tooSlow = new HttpRefusal({
   headers: { connection: "close" }
 })
 
-/** Training data shrinks to a tenth or less, and never to a thousandth. */
+/** Maximum compression ratio. Training data typically shrinks to a tenth or less, but never to a thousandth. */
 const largestRatio = 250
 const alwaysUnpacked = 4 * 1024 * 1024
 
 const unpackedLimit = (bytes: number, limit: number) => Math.min(limit, Math.max(alwaysUnpacked, bytes * largestRatio))
 
-/** Unpacks on a thread of Node's pool. */
+/** Decompresses on a thread of Node's pool. */
 const decompress = (packed: Blocks.Blocks, limit: number) => {
   const unpacked = Stream.suspend(() => {
     const unpacking = createZstdDecompress({ chunkSize: 65_536 })
-    // An error is that of the iterator too.
+    // The iterator reports the error as well.
     pipeline(Readable.from(packed), unpacking, () => {})
     return Stream.fromAsyncIterable<Uint8Array, HttpRefusal>(
       unpacking,
@@ -61,7 +61,7 @@ const declared = (length: string | undefined, limit: number) => {
   return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : limit
 }
 
-/** The body is read in a fiber of its own: interrupting that one would close the connection before it is answered. */
+/** Reads the body in a separate fiber. Interrupting the reading fiber would close the connection before it is answered. */
 const received = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, limit: number) {
   const all = Blocks.collect(request.stream, limit, Effect.fail(tooLarge(limit)))
   const reading = yield* Effect.forkDetach(all, { startImmediately: true })
@@ -72,8 +72,8 @@ const received = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServ
 })
 
 /**
- * What `use` makes of the body's content, while the body keeps its room. The limit, that of the server or a smaller one, holds for the
- * content of a compressed body as well.
+ * Applies `use` to the body's content while the body holds its share of the room. The limit, the server's or a smaller one, also applies to
+ * the decompressed content.
  */
 export const within = Effect.fnUntraced(function*<A, E, R>(
   use: (content: Blocks.Blocks) => Effect.Effect<A, E, R>,
@@ -101,16 +101,16 @@ const asText = (content: Blocks.Blocks) => Effect.sync(() => Blocks.text(content
 
 export const text = within(asText)
 
-/** Most bytes of a body that is read while other requests wait; only training passes, images and conversations are larger. */
+/** Maximum size of ordinary bodies in bytes. Only training passes, images and conversations are larger. */
 export const mostBytes = 2 ** 20
 
 /** The text of a body of at most `most` bytes. */
 export const textWithin = (most: number) => within(asText, most)
 
-/** Nesting, values and names that a JSON body may have unless its request needs more. */
+/** Limits on nesting, values and names of a JSON body, unless its request needs more. */
 const limits: Json.Limits = { nested: 30_000, values: 300_000, names: 30_000 }
 
-/** Decodes what was sent by `schema`; see `Strictness` for keys that it does not have. */
+/** Decodes a body by `schema`; see `Strictness` for unknown keys. */
 export const decode = <S extends Schema.Decoder<unknown>>(schema: S) => {
   const decoded = Json.decodeRequest(schema)
   return (sent: unknown): Effect.Effect<S["Type"], HttpRefusal, Strictness> =>
@@ -136,7 +136,7 @@ export interface Larger {
   readonly limits: Json.Limits
 }
 
-/** The body decoded by `schema`, and its text. */
+/** The body decoded by `schema`, together with its text. */
 export const json = <S extends Schema.Decoder<unknown>>(schema: S, larger: Larger = { bytes: mostBytes, limits }) => {
   const read = parse(schema, larger.limits)
   return Effect.flatMap(textWithin(larger.bytes), (text) => Effect.map(read(text), (value) => ({ value, text })))

@@ -1,4 +1,4 @@
-/** The files of checkpoints that the backend keeps as `<run>/<kind>/<name>` under one folder. */
+/** The checkpoint files that the backend stores under one folder as `<run>/<kind>/<name>`. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
@@ -16,18 +16,18 @@ export type File = Tar.File<PlatformError>
 export interface CheckpointFiles {
   readonly runs: Effect.Effect<ReadonlyArray<string>, HttpRefusal>
   readonly names: (run: string, kind: string) => Effect.Effect<ReadonlyArray<string>, HttpRefusal>
-  /** The files in the order of their names; empty if the backend keeps no files. */
+  /** The files sorted by name; empty if the backend stores no files. */
   readonly list: (place: Place) => Effect.Effect<ReadonlyArray<File>, HttpRefusal>
   readonly move: (from: Place, to: Place) => Effect.Effect<void, HttpRefusal>
   readonly copy: (from: Place, to: Place) => Effect.Effect<void, HttpRefusal>
   readonly remove: (place: Place) => Effect.Effect<void, HttpRefusal>
-  /** Removes the folder of a run that has no checkpoint, and none that is being written. */
+  /** Removes a run's folder if it has no checkpoints and none is being written. */
   readonly removeEmptyRun: (run: string) => Effect.Effect<void, HttpRefusal>
-  /** Read from the adapter's own configuration. */
+  /** The weights described by the adapter's own configuration file. */
   readonly weights: (place: Place) => Effect.Effect<typeof Wire.WeightsInfo.Type, HttpRefusal>
 }
 
-/** Bytes of all files together. */
+/** The total size of the files in bytes. */
 export const size = (files: ReadonlyArray<File>) => files.reduce((total, { size }) => total + size, 0)
 
 const AdapterConfig = Schema.fromJsonString(Schema.Struct({

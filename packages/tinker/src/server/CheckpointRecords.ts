@@ -1,4 +1,4 @@
-/** Descriptions of checkpoints beside their files: the weights and when they expire. A restart keeps them. */
+/** Persistent records next to checkpoint files, with their weights and expiration. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type * as Option from "effect/Option"
@@ -24,7 +24,7 @@ export interface CheckpointRecords {
   readonly write: (place: ClientPaths.Place, record: Record) => Effect.Effect<void, HttpRefusal>
   readonly remove: (place: ClientPaths.Place) => Effect.Effect<void, HttpRefusal>
   readonly runs: Effect.Effect<ReadonlyArray<string>, HttpRefusal>
-  /** Names under `<run>/<kind>`. */
+  /** The checkpoint names under `<run>/<kind>`. */
   readonly names: (run: string, kind: string) => Effect.Effect<ReadonlyArray<string>, HttpRefusal>
 }
 
@@ -32,7 +32,7 @@ const unavailable = ({ message }: { readonly message: string }) => new HttpRefus
 
 const suffix = ".json"
 
-/** Names in a folder; empty where there is no folder. */
+/** The names in a folder; empty if it does not exist. */
 export const entries = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   return yield* fs.readDirectory(folder).pipe(
@@ -42,7 +42,7 @@ export const entries = Effect.fnUntraced(function*(folder: string) {
   )
 })
 
-/** One file per checkpoint under `folder`. */
+/** Stores one record file per checkpoint under `folder`. */
 export const make = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { dirname, join } = yield* Path.Path

@@ -1,4 +1,4 @@
-/** Training runs and their checkpoints: listed, linked to, published, expired, deleted. */
+/** Routes that list, link, publish, expire and delete training runs' checkpoints. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -17,7 +17,7 @@ import { Strictness } from "./Strictness.ts"
 
 type TrainingRun = typeof Administration.TrainingRun.Encoded
 
-/** A run as described by its model in use or, later, by its checkpoints; undefined without either. */
+/** A run, described by its model while that is in use and by its checkpoints afterwards; undefined if it has neither. */
 const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: RouteServices, folder: string) {
   const model = (yield* sessions.models).find(({ client }) => client.info.modelId === folder)
   const all = yield* checkpoints.list(folder)
@@ -58,7 +58,7 @@ const listRuns = (services: RouteServices) =>
 const gone = (id: string) =>
   new HttpRefusal({ status: 404, detail: `training run "${id}" has ended, and its checkpoints are gone` })
 
-/** The run, where the caller may see it. */
+/** The run. Fails if it does not exist or the caller may not see it. */
 const findRun = Effect.fnUntraced(function*(services: RouteServices, id: string) {
   const { checkpoints } = services
   const folder = checkpoints.runs.folderOf(id)
@@ -73,7 +73,7 @@ const getRun = (services: RouteServices) =>
     return HttpServerResponse.jsonUnsafe(yield* findRun(services, run))
   })
 
-/** A run that has ended and whose checkpoints are deleted has an empty list. */
+/** The checkpoints of a run; empty for an ended run whose checkpoints are deleted. */
 const listOfRun = (services: RouteServices, run: string) =>
   Effect.gen(function*() {
     const { isVisible, list, runs } = services.checkpoints
@@ -93,7 +93,7 @@ const listAll = ({ checkpoints }: RouteServices) =>
     )
   })
 
-/** A checkpoint's id has a slash that is not escaped; the action follows after another slash. */
+/** Parses a route's wildcard. A checkpoint id contains an unescaped slash, and the action follows after another slash. */
 const target = (action: string) =>
   Effect.flatMap(HttpRouter.params, ({ "*": rest = "", run = "" }) =>
     rest.endsWith(action)
@@ -103,7 +103,7 @@ const target = (action: string) =>
 const origin = ({ headers }: HttpServerRequest.HttpServerRequest) =>
   `${headers["x-forwarded-proto"] === "https" ? "https" : "http"}://${headers["host"] ?? "localhost"}`
 
-/** The files of a checkpoint that the caller may read, and the address that links to them begin with. */
+/** The files of a checkpoint that the caller may read, and the base address for links to them. */
 const downloadable = Effect.fnUntraced(function*({ audit, checkpoints }: RouteServices, action: string) {
   const path = yield* target(action)
   const place = yield* checkpoints.readable(path)
@@ -137,7 +137,7 @@ const fileLinks = (services: RouteServices, links: SignedLinks.SignedLinks) =>
     })
   })
 
-/** The wildcard also matches an empty path. */
+/** Handles requests for one run. The wildcard also matches an empty path. */
 const ofRun = (services: RouteServices, links: SignedLinks.SignedLinks) =>
   Effect.flatMap(HttpRouter.params, ({ "*": rest = "", run = "" }) =>
     rest === ""
@@ -146,7 +146,7 @@ const ofRun = (services: RouteServices, links: SignedLinks.SignedLinks) =>
       ? fileLinks(services, links)
       : archive(services, links))
 
-/** Changes a checkpoint of the caller's own, and notes it. */
+/** Changes one of the caller's own checkpoints and records the change in the audit log. */
 const administer = Effect.fnUntraced(function*(
   { audit, checkpoints }: RouteServices,
   action: string,

@@ -1,4 +1,4 @@
-/** The checkpoints of a backend as its clients see them: listed, described, published, expired, removed. */
+/** The backend's checkpoints as clients see them, with operations to list, describe, publish, expire and remove them. */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -17,13 +17,13 @@ import { badRequest, HttpRefusal, notFound } from "./HttpRefusal.ts"
 import * as Runs from "./Runs.ts"
 
 export interface CheckpointOptions {
-  /** The folder in which the backend keeps its checkpoints. */
+  /** The folder where the backend stores its checkpoints. */
   readonly folder: string
-  /** The scheme of the backend's own checkpoint paths, before `://`. */
+  /** The scheme of the backend's own checkpoint paths, the part before `://`. */
   readonly scheme: string
-  /** Lifetime of checkpoints whose clients give none; for ever unless given. */
+  /** Lifetime of checkpoints for which the client gives none. Default: unlimited. */
   readonly ttl?: Duration.Input
-  /** Paths of checkpoints, `tinker://<folder>/<kind>/<name>`, by further names that clients may use, such as `runs/x`. */
+  /** Aliases for checkpoints: maps further names that clients may use, such as `runs/x`, to paths `tinker://<folder>/<kind>/<name>`. */
   readonly names?: ClientPaths.Names
 }
 
@@ -35,24 +35,24 @@ export interface CheckpointStore {
   readonly paths: ClientPaths.Paths
   readonly names: ClientPaths.Names
   readonly runs: Runs.Runs
-  /** Folders of the runs that the caller may see. */
+  /** The folders of the runs that the caller may see. */
   readonly folders: Effect.Effect<ReadonlyArray<string>, HttpRefusal, Caller>
-  /** Whether the caller may see the run in a folder. */
+  /** Whether the caller may see the run in this folder. */
   readonly isVisible: (folder: string) => Effect.Effect<boolean, never, Caller>
-  /** Checkpoints of the run in a folder, newest first. */
+  /** The checkpoints of the run in this folder, newest first. */
   readonly list: (folder: string) => Effect.Effect<ReadonlyArray<Checkpoint>, HttpRefusal>
-  /** The checkpoint at a path: the caller's own, one without an owner, or a public one. */
+  /** Finds the checkpoint at a path if it belongs to the caller, has no owner or is public. */
   readonly readable: (path: string) => Effect.Effect<Place, HttpRefusal, Caller>
-  /** The checkpoint at a path, which is the caller's own. */
+  /** Finds the checkpoint at a path. Fails unless it belongs to the caller. */
   readonly own: (path: string) => Effect.Effect<Place, HttpRefusal, Caller>
   readonly exists: (place: Place) => Effect.Effect<boolean, HttpRefusal>
   readonly files: (place: Place) => Effect.Effect<ReadonlyArray<CheckpointFiles.File>, HttpRefusal>
   readonly weights: (place: Place) => Effect.Effect<WeightsInfo, HttpRefusal>
-  /** Notes what the backend has just saved, and when it expires; its run is kept already. */
+  /** Records a checkpoint that the backend has just saved, with its expiration. Its run must be recorded already. */
   readonly saved: (place: Place, weights: WeightsInfo, options?: SavedOptions) => Effect.Effect<void, HttpRefusal>
-  /** Takes the files to another place; fails where there are none, or some already. */
+  /** Moves the files to another place. Fails if there are none, or if the place already has some. */
   readonly move: (from: Place, to: Place) => Effect.Effect<void, HttpRefusal>
-  /** Copies the files to a new run; fails where there are none. */
+  /** Copies the files to a new run. Fails if there are none. */
   readonly copy: (from: Place, to: Place, options: SavedOptions) => Effect.Effect<void, HttpRefusal>
   readonly setTtl: (place: Place, seconds: number | null) => Effect.Effect<void, HttpRefusal>
   readonly setPublic: (place: Place, isPublic: boolean) => Effect.Effect<void, HttpRefusal>
@@ -77,7 +77,7 @@ const savedMillis = ({ files, record }: Found) =>
     onNone: () => 1000 * files.reduce((latest, { modifiedSeconds }) => Math.max(latest, modifiedSeconds), 0)
   })
 
-/** The latest time that a date can be. */
+/** The largest valid JavaScript timestamp in milliseconds. */
 const endOfTime = 8.64e15
 
 const iso = (millis: number) => new Date(Math.min(millis, endOfTime)).toISOString()
@@ -101,14 +101,14 @@ const toWire = (
   }
 }
 
-/** What the files of checkpoints take together. */
+/** The total file size of checkpoints in bytes. */
 export const storedBytes = (checkpoints: ReadonlyArray<Checkpoint>) =>
   checkpoints.reduce((total, { size_bytes }) => total + (size_bytes ?? 0), 0)
 
 const newestFirst = (checkpoints: ReadonlyArray<Checkpoint>) =>
   [...checkpoints].sort((left, right) => right.time.localeCompare(left.time))
 
-/** Removes expired checkpoints, and forgets old runs without any, every minute until its scope closes. */
+/** Once a minute until its scope closes, removes expired checkpoints and forgets old runs without checkpoints. */
 export const make = Effect.fnUntraced(function*({ folder, names = new Map(), scheme, ttl }: CheckpointOptions) {
   const { join } = yield* Path.Path
   const files = yield* CheckpointFiles.make(folder)
@@ -131,7 +131,7 @@ export const make = Effect.fnUntraced(function*({ folder, names = new Map(), sch
 
   const leftOut = new Set<string>()
 
-  /** Leaves a foreign file or a damaged record out of the listing, and names it once in a warning. */
+  /** Omits a foreign file or a damaged record from the listing, and logs one warning about it. */
   const leaveOut = (what: string) => ({ message, status }: HttpRefusal) =>
     Effect.suspend(() => {
       if (status === 404 || leftOut.has(what)) return Effect.void
@@ -173,14 +173,14 @@ export const make = Effect.fnUntraced(function*({ folder, names = new Map(), sch
     return found.flat()
   })
 
-  /** A server without keys shows every run, and a run without a tenant is shown to everybody. */
+  /** A server without keys shows every run, and a run without a tenant is visible to everyone. */
   const isVisible: CheckpointStore["isVisible"] = (folder) =>
     Effect.map(Caller, ({ tenant }) => {
       const owner = runs.inFolder(folder).tenant
       return tenant === undefined || owner === undefined || owner === tenant
     })
 
-  /** A checkpoint that the caller may not see counts as absent. */
+  /** Checkpoints that the caller may not see are reported as not found. */
   const readable: CheckpointStore["readable"] = Effect.fnUntraced(function*(path) {
     const place = yield* paths.parse(path)
     const { record } = yield* find(place)

@@ -1,33 +1,33 @@
 /**
- * The paths clients know checkpoints by: `tinker://<run>/weights/<name>`, and likewise `sampler_weights`, `external_weights`. Paths as the
- * engine records them, `engine://…`, are read alike.
+ * Checkpoint paths as clients use them: `tinker://<run>/weights/<name>`, and the same with `sampler_weights` or `external_weights`. The
+ * engine's own paths, `engine://…`, are accepted as well.
  */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import { type HttpRefusal, notFound } from "./HttpRefusal.ts"
 import type { Runs } from "./Runs.ts"
 
-/** A checkpoint in the folder of its run; `id` is `<kind>/<name>`. */
+/** The location of a checkpoint in its run's folder; `id` is `<kind>/<name>`. */
 export interface Place {
   readonly folder: string
   readonly id: string
 }
 
 export interface Paths {
-  /** A place as clients know it. */
+  /** The client path of a place. */
   readonly format: (place: Place) => string
   readonly parse: (path: string) => Effect.Effect<Place, HttpRefusal>
-  /** A backend's own path as clients know it. */
+  /** Converts a backend path to a client path. */
   readonly toClient: (path: string) => string
   readonly toBackend: (place: Place) => string
-  /** A backend's failure in the paths that clients know. */
+  /** Replaces backend paths in an error with client paths. */
   readonly clientError: (error: TinkerError.TinkerError) => TinkerError.TinkerError
 }
 
 const clientScheme = "tinker://"
 const clientPath = /^(?:tinker|engine):\/\/([^/]+)\/(.+)$/
 
-/** Names that cannot lead out of a folder. */
+/** A path segment that cannot lead out of its folder. */
 export const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 const checkpointId = /^(weights|sampler_weights|external_weights)\/([A-Za-z0-9][A-Za-z0-9._-]*)$/
 
@@ -35,7 +35,9 @@ export const isOurs = ({ folder, id }: Place) => segment.test(folder) && checkpo
 
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
 
-/** The same reason with every text changed; a list of all that a backend has is left out, as it may be another tenant's. */
+/**
+ * The same reason with all texts changed. The list of available checkpoints is removed, because it may include other tenants' checkpoints.
+ */
 const mapReason = (reason: TinkerError.Reason, change: (text: string) => string): TinkerError.Reason => {
   switch (reason._tag) {
     case "Rejected":
@@ -57,10 +59,10 @@ const mapReason = (reason: TinkerError.Reason, change: (text: string) => string)
   }
 }
 
-/** Paths of checkpoints by further names that clients may use. */
+/** Maps further names that clients may use to checkpoint paths. */
 export type Names = ReadonlyMap<string, string>
 
-/** Between clients' paths and those of a backend, which begin with `scheme`. */
+/** Converts between client paths and a backend's paths, which begin with `scheme`. */
 export const make = (
   scheme: string,
   { folderOf, inFolder }: Pick<Runs, "folderOf" | "inFolder">,

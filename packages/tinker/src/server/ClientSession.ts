@@ -10,19 +10,19 @@ import type * as SessionLog from "./SessionLog.ts"
 
 type WeightsInfo = typeof Wire.WeightsInfo.Type
 
-/** The parts of a model that have an adapter. */
+/** Which parts of a model have an adapter. */
 export type Trains = Pick<WeightsInfo, "train_attn" | "train_mlp" | "train_unembed">
 
 export interface Model {
-  /** `<session>:train:<number>`: a session's id is random, so that no id is ever used again, unlike a backend's own. */
+  /** `<session>:train:<number>`. A session's id is random, so ids are never reused, unlike a backend's own. */
   readonly id: string
   readonly client: TrainingClient.TrainingClient
   readonly session: ClientSession
   readonly scope: Scope.Closeable
   readonly turns: RequestOrder.RequestOrder
-  /** Weights that its inflight samplers use. */
+  /** The weights that inflight samplers of this model use. */
   inflight: Inflight.Published | undefined
-  /** Memory of these, and of earlier ones that are still in use. */
+  /** Memory in bytes of these weights and of earlier ones still in use. */
   inflightBytes: number
   readonly trains: Trains
   lastRequestAt: number
@@ -35,9 +35,9 @@ export interface Sampler {
   readonly scope: Scope.Closeable
   readonly baseModel: string
   readonly modelPath: string | undefined
-  /** The id of the model whose weights the sampler keeps; they exist nowhere else. */
+  /** The id of the model whose snapshot only this sampler holds. */
   readonly snapshotOf: string | undefined
-  /** Clients that joined after the first. */
+  /** The number of clients that joined after the first. */
   clients: number
   /** Requests under way. */
   running: number
@@ -49,16 +49,16 @@ export interface ClientSession {
   readonly tenant: string | undefined
   readonly scope: Scope.Closeable
   readonly entry: SessionLog.Entry
-  /** Ids of models and samplers that were made in it, in use or not. */
+  /** Ids of all models and samplers created in the session, whether or not they are still in use. */
   readonly usedIds: Set<string>
-  /** Graphs that its clients sent, by the ids of the losses. */
+  /** Loss graphs that clients sent, by loss id. */
   readonly losses: Map<string, LossGraph.LossGraph>
-  /** Lets one request at a time create the sampler of named weights. */
+  /** Lets only one request at a time create the sampler of named weights. */
   readonly namedSamplers: Semaphore.Semaphore
   lastSeenAt: number
 }
 
-/** A description of the weights in a model's checkpoints. */
+/** The description of the weights in a model's checkpoints. */
 export const weightsOf = ({ client: { info }, trains }: Model): WeightsInfo => ({
   base_model: info.baseModel,
   is_lora: true,

@@ -1,4 +1,4 @@
-/** Sessions of clients, and the models and samplers made for them, which end with their session. */
+/** Client sessions with their models and samplers, which end together with their session. */
 import type { TinkerError } from "@effect-rl/core"
 import type { SamplingClient, TrainingClient } from "@effect-rl/core/backend"
 import * as Clock from "effect/Clock"
@@ -19,15 +19,15 @@ import * as Snapshots from "./Snapshots.ts"
 type Made<A> = Effect.Effect<A, TinkerError.TinkerError, Scope.Scope>
 
 export interface ClientSessions {
-  /** A new session of the caller, or that of an earlier request with the same `idempotencyKey`. */
+  /** Creates a session for the caller, or returns the one created earlier with the same `idempotencyKey`. */
   readonly create: (id: string, options?: CreateOptions) => Effect.Effect<ClientSession, HttpRefusal, Caller>
-  /** Finds a session of the caller and keeps it from expiring. */
+  /** Finds one of the caller's sessions and prevents it from expiring. */
   readonly touch: (id: string) => Effect.Effect<ClientSession, HttpRefusal, Caller>
-  /** Ends a session and cancels its requests; an outcome that was reported before stays. */
+  /** Ends a session and cancels its requests. An outcome that was already reported is kept. */
   readonly finish: (id: string, outcome: SessionWire.FinishRequest) => Effect.Effect<void, HttpRefusal, Caller>
-  /** The caller's sessions, finished ones too, newest first. */
+  /** The caller's sessions, including finished ones, newest first. */
   readonly log: Effect.Effect<ReadonlyArray<SessionLog.Entry>, never, Caller>
-  /** Takes an id that was never used in the session. */
+  /** Reserves an id that was never used in the session. Fails if it was. */
   readonly claimId: (session: ClientSession, id: string) => Effect.Effect<void, HttpRefusal>
   /** Fails if the request exceeds the quota. */
   readonly hasRoom: (session: ClientSession, asked: Quota.Asked) => Effect.Effect<void, TinkerError.TinkerError>
@@ -43,11 +43,11 @@ export interface ClientSessions {
   ) => Effect.Effect<Sampler, TinkerError.TinkerError>
   readonly model: (id: string) => Effect.Effect<Model, HttpRefusal, Caller>
   readonly sampler: (id: string) => Effect.Effect<Sampler, HttpRefusal, Caller>
-  /** Frees what a model or a sampling session holds, and cancels its samples; its id is unknown afterwards. */
+  /** Frees the resources of a model or sampling session, cancels its samples, and forgets its id. */
   readonly release: (held: Model | Sampler) => Effect.Effect<void>
   /** Sampling sessions in use. */
   readonly samplerIdsOf: (session: SessionLog.Entry) => ReadonlyArray<string>
-  /** The caller's models in use. */
+  /** The caller's models that are in use. */
   readonly models: Effect.Effect<ReadonlyArray<Model>, never, Caller>
 }
 
@@ -57,16 +57,19 @@ export interface CreateOptions {
   readonly userMetadata?: Readonly<Record<string, string>> | undefined
 }
 
-/** Sessions that one tenant may have open. */
+/** Maximum number of open sessions per tenant. */
 const mostSessions = 10_000
 
-/** Sessions that one line of the log names. */
+/** Maximum number of session names in one log line. */
 const mostNamed = 5
 
-/** Clients send a heartbeat every 10 s. */
+/** A session expires after this long without a heartbeat. Clients send one every 10 seconds. */
 const expiryMillis = 5 * 60_000
 
-/** Ends sessions that are silent for five minutes, and all of them with its scope; `finished` receives those that clients finish. */
+/**
+ * Ends sessions that are silent for five minutes, and all sessions when its scope closes. `finished` receives the sessions that clients
+ * finish.
+ */
 export const make = Effect.fnUntraced(function*(
   finished: (id: string) => Effect.Effect<void>,
   quota: Quota.Quota
@@ -84,7 +87,7 @@ export const make = Effect.fnUntraced(function*(
       return now
     })
 
-  /** A session of another tenant counts as unknown. */
+  /** Finds an object of the caller; other tenants' objects are reported as unknown. */
   const find = <A>(
     kind: string,
     all: ReadonlyMap<string, A>,
@@ -102,7 +105,7 @@ export const make = Effect.fnUntraced(function*(
 
   const close = ({ scope }: { readonly scope: Scope.Closeable }) => Scope.close(scope, Exit.void)
 
-  /** Known until its scope closes. */
+  /** Registers a value under an id until its scope closes. */
   const known = <A extends { readonly scope: Scope.Scope }>(all: Map<string, A>, id: string, value: A) =>
     Effect.suspend(() => {
       all.set(id, value)
@@ -131,7 +134,9 @@ export const make = Effect.fnUntraced(function*(
     Effect.forkScoped
   )
 
-  /** A tenant's sessions, or those of all tenants while these are fewer than one tenant may have. */
+  /**
+   * The number of a tenant's sessions. While all tenants together are below one tenant's limit, their total is returned as an upper bound.
+   */
   const countOf = (tenant: string | undefined) =>
     sessions.size < mostSessions ? sessions.size : [...sessions.values()].filter((one) => one.tenant === tenant).length
 
@@ -167,7 +172,7 @@ export const make = Effect.fnUntraced(function*(
       return Effect.void
     })
 
-  /** Makes a client in a scope of its own, which closes at once where making it fails; old snapshots make room for it. */
+  /** Creates a client in its own scope, which closes immediately if creation fails. Old snapshots are dropped to make room. */
   const within = <A, B>(
     session: ClientSession,
     make: Made<A>,
@@ -179,7 +184,7 @@ export const make = Effect.fnUntraced(function*(
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )).pipe(Effect.retry({ while: snapshots.makeRoom }))
 
-  /** Drops old snapshots of a session to make room for its request. */
+  /** Checks the quota, and drops old snapshots of the session to make room. */
   const hasRoom: ClientSessions["hasRoom"] = (session, asked) =>
     Effect.suspend(() => Quota.check(quota, { models: models.values(), samplers: samplers.values() }, session, asked))
       .pipe(Effect.retry({ while: () => snapshots.makeRoomIn(session) }))

@@ -1,4 +1,4 @@
-/** Which requests of a sampling session are finished, so that one poll can wait for all of them. */
+/** Tracks which requests of a sampling session are finished, so one poll can wait for all of them. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 
@@ -9,7 +9,7 @@ export interface Completion {
 
 export interface Page {
   readonly completions: ReadonlyArray<Completion>
-  /** The place of the newest completion: a poll from here waits for later ones. */
+  /** The position of the newest completion. A poll with this cursor waits for later ones. */
   readonly cursor: number
 }
 
@@ -17,8 +17,8 @@ export interface Completions {
   readonly finished: (target: string, id: string, state: Completion["state"]) => Effect.Effect<void>
   readonly forgotten: (target: string, id: string) => void
   /**
-   * Results finished after `cursor`; waits until there is one, or `patience` is over. Earlier results are not repeated
-   * again: the client has seen it.
+   * Results finished after `cursor`. Waits until there is one or `patience` completes. Earlier results are dropped, because the client has
+   * seen them.
    */
   readonly after: (target: string, cursor: number, patience: Effect.Effect<unknown>) => Effect.Effect<Page>
 }
@@ -29,7 +29,7 @@ interface Kept {
 }
 
 export const make = (): Completions => {
-  /** In the order of their places. */
+  /** Completions of each target, in the order in which they finished. */
   const targets = new Map<string, Map<string, Kept>>()
   const waiting = new Map<string, Deferred.Deferred<void>>()
   let newest = 0

@@ -1,24 +1,24 @@
-/** Bounds what one request to sample may ask for, before any work is done for it. */
+/** Limits what one sampling request may ask for, checked before any work is done. */
 import * as Effect from "effect/Effect"
 import * as Wire from "../wire/Sample.ts"
 import { type HttpRefusal, invalid } from "./HttpRefusal.ts"
 
-/** Every sample has an id in the answer. */
+/** Maximum number of samples; each has an id in the answer. */
 const mostSamples = 10_000
 
-/** Tokens that one request may sample or score: 128 samples of 32,768, or 10,000 of 419. */
+/** Maximum number of tokens that one request may sample or score: 128 samples of 32,768 tokens, or 10,000 samples of 419. */
 export const mostTokens = 2 ** 22
 
-/** Every sampled token is compared with every stop. */
+/** Maximum number of stops; every sampled token is compared with each. */
 const mostStops = 1000
 const mostStopCharacters = 65_536
 
-/** Memory that a sample takes, however short it is. */
+/** The minimum memory of a sample, in tokens. */
 const leastPerSample = 16
 
 const holds = (condition: boolean, detail: () => string) => condition ? Effect.void : Effect.fail(invalid(detail()))
 
-/** Fails with the first limit that the stops of a request exceed. */
+/** Fails with the first limit that a request's stops exceed. */
 export const stops = (field: string, stop: Wire.SamplingParams["stop"]) => {
   const all = typeof stop === "string" ? [stop] : stop ?? []
   const characters = all.reduce<number>((sum, one) => sum + (typeof one === "string" ? one.length : 0), 0)
@@ -31,26 +31,26 @@ export const stops = (field: string, stop: Wire.SamplingParams["stop"]) => {
   )
 }
 
-/** The size of a request to sample. */
+/** The size of a sampling request. */
 export interface Asked {
   /** The request's name for the number of samples. */
   readonly field: string
   readonly samples: number
   readonly promptLength: number
-  /** Most tokens of each sample. */
+  /** Maximum number of tokens per sample. */
   readonly maxTokens: number
   readonly topkPromptLogprobs?: number
   readonly topkSampleLogprobs?: number
 }
 
-/** Scored positions of the prompt, each with its candidates, and those of samples whose candidates are asked for. */
+/** The scored tokens: prompt positions with their candidates, and sampled positions whose candidates are requested. */
 const scored = ({ promptLength, samples, topkPromptLogprobs = 0, topkSampleLogprobs = 0 }: Asked, sampled: number) => {
   const candidates = Math.max(topkSampleLogprobs, 0)
   const ofSamples = candidates === 0 ? 0 : candidates * (sampled + promptLength * samples)
   return promptLength * (1 + Math.max(topkPromptLogprobs, 0)) + ofSamples
 }
 
-/** The tokens that the answer may have, where they are not too many. */
+/** The maximum number of tokens in the answer. Fails if there are too many. */
 export const of = Effect.fnUntraced(function*(asked: Asked): Effect.fn.Return<number, HttpRefusal> {
   const { field, maxTokens, promptLength, samples } = asked
   const longest = Math.max(maxTokens, leastPerSample)
@@ -64,7 +64,7 @@ export const of = Effect.fnUntraced(function*(asked: Asked): Effect.fn.Return<nu
   return tokens
 })
 
-/** The tokens that the answer may have, or the field that asks for too many. */
+/** The maximum number of tokens in the answer. Fails with the field that asks for too many. */
 export const ofSample = Effect.fnUntraced(function*(
   body: Wire.SampleRequest,
   contextLength: number

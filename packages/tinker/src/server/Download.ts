@@ -1,4 +1,4 @@
-/** Answers with bytes, whole or the part that was asked for. */
+/** Responds with bytes, either all of them or the requested range. */
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -8,7 +8,7 @@ import type { File } from "./CheckpointFiles.ts"
 import { HttpRefusal } from "./HttpRefusal.ts"
 import * as Range from "./Range.ts"
 
-/** Equal for the same files: a checkpoint that was saved anew is another download. */
+/** An entity tag, equal for the same files and different for a checkpoint that was saved again. */
 export const tagOf = (files: ReadonlyArray<File>) => {
   const all = files.map(({ modifiedSeconds, name, size }) => `${name} ${size} ${modifiedSeconds}`).join("\n")
   return `"${createHash("sha256").update(all).digest("hex").slice(0, 32)}"`
@@ -21,7 +21,7 @@ export interface Content<E> {
   readonly read: (range: Range.Range) => Stream.Stream<Uint8Array, E>
 }
 
-/** A part is of use only to a client that has the other parts of the same content. */
+/** The requested range. It is ignored if the client has the other parts of different content. */
 const asked = ({ headers }: HttpServerRequest.HttpServerRequest, etag: string) =>
   (headers["if-range"] ?? etag) === etag ? headers["range"] : undefined
 

@@ -1,4 +1,4 @@
-/** Downloads of checkpoints by signed links: all files in one archive, or one file. */
+/** Downloads of checkpoints through signed links, as one archive or one file. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Download from "./Download.ts"
@@ -7,7 +7,7 @@ import type { RouteServices } from "./RouteServices.ts"
 import type * as SignedLinks from "./SignedLinks.ts"
 import * as Tar from "./Tar.ts"
 
-/** A link names a run's folder, a kind, a name and, of one file, its name. */
+/** Opens a link, which names a run's folder, a kind, a checkpoint and, for a single file, the file. */
 const opened = ({ checkpoints }: RouteServices, links: SignedLinks.SignedLinks) =>
   Effect.gen(function*() {
     const { "*": rest = "" } = yield* HttpRouter.params

@@ -1,8 +1,8 @@
-/** The loss of every position of a pass, as the hosted service reports it beside the log-probabilities. */
+/** The loss at every position of a pass, which the hosted service returns together with the log-probabilities. */
 import type { Loss } from "@effect-rl/core"
 import type { Datum } from "@effect-rl/core/backend"
 
-/** `drift` is lp − q, of the token or, for gspo, the mean over the sequence. */
+/** The loss of one token. `drift` is lp − q of the token or, for gspo, its mean over the sequence. */
 type TokenLoss = (logprob: number, drift: number, advantage: number) => number
 
 const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high)
@@ -23,7 +23,7 @@ const tokenLoss = ({ config, name }: Loss.Loss<Datum.Kind>): TokenLoss => {
   }
 }
 
-/** The mean of lp − q over the tokens that count, at most 10. */
+/** The mean of lp − q over unmasked tokens, capped at 10. */
 const meanDrift = ({ logprobs: sampled, mask }: Datum.Inputs["PolicyTokens"], logprobs: Float32Array): number => {
   let [sum, count] = [0, 0]
   logprobs.forEach((logprob, t) => {
@@ -48,7 +48,7 @@ const policy = (
   })
 }
 
-/** `[T]`: candidates of one position are added up, and masked positions are 0. */
+/** The losses `[T]`. Candidates of a position are summed, and masked positions are 0. */
 export const of = (
   { inputs, modelInput }: Datum.Datum<Datum.Kind>,
   loss: Loss.Loss<Datum.Kind>,

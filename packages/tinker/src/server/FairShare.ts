@@ -1,11 +1,11 @@
-/** Shares a capacity between callers: one caller uses at most half of it, and callers that wait take turns. */
+/** Shares a capacity among callers. Each caller can use at most half of it, and waiting callers take turns. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Steps from "./Steps.ts"
 
 export interface FairShare {
-  /** Runs `work` while it holds `weight` of the capacity; a weight above a caller's half counts as that half. */
+  /** Runs `work` while it holds `weight` of the capacity. A weight above a caller's half is reduced to that half. */
   readonly use: (
     caller: string,
     weight: number
@@ -24,7 +24,7 @@ interface Share {
 
 export const make = (capacity: number): FairShare => {
   const half = Math.floor(capacity / 2)
-  /** Callers that use or wait for something; the one whose turn is next comes first. */
+  /** Callers that use capacity or wait for it, in turn order. */
   const shares = new Map<string, Share>()
   let free = capacity
 
@@ -41,7 +41,7 @@ export const make = (capacity: number): FairShare => {
     free -= weight
   }
 
-  /** The first caller in turn whose own share has room; its request is served next, or waits for room at the head of all. */
+  /** The first caller in turn whose share has room. Its request is served next; if capacity is short, all others wait behind it. */
   const nextInTurn = () => {
     for (const [caller, share] of shares) {
       const [first] = share.waiting

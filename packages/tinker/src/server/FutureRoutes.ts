@@ -1,4 +1,4 @@
-/** Results of accepted requests. */
+/** Routes for the results of accepted requests. */
 import type * as Json from "@effect-rl/agent/wire/Json"
 import { TinkerError } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
@@ -27,7 +27,7 @@ const wantsProtobuf = Effect.map(
 
 const binary = (bytes: Uint8Array) => HttpServerResponse.uint8Array(bytes, { contentType: protobuf })
 
-/** JSON with one list that is written gradually, as it may have millions of numbers. */
+/** Writes JSON with one list in steps, because the list may have millions of numbers. */
 const listed = <A, B>(
   rest: object,
   name: string,
@@ -67,13 +67,13 @@ const success = (answer: Answer, asProtobuf: boolean) => {
   }
 }
 
-/** The reason of a defect is in the log. */
+/** The error for a defect, whose cause is only logged. */
 const unexpected = new TinkerError.TinkerError({
   operation: "server",
   reason: new TinkerError.Unavailable({ detail: "the request failed for a reason of the server's own; see its log" })
 })
 
-/** A failed request is a result: the poll itself went well. */
+/** The result of a failed request. The poll itself succeeds. */
 const failure = ({ checkpoints }: RouteServices, cause: Cause.Cause<TinkerError.TinkerError>) => {
   const error = Option.getOrElse(Cause.findErrorOption(cause), () => unexpected)
   return Effect.map(
@@ -99,10 +99,10 @@ const retrieve = (services: RouteServices) =>
       : yield* failure(services, result.value.cause)
   })
 
-/** Clients that share a sampling session each have a block of numbers of their own. */
+/** Size of the block of request numbers that each client of a shared sampling session has. */
 const blockSize = 1_000_000_000
 
-/** The requests to a sampling session that one of its clients numbers. */
+/** Groups the requests to a sampling session by the client that numbered them. */
 export const targetOf = (sampler: string, sequence: Json.SequenceId) =>
   `${sampler} ${BigInt(sequence) / BigInt(blockSize)}`
 

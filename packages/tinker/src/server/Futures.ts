@@ -1,4 +1,4 @@
-/** Accepted requests, and their results for as long as a client may ask for them again. */
+/** Accepted requests and their results, which are kept as long as a client may ask for them again. */
 import { TinkerError } from "@effect-rl/core"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -20,42 +20,42 @@ type Result = Exit.Exit<Answer.Answer, TinkerError.TinkerError>
 
 export interface Order {
   readonly work: Work
-  /** Tokens that the result may have, or that the request holds: counted until the result is forgotten. */
+  /** Tokens in the result or held by the request; they count until the result is forgotten. */
   readonly tokens?: number
-  /** The same `key` again is the same request, and a conflict where its `content` differs. */
+  /** A repeated `key` identifies the same request; different `content` is a conflict. */
   readonly once?: { readonly key: string; readonly content: string }
-  /** Closing it cancels the request; the server's own unless given. */
+  /** Closing this scope cancels the request. Default: the server's scope. */
   readonly scope?: Scope.Scope
-  /** Requests of one target can be waited for together. */
+  /** A poll can wait for all requests with the same target. */
   readonly target?: string
-  /** The session whose client asks: delivered results are forgotten when the client finishes it. */
+  /** The requesting client's session; delivered results are forgotten when it finishes. */
   readonly session?: string
 }
 
 export interface Futures {
-  /** Begins the work and returns its id at once; refuses it where the caller already holds too many tokens. */
+  /** Starts the work and returns its id immediately. Refuses the work if the caller already holds too many tokens. */
   readonly begin: (order: Order) => Effect.Effect<string, HttpRefusal, Caller>
-  /** The result, however long it takes. */
+  /** Waits for the result, however long it takes. */
   readonly result: (id: string) => Effect.Effect<Result, HttpRefusal, Caller>
-  /** The result, or none where it takes longer than a poll is held. */
+  /** Waits for the result; none if it is not ready within the time that a poll is held. */
   readonly poll: (id: string) => Effect.Effect<Option.Option<Result>, HttpRefusal, Caller>
-  /** Requests of a target that were finished after `cursor`, waited for up to `timeout` or as long as a poll is held. */
+  /** Requests of a target that finished after `cursor`. Waits up to `timeout`, or as long as a poll is held. */
   readonly finishedAfter: (
     target: string,
     cursor: number,
     timeout: Duration.Input | undefined
   ) => Effect.Effect<Completions.Page>
-  /** Stops the work; its result is then that it was cancelled. A finished request stays as it is. */
+  /** Stops the work, whose result is then a cancellation. A finished request is not changed. */
   readonly cancel: (id: string) => Effect.Effect<void, HttpRefusal, Caller>
-  /** Forgets a result that its client has. */
+  /** Forgets a result that its client has received. */
   readonly forget: (id: string) => Effect.Effect<void, never, Caller>
-  /** Forgets the results of a session that its client has. */
+  /** Forgets the results of a session that its client has received. */
   readonly sessionFinished: (session: string) => Effect.Effect<void>
-  /** The number of requests under way. */
+  /** The number of requests in progress. */
   readonly unfinished: Effect.Effect<number>
-  /** Asks a client to slow down where too many requests are under way. */
+  /** Fails, asking the client to slow down, if too many requests are in progress. */
   readonly hasRoom: Effect.Effect<void, HttpRefusal>
-  /** Accepts nothing more, returns when everything accepted is finished, and ends polls. */
+  /** Accepts no more requests, waits until all accepted ones are finished, and ends polls. */
   readonly stop: Effect.Effect<void>
 }
 
@@ -68,27 +68,27 @@ interface Entry {
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   /** Tokens counted for it. */
   tokens: number
-  /** The time at which it was finished or, later, last asked for; undefined while it is under way. */
+  /** When it finished or, later, when its result was last requested; undefined while in progress. */
   finishedAt: number | undefined
   wasDelivered: boolean
 }
 
-/** How long a poll is held: less than the 45 s that the Python SDK waits for an answer. */
+/** How long a poll is held. The Python SDK waits 45 s for an answer. */
 const pollHeld = "30 seconds"
 
-/** A lost answer is asked for again after up to 75 s. */
+/** How long a result is kept in milliseconds. Clients may retry up to 75 s after a lost answer. */
 const keptMillis = 10 * 60_000
 
-/** A delivered result that may go earlier when there is no room: an answer lost on its way was asked for again by then. */
+/** How long a delivered result is kept at least when memory is short; clients have retried a lost answer by then. */
 const keptUnderPressureMillis = 90_000
 
-/** Tokens that all requests and results hold, about 16 bytes each: 512 MiB. */
+/** Maximum number of tokens that all requests and results hold: 512 MiB at about 16 bytes per token. */
 export const mostTokens = 2 ** 25
 
-/** One tenant may hold half of them. */
+/** Maximum for one tenant: half of all. */
 export const mostTokensOfTenant = mostTokens / 2
 
-/** Requests under way, above which clients that sample are asked to slow down. */
+/** Number of requests in progress above which sampling clients are asked to slow down. */
 const mostUnfinished = 20_000
 
 const cancelled = new TinkerError.TinkerError({
@@ -102,7 +102,7 @@ const stopping = new HttpRefusal({
   headers: { "retry-after": "10" }
 })
 
-/** `prefix` tells this server's ids from those of a server that ran here before. */
+/** Creates the store. `prefix` distinguishes this server's ids from those of an earlier server process. */
 export const make = Effect.fnUntraced(function*(prefix: string) {
   const serverScope = yield* Effect.scope
   const entries = new Map<string, Entry>()
@@ -138,7 +138,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
   const fits = (tenant: string | undefined, tokens: number) =>
     held + tokens <= mostTokens && (heldBy.get(tenant) ?? 0) + tokens <= mostTokensOfTenant
 
-  /** Drops delivered results, the oldest request first, until there is room for `tokens`. */
+  /** Drops delivered results, oldest request first, until `tokens` more fit. */
   const makeRoom = (tenant: string | undefined, tokens: number, now: number) => {
     for (const [id, entry] of entries) {
       if (fits(tenant, tokens)) return
@@ -215,7 +215,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     return Number.isSafeInteger(number) && number > 0 && number <= count
   }
 
-  /** An answer may be lost on its way: from now on it is kept anew. */
+  /** Marks a result as delivered and restarts its retention, because the answer may be lost in transit. */
   const deliver = (entry: Entry) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
       if (entry.finishedAt === undefined) return

@@ -1,6 +1,6 @@
 /**
- * Passes whose loss is a graph, in front of any backend. The backend computes those of loss expressions and their like; all others are
- * computed by the thread for losses, between a pass forward and a pass of their gradients.
+ * Training passes whose loss is a graph, for any backend. The backend computes loss expressions and equivalent graphs. The loss thread
+ * computes all others, between a forward pass and a pass of their gradients.
  */
 import { Loss, TinkerError } from "@effect-rl/core"
 import { LossGraphPass, type Pending, type TrainingClient } from "@effect-rl/core/backend"
@@ -14,23 +14,23 @@ type Submitted = Effect.Effect<Pending.Pending<TrainingClient.ForwardBackwardOut
 
 type Client = TrainingClient.TrainingClient
 
-/** Numbers that the graph of one request may read and make: 50 operations for each of 670,000 tokens. */
+/** Maximum count of numbers that the graph of one request reads and creates: 50 operations on each of 670,000 tokens. */
 const mostCost = 2 ** 25
 
-/** Most nodes of a loss that a backend computes for many data at once, whose values it keeps. */
+/** Maximum number of graph nodes for which a backend computes the loss, because it keeps their values for many data at once. */
 const mostNodes = 256
 
 const named = Effect.mapError((reason: TinkerError.Reason) =>
   new TinkerError.TinkerError({ operation: "forwardBackwardGraph", reason })
 )
 
-/** The loss as a program, where the backend computes it. */
+/** The loss as a program for the backend; undefined if the backend cannot compute it. */
 const programOf = ({ client, forwardOnly }: Context, graph: LossGraph.LossGraph): LossProgram.Compiled | undefined =>
   client.forwardBackwardGraph === undefined || forwardOnly || graph.graph.nodes.length > mostNodes
     ? undefined
     : Result.getOrUndefined(LossProgram.compile(graph))
 
-/** The numbers that the program computes for all datums; undefined if it does not fit one of them. */
+/** The count of numbers that the program computes for all data; undefined if the program does not fit one of them. */
 const costOf = (program: LossProgram.Compiled, data: LossGraphPass.Data): number | undefined => {
   let total = 0
   for (const { inputs, targetTokens: { length } } of data) {
@@ -42,7 +42,7 @@ const costOf = (program: LossProgram.Compiled, data: LossGraphPass.Data): number
 
 const reported = (metrics: Readonly<Record<string, number>>, loss: number) => ({ ...metrics, "loss:sum": loss })
 
-/** A forward pass, and the loss that `lossOf` computes from its log-probabilities. */
+/** A forward pass followed by the loss that `lossOf` computes from its log-probabilities. */
 const forward = Effect.fnUntraced(function*(
   client: Client,
   data: LossGraphPass.Data,
@@ -72,7 +72,7 @@ const orderOf = (
   })
 })
 
-/** Computes the loss in the thread, after it has tried it there with every datum. */
+/** Computes the loss in the thread, after testing it there with every datum. */
 const inThread = Effect.fnUntraced(function*(
   { caller, client, forwardOnly, thread }: Context,
   data: LossGraphPass.Data,
@@ -93,16 +93,16 @@ const inThread = Effect.fnUntraced(function*(
     : client.forwardBackwardCustom(LossGraphPass.weighted(data), lossOf)
 })
 
-/** The backend and the thread that compute a pass, and its caller. */
+/** The backend client and the thread that compute a pass, and the pass's caller. */
 export interface Context {
   readonly client: Client
   readonly thread: LossThread
-  /** Identifies the caller, whose orders to the thread wait for each other. */
+  /** Identifies the caller; the thread processes one caller's orders one after another. */
   readonly caller: string
   readonly forwardOnly: boolean
 }
 
-/** The cost of the whole request is found out before the backend is asked for anything. */
+/** Submits a pass. The cost of the whole request is checked before the backend is called. */
 export const submit = Effect.fnUntraced(function*(
   context: Context,
   data: LossGraphPass.Data,

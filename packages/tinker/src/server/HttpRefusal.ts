@@ -1,4 +1,4 @@
-/** A request that is answered at once with an HTTP status other than 200. */
+/** A request that is answered immediately with an HTTP status other than 200. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -23,11 +23,11 @@ export const badRequest = (detail: string) => new HttpRefusal({ status: 400, det
 export const notFound = (kind: string, id: string) =>
   new HttpRefusal({ status: 404, detail: `no ${kind} "${id}" on this server` })
 
-/** Refuses a request for now: its client may repeat it after `seconds`. */
+/** Refuses a request temporarily; its client may repeat it after `seconds`. */
 export const tooMany = (detail: string, seconds: number) =>
   new HttpRefusal({ status: 429, detail, headers: { "retry-after": String(seconds) } })
 
-/** The body can be read, but lacks a value or has a wrong one. */
+/** Refuses a body that can be parsed, but lacks a value or has a wrong one. */
 export const invalid = (detail: string) => new HttpRefusal({ status: 422, detail })
 
 const statusOf = ({ _tag }: TinkerError.Reason): typeof Status.Type => {
@@ -43,11 +43,11 @@ const statusOf = ({ _tag }: TinkerError.Reason): typeof Status.Type => {
   }
 }
 
-/** What the backend refuses before there is a promise. */
+/** The refusal of a request that the backend rejects before a promise exists. */
 export const fromTinkerError = ({ message, reason }: TinkerError.TinkerError) =>
   new HttpRefusal({ status: statusOf(reason), detail: message, reason })
 
-/** The response to a refusal. Its body has a length: clients take a 400 without one for a proxy's. */
+/** The response for a refusal. It always has a body, because clients attribute a 400 without one to a proxy. */
 export const respond = ({ detail, headers, reason, status }: HttpRefusal) =>
   Effect.map(
     Effect.orDie(Future.encodeRefused(reason === undefined ? { detail } : { detail, reason })),

@@ -1,4 +1,4 @@
-/** Weights of a model that all its inflight samplers share: a later publication replaces them for every one. */
+/** Weights that all inflight samplers of a model share. A later publication replaces them for every sampler. */
 import { TinkerError } from "@effect-rl/core"
 import type { SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Model } from "./ClientSession.ts"
 
-/** A published snapshot; it goes when a newer one replaces it and no sample uses it any more. */
+/** A published snapshot. It is released once a newer one has replaced it and no sample uses it. */
 export interface Published {
   readonly client: SamplingClient.SamplingClient
   readonly scope: Scope.Closeable
@@ -42,7 +42,7 @@ const use = <A>(
       })
   )
 
-/** Publishes the model's weights as they are now, and returns a client that follows later publications. */
+/** Publishes the model's current weights, and returns a client that follows later publications. */
 export const publish = Effect.fnUntraced(function*(model: Model) {
   const scope = yield* Scope.fork(model.scope)
   const client = yield* Scope.provide(model.client.saveWeightsAndGetSamplingClient, scope).pipe(

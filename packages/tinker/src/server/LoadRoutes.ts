@@ -1,4 +1,4 @@
-/** Routes that load the weights of checkpoints into models, describe and copy them. */
+/** Routes that load checkpoints into models, describe them and copy them. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -29,7 +29,7 @@ const noToken = ({ weights_access_token: token }: Foreign) =>
     "weights_access_token is given, expected none: a published checkpoint is readable without"
   )
 
-/** The checkpoint in the backend's own path, as far as the caller may read it. */
+/** The backend path of a checkpoint that the caller may read. */
 const readable = ({ checkpoints }: RouteServices, path: string) =>
   Effect.map(Saving.orNotFound(operation, path)(checkpoints.readable(path)), checkpoints.paths.toBackend)
 
@@ -76,7 +76,7 @@ const trainsOf = ({ train_attn = null, train_mlp = null, train_unembed = null }:
   train_unembed
 })
 
-/** A model like the one whose weights these are, with its own optimizer at the beginning. */
+/** Creates a model with the configuration of these weights and a new optimizer. */
 const fromWeights = ({ tinker }: RouteServices, weights: typeof Wire.WeightsInfo.Type, path: string) =>
   Effect.tap(
     tinker.createLoraTrainingClient({
@@ -143,7 +143,7 @@ const weightsInfo = ({ checkpoints }: RouteServices) =>
     )
   })
 
-/** A copy belongs to the session that it is made in, as a run of its own. */
+/** Copies a checkpoint. The copy belongs to the current session as a new run. */
 const copy = (services: RouteServices) =>
   Effect.gen(function*() {
     const { audit, checkpoints, sessions, uniqueId } = services

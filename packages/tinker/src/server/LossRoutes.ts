@@ -1,4 +1,4 @@
-/** Losses that clients send as graphs, and that passes name by their ids. */
+/** Routes for losses that clients send as graphs. Passes refer to them by id. */
 import { TinkerError } from "@effect-rl/core"
 import type { LossGraph } from "@effect-rl/core/losses"
 import * as Effect from "effect/Effect"
@@ -18,13 +18,13 @@ import * as Submission from "./Submission.ts"
 /** Losses of one session. */
 const mostLosses = 1000
 
-/** Characters of one loss, and of all that a tenant's sessions have. */
+/** Maximum characters of one loss, and of all losses in a tenant's sessions. */
 const mostCharacters = 262_144
 const mostCharactersOfTenant = 64 * mostCharacters
 
 const rejected = (detail: string) => new TinkerError.Rejected({ detail })
 
-/** Most nodes that are checked while other requests wait. */
+/** Graphs with at most this many nodes are checked on the main thread. */
 const fewNodes = 256
 
 /** Checks everything about a loss that does not depend on data. */
@@ -36,7 +36,7 @@ const check = ({ compute }: LossThread, caller: string, graph: LossGraph.LossGra
     : Effect.fail(rejected(`loss graph, ${compiled.failure.message}`))
 }
 
-/** Keeps a loss of `characters` for its session, where there is room. */
+/** Stores a loss of `characters` for its session. Fails if there is no room. */
 const keeper = (thread: LossThread) => {
   const heldBy = new Map<string | undefined, number>()
   const hold = (tenant: string | undefined, characters: number) =>

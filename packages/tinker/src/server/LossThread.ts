@@ -1,4 +1,4 @@
-/** A thread beside the server that computes losses, so that no caller's loss holds up the requests of others. */
+/** A separate thread that computes losses, so one caller's loss does not delay other requests. */
 import { TinkerError } from "@effect-rl/core"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import type * as LossWork from "./LossWork.ts"
 import * as Thread from "./Thread.ts"
 
 export interface LossThread {
-  /** Computes the order of a caller, in turn with the orders of others. Interruption stops the computation. */
+  /** Computes a caller's order; callers take turns. Interruption stops the computation. */
   readonly compute: (
     caller: string,
     order: LossWork.Order
@@ -14,13 +14,13 @@ export interface LossThread {
 }
 
 export interface Options {
-  /** Longest time for one order; default 10 seconds. */
+  /** Time limit for one order. Default: 10 seconds. */
   readonly deadline?: Duration.Input
-  /** The thread's program, which answers each `LossWork.Order` with a `LossWork.Reply`; default is `LossWork.compute`. */
+  /** The thread's program, which answers each `LossWork.Order` with a `LossWork.Reply`. Default: `LossWork.compute`. */
   readonly file?: URL
 }
 
-/** The cost of an order bounds its arrays of numbers to another 192 MiB. */
+/** Heap limit in MiB. The cost limit of an order bounds its number arrays to another 192 MiB. */
 const heapMebibytes = 48
 
 const tooSlow = (deadline: string) =>
@@ -29,7 +29,7 @@ const tooSlow = (deadline: string) =>
 const tooLarge = (mebibytes: number) =>
   `the loss takes more than ${mebibytes} MiB beside its tensors: sort or reduce smaller ones`
 
-/** Starts the thread at the first order and stops it with the scope. */
+/** Starts the thread at the first order, and stops it when the scope closes. */
 export const make = Effect.fnUntraced(function*(options: Options = {}) {
   const { deadline = "10 seconds", file = Thread.program("lossWorker") } = options
   const work = "computes losses"

@@ -1,9 +1,9 @@
-/** The work of the loss thread: computes the losses of datums by a graph. */
+/** The loss thread's computation: evaluates a graph for each datum. */
 import type { LossGraph } from "@effect-rl/core/losses"
 import * as Result from "effect/Result"
 import * as Interpreter from "./graph/Interpreter.ts"
 
-/** The inputs of one datum, and its log-probabilities where they are known. */
+/** The inputs of one datum, with its log-probabilities if they are known. */
 export interface Inputs {
   readonly values: Readonly<Record<string, LossGraph.Values>>
   readonly tokens: number
@@ -14,14 +14,14 @@ export interface Inputs {
 export interface Order {
   readonly graph: LossGraph.LossGraph
   readonly data: ReadonlyArray<Inputs>
-  /** The limit of numbers that all data together may read and compute. */
+  /** Maximum count of numbers that all data together may read and compute. */
   readonly mostCost: number
 }
 
 /** The loss of one datum. */
 export interface Evaluated {
   readonly loss: number
-  /** ∂loss/∂logprobs of each token. */
+  /** ∂loss/∂logprobs for each token. */
   readonly gradient: Float32Array
   readonly hasGradient: boolean
   readonly metrics: Readonly<Record<string, number>>
@@ -32,12 +32,12 @@ export type Reply =
   | { readonly _tag: "Evaluated"; readonly evaluations: ReadonlyArray<Evaluated> }
   | { readonly _tag: "Refused"; readonly detail: string }
 
-/** Stands for log-probabilities that are not known yet. */
+/** Placeholder log-probabilities for a trial run. */
 const likely = (tokens: number) => new Float32Array(tokens).fill(-1)
 
 const refused = (detail: string): Reply => ({ _tag: "Refused", detail })
 
-/** Computes an order; log-probabilities that are not known are taken to be −1. */
+/** Computes an order. Unknown log-probabilities are replaced by −1. */
 export const compute = ({ data, graph, mostCost }: Order): Reply => {
   const compiled = Interpreter.compile(graph)
   if (Result.isFailure(compiled)) return refused(`loss graph, ${compiled.failure.message}`)

@@ -82,7 +82,7 @@ const unloadModel = ({ futures, sessions }: RouteServices) =>
     return Submission.promised({ request_id: yield* futures.begin({ work, session: model.session.id }), model_id })
   })
 
-/** JSON has no NaN and no infinity. */
+/** Removes NaN and infinite metrics, which JSON cannot represent. */
 const finite = (metrics: Readonly<Record<string, number>>) =>
   Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)))
 

@@ -1,4 +1,4 @@
-/** The optimizers of the API; the backends of this project only have Adam. */
+/** The API's optimizers. The backends of this project support only Adam. */
 import { TinkerError } from "@effect-rl/core"
 import type { AdamParams } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -6,10 +6,10 @@ import type * as Training from "../wire/Training.ts"
 
 type Config = typeof Training.OptimizerConfig.Type
 
-/** The optimizer of every model. */
+/** The optimizer of every model: Adam with decoupled weight decay. */
 export const config = { type: "adamw" } satisfies Config
 
-/** Refuses every other optimizer by its name. */
+/** Refuses any other optimizer, naming it. */
 export const isAdam = (field: string, asked: Config | null | undefined) =>
   (asked?.type ?? config.type) === config.type
     ? Effect.void
@@ -31,7 +31,7 @@ const adamParams = (params: typeof Training.AdamParams.Type): AdamParams.AdamPar
   ...(params.grad_clip_norm === undefined ? {} : { gradClipNorm: params.grad_clip_norm })
 })
 
-/** The parameters of a step with Adam. */
+/** The Adam parameters of a step. */
 export const ofStep = Effect.fnUntraced(function*({ adam_params, optimizer_params }: OptimStep) {
   if ((optimizer_params ?? undefined) !== undefined) {
     const detail = `optimizer_params.type is "${optimizer_params?.type}", expected adam_params`

@@ -1,4 +1,4 @@
-/** The part of a listing that was asked for. */
+/** The requested part of a list. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SearchParams from "./SearchParams.ts"
@@ -9,7 +9,7 @@ const read = SearchParams.reading(
   Schema.Struct({ ...SearchParams.common, limit: Schema.optionalKey(Count), offset: Schema.optionalKey(Count) })
 )
 
-/** The items of the part, and its place in the whole list; `usual` is the limit of a request that gives none. */
+/** The items of a page and its position in the whole list. `usual` is the default limit. */
 export const of = Effect.fnUntraced(function*<A>(all: ReadonlyArray<A>, usual: number) {
   const { limit = usual, offset = 0 } = yield* read
   return {

@@ -1,4 +1,4 @@
-/** Training passes, in protobuf or JSON. */
+/** Routes for training passes, in protobuf or JSON. */
 import { TinkerError } from "@effect-rl/core"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ import type { RouteServices } from "./RouteServices.ts"
 import { Strictness } from "./Strictness.ts"
 import * as Submission from "./Submission.ts"
 
-/** The memory of one token of a sampled result, which results and requests are measured in. */
+/** Memory per token of a sampled result, the unit in which results and requests are measured. */
 const bytesPerToken = 16
 
 const nonEmpty = <A>(data: ReadonlyArray<A>) =>
@@ -28,7 +28,7 @@ const nonEmpty = <A>(data: ReadonlyArray<A>) =>
     ? Effect.succeed(data)
     : Effect.fail(new TinkerError.Rejected({ detail: "data is empty, expected at least one datum" }))
 
-/** The loss that the model's session has under this id. */
+/** The session's loss with the id that the request names. */
 const graphOf = Effect.fnUntraced(function*({ session }: Model, request: PassRequest.PassRequest) {
   const id = yield* PassData.lossId(request)
   const graph = session.losses.get(id)
@@ -75,7 +75,7 @@ const runNamed = Effect.fnUntraced(function*({ client }: Model, pass: PassReques
 
 const decodeReason = Schema.decodeEffect(TinkerError.Reason)
 
-/** An invalid request uses its turn as well, so that later ones do not wait for it. */
+/** Runs a pass. An invalid request also takes its turn, so later requests do not wait for it. */
 const run = Effect.fnUntraced(
   function*(services: RouteServices, model: Model, { work }: PassWork.Read, operation: string) {
     switch (work._tag) {
@@ -105,7 +105,7 @@ const accept = Effect.fnUntraced(function*(services: RouteServices, read: PassWo
   })
 })
 
-/** A refused pass in JSON uses its turn. */
+/** Takes the turn of a refused JSON pass. */
 const refused = (services: RouteServices, turn: PassWork.Turn | undefined, refusal: HttpRefusal) =>
   Effect.andThen(turn === undefined ? Effect.void : Submission.passTurn(services, turn), Effect.fail(refusal))
 

@@ -1,4 +1,4 @@
-/** A thread beside the server that reads large training passes: a body of 64 MiB takes seconds to parse and check. */
+/** A separate thread that reads large training passes, because parsing and checking a body of 64 MiB takes seconds. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Blocks from "./Blocks.ts"
@@ -7,11 +7,11 @@ import * as PassWork from "./PassWork.ts"
 import * as Thread from "./Thread.ts"
 
 export interface PassThread {
-  /** Reads the body of a caller; its blocks move to the thread and cannot be used afterwards. */
+  /** Reads a caller's body. Its blocks are transferred to the thread and cannot be used afterwards. */
   readonly read: (caller: string, order: PassWork.Order) => Effect.Effect<PassWork.Reply, HttpRefusal>
 }
 
-/** Bytes of a body that the server reads itself in a millisecond or two. */
+/** Bodies of at most this many bytes are read on the main thread, which takes a millisecond or two. */
 const small = 65_536
 
 const tooSlow = (deadline: string) => `the pass takes longer than ${deadline} to read: send fewer datums`
@@ -21,7 +21,7 @@ const tooLarge = (mebibytes: number) => `the pass takes more than ${mebibytes} M
 const refused = (reason: TinkerError.Reason) =>
   fromTinkerError(new TinkerError.TinkerError({ operation: "readPass", reason }))
 
-/** Starts the thread at the first large pass and stops it with the scope. */
+/** Starts the thread at the first large pass, and stops it when the scope closes. */
 export const make = Effect.gen(function*() {
   const { ask } = yield* Thread.make<PassWork.Order, PassWork.Reply>({
     work: "reads passes",

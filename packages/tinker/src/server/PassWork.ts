@@ -1,4 +1,4 @@
-/** Training passes as they are read from the bodies of requests, by the server or, where they are large, by a thread beside it. */
+/** Reads training passes from request bodies, on the main thread or, for large bodies, on a separate one. */
 import * as Json from "@effect-rl/agent/wire/Json"
 import * as TinkerError from "@effect-rl/core/backend/TinkerError"
 import * as Effect from "effect/Effect"
@@ -17,17 +17,17 @@ export const digest = (content: string | Blocks.Blocks): string => {
   return hash.digest("hex")
 }
 
-/** A body, and how to read it. */
+/** A body and its format. */
 export interface Order {
   readonly blocks: Blocks.Blocks
   readonly format: "protobuf" | "forward_backward" | "forward"
 }
 
-/** The model and the place of a request in the order of its client's. */
+/** The model and sequence number of a request. */
 export const Turn = Schema.Struct({ model_id: Schema.String, seq_id: Json.SequenceId })
 export type Turn = typeof Turn.Type
 
-/** What a pass asks for: a loss by name, a loss of the session's own, or something that is refused. */
+/** The requested pass: a built-in loss, a loss of the session, or a refusal. */
 export type Work =
   | { readonly _tag: "Pass"; readonly pass: PassRequest.Pass }
   | { readonly _tag: "Graph"; readonly request: PassRequest.PassRequest }
@@ -39,7 +39,7 @@ export interface Read {
   readonly modelId: string
   readonly seqId: number
   readonly forwardOnly: boolean
-  /** Equal for bodies that are equal. */
+  /** Equal for equal bodies. */
   readonly content: string
   /** The size of the body. */
   readonly bytes: number
@@ -48,7 +48,7 @@ export interface Read {
   readonly work: Work
 }
 
-/** A body that cannot be read, with its turn where that can. */
+/** A body that cannot be read, with its turn if that could be read. */
 export interface Malformed {
   readonly _tag: "Malformed"
   readonly detail: string
@@ -109,8 +109,8 @@ const decodeTurn = Json.decode(Turn)
 const turnOf = (body: unknown) => Effect.orElseSucceed(decodeTurn(body), () => undefined)
 
 /**
- * Of a pass in JSON: a datum has about 25 names and 10 arrays and objects. V8 ends the process, not the thread, where a text becomes more
- * than the thread's memory.
+ * Limits for a JSON pass. A datum has about 25 names and 10 arrays and objects. The limits matter because V8 ends the process, not just the
+ * thread, if a parsed text exceeds the thread's memory.
  */
 const limits: Json.Limits = { nested: 500_000, values: 2 ** 24, names: 500_000 }
 
@@ -139,7 +139,7 @@ const addBuffers = (value: unknown, found: Set<ArrayBuffer>): void => {
   } else for (const child of Object.values(value)) addBuffers(child, found)
 }
 
-/** The memory of all arrays of a reply. */
+/** The buffers of all arrays in a reply, for transfer. */
 export const buffers = (reply: Reply): ReadonlyArray<ArrayBuffer> => {
   const found = new Set<ArrayBuffer>()
   addBuffers(reply, found)

@@ -1,16 +1,16 @@
-/** Samples in pieces, so that callers take turns and no request keeps a backend to itself. */
+/** Samples in pieces, so callers take turns and no request monopolizes the backend. */
 import type { TinkerError } from "@effect-rl/core"
 import type { Sampling, SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 import type { FairShare } from "./FairShare.ts"
 
-/** Sequences that a backend works on at once: more than fit into one step of the engine on a few processors. */
+/** Number of sequences that the backend samples concurrently, more than fit into one engine step on a few processors. */
 export const capacity = 1024
 
 /** Sequences of one piece. */
 const pieceSize = 64
 
-/** The request's samples `from`–`to`: sample `i` of a request with a seed is that of seed + `i`. */
+/** Samples `from` to `to` of the request. With a seed, sample `i` uses seed + `i`. */
 const pieceOf = (request: Sampling.SampleRequest, from: number, to: number): Sampling.SampleRequest => {
   const { params, promptLogprobs = false, topkPromptLogprobs = 0 } = request
   return {

@@ -1,7 +1,7 @@
-/** Scores of the last tokens of a prompt alone. */
+/** Restricts prompt log-probabilities to the last tokens. */
 import type { Sampling } from "@effect-rl/core/backend"
 
-/** Leaves the scores of the last `count` prompt tokens, NaN and no candidates before them. */
+/** Keeps the scores of the last `count` prompt tokens; earlier positions get NaN and no candidates. */
 export const lastOnly = (response: Sampling.SampleResponse, count: number | undefined): Sampling.SampleResponse => {
   const { promptLogprobs, topkPromptLogprobs } = response
   if (count === undefined || promptLogprobs === undefined) return response

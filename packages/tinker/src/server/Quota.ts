@@ -1,17 +1,17 @@
-/** The quota of a tenant: how many models it may have, and how much memory they and their snapshots may take, so that room is left for others. */
+/** A tenant's quota: how many models it may have, and how much memory they and their snapshots may use. */
 import { TinkerError } from "@effect-rl/core"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
 import type { ClientSession, Model, Sampler } from "./ClientSession.ts"
 
 export interface Quota {
-  /** Models that a tenant may have at once; a session may have half of them. */
+  /** Maximum number of models per tenant; one session may have half of them. */
   readonly models: number
-  /** Memory for weights, gradients, optimizers and the weights that are sampled from; a session may take half of it. */
+  /** Memory for weights, gradients, optimizers and sampler weights; one session may use half of it. */
   readonly memory: ByteSize.ByteSize
 }
 
-/** Half of the memory that the embedded engine has. */
+/** The default quota. Its memory is half of the embedded engine's. */
 export const usual: Quota = { models: 256, memory: ByteSize.gibibytes(2) }
 
 /** The models and samplers in use by all tenants. */
@@ -20,7 +20,7 @@ export interface Held {
   readonly samplers: Iterable<Sampler>
 }
 
-/** A request for a model or a sampler, with its memory if it exists already. */
+/** A request for a model or sampler, with its memory if it already exists. */
 export interface Asked {
   readonly operation: "createModel" | "createSamplingClient"
   readonly bytes: number

@@ -1,6 +1,6 @@
-/** Parts of a download, so that one that broke off can be resumed. */
+/** Byte ranges of a download, with which clients resume interrupted downloads. */
 
-/** Bytes from `start` up to `end`, which is not included. */
+/** Bytes from `start` up to but excluding `end`. */
 export interface Range {
   readonly start: number
   readonly end: number
@@ -8,7 +8,7 @@ export interface Range {
 
 const oneRange = /^bytes=(\d*)-(\d*)$/
 
-/** The range of `size` bytes that a header asks for: all of them where it names no single range, undefined where it lies outside. */
+/** The range of `size` bytes that a header requests. The whole range if the header is not a single range; undefined if it lies outside. */
 export const parse = (header: string | undefined, size: number): Range | undefined => {
   const [, first = "", last = ""] = oneRange.exec(header ?? "") ?? []
   if (first === "" && last === "") return { start: 0, end: size }

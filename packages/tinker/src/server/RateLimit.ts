@@ -1,4 +1,4 @@
-/** Bounds how often one tenant may ask for samples. */
+/** Limits how often a tenant may request samples. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"
@@ -6,14 +6,14 @@ import { Caller } from "./Caller.ts"
 import { type HttpRefusal, tooMany } from "./HttpRefusal.ts"
 
 export interface RateLimit {
-  /** Takes one of this minute's requests, or says when there will be one. */
+  /** Takes one request from the tenant's allowance. Fails with the time until the next if none is left. */
   readonly take: Effect.Effect<void, HttpRefusal, Caller>
 }
 
 /** No limit. */
 export const none: RateLimit = { take: Effect.void }
 
-/** Allows a burst of `limit` requests, which are refilled evenly over a minute; a server without keys has one limit for all callers. */
+/** Allows bursts of `limit` requests, refilled evenly over a minute. On a server without keys all callers share one limit. */
 export const perMinute = Effect.fnUntraced(function*(limit: number) {
   const limiter = yield* RateLimiter.make
   const take = Effect.flatMap(

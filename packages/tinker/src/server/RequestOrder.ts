@@ -1,4 +1,4 @@
-/** Runs the requests of one model in the order of their sequence numbers, in whichever order they arrive. */
+/** Runs a model's requests in the order of their sequence numbers, whatever order they arrive in. */
 import { TinkerError } from "@effect-rl/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -8,8 +8,8 @@ import * as Steps from "./Steps.ts"
 
 export interface RequestOrder {
   /**
-   * Runs `submit` after every smaller number had its turn, or at once without a number. A number whose turn is over fails as
-   * `Rejected`.
+   * Runs `submit` after all smaller numbers had their turn, or immediately if there is no number. Fails as `Rejected` if the number's turn
+   * has passed.
    */
   readonly take: <A>(
     operation: string,
@@ -20,11 +20,11 @@ export interface RequestOrder {
 
 interface Waiting {
   readonly sequence: number
-  /** Whether its number was used before. */
+  /** Whether its number was already used. */
   readonly turn: Deferred.Deferred<boolean>
 }
 
-/** Clients send a request again for this long; a number that is missing for longer is given up. */
+/** How long a missing number is waited for; clients repeat requests for this long. */
 const missingFor = "5 minutes"
 
 const late = (operation: string, sequence: number) =>
@@ -41,14 +41,14 @@ export const make = Effect.sync((): RequestOrder => {
   let next = 1
   let isRunning = false
 
-  /** The waiting request with the smallest number; of equal numbers, the one that arrived first. */
+  /** The waiting request with the smallest number; among equal numbers, the first to arrive. */
   const smallest = () => {
     let found: Waiting | undefined
     for (const one of waiting) if (found === undefined || one.sequence < found.sequence) found = one
     return found
   }
 
-  /** Wakes the request whose turn it is, and late ones, which then fail. */
+  /** Wakes the request whose turn it is, and late requests, which then fail. */
   const wake = Steps.oneByOne(() => {
     const first = isRunning ? undefined : smallest()
     if (first === undefined || first.sequence > next) return false
@@ -65,7 +65,7 @@ export const make = Effect.sync((): RequestOrder => {
     return wake
   })
 
-  /** Skips a missing number: the smallest waiting one goes next. */
+  /** Skips missing numbers, so the smallest waiting number goes next. */
   const skipMissing = Effect.suspend(() => {
     next = isRunning ? next : smallest()?.sequence ?? next
     return wake

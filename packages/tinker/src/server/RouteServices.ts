@@ -17,20 +17,20 @@ export interface RouteServices {
   readonly futures: Futures
   readonly checkpoints: CheckpointStore
   readonly audit: Audit
-  /** Sequences that the backend samples at once, shared between callers. */
+  /** Limits the sequences that the backend samples concurrently, shared among callers. */
   readonly sampling: FairShare
-  /** Computes and checks the losses that clients send, but for those that the backend computes. */
+  /** Checks client losses, and computes those that the backend does not compute. */
   readonly lossThread: LossThread
   /** Reads large training passes. */
   readonly passThread: PassThread
-  /** The limit on requests to sample. */
+  /** Limits sampling requests. */
   readonly rateLimit: RateLimit
-  /** Whether clients are asked to compress their training passes. */
+  /** Whether clients are asked to compress training passes. */
   readonly compressPasses: boolean
-  /** The tokenizer of a model, as `get_info` names it. */
+  /** The tokenizer name that `get_info` returns for a model. */
   readonly tokenizerOf: (model: string) => string
-  /** Tokenizer and renderer of a base model, for clients that send conversations. */
+  /** The tokenizer and renderer of a base model, for clients that send conversations. */
   readonly chatModel: (model: string) => Effect.Effect<ChatModel.ChatModel, HttpRefusal>
-  /** A name that is unique on this server. */
+  /** Returns a new name that is unique on this server. */
   readonly uniqueId: () => string
 }

@@ -1,4 +1,4 @@
-/** Training runs by the ids that clients know, with their tenants and the folders in which a backend keeps them. */
+/** Training runs by client id, with their tenants and the folders where a backend stores them. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -9,11 +9,11 @@ import { HttpRefusal } from "./HttpRefusal.ts"
 const Run = Schema.Struct({
   /** The id that clients use. */
   id: Schema.String,
-  /** The id that the backend uses: the folder of its checkpoints. */
+  /** The backend's id, which is also the folder of the run's checkpoints. */
   folder: Schema.String,
-  /** The tenant whose run it is; a run of a server without keys has none. */
+  /** The tenant that owns the run; absent on a server without keys. */
   tenant: Schema.optionalKey(Schema.String),
-  /** The client's metadata of the run. */
+  /** Metadata from the client. */
   userMetadata: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
 })
 export type Run = typeof Run.Type
@@ -21,42 +21,44 @@ export type Run = typeof Run.Type
 const File = Schema.fromJsonString(Run)
 
 export interface Runs {
-  /** Notes a new run; it is forgotten with the server unless it is kept. */
+  /** Registers a new run in memory; `keep` makes it persistent. */
   readonly add: (run: Run) => void
-  /** Notes that a run will save nothing more: of those without a checkpoint only the latest are remembered. */
+  /** Marks a run as ended. Only the latest ended runs without a checkpoint are remembered. */
   readonly end: (folder: string) => void
-  /** Writes a run down before its first checkpoint, so that a restart knows it. */
+  /** Persists a run before its first checkpoint, so a restarted server knows it. */
   readonly keep: (folder: string) => Effect.Effect<void, HttpRefusal>
   /**
-   * Forgets all but the latest of the ended runs that have lost their checkpoints. `clean` is called for the folder of each that is
-   * forgotten, and not before: a backend may give the name of a folder that is gone to another run.
+   * Forgets ended runs that lost all their checkpoints, except the latest. Calls `clean` with the folder of each forgotten run, never
+   * earlier, because a backend may reuse the name of a removed folder for another run.
    */
   readonly forgetEmpty: (
     folders: ReadonlySet<string>,
     clean: (folder: string) => Effect.Effect<void, HttpRefusal>
   ) => Effect.Effect<void, HttpRefusal>
-  /** Whether a run is written down: it had a checkpoint once. */
+  /** Whether a run is persistent; if so, it had a checkpoint at some time. */
   readonly isKept: (folder: string) => boolean
-  /** The run in a folder; one that no server noted is known by its folder and belongs to no tenant. */
+  /** The run in a folder. An unregistered run has its folder as id, and no tenant. */
   readonly inFolder: (folder: string) => Run
-  /** The folder of a run, if any has this id. */
+  /**
+   * The folder of the run with this id: the id itself for an unregistered run, and empty if the id is the folder of a run with another id.
+   */
   readonly folderOf: (id: string) => string
 }
 
-/** Ended runs without a checkpoint that are remembered: a save of a model that has just ended may still be under way. */
+/** How many ended runs without a checkpoint are remembered, because a save of a model that just ended may still be in progress. */
 const mostEnded = 1000
 
 const unavailable = ({ message }: { readonly message: string }) => new HttpRefusal({ status: 500, detail: message })
 
-/** Reads what earlier servers kept under `folder`. */
+/** Loads the runs that earlier servers persisted under `folder`. */
 export const make = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const byFolder = new Map<string, Run>()
   const byId = new Map<string, Run>()
-  /** Ids by the folders in which they are written down. */
+  /** Ids of persistent runs, by folder. */
   const kept = new Map<string, string>()
-  /** Runs that ended without a checkpoint, and those that had one, in the order in which they ended. */
+  /** Ended runs without a checkpoint (`ended`) and with one (`endedKept`), in the order in which they ended. */
   const ended = new Set<string>()
   const endedKept = new Set<string>()
   const fileOf = (of: string) => join(folder, of, "run.json")
@@ -68,7 +70,7 @@ export const make = Effect.fnUntraced(function*(folder: string) {
     endedKept.delete(of)
   }
 
-  /** A backend gives the folder of a run that ended without a checkpoint to another. */
+  /** Registers a run, replacing an earlier one: a backend reuses the folder of a run that ended without a checkpoint. */
   const add = (run: Run) => {
     forget(run.folder)
     byFolder.set(run.folder, run)

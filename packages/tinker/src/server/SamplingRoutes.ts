@@ -1,4 +1,4 @@
-/** Sampling sessions and samples. */
+/** Routes for sampling sessions and samples. */
 import { TinkerError } from "@effect-rl/core"
 import type { Capabilities, Sampling, SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -27,7 +27,7 @@ import * as TopkSamples from "./TopkSamples.ts"
 interface Source {
   readonly baseModel: string
   readonly modelPath: string | undefined
-  /** The weights by the name that the backend knows. */
+  /** The weights, by the backend's name for them. */
   readonly from: { readonly baseModel: string } | { readonly modelPath: string }
 }
 
@@ -36,7 +36,7 @@ interface Named {
   readonly model_path?: string | null
 }
 
-/** The base model of a path is noted with its checkpoint; one that is named beside the path must be the same. */
+/** Resolves the weights to sample. The base model of a path is recorded with its checkpoint; a base model in the request must match it. */
 export const sourceOf = Effect.fnUntraced(function*({ checkpoints }: RouteServices, { base_model, model_path }: Named) {
   const name = base_model ?? undefined
   const path = model_path ?? undefined
@@ -88,10 +88,10 @@ const getSampler = ({ sessions }: RouteServices) =>
     )
   })
 
-/** Lets a request to sample in, unless there are too many. */
+/** Admits a sampling request unless too many are in progress. */
 export const enter = ({ futures, rateLimit }: RouteServices) => Effect.andThen(futures.hasRoom, rateLimit.take)
 
-/** Samples in the caller's turn; features that the backend lacks are added around it. */
+/** Samples in the caller's turn. Features that the backend lacks are added. */
 export const sampled = (
   { sampling }: RouteServices,
   caller: string,
@@ -99,7 +99,7 @@ export const sampled = (
   request: Sampling.SampleRequest
 ) => TopkSamples.around(client, request, (asked) => PieceSampling.sample(sampling, caller, client, asked))
 
-/** A sampler in use is not dropped for want of memory. */
+/** Marks a sampler as in use, so it is not dropped to free memory. */
 const using = (sampler: Sampler) => <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     sampler.running++
@@ -124,7 +124,7 @@ const sampleFrom = Effect.fnUntraced(function*(
   return Answer.Sample({ response: PromptScores.lastOnly(response, promptLogprobsLastN) })
 })
 
-/** The session of samplers whose weights are named in the request itself. It ends five minutes after the last such request. */
+/** The session for samplers of requests that name their weights directly. It ends five minutes after the last such request. */
 const unnamedSession = "requests without a session"
 
 export const samplerOf = Effect.fnUntraced(function*(
@@ -157,7 +157,7 @@ const capabilitiesOf = ({ tinker }: RouteServices, { baseModel }: Sampler) =>
 
 const rejected = (detail: string) => new TinkerError.Rejected({ detail })
 
-/** The error for an invalid number of candidates; undefined for a valid one. */
+/** The error for an invalid number of candidates; undefined if it is valid. */
 const topkProblem = (request: Wire.SampleRequest, { topkPromptLogprobs: most }: Capabilities.Capabilities) => {
   const field = (["topk_prompt_logprobs", "topk_sample_logprobs"] as const).find((name) => {
     const asked = request[name] ?? 0
@@ -175,7 +175,7 @@ const lastProblem = ({ prompt, prompt_logprobs, prompt_logprobs_last_n: lastN }:
     : rejected(`prompt_logprobs_last_n is ${lastN}, expected 1 to ${most}`)
 }
 
-/** The first rule about its fields that a request breaks. */
+/** The first field rule that a request violates. */
 const problem = (request: Wire.SampleRequest, capabilities: Capabilities.Capabilities) => {
   const field = Wire.unsupported(request, capabilities.sampling ?? [])
   return field === undefined
@@ -190,7 +190,7 @@ const isAnswerable = (request: Wire.SampleRequest, capabilities: Capabilities.Ca
     : Effect.fail(fromTinkerError(new TinkerError.TinkerError({ operation: "sample", reason })))
 }
 
-/** Prompts have images, and scores of tokens that are given for each position. */
+/** Limits for sampling requests, whose prompts may include images and per-position candidate tokens. */
 const larger: Body.Larger = { bytes: 2 ** 24, limits: { nested: 10_000, values: 2 ** 19, names: 20_000 } }
 
 const sample = (services: RouteServices) =>
@@ -218,7 +218,7 @@ const sample = (services: RouteServices) =>
     })
   })
 
-/** Clients of the official SDK cannot ask for it: see `Sessions` for when their samplers go. */
+/** Releases a sampler early. Official SDK clients cannot request this; see `Sessions` for when their samplers are released. */
 const release = ({ sessions }: RouteServices) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params

@@ -1,4 +1,4 @@
-/** Routes that save the weights of models: as states, for samplers, for one sampling session, for other programs. */
+/** Routes that save model weights as training states, for samplers, for one sampling session, or for other programs. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Wire from "../wire/SavedWeights.ts"
@@ -13,7 +13,7 @@ import * as Saving from "./Saving.ts"
 import { Strictness } from "./Strictness.ts"
 import * as Submission from "./Submission.ts"
 
-/** A state is replaced only on request. */
+/** Fails if a state exists at the place, unless the client asked to overwrite it. */
 const isFree = ({ checkpoints }: RouteServices, place: ClientPaths.Place, overwrite: boolean) =>
   Effect.flatMap(Effect.orElseSucceed(checkpoints.exists(place), () => false), (exists) =>
     Saving.check(
@@ -65,13 +65,13 @@ const saveNamed = (
     Effect.map(Saving.saved(services, model, { operation, type }, options))
   )
 
-/** The next weights take as much as those before. */
+/** The quota request for the next inflight weights, which need as much memory as the previous ones. */
 const inflightAsked = ({ inflight }: Model) => ({
   operation: "createSamplingClient" as const,
   bytes: inflight?.client.memoryBytes ?? 0
 })
 
-/** Done within the turn, as later requests change the weights. */
+/** Saves within the request's turn, because later requests change the weights. */
 const saveUnnamed = ({ sessions, uniqueId }: RouteServices, model: Model, kind: "snapshot" | "inflight") => {
   const { client, session } = model
   const sampler = { id: uniqueId(), baseModel: client.info.baseModel, modelPath: undefined }
@@ -111,7 +111,7 @@ const saveForSampler = (services: RouteServices) =>
       operation,
       model,
       sequence: value.seq_id,
-      // A client that tries again counts on in `sampling_session_seq_id`.
+      // Excludes `sampling_session_seq_id`, which a client increments when it retries.
       content: `${type} ${value.kind ?? "snapshot"} ${value.path ?? ""}`,
       submit: submitSaveForSampler(services, yield* Strictness, model, value)
     })
@@ -119,7 +119,7 @@ const saveForSampler = (services: RouteServices) =>
 
 const readSaveExternal = Body.parse(Wire.SaveWeightsExternalRequest)
 
-/** Weights for sampling are in a format that others read: they are saved as such, and then moved to their place. */
+/** Saves external weights. Sampler weights already have a portable format, so they are saved as such and then moved to their place. */
 const exported = (services: RouteServices, model: Model, name: string, options: Saving.Options) =>
   Effect.map(
     model.client.saveWeightsForSampler(`external-${services.uniqueId()}`),

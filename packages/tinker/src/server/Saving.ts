@@ -1,4 +1,4 @@
-/** Shared rules of saved weights: their names, lifetimes and runs, and the note of each save. */
+/** Rules shared by all saves: names, lifetimes, runs, and the record of each save. */
 import { TinkerError } from "@effect-rl/core"
 import type { Pending, TrainingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -23,14 +23,14 @@ export const savedOptions = ({ ttl_seconds, user_metadata }: Options): SavedOpti
   userMetadata: user_metadata ?? undefined
 })
 
-/** The lifetime of a checkpoint, for backends that expire checkpoints themselves. */
+/** The checkpoint's lifetime, for backends that expire checkpoints themselves. */
 export const ttl = ({ ttl_seconds: seconds }: Options) =>
   typeof seconds === "number" ? { ttl: `${seconds} seconds` as const } : {}
 
 export const check = (holds: boolean, detail: string) =>
   holds ? Effect.void : Effect.fail(new TinkerError.Rejected({ detail }))
 
-/** Leaves room for suffixes in the 255 characters that file systems allow. */
+/** Leaves room for suffixes within the file system limit of 255 characters. */
 const longestName = 200
 
 export const isName = (name: string) =>
@@ -47,7 +47,7 @@ const longestSeconds = 315_360_000
 
 const hour = 3600
 
-/** A strict server keeps nothing for less than an hour, as the hosted service. */
+/** Checks a lifetime. Like the hosted service, a strict server refuses lifetimes of less than an hour. */
 export const isLifetime = (strictness: Strictness["Service"], { ttl_seconds: seconds }: Options) =>
   check(
     (seconds ?? 1) > 0 && (seconds ?? 1) <= longestSeconds,
@@ -59,7 +59,7 @@ export const isLifetime = (strictness: Strictness["Service"], { ttl_seconds: sec
     )
   ))
 
-/** A refusal of a request that was accepted before. */
+/** Converts a refusal to a failure of a request that was already accepted. */
 export const asFailure = (operation: string) =>
   Effect.mapError(({ detail, status }: HttpRefusal) =>
     new TinkerError.TinkerError({
@@ -68,7 +68,7 @@ export const asFailure = (operation: string) =>
     })
   )
 
-/** Makes a model under an id that was never used, and notes the run that its checkpoints will belong to. */
+/** Creates a model under a new id, and registers the run for its checkpoints. */
 export const addModel = (
   { checkpoints, sessions }: RouteServices,
   session: ClientSession,
@@ -89,7 +89,7 @@ export const addModel = (
     })
   )
 
-/** A checkpoint that is not there, or is not the caller's to read. */
+/** Reports a checkpoint as not found if it does not exist or the caller may not read it. */
 export const orNotFound = (operation: string, name: string) =>
   Effect.mapError((refusal: HttpRefusal) =>
     new TinkerError.TinkerError({
@@ -100,11 +100,14 @@ export const orNotFound = (operation: string, name: string) =>
     })
   )
 
-/** Writes down whose run it is before its first checkpoint is there: a server that is killed in between leaves none without an owner. */
+/**
+ * Persists the owner of a run before its first checkpoint exists, so a server that is killed in between leaves no checkpoint without an
+ * owner.
+ */
 export const keepRun = ({ checkpoints }: RouteServices, { client }: Model, operation: string) =>
   asFailure(operation)(checkpoints.runs.keep(client.info.modelId))
 
-/** Notes a saved checkpoint, and answers with the path that clients know. */
+/** Records a saved checkpoint and answers with its client path. */
 export const saved = (
   { checkpoints }: RouteServices,
   model: Model,

@@ -1,17 +1,17 @@
-/** What a request asks for after the `?` of its address. */
+/** The query parameters of requests. */
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Schema from "effect/Schema"
 import * as Body from "./Body.ts"
 import { badRequest } from "./HttpRefusal.ts"
 
-/** Parameters of every listing. A caller sees the same under both scopes: what it may not see does not exist for it. */
+/** Parameters of every listing. Both scopes return the same, because objects that a caller may not see do not exist for it. */
 export const common = {
   access_scope: Schema.optionalKey(Schema.Literals(["owned", "accessible"])),
   project_id: Schema.optionalKey(Schema.String)
 }
 
-/** Reads parameters by their fields; a filter by project is refused, and see `Strictness` for other parameters. */
+/** Returns a decoder for query parameters. It refuses filters by project; see `Strictness` for unknown parameters. */
 export const reading = <S extends Schema.Decoder<{ readonly project_id?: string }>>(schema: S) => {
   const decode = Body.decode(schema)
   return Effect.gen(function*() {

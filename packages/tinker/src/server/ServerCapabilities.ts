@@ -6,7 +6,7 @@ const sampling = ({ promptLogprobs, topkPromptLogprobs }: Capabilities.Capabilit
   ...(topkPromptLogprobs > 0 ? ["topkSampleLogprobs" as const] : [])
 ]
 
-/** Capabilities as clients of the server see them. */
+/** The capabilities that the server reports to clients. */
 export const capabilities = (found: Capabilities.Capabilities): Capabilities.Capabilities => ({
   ...found,
   sampling: [...new Set([...sampling(found), ...found.sampling ?? []])]

@@ -1,4 +1,4 @@
-/** The service itself: configuration, capabilities, health, telemetry, and refusals of routes that are not served. */
+/** Routes for configuration, capabilities, health and telemetry, and refusals of unsupported routes. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -43,7 +43,7 @@ const capabilities = ({ tinker }: RouteServices) =>
     Effect.mapError(fromTinkerError)
   )
 
-/** Telemetry is discarded; it is answered because clients would otherwise send it again for ever. */
+/** Accepts and discards telemetry; clients would otherwise resend it indefinitely. */
 const telemetry = Body.within(() => Effect.succeed(HttpServerResponse.jsonUnsafe({ status: "accepted" })))
 
 const auditParams = SearchParams.reading(
@@ -54,7 +54,7 @@ const auditParams = SearchParams.reading(
   })
 )
 
-/** Events are about checkpoints: this server has no projects, teams or organizations. */
+/** The audit log. All events concern checkpoints, because this server has no projects, teams or organizations. */
 const auditLog = ({ audit }: RouteServices) =>
   Effect.gen(function*() {
     const { day = "", event_type = "all" } = yield* auditParams
@@ -85,7 +85,7 @@ export const routes = (services: RouteServices) => [
   HttpRouter.route("GET", "/billing/*", notServed("bills"))
 ]
 
-/** The server is healthy while its backend can answer. */
+/** Reports the server as healthy while its backend can answer. */
 const health = ({ tinker }: RouteServices) =>
   Effect.match(tinker.health, {
     onSuccess: () => HttpServerResponse.jsonUnsafe({ status: "ok" }),

@@ -1,4 +1,4 @@
-/** Sessions that are running or have ended, as searches find them. */
+/** Running and ended sessions, for searches. */
 import type * as Wire from "../wire/Service.ts"
 
 export interface Entry {
@@ -7,9 +7,9 @@ export interface Entry {
   readonly createdMillis: number
   readonly displayName?: string | undefined
   readonly userMetadata?: Readonly<Record<string, string>> | undefined
-  /** Ids of the models made in it. */
+  /** Ids of the models created in it. */
   readonly runIds: Array<string>
-  /** Undefined for a session that ended without being finished by its client. */
+  /** Undefined if the session ended without its client finishing it. */
   status: Wire.SessionStatus | undefined
 }
 
@@ -20,7 +20,7 @@ export interface SessionLog {
   readonly of: (tenant: string | undefined) => ReadonlyArray<Entry>
 }
 
-/** The oldest is forgotten first. */
+/** Maximum number of entries; the oldest are forgotten first. */
 const mostEntries = 1000
 
 export const make = (): SessionLog => {
@@ -43,21 +43,21 @@ export const make = (): SessionLog => {
   }
 }
 
-/** Characters of an outcome's detail that are kept. */
+/** Maximum number of characters kept of an outcome's detail. */
 const mostCharacters = 16_384
 
-/** A copy, as a slice would keep all of the text in memory. */
+/** Shortens a text by copying, because a slice would keep the whole text in memory. */
 const shortened = (text: string | null) =>
   text === null || text.length <= mostCharacters ? text : Buffer.from(text.slice(0, mostCharacters)).toString()
 
-/** The first outcome that a client reports stays. */
+/** Records how a client finished its session. Only the first outcome is kept. */
 export const finish = (entry: Entry, { detail = null, reason }: Wire.FinishRequest) => {
   if (entry.status?.type !== "client_finished") {
     entry.status = { type: "client_finished", reason: reason ?? { type: "success" }, detail: shortened(detail) }
   }
 }
 
-/** Notes that the session is no longer running. */
+/** Records that the session has ended. */
 export const end = (entry: Entry) => {
   if (entry.status?.type === "active") entry.status = undefined
 }

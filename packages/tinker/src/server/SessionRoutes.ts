@@ -1,4 +1,4 @@
-/** Routes that begin, keep alive, list, search and finish sessions. */
+/** Routes that create, keep alive, list, search and finish sessions. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -82,7 +82,7 @@ const hasStatus = ({ status }: Entry, queries: ReadonlyArray<Wire.StatusQuery>) 
 
 const words = (text: string) => text.toLowerCase().split(/\s+/).filter((word) => word !== "")
 
-/** A session's id or every word of its name, where either is asked for. */
+/** Whether a session has the requested id, or all words of the requested name. True if the search requests neither. */
 const isNamed = ({ displayName, id }: Entry, { display_name, session_id }: Wire.SearchRequest) => {
   const name = displayName?.toLowerCase()
   const hasWords = typeof display_name === "string" &&
@@ -139,7 +139,10 @@ const search = (services: RouteServices) =>
     )
   })
 
-/** Clients of one sampling session count their requests from numbers of their own; the first client is 0. */
+/**
+ * Registers another client of a sampling session and returns its index, which selects its block of request numbers. The first client has
+ * index 0.
+ */
 const join = ({ sessions }: RouteServices) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Sample.JoinSamplingSessionRequest)

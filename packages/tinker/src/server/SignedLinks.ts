@@ -1,4 +1,4 @@
-/** Signed links that give access to one resource for a quarter of an hour, without a key. */
+/** Signed links that grant access to one resource for 15 minutes without a key. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"

@@ -1,4 +1,4 @@
-/** The retention of snapshots of weights, because clients do not say when they are done with one. */
+/** Decides which weight snapshots to keep, because clients do not report when they no longer need one. */
 import type { TinkerError } from "@effect-rl/core"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -6,11 +6,11 @@ import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import type { ClientSession, Sampler } from "./ClientSession.ts"
 
-/** The newest of a model stay, older ones while they are used. */
+/** How many of a model's newest snapshots are exempt from dropping by age. */
 const newest = 16
 const oldMillis = 30 * 60_000
 
-/** A snapshot that was used more recently may be used again soon. */
+/** A snapshot used within this time is likely to be used again soon. */
 const idleMillis = 60_000
 
 const dropped = Metric.counter("tinker_server_snapshots_dropped", {
@@ -19,15 +19,15 @@ const dropped = Metric.counter("tinker_server_snapshots_dropped", {
 })
 
 export interface Snapshots {
-  /** Drops those that were not used for half an hour, but for the newest 16 of each model. */
+  /** Drops snapshots unused for half an hour, except each model's newest 16. */
   readonly dropOld: Effect.Effect<void>
-  /** Whether the failure is for want of memory and a snapshot was dropped, so that another attempt may succeed. */
+  /** Drops a snapshot if the failure was a lack of memory. Returns whether it did, so another attempt may succeed. */
   readonly makeRoom: (error: TinkerError.TinkerError) => Effect.Effect<boolean>
-  /** Whether a snapshot of the session was dropped. */
+  /** Drops a snapshot of the session. Returns whether there was one to drop. */
   readonly makeRoomIn: (session: ClientSession) => Effect.Effect<boolean>
 }
 
-/** Snapshots of each model, oldest first, without the newest `kept`. */
+/** Each model's snapshots, oldest first, without the newest `kept`. */
 const older = (samplers: Iterable<Sampler>, kept: number): ReadonlyArray<Sampler> =>
   Object.values(
     Arr.groupBy([...samplers].filter(({ snapshotOf }) => snapshotOf !== undefined), ({ snapshotOf = "" }) => snapshotOf)
@@ -36,7 +36,7 @@ const older = (samplers: Iterable<Sampler>, kept: number): ReadonlyArray<Sampler
 const unused = (samplers: ReadonlyArray<Sampler>, now: number, millis: number) =>
   samplers.filter(({ lastUsedAt, running }) => running === 0 && now - lastUsedAt > millis)
 
-/** The retention of `samplers`, which come oldest first and are dropped by `close`. */
+/** Manages the snapshots among `samplers`, which are ordered oldest first. `close` drops one. */
 export const make = (
   samplers: () => Iterable<Sampler>,
   close: (sampler: Sampler) => Effect.Effect<void>
@@ -44,7 +44,7 @@ export const make = (
   const drop = (reason: "memory" | "age") => (sampler: Sampler) =>
     Effect.andThen(close(sampler), Metric.update(Metric.withAttributes(dropped, { reason }), 1))
 
-  /** Drops the one that was not used for longest, where there is one to drop. */
+  /** Drops the least recently used snapshot, if one can be dropped. */
   const dropLeast = Effect.fnUntraced(function*(all: ReadonlyArray<Sampler>, because: string) {
     const now = yield* Clock.currentTimeMillis
     const [first, ...others] = unused(older(all, 1), now, idleMillis)

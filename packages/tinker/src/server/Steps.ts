@@ -1,9 +1,9 @@
-/** Steps of a queue, each of which may lead to further ones. */
+/** Runs queue steps, each of which may trigger further ones. */
 import * as Effect from "effect/Effect"
 
 /**
- * Takes steps until one finds nothing to do and returns false. A call from within a step returns at once, and the running loop takes the
- * next step: thousands of nested steps would exceed the stack.
+ * Repeats `step` until it returns false. A call from within a step returns immediately and lets the running loop take the next step,
+ * because thousands of nested steps would overflow the stack.
  */
 export const oneByOne = (step: () => boolean): Effect.Effect<void> => {
   let isUnderWay = false

@@ -1,4 +1,4 @@
-/** What checkpoints take, by owner. */
+/** Routes for checkpoint storage, by owner. */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -23,7 +23,7 @@ const described = (user_name: string, checkpoints: ReadonlyArray<Checkpoint>) =>
 
 const params = SearchParams.reading(Schema.Struct(SearchParams.common))
 
-/** Storage has no price here. */
+/** The current storage; it has no price on this server. */
 const current = ({ checkpoints: { folders, list, runs } }: RouteServices) =>
   Effect.gen(function*() {
     yield* params

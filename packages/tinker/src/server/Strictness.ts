@@ -1,39 +1,42 @@
-/** The handling of requests that this server could carry out and the hosted service refuses. */
+/** How to treat requests that this server could carry out but the hosted service refuses. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { type HttpRefusal, invalid } from "./HttpRefusal.ts"
 
-/** Something that the hosted service refuses. */
+/** A restriction of the hosted service. */
 export interface Rule {
-  /** Names the field, its value and what is expected. */
+  /** Names the field, its value and the expectation. */
   readonly detail: string
-  /** The public source: a page, or a type of the official SDK; undefined where the refusal was only seen or is likely. */
+  /** The public source: a page, or a type in the official SDK. Undefined if the refusal was only observed or is only likely. */
   readonly source: string | undefined
 }
 
-/** A strict server refuses a request that breaks a rule with a public source, and warns of the others; any other server logs each once. */
+/**
+ * A strict server refuses requests that violate a rule with a public source, logs a warning for other rules, and refuses unknown fields.
+ * Any other server only logs a warning for unknown fields.
+ */
 export class Strictness extends Context.Service<Strictness, {
   readonly isStrict: boolean
-  /** On a strict server, fails if the rule is broken, or warns if it has no known source. */
+  /** On a strict server, fails if the rule is violated, or logs a warning if the rule has no source. Does nothing on other servers. */
   readonly check: (isWithin: boolean, rule: Rule) => Effect.Effect<void, HttpRefusal>
-  /** A field that this server does not know, and so does not read. */
+  /** Handles a field that this server ignores: a strict server refuses it, any other server logs a warning once. */
   readonly unread: (detail: string) => Effect.Effect<void, HttpRefusal>
 }>()("@effect-rl/tinker/server/Strictness") {}
 
-/** Warnings that are remembered so as not to be repeated. */
+/** How many logged warnings are remembered to avoid repetition. */
 const mostWarnings = 1000
 
-/** Characters of a warning: names of fields are as long as a client makes them. */
+/** Maximum length of a warning, because clients choose the length of field names. */
 const longestWarning = 300
 
-/** All requests of the official SDK are of a type that allows no other fields. */
+/** The source for refusing unknown fields: no request type of the official SDK allows them. */
 const exactFields = "tinker 0.38.0, _models.py: StrictBase forbids extra fields"
 
 export const make = (isStrict: boolean): Strictness["Service"] => {
   const warned = new Set<string>()
   const warn = (text: string) =>
     Effect.suspend(() => {
-      // A copy, as a slice would keep all of the text in memory.
+      // A copy, because a slice would keep the whole text in memory.
       const detail = Buffer.from(text.slice(0, longestWarning)).toString()
       if (warned.has(detail) || warned.size >= mostWarnings) return Effect.void
       warned.add(detail)

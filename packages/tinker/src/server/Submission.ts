@@ -1,4 +1,4 @@
-/** Requests on their way to an answer: their bodies, their places in the order of their model, and how they are answered. */
+/** Turns request bodies into ordered work on a model, and answers them. */
 import * as Json from "@effect-rl/agent/wire/Json"
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -15,23 +15,23 @@ export const promised = (request: typeof Future.Promised.Type) => HttpServerResp
 
 export const digest = PassWork.digest
 
-/** Runs work on a model as request number `sequence` of its client. */
+/** Work on a model, as its client's request number `sequence`. */
 export interface Submission {
   readonly operation: string
   readonly model: Model
   readonly sequence: Json.SequenceId | null | undefined
-  /** Equal for a request that is sent again. */
+  /** Equal for a repeated request. */
   readonly content: string
   /** Tokens that the request holds while it waits. */
   readonly tokens?: number
-  /** Runs in the request's turn; returns the effect that awaits the result while the next request is submitted. */
+  /** Runs in the request's turn. Returns an effect that awaits the result while the next request is submitted. */
   readonly submit: Effect.Effect<Effect.Effect<Answer.Answer, TinkerError.TinkerError>, TinkerError.TinkerError>
 }
 
 const toNumber = (sequence: Json.SequenceId | null | undefined) =>
   sequence === null || sequence === undefined || sequence === 0 ? undefined : Number(sequence)
 
-/** Gives a refused request its turn, so that later ones do not wait for it; one whose model cannot be read has none. */
+/** Takes the turn of a refused request, so later requests do not wait for it. Does nothing for an unknown model. */
 export const passTurn = ({ sessions }: RouteServices, { model_id, seq_id }: PassWork.Turn) =>
   Effect.gen(function*() {
     const { scope, turns } = yield* sessions.model(model_id)
@@ -40,7 +40,7 @@ export const passTurn = ({ sessions }: RouteServices, { model_id, seq_id }: Pass
 
 const decodeTurn = Json.decodeText(PassWork.Turn)
 
-/** The body of a training request, read by `decode`. */
+/** Reads the body of a training request with `decode`. */
 export const body = <A, R>(services: RouteServices, decode: (text: string) => Effect.Effect<A, HttpRefusal, R>) =>
   Effect.flatMap(Body.textWithin(Body.mostBytes), (text) =>
     decode(text).pipe(
@@ -48,7 +48,7 @@ export const body = <A, R>(services: RouteServices, decode: (text: string) => Ef
       Effect.map((value) => ({ value, content: digest(text) }))
     ))
 
-/** Begins the work in its turn, once. */
+/** Starts the work once, in its turn. */
 export const training = (
   { futures }: RouteServices,
   { content, model, operation, sequence, submit, tokens = 0 }: Submission
@@ -57,12 +57,12 @@ export const training = (
   const work = Effect.flatten(model.turns.take(operation, number, submit))
   const once = number === undefined ? {} : { once: { key: `seq_id ${number} of model ${model.id}`, content } }
   return futures.begin({ work, tokens, session: model.session.id, ...once }).pipe(
-    // A request that cannot be begun now is sent again, and keeps its turn.
+    // If the request cannot be started now, the client repeats it, and it keeps its turn.
     Effect.map((request_id) => promised({ request_id, model_id: model.id }))
   )
 }
 
-/** A backend's refusal, in the paths that clients know. */
+/** Converts a backend refusal, with client paths instead of backend paths. */
 export const refused = ({ checkpoints }: RouteServices, error: TinkerError.TinkerError) =>
   fromTinkerError(checkpoints.paths.clientError(error))
 
@@ -79,6 +79,6 @@ export const awaited = Effect.fnUntraced(function*(
   return HttpServerResponse.jsonUnsafe(body)
 })
 
-/** Names the operation in a reason found before the backend was asked. */
+/** Adds the operation to a reason found before the backend was called. */
 export const named = (operation: string) => <A>(effect: Effect.Effect<A, TinkerError.Reason>) =>
   Effect.mapError(effect, (reason) => new TinkerError.TinkerError({ operation, reason }))

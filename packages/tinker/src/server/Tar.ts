@@ -9,7 +9,7 @@ export interface File<E> {
   readonly content: (range: Range) => Stream.Stream<Uint8Array, E>
 }
 
-/** The parts of an archive, in order. */
+/** A part of an archive. */
 interface Piece<E> {
   readonly size: number
   readonly read: (range: Range) => Stream.Stream<Uint8Array, E>
@@ -51,11 +51,11 @@ const pieces = <E>(files: ReadonlyArray<File<E>>): ReadonlyArray<Piece<E>> => [
   fixed(new Uint8Array(2 * block))
 ]
 
-/** Bytes of the archive of files of these sizes. */
+/** The archive size in bytes for files of these sizes. */
 export const size = (files: ReadonlyArray<{ readonly size: number }>): number =>
   files.reduce((total, { size }) => total + block + size + padding(size), 2 * block)
 
-/** A part of the archive, file after file; names have at most 100 bytes. */
+/** Streams a range of the archive. File names may have at most 100 bytes. */
 export const stream = <E>(files: ReadonlyArray<File<E>>, { end, start }: Range): Stream.Stream<Uint8Array, E> => {
   let at = 0
   const parts = pieces(files).flatMap(({ read, size }) => {

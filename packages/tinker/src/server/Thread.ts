@@ -1,4 +1,4 @@
-/** A thread beside the server, so that long work for one caller does not hold up the requests of others. */
+/** A separate thread for long work, so one caller's work does not delay other requests. */
 import { TinkerError } from "@effect-rl/core"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -8,8 +8,8 @@ import * as FairShare from "./FairShare.ts"
 
 export interface Thread<Order, Reply> {
   /**
-   * The reply to the order of a caller, in turn with the orders of others. The memory of `moved` is the thread's from then on.
-   * Interruption stops the thread.
+   * Sends a caller's order and returns the reply; callers take turns. The buffers in `moved` are transferred to the thread. Interruption
+   * stops the thread.
    */
   readonly ask: (
     caller: string,
@@ -19,37 +19,40 @@ export interface Thread<Order, Reply> {
 }
 
 export interface Options {
-  /** The thread's work, as named in errors. */
+  /** Describes the thread's work in errors. */
   readonly work: string
-  /** Its program, which answers each order with a reply. */
+  /** The thread's program, which answers each order with a reply. */
   readonly file: URL
-  /** Longest time for one order. */
+  /** Time limit for one order. */
   readonly deadline: Duration.Input
-  /** Memory for everything but arrays of numbers. */
+  /** Heap limit in MiB, excluding number arrays. */
   readonly heapMebibytes: number
-  /** The refusal of an order that takes longer than the deadline. */
+  /** The refusal of an order that exceeds the time limit. */
   readonly tooSlow: (deadline: string) => string
-  /** The refusal of an order that takes more memory. */
+  /** The refusal of an order that exceeds the memory limit. */
   readonly tooLarge: (mebibytes: number) => string
 }
 
 const isSource = import.meta.url.endsWith(".ts")
 
-/** Sources run with their types stripped and need the condition that finds the sources of other packages. */
+/** TypeScript sources run with type stripping, and need this condition to resolve the sources of other packages. */
 const execArgv = isSource ? ["--conditions=@effect-rl/source"] : []
 
-/** The program in a module of this folder. */
+/** The URL of a program in this folder, by module name. */
 export const program = (name: string): URL => new URL(`./${name}.${isSource ? "ts" : "js"}`, import.meta.url)
 
 const youngMebibytes = 16
 
-/** Callers whose orders are let in, each with one. */
+/** Number of callers whose orders are admitted at once, one order each. */
 const mostCallers = 2
 
 const isOutOfMemory = (cause: unknown) =>
   cause instanceof Error && "code" in cause && cause.code === "ERR_WORKER_OUT_OF_MEMORY"
 
-/** Starts the thread at the first order and stops it with the scope; a thread that fails or takes too long is replaced at the next. */
+/**
+ * Starts the thread at the first order, and stops it when the scope closes. A thread that fails or exceeds its time limit is replaced at
+ * the next order.
+ */
 export const make = Effect.fnUntraced(function*<Order, Reply>(options: Options) {
   const { deadline, file, heapMebibytes, tooLarge, tooSlow, work } = options
   const fair = FairShare.make(mostCallers)
@@ -63,7 +66,7 @@ export const make = Effect.fnUntraced(function*<Order, Reply>(options: Options) 
     const forget = () => {
       if (running === worker) running = undefined
     }
-    // A thread that failed takes orders until it has ended, and answers none.
+    // A failed thread accepts messages until it exits, but answers none.
     worker.on("error", forget).once("exit", forget)
     return running = worker
   }

@@ -1,4 +1,4 @@
-/** The Tinker API over HTTP in front of any backend. */
+/** Serves any backend through the Tinker API over HTTP. */
 import { Dialects } from "@effect-rl/agent"
 import { Tinker } from "@effect-rl/core"
 import type { Tokenizer } from "@effect-rl/core/renderers"
@@ -50,42 +50,42 @@ import * as StorageRoutes from "./StorageRoutes.ts"
 import * as Strictness from "./Strictness.ts"
 
 export interface TinkerServerOptions {
-  /** The folder of the backend's checkpoints, and the scheme of its paths for them. */
+  /** The folder of the backend's checkpoints, and the scheme of its checkpoint paths. */
   readonly checkpoints: CheckpointStore.CheckpointOptions
-  /** Keys of the server's tenants; a server without keys answers its own machine alone. */
+  /** The API keys of the server's tenants. A server without keys answers only its own machine. */
   readonly apiKeys?: ReadonlyArray<ApiKeys.ApiKey>
-  /** Largest request body, before and after it is unpacked; default 64 MiB. */
+  /** Maximum size of a request body, both compressed and decompressed. Default: 64 MiB. */
   readonly maxBodySize?: ByteSize.Input
-  /** Requests to sample that one tenant may make in a minute; unlimited unless given. */
+  /** Maximum number of sampling requests per tenant and minute. Default: unlimited. */
   readonly samplesPerMinute?: number
-  /** The quota of one tenant's models and samplers: by default 256 models and 2 GiB. A session may take half of it. */
+  /** The quota for the models and samplers of one tenant. Default: 256 models and 2 GiB. One session may use half of it. */
   readonly quota?: Partial<Quota.Quota>
-  /** Asks clients to compress their training passes; off unless given. */
+  /** Whether to ask clients to compress training passes. Default: false. */
   readonly compressPasses?: boolean
-  /** Tokenizers, by model, that clients load under another name than the model's own. */
+  /** Tokenizers, by model, that clients load under a name other than the model's own. */
   readonly tokenizers?: Readonly<Record<string, string>>
-  /** Refuses requests that the hosted service refuses, so that a client that works here works there; off unless given. */
+  /** Whether to refuse requests that the hosted service refuses, so clients that work here also work there. Default: false. */
   readonly strict?: boolean
-  /** Answers chat clients that ask for what no sampler here can give, with a warning in the answer; they are refused unless given. */
+  /** Whether to answer chat requests for unavailable effects with a warning instead of refusing them. Default: false. */
   readonly lenient?: boolean
 }
 
 const usualLimit = ByteSize.fromInputUnsafe("64 MiB")
 
-/** The largest conversation; its images are decoded in one piece. */
+/** Maximum size of a conversation; its images are decoded in one piece. */
 const chatLimit = ByteSize.fromInputUnsafe("10 MiB")
 
-/** Longest time that a stopping server gives to requests accepted before. */
+/** How long a stopping server waits for requests that it has already accepted. */
 const longestGoodbye = "10 seconds"
 
-/** Logs once that the backend can no longer answer. */
+/** Logs once when the backend can no longer answer. */
 const watch = (tinker: Tinker.Tinker["Service"]) =>
   tinker.health.pipe(
     Effect.repeat(Schedule.spaced("5 seconds")),
     Effect.catch(({ reason }) => Effect.logError(`the backend has failed, and this server with it: ${reason.message}`))
   )
 
-/** Everything the routes share. When its scope closes, accepted requests are finished before anything is taken down. */
+/** Creates the services that all routes share. When its scope closes, accepted requests finish before anything is shut down. */
 const makeServices = Effect.fnUntraced(function*(options: TinkerServerOptions) {
   const { samplesPerMinute, tokenizers = {} } = options
   const tinker = yield* Tinker.Tinker
@@ -117,12 +117,12 @@ const makeServices = Effect.fnUntraced(function*(options: TinkerServerOptions) {
   } satisfies RouteServices
 })
 
-/** Requirements that every route finds. */
+/** Services provided to every route. */
 type Given = Caller | Body.Room | Strictness.Strictness
 
 type Route = HttpRouter.Route<HttpRefusal, Given>
 
-/** Lets in callers that `identify` knows, within the limits. */
+/** Admits callers that `identify` recognizes, within the limits. */
 const admitted = (
   identify: Effect.Effect<Caller["Service"], HttpRefusal, HttpServerRequest.HttpServerRequest>,
   room: FairShare.FairShare,
@@ -136,7 +136,7 @@ const admitted = (
     Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBodySize)
   )
 
-/** A route within limits, whose refusals become responses. */
+/** A route within the limits; its refusals become responses. */
 const guarded = (admit: ReturnType<typeof admitted>) => (route: Route) =>
   HttpRouter.route(route.method, route.path, Effect.catchTag(admit(route.handler), "HttpRefusal", respond))
 
@@ -164,11 +164,11 @@ const stranger = Effect.succeed({ tenant: undefined })
 /** Where the Tinker API is. */
 const prefix = "/api/v1"
 
-/** Where chat clients find their endpoints. */
+/** The path prefix of the OpenAI endpoints. */
 const openAiPrefix = "/oai/api/v1"
 const anthropicPrefix = "/anthropic/api/v1"
 
-/** The Tinker API, and the endpoints for clients of other services. */
+/** The Tinker API and the chat endpoints. */
 const routes = (options: TinkerServerOptions) =>
   HttpRouter.addAll(
     Effect.gen(function*() {
@@ -195,7 +195,7 @@ const routes = (options: TinkerServerOptions) =>
   )
 
 /**
- * Serves the backend; closing its scope waits until accepted requests are finished.
+ * Serves the backend. Closing the scope waits until accepted requests are finished.
  *
  * @example
  * const server = TinkerServer.layer({

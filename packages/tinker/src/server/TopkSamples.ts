@@ -1,11 +1,11 @@
-/** The most likely tokens at sampled positions, by scoring the sampled tokens as a prompt. */
+/** Finds the most likely tokens at sampled positions by scoring the sampled tokens as a prompt. */
 import type { TinkerError } from "@effect-rl/core"
 import { ModelInput, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
 
 type Client = SamplingClient.SamplingClient
 
-/** A prompt and its response must leave room for one more token in the context. */
+/** Scores the sampled tokens. The prompt and its response must leave room for one more token in the context. */
 const score = (client: Client, prompt: ModelInput.ModelInput, topk: number) => (sampled: Sampling.SampledTokens) =>
   Effect.map(
     client.sample({
@@ -16,7 +16,7 @@ const score = (client: Client, prompt: ModelInput.ModelInput, topk: number) => (
     ({ topkPromptLogprobs = [] }) => ({ ...sampled, topkLogprobs: topkPromptLogprobs.slice(prompt.length) })
   )
 
-/** A request as the backend takes it, and the function that completes the backend's answer. */
+/** The request for the backend, and a function that completes the backend's answer. */
 export const around = (
   client: Client,
   { topkSampleLogprobs = 0, ...request }: Sampling.SampleRequest,

@@ -1,4 +1,4 @@
-/** Program of the thread that computes losses for `LossThread`. */
+/** The worker program of `LossThread`, which computes losses. */
 import { parentPort } from "node:worker_threads"
 import * as LossWork from "./LossWork.ts"
 

@@ -1,4 +1,4 @@
-/** Program of the thread that reads large training passes for `PassThread`. */
+/** The worker program of `PassThread`, which reads large training passes. */
 import * as Effect from "effect/Effect"
 import { parentPort } from "node:worker_threads"
 import * as PassWork from "./PassWork.ts"

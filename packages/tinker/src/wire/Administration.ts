@@ -1,4 +1,4 @@
-/** Answers about sessions, checkpoints, use and cost. */
+/** Answers about sessions, checkpoints, usage and cost. */
 import { nullable } from "@effect-rl/agent/wire/Json"
 import * as Schema from "effect/Schema"
 
@@ -7,7 +7,7 @@ const Time = Schema.DateTimeUtcFromString
 const Metadata = nullable(Schema.Record(Schema.String, Schema.String))
 
 export const Checkpoint = Schema.Struct({
-  /** `weights/<name>` or `sampler_weights/<name>`. */
+  /** The checkpoint's kind and name: `weights/<name>` or `sampler_weights/<name>`. */
   checkpointId: Schema.String,
   checkpointType: Schema.Literals(["training", "sampler", "external"]),
   time: Time,
@@ -101,7 +101,7 @@ export const Session = Schema.Struct({
 }))
 export type Session = typeof Session.Type
 
-/** How a client's run ended, or what failed the session. */
+/** How a client's run ended, or what made the session fail. */
 const StatusReason = Schema.Struct({
   type: Schema.String,
   requestId: nullable(Schema.String),
@@ -118,7 +118,7 @@ const StatusReason = Schema.Struct({
 const SessionStatus = Schema.Struct({
   type: Schema.Literals(["active", "cancelled", "failed", "client_finished"]),
   reason: nullable(StatusReason),
-  /** The party at fault for a failure. */
+  /** The party responsible for a failure. */
   category: nullable(Schema.String),
   detail: nullable(Schema.String),
   message: nullable(Schema.String)
@@ -144,7 +144,7 @@ const SessionSummary = Schema.Struct({
   userMetadata: "user_metadata"
 }))
 
-/** Where the next page of a search begins; passed back as it is. */
+/** The position of the next search page; clients return it unchanged. */
 const SearchCursor = Schema.Struct({ last_created_at: Schema.String, last_session_id: Schema.String })
 
 export const SessionSearch = Schema.Struct({
@@ -164,19 +164,19 @@ export const TraceExport = Schema.Struct({
 })
 
 export const ExternalWeights = Schema.Struct({
-  /** By the file's path in the checkpoint. */
+  /** By file path within the checkpoint. */
   urls: Schema.Record(Schema.String, Schema.String),
   expires: Time
 })
 export type ExternalWeights = typeof ExternalWeights.Type
 
-/** What events of an audit log are about. */
+/** The object types whose audit events can be requested. */
 export const auditedTypes = ["all", "checkpoints", "projects", "teams", "organizations"] as const
 
 const AuditEntry = Schema.Struct({
   timestamp: Time,
   event: Schema.String,
-  /** Who did it and what it was about; the names are the service's. */
+  /** The actor and object of the event, under the service's field names. */
   details: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
   modelId: nullable(Schema.String),
   path: nullable(Schema.String),
@@ -214,7 +214,7 @@ const BillingEvent = Schema.Struct({
   userName: nullable(Schema.String),
   sessionId: nullable(Schema.String),
   projectId: nullable(Schema.String),
-  /** Before credits; null where the service has no price for it. */
+  /** The cost before credits; null if the service has no price. */
   estimatedCostUsd: nullable(Schema.Finite),
   usdPerMillionTokens: nullable(Schema.Finite),
   usdPerGigabyteMonth: nullable(Schema.Finite),
@@ -240,7 +240,7 @@ const BillingSession = Schema.Struct({
 export const BillingUsage = Schema.Struct({
   data: Schema.Array(BillingEvent),
   sessions: Schema.Record(Schema.String, BillingSession),
-  /** Costs before this time are those of invoices, later ones are of the list of prices. */
+  /** Costs before this time come from invoices, later ones are computed from list prices. */
   costDataThrough: nullable(Time)
 }).pipe(Schema.encodeKeys({ costDataThrough: "cost_data_through" }))
 export type BillingUsage = typeof BillingUsage.Type

@@ -1,12 +1,12 @@
-/** Little-endian arrays in byte payloads, which may lie at any offset of their buffer. */
+/** Little-endian arrays in byte payloads, which may start at any offset of their buffer. */
 import * as Result from "effect/Result"
 
 const bytesOf = (array: ArrayBufferView) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength)
 
-/** The bytes of an array, not copied; typed arrays are little-endian on every platform this runs on. */
+/** The bytes of an array without a copy. All supported platforms are little-endian. */
 export const of = (array: Int32Array | Float32Array | BigInt64Array): Uint8Array => bytesOf(array)
 
-/** Integers as int64: the upper half repeats the sign. */
+/** Encodes integers as int64. */
 export const int64 = (values: Int32Array): Uint8Array => {
   const halves = new Int32Array(values.length * 2)
   for (let index = 0; index < values.length; index++) {
@@ -17,7 +17,7 @@ export const int64 = (values: Int32Array): Uint8Array => {
   return bytesOf(halves)
 }
 
-/** Integers of up to 64 bits as int64. */
+/** Encodes integers of up to 64 bits as int64. */
 export const integers = (values: ReadonlyArray<number | bigint>): Uint8Array => {
   const halves = new Int32Array(values.length * 2)
   for (let index = 0; index < values.length; index++) {
@@ -35,7 +35,7 @@ export const floats = (values: ReadonlyArray<number | bigint>): Uint8Array => {
   return bytesOf(narrow)
 }
 
-/** An own copy that starts at an aligned offset, or what is wrong with the length. */
+/** A copy that starts at an aligned offset. Fails if the length is not a multiple of `size`. */
 const aligned = (bytes: Uint8Array, size: number): Result.Result<ArrayBuffer, string> =>
   bytes.length % size === 0
     ? Result.succeed(new Uint8Array(bytes).buffer)
@@ -50,14 +50,14 @@ export const toFloat32 = (bytes: Uint8Array): Result.Result<Float32Array, string
 export const toInt64 = (bytes: Uint8Array): Result.Result<BigInt64Array, string> =>
   Result.map(aligned(bytes, 8), (buffer) => new BigInt64Array(buffer))
 
-/** Each value is the upper half of a float32. */
+/** Decodes bfloat16, the upper half of a float32. */
 export const toBfloat16 = (bytes: Uint8Array): Result.Result<Float32Array, string> =>
   Result.map(
     aligned(bytes, 2),
     (buffer) => new Float32Array(Uint32Array.from(new Uint16Array(buffer), (half) => half << 16).buffer)
   )
 
-/** Int64 values as int32, which ids of tokens fit into. */
+/** Decodes int64 values to int32, which is large enough for token ids. */
 export const toTokens = (bytes: Uint8Array): Result.Result<Int32Array, string> =>
   Result.flatMap(aligned(bytes, 8), (buffer) => {
     const halves = new Int32Array(buffer)

@@ -1,4 +1,4 @@
-/** Bodies about losses that a client makes and a server computes. */
+/** Bodies about client-defined losses that a server computes. */
 import { SequenceId } from "@effect-rl/agent/wire/Json"
 import { LossGraph } from "@effect-rl/core/losses"
 import * as Schema from "effect/Schema"

@@ -1,15 +1,15 @@
-/** Bodies of promises: the answer to a submission, and the answers to a poll for its result. */
+/** Bodies for promises: the answer to a submission, and the answers to polls for its result. */
 import { TinkerError } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 
-/** Bytes of a result, for which a client makes room before it asks for all of it. */
+/** Size of a result in bytes. The client reserves memory for it before it requests the result. */
 const Size = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /** The answer to every submission. */
 export const Promised = Schema.Struct({
   request_id: Schema.String,
   model_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  /** One per requested sample; newer official SDKs insist on it. */
+  /** One id per requested sample; newer official SDKs require it. */
   sample_sequence_ids: Schema.optionalKey(Schema.Array(Schema.String))
 })
 
@@ -19,7 +19,7 @@ export const RetrieveRequest = Schema.Struct({
   allow_metadata_only: Schema.optionalKey(Schema.Boolean)
 })
 
-/** Waits for all requests of one client of a sampling session; `prev_cursor` is what the last answer gave. */
+/** Waits for all requests of one client of a sampling session. `prev_cursor` comes from the previous answer. */
 export const RetrieveManyRequest = Schema.Struct({
   target: Schema.Struct({
     type: Schema.optionalKey(Schema.Literal("sampling_session")),
@@ -29,7 +29,7 @@ export const RetrieveManyRequest = Schema.Struct({
   prev_cursor: Schema.optionalKey(Schema.Int),
   /** Seconds. */
   timeout: Schema.optionalKey(Schema.NullOr(Schema.Number)),
-  /** Their results may be forgotten. */
+  /** Requests whose results the server may forget. */
   retrieved_request_ids: Schema.optionalKey(Schema.Array(Schema.String))
 })
 
@@ -46,7 +46,7 @@ export const RetrieveManyResponse = Schema.Struct({
 
 export const CancelRequest = Schema.Struct({ request_id: Schema.String })
 
-/** Not finished; also the body of a 408. */
+/** The result is not ready. Also the body of a 408. */
 export const TryAgain = Schema.Struct({
   type: Schema.Literal("try_again"),
   request_id: Schema.optionalKey(Schema.String),
@@ -54,14 +54,14 @@ export const TryAgain = Schema.Struct({
   queue_state_reason: Schema.optionalKey(Schema.NullOr(Schema.String))
 })
 
-/** The result is ready and this large: ask again for all of it. */
+/** The result is ready and has this size; the client then requests all of it. */
 export const Metadata = Schema.Struct({
   type: Schema.optionalKey(Schema.String),
   status: Schema.Literal("complete_metadata"),
   response_payload_size: Size
 })
 
-/** A failure that is a result; only servers of this project send `reason`. */
+/** A failed result. Only servers of this project send `reason`. */
 export const Failed = Schema.Struct({
   error: Schema.String,
   category: Schema.optionalKey(Schema.String),
@@ -79,7 +79,7 @@ const userReasons: ReadonlyArray<string> = ["Rejected", "Unsupported", "NotFound
 
 const category = (reason: TinkerError.Reason) => userReasons.includes(reason._tag) ? "user" : "server"
 
-/** A failed request as the result of its promise. */
+/** Converts an error to the result of its promise. */
 export const failed = (reason: TinkerError.Reason): Failed => ({
   error: reason.message,
   category: category(reason),

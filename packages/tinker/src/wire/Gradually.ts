@@ -1,10 +1,10 @@
-/** Work over many data that lets the requests of other callers in between. */
+/** Processes large data in steps, so other callers' requests run in between. */
 import * as Effect from "effect/Effect"
 
-/** Tokens whose data are read or written in a few milliseconds. */
+/** Number of tokens that are processed in a few milliseconds. */
 const mostTokens = 16_384
 
-/** As `Effect.forEach`, with a pause after every 16,384 tokens, as `tokensOf` counts them. */
+/** Like `Effect.forEach`, but yields after every 16,384 tokens, as counted by `tokensOf`. */
 export const forEach = <A, B, E, R>(
   all: ReadonlyArray<A>,
   tokensOf: (one: A) => number,

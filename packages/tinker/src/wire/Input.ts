@@ -7,7 +7,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Ints } from "./Numbers.ts"
 
-/** Official SDKs up to 0.16.1 leave `type` out: a chunk is known by its other keys. */
+/** Official SDKs up to 0.16.1 omit `type`, so a chunk is recognized by its other keys. */
 const type = <const L extends string>(literal: L) => Schema.optionalKey(Schema.Literal(literal))
 
 const Text = Schema.Struct({ type: type("encoded_text"), tokens: Ints })
@@ -21,7 +21,7 @@ const Image = Schema.Struct({
   override_dimensions: Schema.optionalKey(Schema.Unknown)
 })
 
-/** Kinds that no backend of this project reads, so that they are refused by name. */
+/** Chunk types that no backend of this project supports. They are decoded so the refusal can name them. */
 const Dmel = Schema.Struct({ type: type("dmel"), dmel: Schema.String })
 const Pointer = Schema.Struct({
   type: type("image_asset_pointer"),
@@ -39,7 +39,7 @@ export type Input = typeof Input.Type
 const imageText = ({ data, expectedTokens, format }: ModelInput.Image) =>
   JSON.stringify({ type: "image", data: Base64.encode(data), format, expected_tokens: expectedTokens })
 
-/** The JSON text of an input, with its tokens as they are. */
+/** The JSON text of an input in parts, with tokens as arrays. */
 export const texts = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<string | Int32Array> => [
   "{\"chunks\":[",
   ...chunks.flatMap((chunk, index) => {
@@ -55,7 +55,7 @@ const rejected = (detail: string) => Effect.fail(new TinkerError.Rejected({ deta
 
 const isInt32 = (value: number) => value === (value | 0)
 
-/** The name of a chunk that is neither text nor an image. */
+/** The name of an unsupported chunk type. */
 export const otherName = (chunk: Chunk) => "dmel" in chunk ? "dmel" : "image_asset_pointer"
 
 const toChunk = (chunk: Chunk, index: number): Effect.Effect<ModelInput.Chunk, TinkerError.Rejected> => {
@@ -75,7 +75,7 @@ const toChunk = (chunk: Chunk, index: number): Effect.Effect<ModelInput.Chunk, T
   return image(at, bytes.success, chunk.format, chunk.expected_tokens ?? undefined)
 }
 
-/** An image whose number of positions is given. */
+/** An image with a given number of positions. */
 export const image = (
   at: string,
   data: Uint8Array,

@@ -1,4 +1,4 @@
-/** Matrices of token ids as JSON, dense or sparse by rows. */
+/** Matrices of token ids in JSON, dense or in sparse rows. */
 import * as TinkerError from "@effect-rl/core/backend/TinkerError"
 import type * as Sampling from "@effect-rl/core/model/Sampling"
 import * as Effect from "effect/Effect"
@@ -37,7 +37,7 @@ const place = (tokens: Int32Array, { data, ...indices }: TensorData, candidates:
   return (rows.length - 1) * candidates === tokens.length
 }
 
-/** Candidates for each of `rows` positions. */
+/** Target candidates for each of `rows` positions. */
 export const toTargets = (
   field: string,
   tensor: TensorData,

@@ -1,11 +1,11 @@
-/** Names and metadata that clients give to sessions, models and checkpoints. A server keeps them, so they are short. */
+/** Names and metadata that clients give to sessions, models and checkpoints. Their length is limited because servers store them. */
 import * as Predicate from "effect/Predicate"
 import * as Record from "effect/Record"
 import * as Schema from "effect/Schema"
 
 export const Name = Schema.String.check(Schema.isMaxLength(1000))
 
-/** Characters of the keys and the texts of one thing's metadata. */
+/** Maximum number of characters in all keys and texts of one object's metadata. */
 const mostCharacters = 16_384
 
 const isShort = Schema.makeFilter(
@@ -19,7 +19,7 @@ const isShort = Schema.makeFilter(
 
 export const Metadata = Schema.Record(Schema.String, Schema.String).check(isShort)
 
-/** Metadata of which only the texts are kept. */
+/** Metadata with values of any type; only text values are kept. */
 export const LooseMetadata = Schema.Record(Schema.String, Schema.Unknown).check(isShort)
 
 export const texts = (metadata: typeof LooseMetadata.Type | null | undefined): typeof Metadata.Type =>

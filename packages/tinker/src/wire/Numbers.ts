@@ -1,10 +1,10 @@
-/** Arrays of numbers in JSON, of which a body has millions: a schema that is called for each takes seconds. */
+/** Fast decoding of number arrays in JSON. A body may have millions of numbers, and calling a schema for each takes seconds. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 
-/** Every element is looked at by `is`; the schema says what is wrong with the first that is not valid. */
+/** Checks every element with `is`. The schema is used only to describe the first invalid element. */
 const checked = <A>(element: Schema.Codec<A>, is: (value: unknown) => value is A) => {
   const explain = SchemaParser.decodeUnknownEffect(element)
   return Schema.declareConstructor<ReadonlyArray<A>>()(
@@ -25,7 +25,7 @@ const isNumber = (value: unknown): value is number | bigint => typeof value === 
 
 const isInt = (value: unknown): value is number => Number.isSafeInteger(value)
 
-/** Numbers, of which those above 2^53 arrive as bigints. */
+/** Numbers; those above 2^53 are bigints. */
 export const Numbers = checked(Schema.Union([Schema.Number, Schema.BigInt]), isNumber)
 
 export const Ints = checked(Schema.Int, isInt)

@@ -1,4 +1,4 @@
-/** The data of a received pass, as a backend takes them. Every field that is not read is refused by name. */
+/** Converts a received pass to backend data. Every field that is not read is refused by name. */
 import * as TinkerError from "@effect-rl/core/backend/TinkerError"
 import type * as TrainingClient from "@effect-rl/core/backend/TrainingClient"
 import type * as LossGraph from "@effect-rl/core/losses/LossGraph"
@@ -40,7 +40,7 @@ const toChunk = (chunk: Chunk["chunk"], index: number): Effect.Effect<ModelInput
 const modelInput = (chunks: ReadonlyArray<Chunk>) =>
   Effect.map(Effect.forEach(chunks, ({ chunk }, index) => toChunk(chunk, index)), ModelInput.fromChunks)
 
-/** A token without advantage and log-probability only fills the place of a prompt token. */
+/** Masks tokens whose advantage and log-probability are both 0; they stand for prompt tokens. */
 const maskOf = (advantages: Float32Array, logprobs: Float32Array) =>
   advantages.map((advantage, t) => advantage === 0 && logprobs[t] === 0 ? 0 : 1)
 
@@ -52,7 +52,7 @@ const inputsOf = ({ kind, name }: Loss.Loss<Datum.Kind>): ReadonlyArray<string> 
   return name === "gspo" ? [...policyInputs, "sequence_ratio_mask"] : policyInputs
 }
 
-/** The tensors of one datum by name. */
+/** The tensors of one datum, by name. */
 const makeTensors = (received: PassRequest["data"][number], positions: number, allowance: Tensor.Allowance) => {
   const find = (name: string) => Option.getOrUndefined(Record.get(received.lossFnInputs, name))
   const field = (name: string) => `loss_fn_inputs.${name}`
@@ -129,7 +129,7 @@ const losses = new Map<string, Loss.Loss<Datum.Kind>>([
   ["gspo", Loss.gspo()]
 ])
 
-/** Losses of the API that need what no backend of this project has. */
+/** Losses of the API that no backend of this project supports, with what they need. */
 const absent = new Map([
   ["stable_reinforce", "it needs the records that the hosted service makes while sampling"]
 ])
@@ -145,7 +145,7 @@ const lossOf = (name: string) => {
   return Effect.fail(new TinkerError.Unsupported({ capability: "loss", detail }))
 }
 
-/** Newer clients send all settings as `loss_fn_config_v2`, and its numbers as `loss_fn_config` too. */
+/** The loss settings. Newer clients send all of them as `loss_fn_config_v2`, and the numeric ones also as `loss_fn_config`. */
 const configOf = Effect.fnUntraced(function*({ lossFnConfig, lossFnConfigV2 }: PassRequest) {
   const config: Record<string, number> = { ...lossFnConfig }
   for (const [key, { value }] of Object.entries(lossFnConfigV2)) {
@@ -158,7 +158,7 @@ const configOf = Effect.fnUntraced(function*({ lossFnConfig, lossFnConfigV2 }: P
   return config
 })
 
-/** The work of a pass, or the error of the first wrong field. */
+/** Converts a pass. Fails with the first invalid field. */
 export const toPass = Effect.fnUntraced(function*(
   request: PassRequest
 ): Effect.fn.Return<Pass, TinkerError.Rejected | TinkerError.Unsupported> {
@@ -171,7 +171,7 @@ export const toPass = Effect.fnUntraced(function*(
   return { modelId, seqId, data, loss: { ...loss, kind, config }, forwardOnly }
 })
 
-/** The id of the loss that `custom` stands for. */
+/** The loss id to which `custom` refers. */
 export const lossId = ({ lossFnConfigV2 }: PassRequest): Effect.Effect<string, TinkerError.Rejected> => {
   const { loss_id: id, ...others } = lossFnConfigV2
   const [other] = Object.keys(others)
@@ -181,7 +181,7 @@ export const lossId = ({ lossFnConfigV2 }: PassRequest): Effect.Effect<string, T
     : rejected("loss_fn_config.loss_id is missing, expected the id that create_custom_loss gave")
 }
 
-/** An input of a graph in the rank that the graph declares. */
+/** A graph input in the rank that the graph declares. */
 const graphInput = (
   field: string,
   tensor: TensorMessage,
@@ -223,7 +223,7 @@ const graphDatum = Effect.fnUntraced(function*(
 const textTokens = ({ modelInput }: PassRequest["data"][number]) =>
   modelInput.reduce((sum, { chunk }) => sum + (chunk.case === "encodedText" ? chunk.value.tokens.length / 4 : 0), 0)
 
-/** The data that a loss graph reads; inputs of other losses may lie beside them. */
+/** The data that a loss graph reads. Inputs of other losses are allowed besides these. */
 export const toGraphData = (
   request: PassRequest,
   graph: LossGraph.LossGraph

@@ -1,4 +1,4 @@
-/** A training pass as it is sent: the caller's data as protobuf. */
+/** A training pass on the wire: the caller's data as protobuf. */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import type { MalformedBody } from "@effect-rl/agent/wire/Json"
 import type { Loss } from "@effect-rl/core"
@@ -15,7 +15,7 @@ import {
 import * as Provenance from "./Provenance.ts"
 import * as Size from "./Size.ts"
 
-/** A protobuf message, equal whether it came as protobuf or JSON. */
+/** A protobuf message. It is the same whether it was received as protobuf or JSON. */
 export type PassRequest = ForwardBackwardRequest
 
 export interface Pass {
@@ -23,7 +23,7 @@ export interface Pass {
   readonly seqId: number
   readonly data: ReadonlyArray<Datum.Datum<Datum.Kind>>
   readonly loss: Loss.Loss<Datum.Kind>
-  /** Outputs without gradients. */
+  /** Whether to compute outputs without gradients. */
   readonly forwardOnly: boolean
 }
 
@@ -41,7 +41,7 @@ const float32 = (values: Float32Array, shape: ReadonlyArray<number>): Tensor => 
   shape: shape.map(BigInt)
 })
 
-/** Masked-out tokens take no part: their missing values must not spread as NaN. */
+/** Replaces the log-probabilities of masked tokens, so missing values do not propagate as NaN. */
 const present = (logprobs: Float32Array, mask: Float32Array) => {
   const sent = logprobs.slice()
   for (let t = 0; t < sent.length; t++) {
@@ -79,7 +79,7 @@ const chunk = (chunk: ModelInput.Chunk) =>
       }
     }
 
-/** A pass with the loss that the service keeps under `lossId`. */
+/** A pass with the loss that the service stores under `lossId`. */
 export const fromGraphPass = (
   data: ReadonlyArray<TrainingClient.GraphDatum>,
   lossId: string,
@@ -98,7 +98,7 @@ export const fromGraphPass = (
     lossFnConfigV2: { loss_id: { value: { case: "text", value: lossId } } }
   })
 
-/** The data of a pass. The mask stays here, unless the server wants it as `weights` or gspo needs it for its mean. */
+/** Encodes a pass. The mask is sent only if the server wants it as `weights`, or gspo needs it for its mean. */
 export const fromPass = ({ data, forwardOnly, loss, modelId, seqId }: Pass, sendsMask = false): PassRequest =>
   create(ForwardBackwardRequestSchema, {
     modelId,
@@ -115,7 +115,7 @@ export const fromPass = ({ data, forwardOnly, loss, modelId, seqId }: Pass, send
 
 export const encode = (request: PassRequest): Uint8Array => toBinary(ForwardBackwardRequestSchema, request)
 
-/** Fields of a pass: datums, their chunks, tensors and settings. */
+/** Maximum number of protobuf fields in a pass: data, chunks, tensors and settings. */
 const mostFields = 500_000
 
 export const decode = (bytes: Uint8Array): Effect.Effect<PassRequest, MalformedBody> =>

@@ -1,4 +1,4 @@
-/** A training pass as JSON, which older official SDKs and people with curl send. */
+/** A training pass as JSON, for older official SDKs and manual requests. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { MalformedBody, SequenceId } from "@effect-rl/agent/wire/Json"
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ import type { PassRequest } from "./PassRequest.ts"
 
 const Spans = Schema.optionalKey(Schema.Null)
 
-/** Provenance travels as protobuf alone: official SDKs that have it send no JSON. */
+/** A datum. Provenance exists only in protobuf, because the official SDKs that support it do not send JSON. */
 const Datum = Schema.Struct({
   model_input: Input.Input,
   loss_fn_inputs: Schema.Record(Schema.String, TensorData),
@@ -30,7 +30,7 @@ const Datum = Schema.Struct({
 })
 type Datum = typeof Datum.Type
 
-/** The fields that both endpoints take, under a key of their own. */
+/** The fields shared by both endpoints, each of which nests them under its own key. */
 export const PassInput = Schema.Struct({
   data: Schema.Array(Datum),
   loss_fn: Schema.String,
@@ -125,7 +125,7 @@ const datum = (value: Datum): Effect.Effect<MessageInitShape<typeof DatumSchema>
     )
   })
 
-/** Numbers travel as clients have always sent them, text as newer ones do. */
+/** Numbers go into the older settings field, which all clients know; texts go into the newer one. */
 const configOf = (config: NonNullable<PassInput["loss_fn_config"]>) => ({
   lossFnConfig: Record.filter(config, Predicate.isNumber),
   lossFnConfigV2: Record.map(

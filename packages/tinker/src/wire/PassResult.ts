@@ -1,4 +1,4 @@
-/** The answer to a training pass: named arrays per datum, and metrics. */
+/** The answer to a training pass: named arrays for each datum, and metrics. */
 import { create, toBinary } from "@bufbuild/protobuf"
 import { MalformedBody } from "@effect-rl/agent/wire/Json"
 import type * as Arr from "effect/Array"
@@ -15,7 +15,7 @@ import {
 } from "./gen/TinkerPublic.gen.ts"
 import * as Size from "./Size.ts"
 
-/** One array of one datum; its last dimensions are the same for all datums. */
+/** One array of one datum. All dimensions but the first are equal across data. */
 export interface Field {
   readonly data: Float32Array | BigInt64Array
   readonly shape: ReadonlyArray<number>
@@ -48,7 +48,7 @@ const elementSizes = new Map<DType, number>([[DType.FLOAT32, 4], [DType.BFLOAT16
   4
 ]])
 
-/** What official SDKs refuse of a tensor as a whole, whether it has rows or not. */
+/** Checks what official SDKs reject about a tensor as a whole, even if it has no rows. */
 const check = ({ data, dtype }: BatchedTensor): Result.Result<void, string> => {
   const size = elementSizes.get(dtype)
   if (size === undefined) return Result.fail(`dtype ${dtype} is unknown`)
@@ -57,7 +57,7 @@ const check = ({ data, dtype }: BatchedTensor): Result.Result<void, string> => {
     : Result.fail(`${data.length} bytes are no whole number of elements of ${size} bytes`)
 }
 
-/** Sizes of an array: every array of a tensor has its own list of them. */
+/** Maximum number of dimensions, because every array of a tensor has its own shape. */
 const mostAxes = 8
 
 const slice = (tensor: BatchedTensor, start: number, end: number): Result.Result<Field, string> => {
@@ -94,10 +94,10 @@ const split = (name: string, tensor: BatchedTensor): Result.Result<ReadonlyArray
 
 const maximumDatums = 2 ** 20
 
-/** Arrays of one result: eight bytes that say where an array ends become an object of hundreds. */
+/** Maximum number of arrays in one result. Eight bytes that mark the end of an array become an object of hundreds of bytes. */
 const mostArrays = 500_000
 
-/** The arrays of each name, all records one after another. */
+/** The arrays for each name, concatenated over all records. */
 const columns = (records: ReadonlyArray<ArrayRecord>): Result.Result<Map<string, Array<Field>>, string> =>
   Result.gen(function*() {
     const found = new Map<string, Array<Field>>()
@@ -114,7 +114,7 @@ const columns = (records: ReadonlyArray<ArrayRecord>): Result.Result<Map<string,
     return found
   })
 
-/** One output per datum; where their number is not said, the first column says it. */
+/** One output per datum. If the number of data is not given, it is taken from the first column. */
 const outputs = (records: ReadonlyArray<ArrayRecord>): Result.Result<PassResult["outputs"], string> =>
   Result.gen(function*() {
     const found = yield* columns(records)
@@ -146,7 +146,7 @@ const fromMessage = (message: ForwardBackwardOutput): Result.Result<PassResult, 
     (rows) => ({ type: typeOf(message), outputs: rows, metrics: message.metrics })
   )
 
-/** Records, their arrays' descriptions, and metrics. */
+/** Maximum number of protobuf fields: records, array descriptions and metrics. */
 const mostFields = 500_000
 
 export const decode = (bytes: Uint8Array): Effect.Effect<PassResult, MalformedBody> =>
@@ -159,20 +159,20 @@ const type = "TorchLossReturn"
 
 /** The outputs of one datum of a pass. */
 export interface SentOutput {
-  /** `[T]`, or `[T, K]` of `candidates`. */
+  /** `[T]`, or `[T, K]` with K `candidates`. */
   readonly logprobs: Float32Array
   readonly candidates?: number
   /** `[T]`. */
   readonly elementwiseLoss?: Float32Array
 }
 
-/** The result of a pass as a server sends it. */
+/** A pass result as a server sends it. */
 export interface Sent {
   readonly outputs: ReadonlyArray<SentOutput>
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** Arrays of all datums back to back; each is a number of rows of `columns`. */
+/** Concatenates the arrays of all data; each is a number of rows with `columns` columns. */
 const batched = (arrays: ReadonlyArray<Float32Array>, columns: number | undefined) => {
   const offsets = new BigInt64Array(arrays.length + 1)
   const data = new Uint8Array(arrays.reduce((size, array) => size + array.byteLength, 0))
@@ -186,7 +186,7 @@ const batched = (arrays: ReadonlyArray<Float32Array>, columns: number | undefine
   return { data, offsets: Bytes.of(offsets), dtype: DType.FLOAT32, trailingShape }
 }
 
-/** Neighbours whose log-probabilities have one number of columns: only such share a record. */
+/** Groups adjacent outputs with the same number of log-probability columns, because only those can share a record. */
 const runs = (outputs: ReadonlyArray<SentOutput>): ReadonlyArray<Arr.NonEmptyArray<SentOutput>> => {
   const found: Array<Arr.NonEmptyArray<SentOutput>> = []
   for (const output of outputs) {
@@ -209,7 +209,7 @@ const record = (outputs: Arr.NonEmptyArray<SentOutput>) => {
   }
 }
 
-/** A key needs exactly one colon, as official SDKs fail on any other. */
+/** Whether a metric key has exactly one colon; official SDKs fail on any other key. */
 const isReducible = ([key]: readonly [string, number]) => key.split(":").length === 2
 
 const metricsOf = (metrics: Sent["metrics"]) => Object.fromEntries(Object.entries(metrics).filter(isReducible))

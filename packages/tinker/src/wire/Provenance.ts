@@ -1,4 +1,4 @@
-/** Where the tokens of a datum were sampled: runs that name sequences and tile a field. */
+/** Where a datum's tokens were sampled: spans that name sequences and tile a field. */
 import type { Datum as CoreDatum } from "@effect-rl/core/backend"
 import * as Result from "effect/Result"
 import type { Datum, ProvenanceSpan } from "./gen/TinkerPublic.gen.ts"
@@ -10,7 +10,7 @@ const toSpan = ({ length, of, offset, sequenceId }: CoreDatum.Span) => ({
   }
 })
 
-/** The fields of a datum that are sent. */
+/** Encodes the provenance of a datum. */
 export const fromDatum = ({ modelInput, targets }: CoreDatum.Provenance) => ({
   modelInputSpans: modelInput.map(toSpan),
   lossFnInputSpans: targets.map(toSpan)
@@ -24,7 +24,7 @@ const fromSpan = ({ span }: ProvenanceSpan): ReadonlyArray<CoreDatum.Span> =>
     length: Number(span.value.length)
   }]
 
-/** The provenance of a received datum; undefined where it has none. */
+/** The provenance of a received datum; undefined if it has none. */
 export const toDatum = ({ lossFnInputSpans, modelInputSpans }: Datum): CoreDatum.Provenance | undefined =>
   modelInputSpans.length === 0 && lossFnInputSpans.length === 0
     ? undefined
@@ -52,7 +52,7 @@ const checkSpans = (
     : Result.fail(`${field} covers ${covered} positions, expected ${positions}`)
 }
 
-/** Both lists or neither, and each tiles its field. */
+/** Checks that either both span lists or neither are present, and that each tiles its field. */
 export const check = (
   { lossFnInputSpans, modelInputSpans }: Datum,
   inputLength: number,

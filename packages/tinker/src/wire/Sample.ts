@@ -1,4 +1,4 @@
-/** Bodies about sampling; its result also travels as protobuf, see `SampleResult`. */
+/** Bodies for sampling. The result can also be encoded as protobuf, see `SampleResult`. */
 import { SequenceId } from "@effect-rl/agent/wire/Json"
 import type { TinkerError } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
@@ -56,14 +56,14 @@ export const SampleRequest = Schema.Struct({
 })
 export type SampleRequest = typeof SampleRequest.Type
 
-/** The prompt's positions, as far as its chunks say them. */
+/** The number of prompt positions, as far as the chunks state it. */
 export const promptLength = ({ chunks }: Input.Input) =>
   chunks.reduce(
     (sum, chunk) => sum + ("tokens" in chunk ? chunk.tokens.length : "data" in chunk ? chunk.expected_tokens ?? 0 : 0),
     0
   )
 
-/** The API's names of features that only some backends have. */
+/** The API's field names for features that only some backends support. */
 const extras = {
   topk_sample_logprobs: "topkSampleLogprobs",
   target_prompt_logprobs: "targetPromptLogprobs",
@@ -73,11 +73,11 @@ const extras = {
 
 const isAsked = (value: unknown) => value !== undefined && value !== null && value !== 0 && value !== false
 
-/** The first field, by its name in the API, that asks for what is not among `sampling`. */
+/** The API name of the first field that requests a feature missing from `sampling`. */
 export const unsupported = (request: SampleRequest, sampling: ReadonlyArray<Sampling.Extra>): string | undefined =>
   Struct.keys(extras).find((field) => isAsked(request[field]) && !sampling.includes(extras[field]))
 
-/** Defaults are spelled out: servers differ in theirs. */
+/** Spells out all defaults, because servers have different ones. */
 const fromParams = (params: Sampling.SamplingParams): SamplingParams => ({
   max_tokens: params.maxTokens,
   ...(params.seed === undefined ? {} : { seed: params.seed }),
@@ -87,7 +87,7 @@ const fromParams = (params: Sampling.SamplingParams): SamplingParams => ({
   top_p: params.topP ?? 1
 })
 
-/** Fields beyond those that every server knows. */
+/** Fields that not every server supports. */
 const fromExtras = (request: Sampling.SampleRequest): Partial<SampleRequest> => {
   const { promptAltTokens, promptLogprobsLastN, recordStabilityInfo, targetPromptLogprobs, topkSampleLogprobs } =
     request
@@ -111,7 +111,7 @@ const fieldsOf = (request: Sampling.SampleRequest, session: string, seqId: numbe
   type: "sample"
 })
 
-/** A request to a sampling session as JSON; `seqId` is new for every request and kept when it is sent again. */
+/** A sampling request as JSON. `seqId` is new for each request, and the same when it is repeated. */
 export const encode = (request: Sampling.SampleRequest, session: string, seqId: number): Uint8Array =>
   TokenText.encode([
     "{\"prompt\":",
@@ -119,10 +119,10 @@ export const encode = (request: Sampling.SampleRequest, session: string, seqId: 
     `,${JSON.stringify(fieldsOf(request, session, seqId)).slice(1)}`
   ])
 
-/** The bits of a seed that a sample's number can be added to without a loss of digits. */
+/** Number of bits in a seed, so a sample index can be added without losing digits. */
 const seedBits = 48
 
-/** A larger seed has its upper bits spread over the others, so that it differs from the seeds near it. */
+/** Reduces a larger seed by mixing its upper bits into the lower ones, so neighbouring seeds stay distinct. */
 const seedOf = (seed: SequenceId) => {
   if (typeof seed === "number" && Math.abs(seed) < 2 ** seedBits) return seed
   const whole = BigInt.asUintN(64, BigInt(seed))
@@ -140,7 +140,7 @@ const toParams = (params: SamplingParams, defaultMaxTokens: number): Sampling.Sa
   topK: params.top_k ?? -1
 })
 
-/** Fields that are not asked for are left out. */
+/** Includes only the requested extra fields. */
 const toExtras = Effect.fnUntraced(function*(
   body: SampleRequest,
   promptLength: number
@@ -158,7 +158,7 @@ const toExtras = Effect.fnUntraced(function*(
   }
 })
 
-/** What is asked; without `max_tokens` up to the end of a context of `contextLength`. */
+/** Decodes a request. Without `max_tokens`, a sample may extend to the end of a context of `contextLength` tokens. */
 export const toRequest = Effect.fnUntraced(function*(
   body: SampleRequest,
   contextLength: number

@@ -1,4 +1,4 @@
-/** The answer to a request to sample, as protobuf and as JSON. */
+/** The answer to a sampling request, as protobuf and as JSON. */
 import { create, toBinary } from "@bufbuild/protobuf"
 import { MalformedBody } from "@effect-rl/agent/wire/Json"
 import type { Sampling } from "@effect-rl/core/backend"
@@ -19,7 +19,7 @@ import {
 import * as Size from "./Size.ts"
 import * as Tensor from "./Tensor.ts"
 
-/** A server may leave the log-probabilities of a sequence out. */
+/** A sampled sequence. Servers may omit its log-probabilities. */
 export interface Sequence {
   readonly tokens: Int32Array
   readonly stopReason: Sampling.SampleStopReason
@@ -32,7 +32,7 @@ export interface SampleResult extends Omit<Sampling.SampleResponse, "sequences">
   readonly promptCacheHitTokens: number
 }
 
-/** Stands in a cell that has no candidate. */
+/** Marks a cell without a candidate. */
 const emptyLogprob = -99999
 
 const stopReasons = new Map<number, Sampling.SampleStopReason>([
@@ -102,7 +102,7 @@ const altTokens = (received: PromptAltTokens | undefined): Result.Result<
       : yield* Result.fail("prompt_alt_tokens has other numbers of tokens and of log-probabilities")
   })
 
-/** Candidates of one answer, at all positions together: eight bytes become an object of eighty. */
+/** Maximum number of candidates in one answer over all positions. Eight bytes become an object of eighty bytes. */
 const mostCandidates = 2 ** 22
 
 const candidatesIn = ({ sequences, topkPromptLogprobs }: SampleResponse) =>
@@ -128,7 +128,7 @@ const fromMessage = (message: SampleResponse): Result.Result<SampleResult, strin
     }
   })
 
-/** Sequences with their stop reasons, tokens, log-probabilities and candidates: ten fields each. */
+/** Maximum number of protobuf fields. Each sequence has about ten, for its stop reason, tokens, log-probabilities and candidates. */
 const mostFields = 500_000
 
 export const decode = (bytes: Uint8Array): Effect.Effect<SampleResult, MalformedBody> =>
@@ -150,7 +150,7 @@ const topkBytes = (rows: Topk) => {
   return { tokenIds: Bytes.of(tokens), logprobs: Bytes.of(logprobs), k, length: rows.length }
 }
 
-/** Values `[rows, candidates]` as a tensor. */
+/** Values `[rows, candidates]` as a tensor message. */
 const matrix = (values: Int32Array | Float32Array, candidates: number) => ({
   encoding: {
     case: "dense" as const,

@@ -1,4 +1,4 @@
-/** Bodies about saved weights. */
+/** Bodies for saved weights. */
 import { SequenceId } from "@effect-rl/agent/wire/Json"
 import * as Schema from "effect/Schema"
 import * as Note from "./Note.ts"
@@ -19,7 +19,7 @@ export const SaveWeightsRequest = Schema.Struct({
   type
 })
 
-/** Named by `path`, or kept for one sampling session only, whose weights stay as they are unless `kind` is inflight. */
+/** Saves weights under `path`, or for one sampling session only. A session's weights never change unless `kind` is inflight. */
 export const SaveWeightsForSamplerRequest = Schema.Struct({
   model_id: Schema.String,
   path: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -31,7 +31,7 @@ export const SaveWeightsForSamplerRequest = Schema.Struct({
   type
 })
 
-/** Files in a format that others read. */
+/** Saves weights in a format for other programs. */
 export const SaveWeightsExternalRequest = Schema.Struct({
   model_id: Schema.String,
   path: Schema.String,
@@ -43,7 +43,7 @@ export const SaveWeightsExternalRequest = Schema.Struct({
 
 export const SaveWeightsResult = Schema.Struct({
   path: Schema.String,
-  /** The size, only of external weights. */
+  /** The size in bytes, only for external weights. */
   size_bytes: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   type
 })
@@ -64,7 +64,7 @@ export const LoadWeightsRequest = Schema.Struct({
   type
 })
 
-/** Makes a model of a checkpoint. */
+/** Creates a model from a checkpoint. */
 export const CreateByLoadingRequest = Schema.Struct({
   session_id: Schema.String,
   model_seq_id: SequenceId,
@@ -77,7 +77,7 @@ export const CreateByLoadingRequest = Schema.Struct({
   type
 })
 
-/** A copy goes to a place in a session, or to a project. */
+/** Copies a checkpoint to a session or a project. */
 export const CopyWeightsRequest = Schema.Struct({
   session_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
   model_seq_id: Schema.optionalKey(Schema.NullOr(SequenceId)),

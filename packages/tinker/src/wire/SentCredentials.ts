@@ -1,11 +1,11 @@
-/** The credentials that this process has sent, the newest of them, so that a recording of what was answered can leave them out. */
+/** The credentials that this process sent most recently, so recordings of answers can exclude them. */
 
 const sent = new Set<string>()
 
-/** Tokens that a key is exchanged for change every hour or so. */
+/** Maximum number of remembered credentials. Exchanged tokens change about once an hour. */
 const most = 64
 
-/** Notes a credential that goes into a header. */
+/** Remembers a credential that is sent in a header. */
 export const note = (credential: string): void => {
   sent.delete(credential)
   sent.add(credential)

@@ -1,10 +1,10 @@
-/** Bodies about the service, its models and sessions. */
+/** Bodies for the service, its models and sessions. */
 import type { Loss } from "@effect-rl/core"
 import { Capabilities, type Sampling } from "@effect-rl/core/backend"
 import * as Schema from "effect/Schema"
 import * as Note from "./Note.ts"
 
-/** The service's configuration of its clients; every key may be absent. */
+/** The client configuration from the service. Every key is optional. */
 export const ClientConfigResponse = Schema.Struct({
   pjwt_auth_enabled: Schema.optionalKey(Schema.Boolean),
   credential_default_source: Schema.optionalKey(Schema.String),
@@ -53,7 +53,7 @@ export const CreateSessionResponse = Schema.Struct({
 
 const Outcome = Schema.Struct({ type: Schema.Literals(["success", "errored", "interrupted"]) })
 
-/** How a client's run ended; a request without a body means success. */
+/** How a client's run ended. A request without a body means success. */
 export const FinishRequest = Schema.Struct({
   reason: Schema.optionalKey(Schema.NullOr(Outcome)),
   detail: Schema.optionalKey(Schema.NullOr(Schema.String))
@@ -70,7 +70,7 @@ export const SessionStatus = Schema.Union([
 ])
 export type SessionStatus = typeof SessionStatus.Type
 
-/** More than there are kinds of statuses and reasons. */
+/** Maximum length of a status filter, above the number of existing statuses and reasons. */
 const mostStatuses = 20
 
 const StatusQuery = Schema.Union([
@@ -107,7 +107,7 @@ export type SearchRequest = typeof SearchRequest.Type
 
 export const HeartbeatRequest = Schema.Struct({ session_id: Schema.String, type: Schema.optionalKey(Schema.String) })
 
-/** The API has no grammars: a server of this project gives them to its chat endpoints alone. */
+/** The API has no grammars; servers of this project support them only on their chat endpoints. */
 const extras = [
   "topkSampleLogprobs",
   "targetPromptLogprobs",
@@ -118,10 +118,10 @@ const extras = [
 
 const losses = ["stable_reinforce"] as const satisfies ReadonlyArray<Loss.Name>
 
-/** Every feature of the newest API beyond those of every backend. */
+/** All features of the newest API beyond those of every backend. */
 export const newest = { sampling: extras, losses } satisfies Pick<Capabilities.Capabilities, "losses" | "sampling">
 
-/** Fields that the API does not have: only servers of this project send them. */
+/** Fields outside the API, sent only by servers of this project. */
 const ModelDetails = Schema.Struct({
   loss_reduction: Schema.Literals(["token-sum", "sequence-mean", "unknown"]),
   seeds: Schema.Literals(Capabilities.seeds),
@@ -144,7 +144,7 @@ export type SupportedModel = typeof SupportedModel.Type
 
 export const ServerCapabilities = Schema.Struct({ supported_models: Schema.Array(SupportedModel) })
 
-/** The capabilities that are assumed of a server that does not state them. */
+/** The capabilities assumed for a server that does not report them. */
 const usual: Capabilities.Capabilities = {
   contextLength: 32_768,
   lossReduction: "token-sum",

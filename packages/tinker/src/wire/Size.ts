@@ -1,4 +1,4 @@
-/** Reads protobuf messages of a bounded number of fields: a field of two bytes becomes an object of a hundred. */
+/** Decodes protobuf messages with a limited number of fields, because a field of two bytes becomes an object of a hundred. */
 import { type DescField, type DescMessage, fromBinary, type MessageShape, ScalarType } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { MalformedBody } from "@effect-rl/agent/wire/Json"
@@ -6,11 +6,11 @@ import * as Effect from "effect/Effect"
 
 const isText = (scalar: ScalarType) => scalar === ScalarType.STRING || scalar === ScalarType.BYTES
 
-/** The message in field `number` of the entries of a map. */
+/** The field descriptor for `number` in the entries of a map field. */
 const ofEntry = (field: DescField & { readonly fieldKind: "map" }, number: number) =>
   number === 2 ? field.message : undefined
 
-/** Throws where the message has more than `most` fields and numbers in lists, or where the bytes are no message. */
+/** Throws if the message has more than `most` fields and list elements, or if the bytes are not a message. */
 const check = (schema: DescMessage, bytes: Uint8Array, most: number): void => {
   let left = most
   const take = (count: number) => {
@@ -43,7 +43,7 @@ const check = (schema: DescMessage, bytes: Uint8Array, most: number): void => {
   inMessage(schema, bytes)
 }
 
-/** The message, whose fields and numbers in lists are counted before it is read; fails where it has more than `most`. */
+/** Decodes a message after counting its fields and list elements. Fails if there are more than `most`. */
 export const decode = <Desc extends DescMessage>(
   schema: Desc,
   bytes: Uint8Array,

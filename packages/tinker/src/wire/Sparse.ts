@@ -1,9 +1,9 @@
-/** Sparse matrices in compressed rows (CSR). */
+/** Sparse matrices in compressed sparse row format (CSR). */
 import * as Result from "effect/Result"
 import * as Bytes from "./Bytes.ts"
 import type { SparseCsr } from "./gen/TinkerPublic.gen.ts"
 
-/** Copies the given cells of a sparse matrix `[rows, columns]` into `dense`, which has zeros everywhere. */
+/** Copies the stored cells of a sparse matrix `[rows, columns]` into `dense`, which must be all zeros. */
 export const fill = <A extends Int32Array | Float32Array>(
   dense: A,
   values: A,

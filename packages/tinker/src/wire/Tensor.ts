@@ -1,28 +1,28 @@
-/** Tensors of a received pass as the flat arrays that losses read. */
+/** Converts the tensors of a received pass to the flat arrays that losses read. */
 import * as Result from "effect/Result"
 import * as Bytes from "./Bytes.ts"
 import { DType, type Tensor } from "./gen/TinkerPublic.gen.ts"
 import * as Sparse from "./Sparse.ts"
 
-/** Row-major values; a tensor of rank 2 has its number of columns. */
+/** Row-major values; `columns` is set for a tensor of rank 2. */
 export interface Flat<A> {
   readonly values: A
   readonly columns?: number
 }
 
-/** How many cells the dense tensors of one request may have left; counts down. */
+/** The remaining number of dense cells that the tensors of one request may use; it counts down. */
 export interface Allowance {
   cells: number
 }
 
-/** Dense cells of all tensors of one request: 32 MiB of tokens or floats. */
+/** Maximum number of dense cells in all tensors of one request: 32 MiB of tokens or floats. */
 export const mostCells = 2 ** 23
 
 const product = (shape: ReadonlyArray<number>) => shape.reduce((cells, size) => cells * size, 1)
 
 const isSize = (size: number) => Number.isSafeInteger(size) && size >= 0
 
-/** The declared shape, or that of a vector without one. */
+/** The declared shape, or that of a vector if none is declared. */
 const shapeOf = ({ shape }: Tensor, length: number) => shape.length === 0 ? [length] : shape.map(Number)
 
 const checked = (shape: ReadonlyArray<number>, allowance: Allowance): Result.Result<void, string> => {
@@ -47,7 +47,7 @@ interface Kind<A> {
   readonly zeros: (length: number) => A
 }
 
-/** A sparse tensor has one row per position, which is known before its dense copy is made. */
+/** Reads a tensor. A sparse tensor must have one row per position, which is checked before its dense copy is allocated. */
 const read = <A extends Int32Array | Float32Array>(
   { encoding, ...tensor }: Tensor,
   positions: number,
@@ -100,7 +100,7 @@ const numbers: Kind<Float32Array> = {
   }
 }
 
-/** Token ids of a tensor whose rows belong to `positions` tokens. */
+/** The token ids in a tensor whose rows correspond to `positions` tokens. */
 export const tokens = (
   tensor: Tensor,
   positions: number,

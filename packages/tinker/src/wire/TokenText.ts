@@ -1,11 +1,11 @@
-/** JSON text with lists of token ids in it, as bytes. */
+/** Writes JSON text with lists of token ids as bytes. */
 
-/** Characters of the widest id, -2147483648, and the comma after it. */
+/** Maximum number of characters per id: -2147483648 and the comma after it. */
 const widest = 12
 
 const encoder = new TextEncoder()
 
-/** The digits of a whole number; gives where they end. */
+/** Writes the digits of an integer, and returns the position after them. */
 const writeDigits = (bytes: Uint8Array, at: number, value: number) => {
   let left = value
   let end = at + 1
@@ -29,7 +29,7 @@ const writeTokens = (bytes: Uint8Array, start: number, tokens: Int32Array) => {
   return at
 }
 
-/** Parts in their order, ids without brackets. A long prompt is written once, and no array of numbers is made of it. */
+/** Concatenates the parts in order; ids get no brackets. A long prompt is written once, without an intermediate number array. */
 export const encode = (parts: ReadonlyArray<string | Int32Array>): Uint8Array => {
   const most = parts.reduce((size, part) => size + part.length * (typeof part === "string" ? 3 : widest), 0)
   const bytes = new Uint8Array(most)

@@ -1,4 +1,4 @@
-/** Bodies about models in training, apart from passes. */
+/** Bodies for models in training, except passes. */
 import { SequenceId } from "@effect-rl/agent/wire/Json"
 import * as Schema from "effect/Schema"
 import * as Note from "./Note.ts"
@@ -13,7 +13,7 @@ export const LoraConfig = Schema.Struct({
   train_attn: Schema.optionalKey(Schema.Boolean)
 })
 
-/** The optimizer of a model, chosen when it is made; others than `adamw` have fields of their own. */
+/** The optimizer of a model, chosen at creation. Optimizers other than `adamw` have their own fields. */
 export const OptimizerConfig = Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [
   Schema.Record(Schema.String, Schema.Unknown)
 ])
@@ -58,7 +58,7 @@ export const AdamParams = Schema.Struct({
   grad_clip_norm: Schema.optionalKey(Schema.Number)
 })
 
-/** `optimizer_params` are those of another optimizer than Adam. */
+/** An optimizer step. `optimizer_params` are for optimizers other than Adam. */
 export const OptimStepRequest = Schema.Struct({
   adam_params: Schema.optionalKey(Schema.NullOr(AdamParams)),
   optimizer_params: Schema.optionalKey(Schema.NullOr(OptimizerConfig)),
@@ -69,6 +69,6 @@ export const OptimStepRequest = Schema.Struct({
 
 export const OptimStepResult = Schema.Struct({
   type,
-  /** Null where the value was no number: some servers send it all the same. */
+  /** The metrics. Some servers send null for a value that is not a number. */
   metrics: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.NullOr(Schema.Number))))
 })

@@ -19,14 +19,14 @@ import {
 
 layer(NodeServices.layer)("a cassette", (it) => {
   describe("replays", () => {
-    it.effect("a run as it was, without the backend", () =>
+    it.effect("a run exactly, without the backend", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const recorded = yield* record(file, lesson())
         assert.deepStrictEqual(yield* replay(file, lesson()), recorded)
       }))
 
-    it.effect("the same request with the answers it had, one after another", () =>
+    it.effect("the answers to repeated equal requests, in recorded order", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const thrice = Effect.flatMap(sampler, (client) => Effect.replicateEffect(client.sample(ask()), 3))
@@ -36,7 +36,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.deepStrictEqual(yield* replay(file, thrice), recorded)
       }))
 
-    it.effect("requests made together, whichever was answered first", () =>
+    it.effect("concurrent requests, whatever order their answers arrived in", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const together = Effect.flatMap(sampler, (client) =>
@@ -48,7 +48,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.deepStrictEqual((yield* replay(file, reversed)).toReversed(), recorded)
       }))
 
-    it.effect("training clients made alike, each with its own answers", () =>
+    it.effect("training clients created with equal arguments, each with its own answers", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const two = Effect.gen(function*() {
@@ -66,7 +66,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.deepStrictEqual(yield* replay(file, two), recorded)
       }))
 
-    it.effect("failures as they were", () =>
+    it.effect("failures", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const faults = [Fault.call("Sample", 0, Fault.fail(new TinkerError.RateLimited({ retryAfterMillis: 5 })))]
@@ -82,7 +82,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.deepStrictEqual(yield* replay(file, twice), recorded)
       }))
 
-    it.effect("a sample that a grammar masked, and no other grammar's", () =>
+    it.effect("a grammar-constrained sample only for the same grammar", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const sequence = {
@@ -103,7 +103,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.lengthOf(expectUnrecorded(yield* Effect.flip(replay(file, asked("array")))).differences, 1)
       }))
 
-    it.effect("a request that was made again after an interruption", () =>
+    it.effect("a request that was repeated after an interruption", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const stuck = Fault.call("Sample", 0, Fault.hang)
@@ -119,8 +119,8 @@ layer(NodeServices.layer)("a cassette", (it) => {
       }))
   })
 
-  describe("misses", () => {
-    it.effect("a sample of another seed, and names the nearest one", () =>
+  describe("fails for", () => {
+    it.effect("a sample with another seed, and names the nearest recorded one", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         yield* record(
@@ -134,7 +134,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.include(error.message, "nearest is line 3; seed is 3, recorded 1")
       }))
 
-    it.effect("a number changed somewhere in the data", () =>
+    it.effect("data with a single changed number", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         yield* record(file, lesson())
@@ -142,7 +142,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.deepStrictEqual(differences, [{ field: "data[1].weights[2]", asked: "0.5", recorded: "1" }])
       }))
 
-    it.effect("another learning rate, and closes the client, whose weights are then unknown", () =>
+    it.effect("another learning rate, and closes the client, because its weights are then unknown", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         yield* record(file, lesson())
@@ -171,7 +171,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.strictEqual(expectUnrecorded(missed).differences.length, 1)
       }))
 
-    it.effect("the same pass at another time", () =>
+    it.effect("the same pass at another point of training", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         yield* record(file, lesson())
@@ -193,7 +193,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.deepStrictEqual(differences, [{ field: "times asked", asked: "2", recorded: "1" }])
       }))
 
-    it.effect("a request of a kind that was never recorded", () =>
+    it.effect("an operation that was never recorded", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         yield* record(file, Effect.asVoid(sampler))

@@ -11,7 +11,7 @@ const cassette = Effect.map(
   (folder) => `${folder}/contract.jsonl`
 )
 
-describe("a recording keeps the contract that was kept when it was made", () => {
+describe("a recording satisfies the same contract as its backend", () => {
   layer(NodeServices.layer)((it) => {
     for (const { check, name } of cases) {
       it.effect(name, () =>

@@ -8,8 +8,8 @@ import { Effect, FileSystem, Layer, PlatformError, Result } from "effect"
 import { ask, lesson, lines, record, replay, run, sampler, temporary, trainer, write } from "./Recording.ts"
 
 layer(NodeServices.layer)("a cassette", (it) => {
-  describe("in its file", () => {
-    it.effect("has no keys, even where the backend lets one slip", () =>
+  describe("a recording's file", () => {
+    it.effect("contains no keys, even if the backend leaks one", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const detail = "HTTP 401: tml-abc123 is no key of https://me:hunter2@tinker.example/api"
@@ -22,7 +22,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.include(text, "HTTP 401: [redacted] is no key of https://[redacted]@tinker.example/api")
       }))
 
-    it.effect("has no credential of another form, whatever quotes it", () =>
+    it.effect("contains no credentials of other forms, whatever text quotes them", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const detail = "sk-proj-hidden1hidden1 is no key of https://hidden2@tinker.example/api: " +
@@ -40,7 +40,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         )
       }))
 
-    it.effect("has none of the credentials that this client has sent, in texts and in names of properties", () =>
+    it.effect("contains none of the credentials that this client has sent, in texts or property names", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const key = "tml-own/form+of=key"
@@ -63,7 +63,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.deepStrictEqual(yield* lines(other), yield* lines(one))
       }))
 
-    it.effect("has everything that was answered before a crash", () =>
+    it.effect("contains everything that was answered before a crash", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const killed = Effect.gen(function*() {
@@ -78,7 +78,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
       }))
   })
 
-  describe("a cassette that cannot be written any more", () => {
+  describe("a cassette that can no longer be written", () => {
     const full = (writes: number) =>
       Layer.effect(
         FileSystem.FileSystem,
@@ -96,7 +96,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         })
       )
 
-    it.effect("answers nothing more, and replays its entries", () =>
+    it.effect("answers nothing more, but its entries can be replayed", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const seeds = [1, 2, 3, 4]
@@ -115,7 +115,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
       }))
   })
 
-  describe("says what is wrong with", () => {
+  describe("the error explains", () => {
     const broken = Effect.fnUntraced(function*(
       damage: (lines: ReadonlyArray<string>) => readonly [lines: ReadonlyArray<string>, end?: string]
     ) {
@@ -129,7 +129,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
       return error
     })
 
-    it.effect("a line that was cut, and how to use those before", () =>
+    it.effect("a truncated line, and how to use the lines before it", () =>
       Effect.gen(function*() {
         const error = yield* broken((all) => [[...all.slice(0, 4), (all[4] ?? "").slice(0, 30)], ""])
         assert.strictEqual(error.line, 5)
@@ -151,7 +151,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.isDefined(error.line)
       }))
 
-    it.effect("an answer that does not fit its schema", () =>
+    it.effect("an answer that does not match its schema", () =>
       Effect.gen(function*() {
         const error = yield* broken((all) => [all.map((line) =>
           line.replace("\"stopReason\":\"length\"", "\"stopReason\":\"bored\"")
@@ -159,13 +159,13 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.include(error.detail, "stopReason")
       }))
 
-    it.effect("a line that is there twice", () =>
+    it.effect("a duplicate line", () =>
       Effect.gen(function*() {
         const error = yield* broken((all) => [[...all, ...all.slice(-1)]])
         assert.include(error.detail, "the same call as in line")
       }))
 
-    it.effect("a file of another kind", () =>
+    it.effect("a file of another type", () =>
       Effect.gen(function*() {
         const error = yield* broken((all) => [all.slice(1)])
         assert.strictEqual(error.line, 1)
@@ -179,7 +179,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.include(error.detail, "version is 9, expected 1")
       }))
 
-    it.effect("a file that is not there", () =>
+    it.effect("a missing file", () =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(replay(`${yield* temporary}.none`, Effect.void))
         assert.include(error.message, "record it first")

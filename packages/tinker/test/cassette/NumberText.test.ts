@@ -12,7 +12,7 @@ describe("numbers as text", () => {
     )
   })
 
-  it("say how often one stands in a row", () => {
+  it("store the length of runs of equal numbers", () => {
     assert.strictEqual(NumberText.fromFloats(Float32Array.of(0, 0, 0, 0, 1, 1)), "0*4 1 1")
     assert.strictEqual(NumberText.fromInts(Int32Array.of(7, 7, 7, 151_643)), "7*3 151643")
   })

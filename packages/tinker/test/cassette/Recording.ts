@@ -1,4 +1,4 @@
-/** Programs on a backend that is recorded, and their recordings. */
+/** Programs to record on a backend, and their recordings. */
 import { Loss, Tinker, TinkerError } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Script, ScriptedTinker } from "@effect-rl/core/testing"
@@ -42,7 +42,7 @@ export const datum = (weight = 1) =>
 export const run = <A, E1, E2, R>(submit: Effect.Effect<{ readonly await: Effect.Effect<A, E1> }, E2, R>) =>
   Effect.flatMap(submit, (pending) => pending.await)
 
-/** One step of training, its samples before and after, and a checkpoint. */
+/** One training step, with samples before and after it, and a checkpoint. */
 export const lesson = ({ learningRate = 1e-2, seed = 7, weight = 1 } = {}) =>
   Effect.gen(function*() {
     const client = yield* trainer

@@ -1,4 +1,4 @@
-/** Servers before a backend that is wrong in one way, and the check that finds it. */
+/** Servers whose backend has one fault each, with the check that finds it. */
 import { type Loss, TinkerError } from "@effect-rl/core"
 import type { AdamParams, Sampling, SamplingClient, TrainingClient } from "@effect-rl/core/backend"
 import { Array, Effect } from "effect"
@@ -45,10 +45,10 @@ const lastOf = (stop: Sampling.Stop): Sampling.Stop => {
 const adam = (change: (adam: AdamParams.AdamParams) => AdamParams.AdamParams) =>
   training((client) => ({ optimStep: (params) => client.optimStep(change(params)) }))
 
-/** Each value in the place of the next. */
+/** Replaces each value by its predecessor. */
 const shifted = (values: Float32Array) => values.map((_, at) => values[at - 1] ?? -1)
 
-/** The log-probabilities of passes. */
+/** Changes the log-probabilities that passes return. */
 const outputs = (change: (logprobs: ReadonlyArray<Float32Array>) => ReadonlyArray<Float32Array>) =>
   training((client) => ({
     forward: (data, loss) =>
@@ -57,7 +57,7 @@ const outputs = (change: (logprobs: ReadonlyArray<Float32Array>) => ReadonlyArra
       }))
   }))
 
-/** What it reports is right, and its gradient is that of another loss. */
+/** The pass returns correct outputs, but its gradient is that of another loss. */
 const gradientOf = (name: Loss.Name, other: Partial<Pick<Loss.Loss<"PolicyTokens">, "name" | "config">>) =>
   training((client) => ({
     forwardBackward: (data, loss) =>
@@ -285,7 +285,7 @@ const optimizers: ReadonlyArray<Mutant> = [
   }
 ]
 
-/** Faults whose checks draw or train for seconds. */
+/** Faults whose checks sample or train for several seconds. */
 export const long: ReadonlyArray<Mutant> = [
   {
     fault: "draws at a temperature that is a quarter too high",

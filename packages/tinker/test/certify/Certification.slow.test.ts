@@ -19,7 +19,7 @@ const mutants = [...WireMutants.all, ...BackendMutants.all, ...EffectMutants.all
 
 describe("a certificate", () => {
   layer(EngineServer.layer, { excludeTestServices: true })((it) => {
-    it.effect("has every check, and this project's server passes all that are about its features", () =>
+    it.effect("contains every check, and this project's server passes all checks of features that it has", () =>
       Effect.gen(function*() {
         const { address } = yield* HttpServer.HttpServer
         const told: Array<string> = []
@@ -43,12 +43,12 @@ describe("a certificate", () => {
       }))
   })
 
-  it("says of every check what it asks for and why, under a title of its own", () => {
+  it("gives each check a requirement, a reason and a unique title", () => {
     assert.strictEqual(new Set(checks.map(titleOf)).size, checks.length)
     for (const { why } of checks) assert.match(why, /\.$/)
   })
 
-  it("shows on its badge that a check failed", () => {
+  it("shows failed checks on its badge", () => {
     const result = { theme: "service", check: "a check", why: "It matters.", detail: "" } as const
     const badge = Badge.svg({ results: [{ ...result, outcome: "passed" }, { ...result, outcome: "failed" }] })
     assert.include(badge, "Tinker API: 1 of 2 checks")
@@ -58,7 +58,7 @@ describe("a certificate", () => {
 
 const found = new Set(mutants.map(({ foundBy }) => foundBy))
 
-describe("before the scripted backend, the server", () => {
+describe("the server with the scripted backend", () => {
   layer(Served.layer({}), { excludeTestServices: true })((it) => {
     for (const check of checks.filter((one) => found.has(titleOf(one)))) {
       it.effect(`passes "${titleOf(check)}"`, () =>

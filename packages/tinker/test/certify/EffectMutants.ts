@@ -1,4 +1,4 @@
-/** Servers that are wrong where several things meet: several weights, steps, options or sessions. */
+/** Servers that are wrong only for combinations of several weights, steps, options or sessions. */
 import type {
   AdamParams,
   Datum,
@@ -21,11 +21,11 @@ export interface Mutant extends Served.Faults {
 
 type Client = TrainingClient.TrainingClient
 
-/** Changes every training client; the function is called once for each. */
+/** Changes every training client; the function is called once per client. */
 const training = (change: (client: Client) => Partial<Client>) =>
   Fault.training((client) => ({ ...client, ...change(client) }))
 
-/** Changes the settings of each optimizer step, by how many this model took before and by the first of them. */
+/** Changes the settings of each optimizer step, given the number of earlier steps of the model and its first settings. */
 const steps = (
   change: (adam: AdamParams.AdamParams, before: number, first: AdamParams.AdamParams) => AdamParams.AdamParams
 ) =>
@@ -334,7 +334,7 @@ const options: ReadonlyArray<Mutant> = [
   }
 ]
 
-/** A result is forgotten after as many others. */
+/** Forgets a result after `most` further ones. */
 const remembers = (most: number) => {
   const seen: Array<unknown> = []
   return Wire.received("/retrieve_future", (body) => {
@@ -398,10 +398,10 @@ const service: ReadonlyArray<Mutant> = [
   }
 ]
 
-/** Beside the scripted backend. */
+/** Faults to test with the scripted backend. */
 export const all: ReadonlyArray<Mutant> = [...weights, ...places, ...optimizer, ...options, ...service]
 
-/** Those that take seconds to find. */
+/** Faults that take seconds to find. */
 export const long: ReadonlyArray<Mutant> = [
   {
     fault: "says that it gives a checkpoint another lifetime",
@@ -416,7 +416,7 @@ const lastChunk = ({ chunks }: ModelInput.ModelInput): ModelInput.ModelInput => 
   return { chunks: kept, length }
 }
 
-/** Before the engine, which has adapters, texts and files. */
+/** Faults to test with the engine, which has adapters, texts and files. */
 export const engine: ReadonlyArray<Pick<Mutant, "fault" | "foundBy" | "backend">> = [
   {
     fault: "samples after the last chunk of a prompt alone",

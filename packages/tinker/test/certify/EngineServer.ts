@@ -1,4 +1,4 @@
-/** This project's server before the engine, over a socket, and the model's tokenizer. */
+/** This project's server with the engine, over a socket, and the model's tokenizer. */
 import { Tinker } from "@effect-rl/core"
 import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Engine from "@effect-rl/engine/Engine"
@@ -31,7 +31,7 @@ export const layerOf = (fault: Pick<Fault.Fault, "backend" | "wire">) =>
 
 export const layer = layerOf({})
 
-/** What checks ask with, of the server in the context. */
+/** The clients that checks use, connected to the server in the context. */
 export const clients = Layer.unwrap(Effect.map(HttpServer.HttpServer, ({ address }) => {
   const options = { baseUrl: HttpServer.formatAddress(address), apiKey: Redacted.make("tml-test") }
   return Layer.merge(RawRequests.layer(options, model), TinkerHttp.layerOptions(options))

@@ -1,11 +1,11 @@
-/** What a server can do wrong: a change of its backend, or of the requests and responses before it. */
+/** A fault of a server: a change of its backend, or of the requests and responses in front of it. */
 import type { Loss, Tinker, TinkerError } from "@effect-rl/core"
 import type { Datum, Sampling, SamplingClient, TrainingClient } from "@effect-rl/core/backend"
 import { Effect, Layer, Option, Schema } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import { HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 
-/** A request as it came, its path with the query. */
+/** A request as received; its path includes the query. */
 export interface Asked {
   readonly method: string
   readonly path: string
@@ -23,7 +23,7 @@ export type Handler = (asked: Asked) => Effect.Effect<Answered>
 
 export type Backend = Tinker.Tinker["Service"]
 
-/** Both functions are called once for each server, and may keep state for it. */
+/** A fault. Both functions are called once per server, and may keep state for it. */
 export interface Fault {
   readonly id: string
   readonly sentence: string
@@ -42,7 +42,7 @@ export const training =
       Effect.map(tinker.createTrainingClientFromState(path, options), (client) => change(client, tinker))
   })
 
-/** Changes every sampling client, those of training clients too. */
+/** Changes every sampling client, including those that training clients create. */
 export const sampling =
   (change: (client: SamplingClient.SamplingClient, tinker: Backend) => SamplingClient.SamplingClient) =>
   (tinker: Backend): Backend => ({
@@ -58,15 +58,15 @@ export const sampling =
 
 type Sample = (request: Sampling.SampleRequest) => Effect.Effect<Sampling.SampleResponse, TinkerError.TinkerError>
 
-/** Changes how every request to sample is answered. */
+/** Changes the answer to every sampling request. */
 export const sample = (change: (sample: Sample, client: SamplingClient.SamplingClient) => Sample) =>
   sampling((client) => ({ ...client, sample: change(client.sample, client) }))
 
-/** Changes requests to sample. */
+/** Changes sampling requests. */
 export const asking = (change: (request: Sampling.SampleRequest) => Sampling.SampleRequest) =>
   sample((sample) => (request) => sample(change(request)))
 
-/** Changes the parameters of requests to sample. */
+/** Changes the parameters of sampling requests. */
 export const params = (change: (params: Sampling.SamplingParams) => Sampling.SamplingParams) =>
   asking((request) => ({ ...request, params: change(request.params) }))
 
@@ -86,7 +86,7 @@ export const sequences = (
     }))
   )
 
-/** Without what the request did not name. */
+/** The object without the named keys. */
 export const without = <A extends object, K extends keyof A>(from: A, ...names: ReadonlyArray<K>): Omit<A, K> => {
   const rest = { ...from }
   for (const name of names) delete rest[name]
@@ -97,7 +97,7 @@ type Data<K extends Datum.Kind> = NonEmptyReadonlyArray<Datum.Datum<K>>
 
 type Output = TrainingClient.ForwardBackwardOutput
 
-/** Changes the data of passes with gradients; the outputs are those of the changed pass. */
+/** Changes the data of passes with gradients. The outputs are those of the changed pass. */
 export const data = (
   change: <K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>) => Data<K>
 ) =>
@@ -106,7 +106,7 @@ export const data = (
     forwardBackward: (data, loss, options) => client.forwardBackward(change(data, loss), loss, options)
   }))
 
-/** Changes the data of passes with gradients, but reports the outputs of the given data. */
+/** Changes the data of passes with gradients, but returns the outputs for the original data. */
 export const gradient = (
   change: <K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>) => Data<K>
 ) =>
@@ -127,7 +127,7 @@ export const losses = (change: <K extends Datum.Kind>(loss: Loss.Loss<K>) => Los
     forwardBackward: (data, loss, options) => client.forwardBackward(data, change(loss), options)
   }))
 
-/** Changes what passes report, with and without gradients. */
+/** Changes what passes return, with and without gradients. */
 export const outputs = (
   change: <K extends Datum.Kind>(output: Output, data: Data<K>, loss: Loss.Loss<K>) => Output
 ) =>
@@ -148,7 +148,7 @@ export const adam = (
   change: (params: Parameters<TrainingClient.TrainingClient["optimStep"]>[0]) => typeof params
 ) => training((client) => ({ ...client, optimStep: (params) => client.optimStep(change(params)) }))
 
-/** What a loss reads beside the targets: the weights, or the advantages. */
+/** The loss inputs besides the targets: the weights or the advantages. */
 export const signalOf = <K extends Datum.Kind>({ inputs }: Datum.Datum<K>): Float32Array => {
   const any: Datum.Inputs[Datum.Kind] = inputs
   return "advantages" in any ? any.advantages : any.weights
@@ -166,7 +166,7 @@ export const withSignal = <K extends Datum.Kind>(
   }
 }
 
-/** Every datum changed; data stay non-empty. */
+/** Changes every datum of a non-empty list. */
 export const each = <K extends Datum.Kind>(
   [first, ...others]: Data<K>,
   change: (datum: Datum.Datum<K>, index: number) => Datum.Datum<K>
@@ -174,7 +174,7 @@ export const each = <K extends Datum.Kind>(
 
 const Fields = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 
-/** A JSON body of named fields; none where it is something else. */
+/** The fields of a JSON body; empty for anything else. */
 export const fieldsOf = ({ body }: { readonly body: Uint8Array }): Readonly<Record<string, unknown>> =>
   Option.getOrElse(Schema.decodeUnknownOption(Fields)(new TextDecoder().decode(body)), () => ({}))
 
@@ -186,7 +186,7 @@ export const withBody = <A extends Asked | Answered>(message: A, body: unknown):
   return { ...message, headers: { ...message.headers, "content-length": String(bytes.length) }, body: bytes }
 }
 
-/** A response of the server's own. */
+/** A response that the server makes itself. */
 export const json = (status: number, body: unknown): Answered => ({
   status,
   headers: { "content-type": "application/json" },
@@ -196,13 +196,13 @@ export const json = (status: number, body: unknown): Answered => ({
 /** Without the query. */
 export const pathOf = ({ path }: Asked) => path.replace(/\?.*$/, "").replace(/^\/api\/v1/, "")
 
-/** Changes JSON requests to one path. */
+/** Changes JSON requests for one path. */
 export const requests =
   (path: string, change: (fields: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>) =>
   (handler: Handler): Handler =>
   (asked) => handler(pathOf(asked) === path ? withBody(asked, change(fieldsOf(asked))) : asked)
 
-/** Changes successful JSON responses to requests whose path the pattern matches. */
+/** Changes successful JSON responses to requests whose path matches the pattern. */
 export const responses = (
   path: RegExp,
   change: (fields: Readonly<Record<string, unknown>>, asked: Asked) => Readonly<Record<string, unknown>>
@@ -252,7 +252,7 @@ const toResponse = ({ body, headers, status }: Answered) =>
       contentType: headers["content-type"] ?? "application/octet-stream"
     })
 
-/** The server's listener with the fault between the socket and the routes. */
+/** The server's HTTP listener, with the fault between the socket and the routes. */
 export const listener = (
   { wire }: Pick<Fault, "wire">
 ): Layer.Layer<HttpServer.HttpServer, never, HttpServer.HttpServer> =>

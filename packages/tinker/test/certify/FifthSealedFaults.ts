@@ -1,4 +1,4 @@
-/** Fifth faults of a server, thought of from the API alone and sealed before anything looked for them. */
+/** The fifth set of server faults, conceived from the API alone and sealed before any check looked for them. */
 import type { TinkerError } from "@effect-rl/core"
 import { type AdamParams, type Datum, ModelInput, type Sampling, type TrainingClient } from "@effect-rl/core/backend"
 import { Deferred, Effect } from "effect"
@@ -26,7 +26,7 @@ import {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The values of a list of objects under a name. */
+/** The list of objects in the field with this name. */
 const listOf = (fields: Fields, name: string): ReadonlyArray<Fields> => {
   const list = fields[name]
   return Array.isArray(list) ? list : []
@@ -38,7 +38,7 @@ const objectOf = (fields: Fields, name: string): Fields => {
   return typeof value === "object" && value !== null ? { ...value } : {}
 }
 
-/** A request of the server's own without a body. */
+/** A request without a body that the server makes itself. */
 const requesting = (asked: Asked, method: "GET" | "DELETE", path: string): Asked => ({
   method,
   path: `/api/v1${path}`,
@@ -48,7 +48,7 @@ const requesting = (asked: Asked, method: "GET" | "DELETE", path: string): Asked
 
 const isSuccess = ({ status }: Answered) => status >= 200 && status < 300
 
-/** Does more once a request was answered with success. */
+/** Runs an additional effect after a successful request. */
 const succeeded =
   (more: (asked: Asked, answered: Answered, handler: Handler) => Effect.Effect<unknown>) =>
   (handler: Handler): Handler =>
@@ -129,7 +129,7 @@ const continued = (first: Sampling.SampledTokens, rest: Sampling.SampledTokens):
   }
 }
 
-/** Tokens that are decoded before a sample is scheduled anew. */
+/** Number of tokens decoded before a sample is scheduled again. */
 const slice = 16
 
 const seedForFirstSlice: Fault = {
@@ -212,7 +212,7 @@ const softTargetsNormalised: Fault = {
   )
 }
 
-/** The datum without the advantages of tokens whose ratio lies outside of the bounds. */
+/** The datum without the advantages of tokens whose ratio is out of bounds. */
 const within = <K extends Datum.Kind>(datum: Datum.Datum<K>, policy: Float32Array, low: number, high: number) => {
   const any: Datum.Inputs[Datum.Kind] = datum.inputs
   if (!("advantages" in any)) return datum
@@ -281,7 +281,7 @@ const passesAveraged: Fault = {
 
 // Optimizer
 
-/** Undoes the correction that the step's number asks for. */
+/** Cancels Adam's bias correction for the step's number. */
 const uncorrected = (params: AdamParams.AdamParams, step: number): AdamParams.AdamParams => {
   const { beta1 = 0.9, beta2 = 0.95, eps = 1e-12, learningRate, weightDecay = 0 } = params
   const first = 1 - beta1 ** step
@@ -381,7 +381,7 @@ const unpublishChangesNothing: Fault = {
   )
 }
 
-/** A lifetime that a server accepts, in seconds. */
+/** Whether the server accepts this lifetime in seconds. */
 const isLifetime = (seconds: unknown) => typeof seconds === "number" && seconds > 0 && seconds <= 315_360_000
 
 const copyOutlivesLifetime: Fault = {

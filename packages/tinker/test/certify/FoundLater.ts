@@ -1,4 +1,4 @@
-/** Faults that no check found when they were unsealed, each refused a certificate by a check of today. */
+/** Tests for faults that no check found when they were unsealed. */
 import { Tokenizer } from "@effect-rl/core/renderers"
 import * as Attempt from "@effect-rl/tinker/certify/Attempt"
 import * as Checks from "@effect-rl/tinker/certify/Checks"
@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import * as EngineServer from "./EngineServer.ts"
 import type * as Fault from "./Fault.ts"
 
-/** Tests that each fault of `foundBy` fails the check that is named there. */
+/** Tests that each fault in `foundBy` fails the check named there. */
 export const test = (faults: ReadonlyArray<Fault.Fault>, foundBy: Readonly<Record<string, string>>) => {
   for (const fault of faults.filter(({ id }) => id in foundBy)) {
     it.live(`are found: ${fault.sentence}`, () =>

@@ -1,4 +1,4 @@
-/** Faults that no check found when they were unsealed, each refused a certificate by a check of today. */
+/** Faults that no check found when they were unsealed. Today a check finds each of them. */
 import { assert, describe, it } from "@effect/vitest"
 import * as FoundLater from "./FoundLater.ts"
 import * as FourthSealedFaults from "./FourthSealedFaults.ts"
@@ -16,7 +16,7 @@ const foundBy: Readonly<Record<string, string>> = {
 }
 
 describe("the fourth sealed faults", () => {
-  it("are thirty, each with a name of its own", () => {
+  it("are thirty, each with a unique name", () => {
     assert.strictEqual(new Set(FourthSealedFaults.faults.map(({ id }) => id)).size, 30)
   })
 

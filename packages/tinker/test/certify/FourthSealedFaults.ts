@@ -1,4 +1,4 @@
-/** Fourth faults of a server, thought of from the API alone and sealed before anything looked for them. */
+/** The fourth set of server faults, conceived from the API alone and sealed before any check looked for them. */
 import type { TinkerError } from "@effect-rl/core"
 import type { Datum, Sampling, SamplingClient } from "@effect-rl/core/backend"
 import { Clock, Effect } from "effect"
@@ -29,7 +29,7 @@ import {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The values of a list of objects under a name. */
+/** The list of objects in the field with this name. */
 const listOf = (fields: Fields, name: string): ReadonlyArray<Fields> => {
   const list = fields[name]
   return Array.isArray(list) ? list : []
@@ -43,7 +43,7 @@ const objectOf = (fields: Fields, name: string): Fields => {
 
 const textOf = ({ body }: Answered) => new TextDecoder().decode(body)
 
-/** The same response with other bytes. */
+/** The same response with different bytes. */
 const withBytes = (answered: Answered, body: Uint8Array): Answered => ({
   ...answered,
   headers: without(answered.headers, "content-length"),
@@ -52,7 +52,7 @@ const withBytes = (answered: Answered, body: Uint8Array): Answered => ({
 
 const withText = (answered: Answered, text: string) => withBytes(answered, new TextEncoder().encode(text))
 
-/** A request of the server's own without a body. */
+/** A request without a body that the server makes itself. */
 const requesting = (asked: Asked, method: "GET" | "DELETE", path: string): Asked => ({
   method,
   path,
@@ -192,7 +192,7 @@ const outputsByLength: Fault = {
   }))
 }
 
-/** The datum as if its sampler had given every token at least half of what the policy gives it. */
+/** The datum as if its sampler had given every token at least half of the policy's probability. */
 const truncated = <K extends Datum.Kind>(datum: Datum.Datum<K>, policy: Float32Array): Datum.Datum<K> => {
   const any: Datum.Inputs[Datum.Kind] = datum.inputs
   if (!("advantages" in any)) return datum
@@ -251,7 +251,7 @@ const baseModel = "effect-rl/tiny-64"
 
 const isAdapter = ({ modelPath }: SamplingClient.SamplingClient) => !modelPath.startsWith("effect-rl/")
 
-/** Adapters that the sampler keeps beside the base model. */
+/** Number of adapters that the sampler keeps in addition to the base model. */
 const slots = 4
 
 const fifthAdapterEvictsFirst: Fault = {
@@ -303,7 +303,7 @@ const kindOfPathIgnored: Fault = {
 
 const checkpointRoute = /^(\/training_runs\/([^/]+)\/checkpoints)\/((?:sampler_|external_)?weights\/[^/]+)$/
 
-/** Does more once a checkpoint is deleted. */
+/** Runs an additional effect after a checkpoint is deleted. */
 const deleted = (
   handler: Handler,
   more: (asked: Asked, place: { readonly list: string; readonly run: string; readonly id: string }) => Effect.Effect<
@@ -361,7 +361,7 @@ const copyIsAlias: Fault = {
   }
 }
 
-/** A lifetime that a server accepts, in seconds. */
+/** Whether the server accepts this lifetime in seconds. */
 const isLifetime = (seconds: unknown): seconds is number =>
   typeof seconds === "number" && seconds > 0 && seconds <= 315_360_000
 
@@ -537,7 +537,7 @@ const sessionShowsOthersRuns: Fault = {
 
 // Chats
 
-/** Changes the events of streamed answers to requests for one path. */
+/** Changes the events of streamed answers for one path. */
 const streams = (path: string, change: (text: string) => string) => (handler: Handler): Handler => (asked) =>
   Effect.map(
     handler(asked),
@@ -625,7 +625,7 @@ const rangeOneShort: Fault = {
 
 const block = 512
 
-/** Where the files of an archive begin. */
+/** The offsets at which the files in an archive begin. */
 const filesOf = (archive: Uint8Array): ReadonlyArray<number> => {
   const found: Array<number> = []
   let at = 0

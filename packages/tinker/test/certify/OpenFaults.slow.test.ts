@@ -1,9 +1,9 @@
-/** Faults of the open set, each refused a certificate by the check of its kind. */
+/** Faults of the open set, each found by the check for its kind. */
 import { assert, describe, it } from "@effect/vitest"
 import * as FoundLater from "./FoundLater.ts"
 import * as OpenFaults from "./OpenFaults.ts"
 
-/** One of each part of the API, with the check that finds it. */
+/** One fault for each part of the API, with the check that finds it. */
 const kinds: Readonly<Record<string, string>> = {
   stopMissedAtStart:
     "a stop string ends a sample where its text is complete, in whatever case, length and characters, and nowhere else",
@@ -17,7 +17,7 @@ const kinds: Readonly<Record<string, string>> = {
 }
 
 describe("the open faults", () => {
-  it("are fifty, each with a name of its own", () => {
+  it("are fifty, each with a unique name", () => {
     assert.strictEqual(new Set(OpenFaults.faults.map(({ id }) => id)).size, 50)
   })
 

@@ -1,4 +1,4 @@
-/** Faults of a server that others are measured with before the sealed ones: mistakes that authors of such servers make. */
+/** Faults that authors of such servers commonly make. Checks are measured with them before the sealed ones. */
 import type { TinkerError } from "@effect-rl/core"
 import { ModelInput, type Sampling, type TrainingClient } from "@effect-rl/core/backend"
 import { Effect, Scope } from "effect"
@@ -28,7 +28,7 @@ import {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The values of a list of objects under a name. */
+/** The list of objects in the field with this name. */
 const listOf = (fields: Fields, name: string): ReadonlyArray<Fields> => {
   const list = fields[name]
   return Array.isArray(list) ? list : []
@@ -42,14 +42,14 @@ const objectOf = (fields: Fields, name: string): Fields => {
 
 const textOf = ({ body }: Answered) => new TextDecoder().decode(body)
 
-/** The same response with another text. */
+/** The same response with a different text. */
 const withText = (answered: Answered, text: string): Answered => ({
   ...answered,
   headers: without(answered.headers, "content-length"),
   body: new TextEncoder().encode(text)
 })
 
-/** A request of the server's own for another path. */
+/** A request that the server makes itself, for another path. */
 const posting = (asked: Asked, path: string, body: unknown): Asked =>
   withBody({ ...asked, method: "POST", path, headers: { ...asked.headers, "content-type": "application/json" } }, body)
 
@@ -61,7 +61,7 @@ const countTokensPath = "/anthropic/api/v1/messages/count_tokens"
 
 // Sampling
 
-/** A sequence and what was sampled after it. */
+/** A sequence with its continuation. */
 const continued = (first: Sampling.SampledTokens, rest: Sampling.SampledTokens): Sampling.SampledTokens => {
   const topkLogprobs = [...first.topkLogprobs ?? [], ...rest.topkLogprobs ?? []]
   return {
@@ -72,10 +72,10 @@ const continued = (first: Sampling.SampledTokens, rest: Sampling.SampledTokens):
   }
 }
 
-/** Keeps the seeds of the second request apart from those of the first. */
+/** Offset that keeps the seeds of the second request distinct from those of the first. */
 const seedDistance = 7919
 
-/** The request for what comes after the first token of its sample `index`. */
+/** The request for what follows the first token of its sample `index`. */
 const afterFirst = (
   request: Sampling.SampleRequest,
   { tokens }: Sampling.SampledTokens,
@@ -102,7 +102,7 @@ const firstOnly = (request: Sampling.SampleRequest): Sampling.SampleRequest => (
 
 type Sample = (request: Sampling.SampleRequest) => Effect.Effect<Sampling.SampleResponse, TinkerError.TinkerError>
 
-/** Samples first tokens and what follows them by requests of their own. */
+/** Samples the first tokens and their continuations with separate requests. */
 const inTwoParts = (
   sample: Sample,
   first: Sampling.SampleRequest,
@@ -138,7 +138,7 @@ const topPFirstTokenOnly: Fault = {
   )
 }
 
-/** The parameters without a stop other than the end of sequence where strings stop as well. */
+/** The parameters without token stops, except the end of sequence, if there are also stop strings. */
 const withoutStop = (params: Sampling.SamplingParams): Sampling.SamplingParams =>
   typeof params.stop?.[0] === "string" ? without(params, "stop") : { ...params, stop: [] }
 
@@ -213,7 +213,7 @@ const scoresCachedAcrossWeights: Fault = {
 
 const logOfSum = (logprobs: ReadonlyArray<number>) => Math.log(logprobs.reduce((sum, one) => sum + Math.exp(one), 0))
 
-/** The most candidates that the backend scores at a position. */
+/** Maximum number of candidates that the backend scores per position. */
 const mostCandidates = 20
 
 const logprobsAfterTopK: Fault = {
@@ -243,7 +243,7 @@ const logprobsAfterTopK: Fault = {
   )
 }
 
-/** Tokens of a prompt that are scored at once. */
+/** Number of prompt tokens that are scored at once. */
 const chunkLength = 24
 
 const chunkedPromptForgets: Fault = {
@@ -309,7 +309,7 @@ const laterChunksDropped: Fault = {
   })
 }
 
-/** The context of the model that is served. */
+/** The context length of the served model. */
 const context = 1152
 
 const longPromptsCut: Fault = {
@@ -397,7 +397,7 @@ type Client = TrainingClient.TrainingClient
 
 type Again = Effect.Effect<unknown, TinkerError.TinkerError>
 
-/** Tells of every pass with gradients how to run it again. */
+/** Calls `passed` after every pass with gradients, with an effect that repeats it. */
 const watched = (client: Client, passed: (again: Again) => void): Client => {
   const graphs = client.forwardBackwardGraph
   return {
@@ -847,7 +847,7 @@ const contextOverstated: Fault = {
   }))
 }
 
-/** Token ids of the model that is served. */
+/** The vocabulary size of the served model. */
 const vocabulary = 512
 
 const known = (token: number) => Math.min(Math.max(token, 0), vocabulary - 1)

@@ -1,4 +1,4 @@
-/** The second faults, each shown by a promise of the API that a server without faults keeps and a server with the fault breaks. */
+/** Each of the second faults breaks a promise of the API that a correct server keeps. */
 import { Tinker } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"
@@ -14,7 +14,7 @@ import * as SecondFaults from "./SecondFaults.ts"
 
 class Folder extends Context.Service<Folder, string>()("test/SecondFaults/Folder") {}
 
-/** Servers take turns before one engine. */
+/** One engine that several servers use in turn. */
 const engine = Layer.unwrap(Effect.map(Folder, (checkpoints) => Engine.layerOptions({ checkpoints, workers: 1 }))).pipe(
   Layer.provideMerge(
     Layer.effect(Folder, Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped()))
@@ -38,14 +38,14 @@ const isNear = (left: number, right: number, tolerance = 1e-3) => Math.abs(left 
 const areNear = (left: ReadonlyArray<number>, right: ReadonlyArray<number>) =>
   left.length === right.length && left.every((value, t) => Math.abs(value - (right[t] ?? NaN)) < 1e-4)
 
-/** The result of a request that is accepted and does not fail. */
+/** The result of a request that is accepted and succeeds. */
 const succeeded = (promise: Effect.Success<ReturnType<typeof Api.post>>) =>
   Effect.tap(Api.result(promise), (body) =>
     promise.status === 200 && !("error" in body)
       ? Effect.void
       : Effect.die(new Error(`${promise.status} ${JSON.stringify(promise.body)} ${JSON.stringify(body)}`)))
 
-/** A number of a request that no other request has. */
+/** The latest unique request number. */
 let counted = 0
 
 const model = Effect.fnUntraced(function*() {
@@ -56,7 +56,7 @@ const model = Effect.fnUntraced(function*() {
   })
   const model_id = String((yield* succeeded(promise))["model_id"])
   let number = 0
-  /** Sends the next request of the model. */
+  /** Sends the model's next request. */
   const send = (path: string, body: Api.Body) => Api.post(path, { model_id, seq_id: ++number, ...body })
   const ask = (path: string, body: Api.Body) => Effect.flatMap(send(path, body), succeeded)
   return { session_id, model_id, send, ask }
@@ -153,7 +153,7 @@ const drawn = (sampler: string, sampling_params: Api.Body, more: Api.Body = {}) 
 const first = (sampled: Api.Body): Sequence =>
   sequencesOf(sampled)[0] ?? { tokens: [], logprobs: [], stop_reason: "nothing was sampled" }
 
-/** A greedy answer, and a position above 0 whose token is not among those before it. */
+/** A greedy answer, and a position after 0 whose token does not occur earlier in it. */
 const greedy = Effect.fnUntraced(function*(sampler: string) {
   const { tokens } = first(yield* sample(sampler, { max_tokens: 16, temperature: 0 }))
   const place = tokens.findIndex((token, t) => t > 0 && tokens.indexOf(token) === t)
@@ -166,13 +166,13 @@ const scores = (sampler: string, chunk = tokens(8), more: Api.Body = {}) =>
     (sampled) => numbers(sampled["prompt_logprobs"]).slice(1)
   )
 
-/** Whether the two effects give different values. */
+/** Whether the two effects return different values. */
 const differ = <A, E, R>(left: Effect.Effect<A, E, R>, right: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.all([left, right]), ([left, right]) => JSON.stringify(left) !== JSON.stringify(right))
 
 const gradNorm = (model: Model) => Effect.map(step(model), (stepped) => metricOf(stepped, "grad_norm"))
 
-/** Data of a policy loss whose ratios are all `ratio`. */
+/** Data for a policy loss in which every ratio is `ratio`. */
 const policy = Effect.fnUntraced(function*(model: Model, ratio: number, advantage: number) {
   const logprobs = (yield* forward(model)).map((logprob) => logprob - Math.log(ratio))
   return datum(8, { logprobs, advantages: filled(8, advantage) })
@@ -190,7 +190,7 @@ const savedTwice = Effect.fnUntraced(function*() {
 
 type Kept = Effect.Effect<boolean, HttpClientError.HttpClientError, HttpClient.HttpClient>
 
-/** What the API promises and a server with the fault does not keep, by the fault's name. */
+/** The promise that each fault breaks, by the fault's name. */
 const promises: Readonly<Record<string, Kept>> = {
   seedZeroIsNone: Effect.gen(function*() {
     const sampler = yield* base

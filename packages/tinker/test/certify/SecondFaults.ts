@@ -1,4 +1,4 @@
-/** Faults of a server, written from the API alone, without knowledge of how a certificate looks for faults. */
+/** Faults of a server, written from the API alone, without knowledge of how certification looks for faults. */
 import type { Loss, TinkerError } from "@effect-rl/core"
 import {
   type AdamParams,
@@ -86,7 +86,7 @@ const unseededAnswersRepeated: Fault = {
   })
 }
 
-/** The most candidates that a backend lists. */
+/** Maximum number of candidates that a backend lists. */
 const mostListed = 20
 
 const filteredLogprobs: Fault = {
@@ -260,7 +260,7 @@ const referenceIsPolicy: Fault = {
   }
 }
 
-/** Tokens of a page of the cache. */
+/** Tokens per cache page. */
 const page = 32
 
 const promptsKeepOldWeights: Fault = {
@@ -378,7 +378,7 @@ const lossConfigCached: Fault = {
   }
 }
 
-/** The positions of one chunk as a datum of their own. */
+/** The positions of one chunk as a separate datum. */
 const part = <K extends Datum.Kind>(datum: Datum.Datum<K>, chunk: ModelInput.Chunk, from: number): Datum.Datum<K> => {
   const inputs: Datum.Inputs[Datum.Kind] = datum.inputs
   const candidates = "candidates" in inputs ? inputs.candidates : 1
@@ -464,7 +464,7 @@ const refusedPassCounts: Fault = {
   }))
 }
 
-/** Rounded to 8 bits of precision, ties to even. */
+/** The values rounded to 8 bits of precision, ties to even. */
 const bfloat16 = (values: Float32Array) =>
   new Float32Array(
     new Uint32Array(values.slice().buffer).map((bits) => (bits + 0x7fff + (bits >>> 16 & 1) & 0xffff0000) >>> 0).buffer
@@ -558,7 +558,7 @@ const betasOfFirstStep: Fault = {
   })
 }
 
-/** By how much Adam's update differs that takes its moments of `steps` steps for those of `counted`. */
+/** The factor by which Adam's update changes if moments after `steps` steps are treated as moments after `counted` steps. */
 const miscounted = ({ beta1 = 0.9, beta2 = 0.95 }: AdamParams.AdamParams, steps: number, counted: number) =>
   (1 - beta1 ** steps) / (1 - beta1 ** counted) * Math.sqrt((1 - beta2 ** counted) / (1 - beta2 ** steps))
 
@@ -567,7 +567,7 @@ const stepCountForgotten: Fault = {
   sentence: "A state is loaded with Adam's moments but not with the count of their steps, which begins anew.",
   backend: (tinker) => {
     const saved = new Map<string, number>()
-    /** `steps` are behind the moments at the beginning. */
+    /** Counts the steps of a client; `before` is the initial number of steps behind its moments. */
     const counting = (client: Client, before: number): Client => {
       let [steps, counted] = [before, 0]
       return {
@@ -630,7 +630,7 @@ const overwriteKeepsOld: Fault = {
   })
 }
 
-/** A training request with another number; those without one stay as they are. */
+/** A training request with another sequence number; other requests are unchanged. */
 const renumbered = Effect.fnUntraced(function*(asked: Asked, numberOf: (model: unknown, number: number) => number) {
   if (asked.headers["content-type"]?.includes("protobuf") === true) {
     const request = yield* Effect.option(PassRequest.decode(asked.body))
@@ -687,7 +687,7 @@ const retriedSnapshotConflicts: Fault = {
 
 const Page = Schema.Struct({ offset: Schema.Number, limit: Schema.Number, total_count: Schema.Number })
 
-/** The usual number of items of a listing. */
+/** The default page size of a listing. */
 const usual = (path: string) => path === "/checkpoints" ? 100 : 20
 
 const offsetCountsPages: Fault = {

@@ -1,4 +1,4 @@
-/** This project's server over sockets with one thing wrong: in the backend behind it, or on the wire before it. */
+/** This project's server over sockets with one fault, in its backend or on the wire. */
 import { Tinker } from "@effect-rl/core"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
@@ -13,7 +13,7 @@ export type Port = Tinker.Tinker["Service"]
 export interface Faults {
   readonly backend?: (port: Port) => Port
   readonly wire?: (client: HttpClient.HttpClient) => HttpClient.HttpClient
-  /** Between the server and the requests that checks write themselves. */
+  /** Applied between the server and the requests that checks write themselves. */
   readonly rawWire?: (client: HttpClient.HttpClient) => HttpClient.HttpClient
 }
 
@@ -34,7 +34,7 @@ const server = (backend: (port: Port) => Port) =>
 const client = (change: (client: HttpClient.HttpClient) => HttpClient.HttpClient) =>
   Layer.effect(HttpClient.HttpClient, Effect.map(HttpClient.HttpClient, change))
 
-/** What checks ask with, of a server with these faults. */
+/** The clients that checks use, connected to a server with these faults. */
 export const layer = ({ backend = unchanged, rawWire = unchanged, wire = unchanged }: Faults) =>
   Layer.unwrap(Effect.map(HttpServer.HttpServer, ({ address }) => {
     const options = { baseUrl: HttpServer.formatAddress(address), apiKey: Redacted.make("tml-test") }

@@ -1,4 +1,4 @@
-/** The third sealed faults, each shown by requests whose answers a server without faults gets right and a server with the fault wrong. */
+/** Each of the third sealed faults is shown by requests that a correct server answers correctly and a server with the fault does not. */
 import { Tinker } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"
@@ -15,7 +15,7 @@ import * as ThirdSealedFaults from "./ThirdSealedFaults.ts"
 
 class Folder extends Context.Service<Folder, string>()("test/ThirdSealedFaults/Folder") {}
 
-/** Servers take turns before one engine. */
+/** One engine that several servers use in turn. */
 const engine = Layer.unwrap(Effect.map(Folder, (checkpoints) => Engine.layerOptions({ checkpoints, workers: 1 }))).pipe(
   Layer.provideMerge(
     Layer.effect(Folder, Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped()))
@@ -32,7 +32,7 @@ const server = (fault: Pick<Fault.Fault, "backend" | "wire">) =>
     Layer.provideMerge(Sockets.layerTest)
   )
 
-/** The result of a request that is accepted and does not fail. */
+/** The result of a request that is accepted and succeeds. */
 const succeeded = (promise: Effect.Success<ReturnType<typeof Api.post>>) =>
   Effect.flatMap(Api.poll(promise), ({ body, status }) =>
     promise.status === 200 && status === 200 && !("error" in body)
@@ -54,7 +54,7 @@ const model = Effect.fnUntraced(function*(lora: Api.Body = {}) {
   })
   const model_id = String((yield* succeeded(promise))["model_id"])
   let number = 0
-  /** Sends the next request of the model. */
+  /** Sends the model's next request. */
   const send = (path: string, body: Api.Body) =>
     Effect.suspend(() => Api.post(path, { model_id, seq_id: ++number, ...body }))
   const ask = (path: string, body: Api.Body) => Effect.flatMap(send(path, body), succeeded)
@@ -106,12 +106,12 @@ const forward = ({ ask }: Model) =>
 const step = ({ ask }: Model, adam: Api.Body = {}) =>
   ask("/optim_step", { adam_params: { learning_rate: 1e-2, ...adam } })
 
-/** A pass whose gradient is zero, since a step needs a pass. */
+/** A pass with a zero gradient, because a step needs a pass. */
 const nothing = (trained: Model) => pass(trained, [weighted(filled(6, 0))])
 
 const trainedOnce = (trained: Model) => Effect.andThen(pass(trained, [weighted(filled(6, 1))]), step(trained))
 
-/** Whether what the effect does changes the model. */
+/** Whether the effect changes the model. */
 const changes = <E, R>(trained: Model, effect: Effect.Effect<unknown, E, R>) =>
   Effect.gen(function*() {
     const before = yield* forward(trained)
@@ -119,7 +119,7 @@ const changes = <E, R>(trained: Model, effect: Effect.Effect<unknown, E, R>) =>
     return !areNear(before, yield* forward(trained), 1e-6)
   })
 
-/** A number of a sampling session that no other has. */
+/** The latest unique number of a sampling session. */
 let sessions = 0
 
 const baseSampler = Effect.gen(function*() {
@@ -155,7 +155,7 @@ const prompt = tokens(8)
 
 const greedy = { temperature: 0, max_tokens: 8, stop: [] }
 
-/** The greedy continuation, and the length up to the first appearance of its least likely token. */
+/** The greedy continuation, and its length up to the first occurrence of its least likely token. */
 const surprise = Effect.fnUntraced(function*(sample: Effect.Success<typeof baseSampler>) {
   const [sequence] = sequencesOf(yield* sample(prompt, greedy))
   if (sequence === undefined) return yield* Effect.die(new Error("nothing was sampled"))
@@ -181,7 +181,7 @@ const archive = (trained: Model, id: string) =>
     return Buffer.from(yield* response.arrayBuffer).toString("base64")
   })
 
-/** A path outside of the API's own. */
+/** Requests a path outside the API. */
 const elsewhere = (path: string, body: Api.Body) =>
   HttpClientRequest.bodyText(HttpClientRequest.make("POST")(path), JSON.stringify(body), "application/json")
 
@@ -225,7 +225,7 @@ const cursorOf = (page: Api.Body) => page["cursor"] as Readonly<Record<string, n
 
 const pathsOf = (page: Api.Body) => listOf(page, "checkpoints").map(({ tinker_path }) => String(tinker_path))
 
-/** A model with so many checkpoints. */
+/** A model with this number of checkpoints. */
 const withCheckpoints = Effect.fnUntraced(function*(count: number) {
   const trained = yield* model()
   for (let i = 0; i < count; i++) yield* trained.ask("/save_weights_for_sampler", { path: `c${i}` })
@@ -238,7 +238,7 @@ type Promise = Effect.Effect<
   HttpClient.HttpClient | HttpServer.HttpServer
 >
 
-/** By the fault that breaks it. */
+/** Promises, by the fault that breaks them. */
 const promises: Readonly<Record<string, Promise>> = {
   cispoClippedLikePpo: Effect.gen(function*() {
     const trained = yield* model()

@@ -1,4 +1,4 @@
-/** Third faults of a server, thought of from the API alone and sealed before anything looked for them. */
+/** The third set of server faults, conceived from the API alone and sealed before any check looked for them. */
 import type { TinkerError } from "@effect-rl/core"
 import { AdamParams, type Datum, type Sampling } from "@effect-rl/core/backend"
 import { Effect } from "effect"
@@ -35,13 +35,13 @@ const withText = (answered: Answered, text: string): Answered => ({
   body: new TextEncoder().encode(text)
 })
 
-/** The values of a list of objects under a name. */
+/** The list of objects in the field with this name. */
 const listOf = (fields: Fields, name: string): ReadonlyArray<Fields> => {
   const list = fields[name]
   return Array.isArray(list) ? list : []
 }
 
-/** The same request without a body for another path under `/api/v1`. */
+/** The same request without a body, for another path under `/api/v1`. */
 const getting = (asked: Asked, path: string): Asked => ({
   ...asked,
   method: "GET",
@@ -114,7 +114,7 @@ const forwardDropsGradients: Fault = {
   })
 }
 
-/** Datums of one micro-batch. */
+/** Number of data in a micro-batch. */
 const microBatch = 8
 
 const lastMicroBatchDropped: Fault = {
@@ -238,7 +238,7 @@ const maskedLogprobsZero: Fault = {
 
 // Log-probabilities of prompts
 
-/** Tokens of one block of the cache. */
+/** Tokens per cache block. */
 const cacheBlock = 16
 
 const tokensOf = ({ prompt }: Sampling.SampleRequest) =>
@@ -359,7 +359,7 @@ const trainingPaths = [
   "/load_weights"
 ]
 
-/** The model of a numbered request, which is JSON or protobuf. */
+/** The model of a numbered request in JSON or protobuf. */
 const modelOf = (asked: Asked) => {
   const { model_id, seq_id } = fieldsOf(asked)
   if (asked.headers["content-type"]?.includes("protobuf") === true) return /[\w-]+:train:\d+/.exec(textOf(asked))?.[0]
@@ -466,7 +466,7 @@ const paged = /^\/(training_runs|checkpoints)$/
 
 const usualLimit = (asked: Asked) => pathOf(asked) === "/checkpoints" ? 100 : 20
 
-/** The number under a name of the query. */
+/** The number in a query parameter, or `otherwise`. */
 const queried = ({ path }: Asked, name: string, otherwise: number) =>
   Number(new URL(path, "http://localhost").searchParams.get(name) ?? otherwise)
 
@@ -481,7 +481,7 @@ const rowsOf = (fields: Fields) => [...listOf(fields, "training_runs"), ...listO
 
 const cursorOf = ({ cursor }: Fields): Fields => (typeof cursor === "object" && cursor !== null ? { ...cursor } : {})
 
-/** Changes how pages are read. */
+/** Changes how page parameters are read. */
 const pages =
   (change: (handler: Handler, asked: Asked) => Effect.Effect<Answered>) => (handler: Handler): Handler => (asked) =>
     asked.method === "GET" && paged.test(pathOf(asked)) ? change(handler, asked) : handler(asked)
@@ -532,7 +532,7 @@ const pageAfterLastRepeats: Fault = {
 
 const chat = "/oai/api/v1/chat/completions"
 
-/** The last character of an event's text, and what is around it. */
+/** Matches the last character of an event's text and its surroundings. */
 const heldBack = /("content":"(?:[^"\\]|\\.)*?)(?:[^"\\]|\\u....|\\[^u])(")/u
 
 const chatTruncationIsStop: Fault = {

@@ -1,4 +1,4 @@
-/** Faults between a client and a server that is right. */
+/** Faults on the wire between a client and a correct server. */
 import { Effect, Predicate } from "effect"
 import { HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 
@@ -22,7 +22,7 @@ const bodyOf = ({ body }: Request): Body | undefined => {
 const withBody = (request: Request, body: Body) =>
   HttpClientRequest.bodyText(request, JSON.stringify(body), "application/json")
 
-/** What the server gets of a request in JSON whose path begins so, by what it was and how often it was sent before. */
+/** Changes JSON requests for paths with this prefix, given the body and how often it was sent before. */
 export const received =
   (path: string, change: (body: Body, before: number) => Body) => (client: HttpClient.HttpClient) => {
     const counts = new Map<string, number>()
@@ -36,7 +36,7 @@ export const received =
     })
   }
 
-/** Tells each request in JSON, by its path beneath `/api/v1`. */
+/** Reports the path below `/api/v1` and the body of each JSON request. */
 export const heard = (tell: (path: string, body: Body) => void) => (client: HttpClient.HttpClient) =>
   HttpClient.mapRequest(client, (request) => {
     const body = bodyOf(request)
@@ -44,7 +44,7 @@ export const heard = (tell: (path: string, body: Body) => void) => (client: Http
     return request
   })
 
-/** Each request comes with another value of the header. */
+/** Sends each request with a different value of the header. */
 export const otherHeader = (name: string) => (client: HttpClient.HttpClient) => {
   let count = 0
   return HttpClient.mapRequest(
@@ -64,7 +64,7 @@ const webResponse = ({ body, status }: Answer) =>
     ? new Response(null, { status })
     : new Response(JSON.stringify(body), { status, headers: { "content-type": "application/json" } })
 
-/** What the client gets for a request whose path begins so, if it is JSON, by what it asked and how often before. */
+/** Changes JSON answers for paths with this prefix, given the request body and how often it was sent before. */
 export const answered = (path: string, change: (answer: Answer, asked: Body, before: number) => Answer) =>
 (
   client: HttpClient.HttpClient
@@ -86,7 +86,7 @@ export const answered = (path: string, change: (answer: Answer, asked: Body, bef
   })
 }
 
-/** Answers itself, and the server never knows. */
+/** Answers requests itself, so the server never receives them. */
 export const swallowed = (method: string, path: string, status: number) => (client: HttpClient.HttpClient) =>
   HttpClient.transform(client, (effect, request) =>
     request.method === method && pathOf(request).includes(path)

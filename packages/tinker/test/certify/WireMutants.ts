@@ -1,4 +1,4 @@
-/** Servers that are wrong on the wire, each in one way, and the check that finds it. */
+/** Servers with one wire fault each, and the check that finds it. */
 import { Record } from "effect"
 import type { Faults } from "./Served.ts"
 import * as Wire from "./Wire.ts"
@@ -6,7 +6,7 @@ import * as Wire from "./Wire.ts"
 export interface Mutant extends Faults {
   /** The server … */
   readonly fault: string
-  /** Theme and name of the check. */
+  /** The theme and name of the check that finds the fault. */
   readonly foundBy: string
 }
 
@@ -26,7 +26,7 @@ const promptOf = (tokens: ReadonlyArray<unknown>) => ({ chunks: [{ type: "encode
 
 const tokensOf = (prompt: unknown) => list(field(list(field(prompt, "chunks"))[0], "tokens"))
 
-/** A pass with its tensors changed. */
+/** A pass with one tensor changed. */
 const withTensor = (body: Json, name: string, change: (tensor: Json) => Json): Json => {
   const input = field(body, "forward_backward_input")
   if (!isJson(input)) return body
@@ -210,7 +210,7 @@ const limits: ReadonlyArray<Mutant> = [
   }
 ]
 
-/** A request to sample with its parameters changed. */
+/** A sampling request with changed parameters. */
 const withParams = (change: (params: Json) => Json) =>
   Wire.received("/asample", (body) => {
     const params = field(body, "sampling_params")

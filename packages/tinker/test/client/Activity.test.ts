@@ -6,7 +6,7 @@ import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 import { tagged, watching } from "./Watching.ts"
 
-describe("an event of the client", () => {
+describe("a client event", () => {
   it.effect("is reported as it happens: queue states, retries, pauses", () =>
     Effect.gen(function*() {
       const queued = { type: "try_again", request_id: "r", queue_state: "paused_capacity", queue_state_reason: "busy" }
@@ -34,7 +34,7 @@ describe("an event of the client", () => {
       )
     }))
 
-  it.effect("is measured", () =>
+  it.effect("is recorded in metrics", () =>
     Effect.gen(function*() {
       const service = FakeService.make({
         faults: (path, index) => path === "/optim_step" && index < 2 ? { status: 503 } : undefined
@@ -52,7 +52,7 @@ describe("an event of the client", () => {
       )
     }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())))
 
-  it.effect("is the cause of the error that it ends in", () =>
+  it.effect("is the cause of the error in which it results", () =>
     Effect.gen(function*() {
       const failing = (body: object, status = 200) =>
         FakeService.make({

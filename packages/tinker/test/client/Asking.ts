@@ -1,4 +1,4 @@
-/** Questions to a service about its runs and checkpoints, and one checkpoint of it. */
+/** Requests for a service's runs and checkpoints, and an example checkpoint. */
 import { RestClient } from "@effect-rl/tinker"
 import { Effect } from "effect"
 import { withTinker } from "./Elapse.ts"
@@ -16,7 +16,7 @@ export const checkpoint = {
   expires_at: null
 }
 
-/** Answers of these paths, and what was asked of the service. */
+/** Runs `ask` on a service with these routes. Returns the answer and the requests that these routes received. */
 export const asking = <A, E>(
   routes: FakeService.Routes,
   ask: (rest: RestClient.RestClient["Service"]) => Effect.Effect<A, E>,

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 
-/** A budget, and how much of it was in use at most and is at last. */
+/** A budget, with the maximum amount in use so far and the current amount. */
 const observed = (size: number) => {
   let most = 0
   let last = 0
@@ -23,7 +23,7 @@ const Uses = Schema.Array(Schema.Struct({
 }))
 
 describe("a budget", () => {
-  it.effect("is used in the order of arrival", () =>
+  it.effect("is granted in the order of arrival", () =>
     Effect.gen(function*() {
       const { budget } = observed(2)
       const order: Array<number> = []
@@ -37,7 +37,7 @@ describe("a budget", () => {
       assert.deepStrictEqual(order, [0, 1, 2, 3, 4])
     }))
 
-  it.effect("lets a request that is larger than all of it go alone", () =>
+  it.effect("lets a request larger than the whole budget run alone", () =>
     Effect.gen(function*() {
       const { budget, most } = observed(10)
       yield* Effect.all(
@@ -47,7 +47,7 @@ describe("a budget", () => {
       assert.strictEqual(most(), 25)
     }))
 
-  it.effect("comes back from requests that fail or are interrupted, waiting or under way", () =>
+  it.effect("is released by requests that fail or are interrupted, whether waiting or running", () =>
     Effect.gen(function*() {
       const { budget, last } = observed(1)
       yield* Effect.exit(budget.use(1)(Effect.fail("no")))
@@ -62,7 +62,7 @@ describe("a budget", () => {
     }))
 
   it.effect.prop(
-    "is never exceeded and always comes back",
+    "is never exceeded and always fully released",
     [Uses],
     ([uses]) =>
       Effect.gen(function*() {

@@ -1,4 +1,4 @@
-/** Calls of a client, each of which makes what it needs. */
+/** Client calls, each of which creates the objects that it needs. */
 import { Tinker } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Effect } from "effect"

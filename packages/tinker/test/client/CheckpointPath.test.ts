@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { path } from "./Asking.ts"
 
 describe("a checkpoint's path", () => {
-  it.effect("says its run, its type and its id", () =>
+  it.effect("contains its run, type and id", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* CheckpointPath.parse(path), {
         run: "session:train:0",

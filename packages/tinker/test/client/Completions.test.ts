@@ -6,19 +6,19 @@ import { request, sampler } from "./Calls.ts"
 import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
-/** How a sample goes on at the service once it is posted. */
+/** What happens to a sample at the service after it is posted. */
 interface Fate {
   /** Milliseconds. */
   readonly takes: number
   readonly ends: "finished" | "failed" | "lost"
-  /** Whether the service lists it when it is finished. */
+  /** Whether the service lists it when it finishes. */
   readonly isListed: boolean
 }
 
 interface Plan {
   /** The fate of the `index`-th sample. */
   readonly fate: (index: number) => Fate
-  /** Between these two times, the service answers nothing but errors. */
+  /** The period in which the service answers only with errors. */
   readonly down?: readonly [from: number, until: number]
   readonly has?: boolean
 }
@@ -41,7 +41,7 @@ const answerOf = (index: number) =>
 
 const indexOf = (id: unknown) => Number(String(id).slice("sample-".length))
 
-/** A service that lists finished samples in the order in which they were finished. */
+/** A service that lists finished samples in the order in which they finished. */
 const plannedService = ({ down: [from, until] = [0, 0], fate, has = true }: Plan) => {
   const postedAt = new Map<number, number>()
   const told: Array<string> = []
@@ -109,7 +109,7 @@ const all = (count: number) =>
   )
 
 describe("samples of a service that lists finished ones", () => {
-  it.effect("are asked for once each, when they are finished, and then let go of", () =>
+  it.effect("are fetched once each when they finish, and then released", () =>
     Effect.gen(function*() {
       const { given, pathsOf, retrieved, service } = plannedService({
         fate: (index) => ({ ...soon, takes: 1000 * (index % 5) })
@@ -122,7 +122,7 @@ describe("samples of a service that lists finished ones", () => {
       assert.isAbove(retrieved.size, 0)
     }))
 
-  it.effect("do not wait for a slower one", () =>
+  it.effect("do not wait for slower ones", () =>
     Effect.gen(function*() {
       const { service } = plannedService({ fate: (index) => ({ ...soon, takes: index === 0 ? 600_000 : 500 }) })
       const exits = yield* withTinker(
@@ -139,7 +139,7 @@ describe("samples of a service that lists finished ones", () => {
       assert.strictEqual(Option.getOrUndefined(Option.map(exits, tokenOf)), 1)
     }))
 
-  it.effect("fail alone", () =>
+  it.effect("fail independently", () =>
     Effect.gen(function*() {
       const { service } = plannedService({
         fate: (index) => index === 3 ? { ...soon, ends: "failed" } : soon
@@ -148,7 +148,7 @@ describe("samples of a service that lists finished ones", () => {
       assert.deepStrictEqual(exits.flatMap((exit, index) => Exit.isFailure(exit) ? index : []), [3])
     }))
 
-  it.effect("are cancelled when their caller no longer waits, and the others go on", () =>
+  it.effect("are cancelled when their caller stops waiting, and the others continue", () =>
     Effect.gen(function*() {
       const { cancelled, pathsOf, service } = plannedService({
         fate: (index) => ({ ...soon, takes: index === 0 ? 60_000 : 20_000 })
@@ -170,7 +170,7 @@ describe("samples of a service that lists finished ones", () => {
       assert.deepStrictEqual([...cancelled], ["sample-0"])
     }))
 
-  it.effect("are polled one by one where the service turns out not to have the call, which is tried once", () =>
+  it.effect("are polled individually if the service turns out to lack the call, which is tried once", () =>
     Effect.gen(function*() {
       const { pathsOf, service } = plannedService({ has: false, fate: () => ({ ...soon, takes: 3000 }) })
       const exits = yield* withTinker(service, Effect.andThen(all(20), all(20)))
@@ -178,14 +178,14 @@ describe("samples of a service that lists finished ones", () => {
       assert.strictEqual(pathsOf("/retrieve_futures").length, 1)
     }))
 
-  it.effect("are polled one by one where the service does not say that it has the call", () =>
+  it.effect("are polled individually if the service does not announce the call", () =>
     Effect.gen(function*() {
       const service = FakeService.make()
       yield* withTinker(service, all(3))
       assert.notInclude(service.received.map(({ path }) => path), "/retrieve_futures")
     }))
 
-  it.effect("that are under way when the sampler's scope closes are polled one by one", () =>
+  it.effect("are polled individually if the sampler's scope closes while they are in progress", () =>
     Effect.gen(function*() {
       const { service } = plannedService({ fate: () => ({ ...soon, takes: 30_000 }) })
       const exit = yield* withTinker(
@@ -204,7 +204,7 @@ describe("samples of a service that lists finished ones", () => {
     }))
 
   it.effect(
-    "all end as they must, whatever the service forgets and whoever goes away",
+    "all end correctly, whatever the service forgets and whichever callers leave",
     () =>
       Effect.forEach(Array.from({ length: 30 }, (_, seed) => seed), (seed) =>
         Effect.gen(function*() {

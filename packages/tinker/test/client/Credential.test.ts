@@ -9,10 +9,10 @@ import * as FakeService from "./FakeService.ts"
 
 const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
 
-/** A token that ends so many seconds after the epoch, at which TestClock begins. */
+/** A token that expires at `exp` seconds after the epoch, where TestClock starts. */
 const token = (exp: number) => `eyJ${base64({ alg: "none" }).slice(3)}.${base64({ sub: "user", exp })}.signature-${exp}`
 
-/** Exchanges keys for tokens that live so many seconds, or fails at some of them. */
+/** A service that exchanges keys for tokens with this lifetime in seconds, and fails in some seconds. */
 const exchanging = (lifetime: number, fails: (second: number) => boolean = () => false, config: object = {}) =>
   FakeService.make({
     config: { pjwt_auth_enabled: true, ...config },
@@ -33,7 +33,7 @@ const timesOf = ({ received }: FakeService.FakeService, path: string) =>
 const key = Redacted.make("tml-secret")
 
 describe("a key", () => {
-  it.effect("of no known shape is refused before anything is sent, and not shown", () =>
+  it.effect("of an unknown format is refused before anything is sent, and not shown", () =>
     Effect.gen(function*() {
       const service = FakeService.make()
       const refused = yield* Effect.flip(withTinker(service, Effect.void, { apiKey: Redacted.make("sk-other") }))
@@ -43,7 +43,7 @@ describe("a key", () => {
       assert.deepStrictEqual(service.received, [])
     }))
 
-  it.effect("is sent as it is where the service wants no tokens", () =>
+  it.effect("is sent unchanged if the service does not use tokens", () =>
     Effect.gen(function*() {
       const service = FakeService.make()
       yield* withTinker(service, Effect.void)
@@ -52,7 +52,7 @@ describe("a key", () => {
 })
 
 describe("a token", () => {
-  it.effect("is exchanged for before anything else", () =>
+  it.effect("is obtained before any other request", () =>
     Effect.gen(function*() {
       const service = exchanging(3600)
       yield* withTinker(service, Effect.void)
@@ -60,7 +60,7 @@ describe("a token", () => {
       assert.deepStrictEqual(keysOf(service, "/create_session"), [token(3600)])
     }))
 
-  it.effect("is renewed five minutes before it ends, in the background", () =>
+  it.effect("is renewed in the background five minutes before it expires", () =>
     Effect.gen(function*() {
       const service = exchanging(3600)
       yield* withTinker(service, Effect.sleep("70 minutes"))
@@ -68,7 +68,7 @@ describe("a token", () => {
       assert.strictEqual(keysOf(service, "/session_heartbeat").at(-1), token(6900))
     }))
 
-  it.effect("is asked for again every minute while the service refuses, and the old one used meanwhile", () =>
+  it.effect("is requested every minute while the service refuses, and the old one is used in the meantime", () =>
     Effect.gen(function*() {
       const service = exchanging(3600, (second) => second > 0)
       const failed = yield* withTinker(
@@ -89,7 +89,7 @@ describe("a token", () => {
       assert.strictEqual(keysOf(service, "/session_heartbeat").at(-1), token(3600))
     }))
 
-  it.effect("that is about to end is renewed once, however many requests want it", () =>
+  it.effect("that is about to expire is renewed once, however many requests need it", () =>
     Effect.gen(function*() {
       const service = exchanging(3600, (second) => second > 0 && second < 3575)
       yield* withTinker(
@@ -105,7 +105,7 @@ describe("a token", () => {
       assert.strictEqual(keysOf(service, "/get_server_capabilities").at(-1), token(7175))
     }))
 
-  it.effect("given for a key is exchanged itself, whatever command there is", () =>
+  it.effect("given as the key is itself exchanged, even if there is a command", () =>
     Effect.gen(function*() {
       const service = exchanging(3600, undefined, { credential_default_source: "credential_cmd" })
       const own = token(99)
@@ -128,7 +128,7 @@ describe("a credential command", () => {
       )
     )))
 
-  it.effect("is run for every exchange, and instead of the key where the service wants it", () =>
+  it.effect("is run for every exchange, and takes precedence over the key if the service prefers it", () =>
     Effect.gen(function*() {
       const service = exchanging(3600, undefined, { credential_default_source: "credential_cmd" })
       const run: Array<string> = []
@@ -146,7 +146,7 @@ describe("a credential command", () => {
       assert.deepStrictEqual(keysOf(service, "/auth/token"), ["tml-printed"])
     }))
 
-  it.effect("is not enough for a service that wants keys", () =>
+  it.effect("is not sufficient for a service that requires keys", () =>
     Effect.gen(function*() {
       const refused = yield* Effect.flip(
         connect(FakeService.make(), { credentialCommand: Redacted.make("print-it") }, () =>
@@ -155,7 +155,7 @@ describe("a credential command", () => {
       assert.include(refused.message, "TINKER_API_KEY")
     }))
 
-  it.effect("cannot be run where there is no spawner of processes", () =>
+  it.effect("cannot be run on a platform without processes", () =>
     Effect.gen(function*() {
       const refused = yield* Effect.flip(
         withTinker(exchanging(3600, undefined, { credential_default_source: "credential_cmd" }), Effect.void, {
@@ -174,7 +174,7 @@ const runHere = (command: string) =>
   )
 
 describe("running a command", () => {
-  it.live("gives its output without surrounding white space", () =>
+  it.live("returns its output without surrounding whitespace", () =>
     Effect.gen(function*() {
       assert.strictEqual(Redacted.value(yield* runHere("echo ' tml-one '; echo")), "tml-one")
     }))
@@ -200,7 +200,7 @@ describe("the environment", () => {
     CLOUDFLARE_ACCESS_CLIENT_SECRET: "cf-secret"
   }
 
-  it.effect("gives the tags, the project and the headers of Cloudflare Access", () =>
+  it.effect("provides the tags, the project and the Cloudflare Access headers", () =>
     Effect.gen(function*() {
       const service = FakeService.make()
       yield* elapse(Effect.scoped(Layer.build(Layer.provide(TinkerHttp.layerConfig, service.layer)))).pipe(

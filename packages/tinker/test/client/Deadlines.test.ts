@@ -7,7 +7,7 @@ import { TestClock } from "effect/testing"
 const late = () => WireError.make(new WireError.NoAnswer({ detail: "late" }))
 
 describe("a deadline", () => {
-  it.effect("ends effects that take longer, each after its own time, and leaves the others alone", () =>
+  it.effect("ends effects that exceed it, each after its own time, and no others", () =>
     Effect.gen(function*() {
       const { within } = yield* Deadlines.make
       const ended: Array<string> = []
@@ -34,7 +34,7 @@ describe("a deadline", () => {
       assert.strictEqual(ended.at(-1), "e late")
     }))
 
-  it.effect("fails with the error of that moment, and interrupts the work first", () =>
+  it.effect("fails with an error created at that moment, after interrupting the work", () =>
     Effect.gen(function*() {
       const { within } = yield* Deadlines.make
       let isInterrupted = false
@@ -45,7 +45,7 @@ describe("a deadline", () => {
       assert.isTrue(isInterrupted)
     }))
 
-  it.effect("passes on failures, and interruption from outside", () =>
+  it.effect("passes on failures and external interruption", () =>
     Effect.gen(function*() {
       const { within } = yield* Deadlines.make
       const limited = within(Duration.seconds(1), late)

@@ -23,7 +23,7 @@ const weighted = Datum.weightedTokens(prompt, {
   weights: Float32Array.of(0, 1, 1)
 })
 
-/** Names its sessions as SkyRL does and has none of what SkyRL has not. */
+/** A service that names its sessions as SkyRL does and lacks what SkyRL lacks. */
 const skyRL = (routes: FakeService.Routes = {}) =>
   FakeService.make({
     config: { pjwt_auth_enabled: false },
@@ -34,7 +34,7 @@ const skyRL = (routes: FakeService.Routes = {}) =>
     }
   })
 
-/** A server of this project that says how it reduces losses. */
+/** A server of this project that reports this loss reduction. */
 const reducing = (loss_reduction: string) =>
   FakeService.make({
     routes: {
@@ -62,7 +62,7 @@ const reductionOf = (service: FakeService.FakeService, options: TinkerHttp.Tinke
   )
 
 describe("a server's kind", () => {
-  it("is recognised by its address, by its answers, or by how it names sessions", () => {
+  it("is detected by its address, its answers, or its session names", () => {
     const ours = [{
       effect_rl: {
         loss_reduction: "token-sum" as const,
@@ -78,7 +78,7 @@ describe("a server's kind", () => {
     assert.strictEqual(Dialect.detect("http://localhost:8000", "session_of_mine", [{}]), "other")
   })
 
-  it.effect("says how it reduces losses", () =>
+  it.effect("determines the loss reduction", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* reductionOf(FakeService.make()), "unknown")
       assert.strictEqual(yield* reductionOf(FakeService.make(), { server: "hosted" }), "token-sum")
@@ -89,7 +89,7 @@ describe("a server's kind", () => {
 })
 
 describe("policy losses", () => {
-  it.effect("go to SkyRL with the mask as weights, so that prompts do not count, and to others without", () =>
+  it.effect("are sent to SkyRL with the mask as weights, so prompt tokens do not count, and to other servers without", () =>
     Effect.gen(function*() {
       const submit = Effect.flatMap(train, (client) => run(client.forwardBackward([policy], Loss.importanceSampling)))
       const masked = skyRL()
@@ -102,7 +102,7 @@ describe("policy losses", () => {
       assert.deepStrictEqual(weightsOf(plain), [undefined])
     }))
 
-  it.effect("are refused where prompt tokens would count, unless forced", () =>
+  it.effect("are refused if prompt tokens would count, unless forced", () =>
     Effect.gen(function*() {
       const submit = Effect.flatMap(train, (client) => run(client.forwardBackward([policy], Loss.importanceSampling)))
       const refused = yield* Effect.flip(withTinker(reducing("sequence-mean"), submit))
@@ -116,7 +116,7 @@ describe("policy losses", () => {
 })
 
 describe("custom losses", () => {
-  it.effect("are refused where a cross entropy is no sum", () =>
+  it.effect("are refused by a server whose cross entropy is not a sum", () =>
     Effect.gen(function*() {
       const custom = Effect.flatMap(train, (client) =>
         run(client.forwardBackwardCustom([weighted], (_, logprobs) =>
@@ -178,7 +178,7 @@ describe("a capability that SkyRL lacks", () => {
       assert.isFalse(["/forward_backward", "/save_weights", "/load_weights"].some((path) => asked.has(path)))
     }))
 
-  it.effect("top candidates of the prompt are a typed failure", () =>
+  it.effect("top candidates of prompt tokens are refused with a typed failure", () =>
     Effect.gen(function*() {
       const sample = Effect.flatMap(Tinker.Tinker, (tinker) =>
         Effect.flatMap(tinker.createSamplingClient({ baseModel: "fake" }), (client) =>
@@ -187,7 +187,7 @@ describe("a capability that SkyRL lacks", () => {
       assert.strictEqual(refused.reason._tag, "Unsupported")
     }))
 
-  it.effect("the loss is added up from the tokens where there are no metrics", () =>
+  it.effect("the loss is summed over the tokens if there are no metrics", () =>
     Effect.gen(function*() {
       const tensor = (data: ReadonlyArray<number>) => ({ data, dtype: "float32", shape: [data.length] })
       const service = skyRL({
@@ -205,7 +205,7 @@ describe("a capability that SkyRL lacks", () => {
       assert.deepStrictEqual(metrics, { "loss:sum": 5.5 })
     }))
 
-  it.effect("a path that does not exist is NotFound, and one of other weights Rejected", () =>
+  it.effect("a missing path fails as NotFound, and a path of other weights as Rejected", () =>
     Effect.gen(function*() {
       const service = skyRL()
       const reasons = yield* withTinker(
@@ -224,7 +224,7 @@ describe("a capability that SkyRL lacks", () => {
       assert.deepStrictEqual(reasons, ["NotFound", "Rejected", "NotFound", "Rejected"])
     }))
 
-  it.effect("the first token's missing log-probability is NaN, as it is everywhere", () =>
+  it.effect("the missing log-probability of the first token becomes NaN, as on other servers", () =>
     Effect.gen(function*() {
       const sequences = [{ tokens: Int32Array.of(1), logprobs: Float32Array.of(-1), stopReason: "length" as const }]
       const service = skyRL({
@@ -235,14 +235,19 @@ describe("a capability that SkyRL lacks", () => {
       })
       const logprobs = yield* withTinker(
         service,
-        Effect.flatMap(Tinker.Tinker, (tinker) =>
-          Effect.flatMap(tinker.createSamplingClient({ baseModel: "fake" }), (client) =>
-            client.computeLogprobs(prompt)))
+        Effect.flatMap(
+          Tinker.Tinker,
+          (tinker) =>
+            Effect.flatMap(
+              tinker.createSamplingClient({ baseModel: "fake" }),
+              (client) => client.computeLogprobs(prompt)
+            )
+        )
       )
       assert.deepStrictEqual(logprobs, Float32Array.of(NaN, -1, -2))
     }))
 
-  it.effect("a name that is taken is a typed failure, unless the client took it itself", () =>
+  it.effect("a name that is taken is a typed failure, unless this client took it", () =>
     Effect.gen(function*() {
       const service = skyRL()
       const outcome = yield* withTinker(

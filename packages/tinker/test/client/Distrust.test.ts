@@ -37,7 +37,7 @@ const pass = Effect.flatMap(train, (client) =>
     (pending) => Effect.map(Effect.flip(pending.await), (error) => ({ client, error }))
   ))
 
-/** Sends until nobody reads any more. */
+/** A response that never ends; it stops when nobody reads it. */
 const endless = (headers: Record<string, string> = {}) => {
   const state = { sent: 0, isClosed: false }
   const body = new ReadableStream<Uint8Array>({
@@ -52,7 +52,7 @@ const endless = (headers: Record<string, string> = {}) => {
   return { state, response: new Response(body, { headers: { "content-type": "application/json", ...headers } }) }
 }
 
-/** The lines that are logged while `use` runs. */
+/** The lines logged while `use` runs. */
 const logging = <A, E, R>(use: Effect.Effect<A, E, R>) => {
   const lines: Array<string> = []
   const logger = Logger.make(({ message }) => void lines.push(String(message)))
@@ -74,7 +74,7 @@ describe("an answer without an end", () => {
       }))
   }
 
-  it.effect("that says its length is not read at all", () =>
+  it.effect("is not read at all if it declares its length", () =>
     Effect.gen(function*() {
       const { response, state } = endless({ "content-length": "999999999" })
       const service = FakeService.make({ routes: { "/asample": () => response } })
@@ -83,7 +83,7 @@ describe("an answer without an end", () => {
       assert.isBelow(state.sent, 10_000)
     }))
 
-  it.effect("that is compressed counts as it is unpacked, whatever length it says", () =>
+  it.effect("counts by its decompressed size if it is compressed, whatever length it declares", () =>
     Effect.gen(function*() {
       const { response } = endless({ "content-length": "20", "content-encoding": "gzip" })
       const service = FakeService.make({ routes: { "/asample": () => response } })
@@ -92,11 +92,11 @@ describe("an answer without an end", () => {
     }))
 })
 
-/** As many empty fields with this number, of two bytes each. */
+/** `count` empty fields of two bytes each, with this field number. */
 const emptyFields = (count: number, number: number) =>
   Uint8Array.from({ length: 2 * count }, (_, index) => index % 2 === 0 ? 8 * number + 2 : 0)
 
-/** 4,400,000 candidates, half of them of each of two sequences. */
+/** 4,400,000 candidates, split evenly between two sequences. */
 const candidates = () => {
   const [k, length] = [20, 110_000]
   const cells = new Uint8Array(4 * k * length)
@@ -104,7 +104,7 @@ const candidates = () => {
   return toBinary(SampleResponseSchema, create(SampleResponseSchema, { sequences: [one, one] }))
 }
 
-/** Empty arrays of one name, each of which gets a list of its sizes. */
+/** `count` empty arrays with the same name, each with a list of its sizes. */
 const arrays = (count: number, sizes = 0) => {
   const trailingShape = Array.from({ length: sizes }, () => 1n)
   const logprobs = { offsets: new Uint8Array(8 * (count + 1)), dtype: DType.FLOAT32, trailingShape }
@@ -193,7 +193,7 @@ describe("a sample is not trusted", () => {
       assert.include(error.message, "request_id \"always\", which is that of another request")
     }))
 
-  it.effect("unless a rounded log-probability is only a little above 0", () =>
+  it.effect("except that a log-probability may exceed 0 slightly through rounding", () =>
     Effect.gen(function*() {
       const found = yield* withTinker(answering(sampled({ logprobs: Float32Array.of(1e-6, -1) })), sample())
       assert.strictEqual(found.sequences.length, 1)
@@ -208,7 +208,7 @@ describe("an answer that lacks what was asked for", () => {
     ["promptAltTokens", { promptAltTokens: 2 }]
   ]
   for (const [field, more] of asked) {
-    it.effect(`is refused by its name: ${field}`, () =>
+    it.effect(`is refused, naming the field: ${field}`, () =>
       Effect.gen(function*() {
         const { reason } = yield* withTinker(answering(sampled({})), Effect.flip(sample(more)))
         assert.strictEqual(reason._tag, "Unsupported")
@@ -224,7 +224,7 @@ describe("a pass is not trusted", () => {
     ["of another length than its datum", Float32Array.of(-1), "1 log-probabilities of 3 tokens"]
   ]
   for (const [title, logprobs, message] of outputs) {
-    it.effect(`${title}, and its model is left alone`, () =>
+    it.effect(`${title}, and its model takes no further step`, () =>
       Effect.gen(function*() {
         const bytes = PassResult.encode({ outputs: [{ logprobs }], metrics: { "loss:sum": 1 } })
         const service = FakeService.make({
@@ -244,7 +244,7 @@ describe("a pass is not trusted", () => {
       }))
   }
 
-  it.effect("unless its NaN is at a position of weight 0", () =>
+  it.effect("except that NaN is accepted at a position with weight 0", () =>
     Effect.gen(function*() {
       const logprobs = Float32Array.of(NaN, -1, -1)
       const bytes = PassResult.encode({ outputs: [{ logprobs }], metrics: { "loss:sum": 1 } })
@@ -257,7 +257,7 @@ describe("a pass is not trusted", () => {
     }))
 })
 
-describe("a key that no header can carry", () => {
+describe("a key that cannot be sent in a header", () => {
   for (const key of ["tml-a\r\nx-evil: 1", "tml-a\n", "tml-schlüssel", "tml-a b"]) {
     it.effect(`is refused at once, and not shown: ${JSON.stringify(key)}`, () =>
       Effect.gen(function*() {
@@ -280,7 +280,7 @@ describe("a retry", () => {
     ["a 402", () => FakeService.json({ detail: "no credit" }, 402), "check the account's billing"]
   ]
   for (const [title, answer, line] of cases) {
-    it.effect(`is said in the log: ${title}`, () =>
+    it.effect(`is logged: ${title}`, () =>
       Effect.gen(function*() {
         const service = FakeService.make({ routes: { "/create_sampling_session": answer } })
         const lines = yield* logging(Effect.exit(withTinker(service, sample(), { deadline: "3 minutes" })))

@@ -6,7 +6,7 @@ import * as FakeService from "./FakeService.ts"
 
 const archive = Uint8Array.from({ length: 1000 }, (_, index) => index % 251)
 
-/** Serves the bytes from where they are asked for, cut after at most `most`. */
+/** Serves the bytes from the requested offset, and breaks off after at most `most`. */
 const serving = (most: number, ranges: boolean): FakeService.Routes => ({
   [`${resource}/archive`]: () => new Response(null, { status: 302, headers: { location: "http://files/archive" } }),
   "/archive": (_, { headers }) => {
@@ -34,7 +34,7 @@ const bytesOf = (rest: RestClient.RestClient["Service"]) =>
   )
 
 describe("a download", () => {
-  it.effect("continues where it was cut", () =>
+  it.effect("continues where the connection broke", () =>
     Effect.gen(function*() {
       const { answer, asked } = yield* asking(serving(300, true), bytesOf)
       assert.deepStrictEqual(answer, archive)
@@ -42,20 +42,20 @@ describe("a download", () => {
       assert.deepStrictEqual(ranges, [undefined, "bytes=300-", "bytes=600-", "bytes=900-"])
     }))
 
-  it.effect("skips the bytes that it has where the server begins anew", () =>
+  it.effect("skips the bytes that it already has if the server restarts from the beginning", () =>
     Effect.gen(function*() {
       const { answer } = yield* asking(serving(400, false), bytesOf)
       assert.deepStrictEqual(answer, archive)
     }))
 
-  it.effect("shows no key to other servers", () =>
+  it.effect("sends no key to other servers", () =>
     Effect.gen(function*() {
       const { asked } = yield* asking(serving(1000, true), bytesOf)
       const keys = asked.map(({ headers, path }) => [path, headers["x-api-key"]])
       assert.deepStrictEqual(keys, [[`${resource}/archive`, "tml-secret"], ["/archive", undefined]])
     }))
 
-  it.effect("takes no key along to where it is redirected", () =>
+  it.effect("sends no key to the target of a redirect", () =>
     Effect.gen(function*() {
       const own = "http://fake/prefix/api/v1/own"
       const { answer, asked } = yield* asking({
@@ -70,7 +70,7 @@ describe("a download", () => {
       ])
     }))
 
-  it.effect("of one file of external weights continues where it was cut, by its link", () =>
+  it.effect("of an external weights file continues where its connection broke", () =>
     Effect.gen(function*() {
       const links = `${resource}/external_weights_urls`
       const urls = { "adapter.safetensors": "http://files/archive" }
@@ -82,7 +82,7 @@ describe("a download", () => {
       assert.deepStrictEqual(asked.map(({ path }) => path), [links, "/archive", links, "/archive"])
     }))
 
-  it.effect("asks for a new link when the old one has expired", () =>
+  it.effect("requests a new link after the old one has expired", () =>
     Effect.gen(function*() {
       const expired: FakeService.Faults = (path, index) =>
         path === "/archive" && index === 1 ? { status: 403 } : undefined
@@ -91,7 +91,7 @@ describe("a download", () => {
       assert.strictEqual(asked.filter(({ path }) => path === `${resource}/archive`).length, 3)
     }))
 
-  it.effect("waits while the archive is being made, six times half a minute", () =>
+  it.effect("waits while the archive is being created, six times for half a minute", () =>
     Effect.gen(function*() {
       const making = (times: number, status: number): FakeService.Faults => (path, index) =>
         path === `${resource}/archive` && index < times ? { status } : undefined
@@ -109,7 +109,7 @@ describe("a download", () => {
       assert.strictEqual(never.answer.reason._tag, "Rejected")
     }))
 
-  it.effect("ends in a typed failure where nothing comes at all", () =>
+  it.effect("ends in a typed failure if no data ever arrives", () =>
     Effect.gen(function*() {
       const { answer } = yield* asking(serving(0, true), (rest) => Effect.flip(bytesOf(rest)))
       assert.strictEqual(answer.reason._tag, "Unavailable")

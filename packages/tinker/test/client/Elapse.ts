@@ -1,4 +1,4 @@
-/** A client of a fake service, and time for it to pass. */
+/** A client of a fake service, and control over its time. */
 import { TinkerHttp } from "@effect-rl/tinker"
 import { assert } from "@effect/vitest"
 import { Effect, Fiber, flow, Layer, Random, Redacted, type Scope } from "effect"
@@ -18,7 +18,7 @@ const connect = (service: FakeService.FakeService, options: TinkerHttp.TinkerHtt
     )
   )
 
-/** Lets time pass until the effect is done; a minute's wait is a minute of test time. */
+/** Advances the test clock until the effect is done. */
 export const elapse = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>, most = 10_000) {
   const fiber = yield* Effect.forkChild(effect)
   for (let second = 0; second < most && fiber.pollUnsafe() === undefined; second++) {
@@ -30,8 +30,8 @@ export const elapse = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect
 })
 
 /**
- * Uses a client of the service, whose session ends with the use and whose pauses are the same in every run. What takes real time, such
- * as compression, needs the live clock.
+ * Uses a client of the service. Its session ends with the use, and its random delays are the same in every run. Work that takes real time,
+ * such as compression, needs the live clock.
  */
 export const withTinkerLive = <A, E>(
   service: FakeService.FakeService,
@@ -42,5 +42,5 @@ export const withTinkerLive = <A, E>(
     Random.withSeed(1)
   )
 
-/** Uses a client of the service while test time passes. */
+/** Uses a client of the service while the test clock advances. */
 export const withTinker = flow(withTinkerLive, (use) => elapse(use))

@@ -1,4 +1,4 @@
-/** A service in memory with one model, whose answers can get lost, come late or come torn. */
+/** An in-memory service with one model, whose answers can be lost, delayed or truncated. */
 import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
 import * as PassResult from "@effect-rl/tinker/wire/PassResult"
 import * as SampleResult from "@effect-rl/tinker/wire/SampleResult"
@@ -8,16 +8,16 @@ import { zstdDecompressSync } from "node:zlib"
 
 type Body = Readonly<Record<string, unknown>>
 
-/** What happens to one request; without any it is answered. */
+/** What happens to a request; without a fault it is answered. */
 export type Fault = "lost" | "unanswered" | "silent" | "torn" | {
   readonly status: number
   readonly retryAfter?: number
 }
 
-/** Decides over the `index`-th request to `path`. */
+/** Selects the fault for the `index`-th request to `path`. */
 export type Faults = (path: string, index: number) => Fault | undefined
 
-/** The first request to a path, or the first few, fail. */
+/** The first `times` requests to a path fail. */
 export const first = (at: string, fault: Fault, times = 1): Faults => (path, index) =>
   path === at && index < times ? fault : undefined
 
@@ -27,21 +27,21 @@ export interface Received {
   readonly query: Readonly<Record<string, string>>
   readonly body: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** Of the clock, in milliseconds. */
+  /** Clock time in milliseconds. */
   readonly at: number
 }
 
-/** What a service does otherwise than this one, by path. */
+/** Overrides of the service's answers, by path. */
 export type Routes = Readonly<Record<string, (body: Body, request: Received) => Response | undefined>>
 
 export interface Options {
   readonly faults?: Faults
-  /** What clients are told at the start. */
+  /** The client configuration that the service reports. */
   readonly config?: object
   readonly routes?: Routes
   /** How long a request to `path` takes. */
   readonly delay?: (path: string) => Duration.Input | undefined
-  /** Told 1 when a request begins and -1 when it ends. */
+  /** Called with 1 when a request begins and with −1 when it ends. */
   readonly observe?: (change: 1 | -1) => void
 }
 
@@ -83,7 +83,7 @@ const readBody = Effect.fnUntraced(function*({ body, headers }: HttpClientReques
 
 const sequence = { tokens: Int32Array.of(1, 2), logprobs: Float32Array.of(-1, -2), stopReason: "stop" as const }
 
-/** Passes answer with log-probabilities of three tokens for every datum. */
+/** Creates the service. Its passes return log-probabilities for three tokens per datum. */
 export const make = (options: Options = {}): FakeService => {
   const { config = { fwdbwd_max_chunk_len: 2 }, delay = () => undefined, faults = () => undefined } = options
   const { observe = () => {}, routes = {} } = options
@@ -108,7 +108,7 @@ export const make = (options: Options = {}): FakeService => {
     return promise(result, key)
   }
 
-  /** Not idempotent, as some services are. */
+  /** Saves are not idempotent, as on some services. */
   const save = (kind: string, body: Body) => {
     const id = `${kind}/${String(body["path"])}`
     if (saved.has(id)) return json({ detail: `${id} exists` }, 409)

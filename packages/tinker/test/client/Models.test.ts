@@ -10,7 +10,7 @@ const offering = (...supported_models: ReadonlyArray<object>) =>
 const tinker = Tinker.Tinker
 
 describe("a model", () => {
-  it.effect("is neither trained nor sampled from if the service does not support it", () =>
+  it.effect("can be neither trained nor sampled from if the service does not support it", () =>
     Effect.gen(function*() {
       const service = offering(
         { model_name: "old", trainable: false, sampleable: true },
@@ -29,7 +29,7 @@ describe("a model", () => {
       assert.notInclude(service.received.map(({ path }) => path), "/create_model")
     }))
 
-  it.effect("that the service lacks is refused with the names of its models", () =>
+  it.effect("that the service lacks is refused with a list of its models", () =>
     Effect.gen(function*() {
       const service = offering({ model_name: "a" }, { model_name: "b", max_context_length: null })
       const error = yield* Effect.flip(withTinker(service, Effect.flatMap(tinker, (_) => _.capabilities("c"))))

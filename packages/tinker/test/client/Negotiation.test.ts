@@ -6,7 +6,7 @@ import { datum, request, run, sampler, step, train } from "./Calls.ts"
 import { withTinker, withTinkerLive } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
-/** Payload bytes of `datum`: three tokens, targets of 8 bytes and weights. */
+/** Payload bytes of `datum`: three tokens, targets of 8 bytes, and weights. */
 const datumBytes = 3 * 4 + 3 * 8 + 3 * 4
 
 const pass = (datums: number) =>
@@ -24,29 +24,29 @@ const numbers = (service: FakeService.FakeService) =>
 
 const silent: FakeService.Faults = (path) => path === "/retrieve_future" ? "silent" : undefined
 
-describe("the limits that a service asks for", () => {
-  it.effect("fwdbwd_max_chunk_len bounds the datums of a request", () =>
+describe("the service's client configuration", () => {
+  it.effect("fwdbwd_max_chunk_len limits the data per request", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ config: { fwdbwd_max_chunk_len: 3 } })
       yield* withTinker(service, pass(7))
       assert.deepStrictEqual(numbers(service), [[2, 3], [3, 1], [1, 3]])
     }))
 
-  it.effect("fwdbwd_max_chunk_bytes_count bounds their bytes", () =>
+  it.effect("fwdbwd_max_chunk_bytes_count limits the bytes per request", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ config: { fwdbwd_max_chunk_bytes_count: 2 * datumBytes } })
       yield* withTinker(service, pass(3))
       assert.deepStrictEqual(numbers(service), [[2, 1], [1, 2]])
     }))
 
-  it.effect("parallel_fwdbwd_chunks off posts them in order", () =>
+  it.effect("without parallel_fwdbwd_chunks, chunks are posted in order", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ config: { fwdbwd_max_chunk_len: 1, parallel_fwdbwd_chunks: false } })
       yield* withTinker(service, pass(3))
       assert.deepStrictEqual(numbers(service), [[1, 1], [2, 1], [3, 1]])
     }))
 
-  it.effect("leaves no number out where a chunk is refused, and posts no more where the service does not answer", () =>
+  it.effect("no sequence number is skipped if a chunk is refused, and posting stops if the service does not answer", () =>
     Effect.gen(function*() {
       for (const parallel_fwdbwd_chunks of [true, false]) {
         const config = { fwdbwd_max_chunk_len: 1, parallel_fwdbwd_chunks }
@@ -65,7 +65,7 @@ describe("the limits that a service asks for", () => {
       }
     }))
 
-  it.effect("fwdbwd_dispatch_bytes_semaphore_size bounds what is posted at once", () =>
+  it.effect("fwdbwd_dispatch_bytes_semaphore_size limits the bytes posted at once", () =>
     Effect.gen(function*() {
       const config = { fwdbwd_max_chunk_len: 1, fwdbwd_dispatch_bytes_semaphore_size: 2 * datumBytes }
       const most = yield* withTinker(
@@ -99,7 +99,7 @@ describe("the limits that a service asks for", () => {
       assert.strictEqual(sent?.headers["content-type"], "application/x-protobuf")
     }))
 
-  it.effect("sample_max_concurrent_requests bounds the samples under way", () =>
+  it.effect("sample_max_concurrent_requests limits concurrent samples", () =>
     Effect.gen(function*() {
       let open = 0
       let most = 0
@@ -119,7 +119,7 @@ describe("the limits that a service asks for", () => {
       assert.strictEqual(most, 3)
     }))
 
-  it.effect("sample_no_retries: a lost sample stays lost", () =>
+  it.effect("sample_no_retries disables repeating lost samples", () =>
     Effect.gen(function*() {
       const faults: FakeService.Faults = (path) => path === "/retrieve_future" ? { status: 410 } : undefined
       const service = FakeService.make({ config: { sample_no_retries: true }, faults })
@@ -129,7 +129,7 @@ describe("the limits that a service asks for", () => {
       assert.strictEqual(requests(service, "/asample").length, 1)
     }))
 
-  it.effect("sample_enable_stuck_detection: samples fail when none ends", () =>
+  it.effect("sample_enable_stuck_detection makes samples fail if none completes", () =>
     Effect.gen(function*() {
       const sample = Effect.flatMap(sampler, (client) => Effect.flip(client.sample(request)))
       const options = { deadline: "10 minutes", progressTimeout: "2 minutes" } as const
@@ -139,7 +139,7 @@ describe("the limits that a service asks for", () => {
       assert.include((yield* withTinker(service, sample, options)).message, "10m")
     }))
 
-  it.effect("sample_max_concurrent_requests: samples that wait for their turn fail with those that make no progress", () =>
+  it.effect("sample_max_concurrent_requests: queued samples fail together with those that make no progress", () =>
     Effect.gen(function*() {
       const config = { sample_max_concurrent_requests: 1 }
       const three = Effect.flatMap(
@@ -152,7 +152,7 @@ describe("the limits that a service asks for", () => {
       assert.deepStrictEqual(failures.map(({ message }) => message.includes("2m")), [true, true, true])
     }))
 
-  it.effect("billing_exception_max_pause_duration_sec: an account that cannot pay is waited for so long", () =>
+  it.effect("billing_exception_max_pause_duration_sec limits the wait for an account that cannot pay", () =>
     Effect.gen(function*() {
       const config = { billing_exception_max_pause_duration_sec: 60 }
       const unpaid = (times: number): FakeService.Faults => (path, index) =>
@@ -167,7 +167,7 @@ describe("the limits that a service asks for", () => {
       assert.strictEqual(requests(never, "/optim_step").length, 14)
     }))
 
-  it.effect("create_model_via_load_weights: a checkpoint is loaded by the request that makes its model", () =>
+  it.effect("create_model_via_load_weights loads a checkpoint with the request that creates its model", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ config: { create_model_via_load_weights: true } })
       const info = yield* withTinker(
@@ -189,7 +189,7 @@ describe("the limits that a service asks for", () => {
       assert.deepStrictEqual([...more, ...requests(service, "/create_model")], [])
     }))
 
-  it.effect("refresh_interval_sec: settings that may change are asked for at this interval, at most every ten seconds", () =>
+  it.effect("refresh_interval_sec is the interval for fetching changing settings, at least ten seconds", () =>
     Effect.gen(function*() {
       let refresh_interval_sec = 60
       const service = FakeService.make({
@@ -212,7 +212,7 @@ describe("the limits that a service asks for", () => {
       ])
     }))
 
-  it.effect("nothing: servers without these routes are not asked again", () =>
+  it.effect("servers without these routes are not asked again", () =>
     Effect.gen(function*() {
       const absent = () => FakeService.json({ detail: "Not Found" }, 404)
       const service = FakeService.make({ routes: { "/client/config": absent } })

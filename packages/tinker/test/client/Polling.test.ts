@@ -6,7 +6,7 @@ import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 import { tagged, watching } from "./Watching.ts"
 
-/** The first polls for the result of a sample. */
+/** Faults in the first polls for the result of a sample. */
 const polls = (times: number, fault: FakeService.Fault): FakeService.Faults => (path, index) =>
   path === "/retrieve_future" && index < times ? fault : undefined
 
@@ -15,22 +15,22 @@ const timesOf = ({ received }: FakeService.FakeService, path: string) =>
 
 const gaps = (times: ReadonlyArray<number>) => times.slice(1).map((at, index) => at - (times[index] ?? 0))
 
-describe("a result that is not there yet", () => {
-  it.effect("is asked for again at once when the service held the request", () =>
+describe("a result that is not ready", () => {
+  it.effect("is requested again immediately if the service held the request", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: polls(2, "silent") })
       yield* withTinker(service, sample)
       assert.deepStrictEqual(gaps(timesOf(service, "/retrieve_future")), [60_000, 60_000])
     }))
 
-  it.effect("is asked for a tenth of a second later when the service answered at once", () =>
+  it.effect("is requested again after a tenth of a second if the service answered immediately", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: polls(3, { status: 408 }) })
       yield* withTinker(service, sample)
       assert.deepStrictEqual(gaps(timesOf(service, "/retrieve_future")), [100, 100, 100])
     }))
 
-  it.effect("is asked for ever more rarely while connections fail, up to every half minute", () =>
+  it.effect("is requested less and less often while connections fail, down to every half minute", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: polls(9, { status: 500 }) })
       yield* withTinker(service, sample, { deadline: "10 minutes" })
@@ -41,7 +41,7 @@ describe("a result that is not there yet", () => {
       }
     }))
 
-  it.effect("is asked for soon again when a connection fails long after the last one did", () =>
+  it.effect("is requested again soon if a connection fails long after the previous failure", () =>
     Effect.gen(function*() {
       const at = new Set([0, 1, 2, 3, 8])
       const service = FakeService.make({
@@ -54,21 +54,21 @@ describe("a result that is not there yet", () => {
       assert.isBelow(gaps(timesOf(service, "/retrieve_future")).at(-1) ?? NaN, 1300)
     }))
 
-  it.effect("is asked for no sooner than the service wants", () =>
+  it.effect("is requested no sooner than the service asks", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: polls(1, { status: 503, retryAfter: 90 }) })
       yield* withTinker(service, sample)
       assert.deepStrictEqual(gaps(timesOf(service, "/retrieve_future")), [90_000])
     }))
 
-  it.effect("may be refused three times by a proxy, and not four", () =>
+  it.effect("may be refused three times by a proxy, but not four", () =>
     Effect.gen(function*() {
       yield* withTinker(FakeService.make({ faults: polls(3, { status: 400 }) }), sample)
       const refused = yield* Effect.flip(withTinker(FakeService.make({ faults: polls(4, { status: 400 }) }), sample))
       assert.strictEqual(refused.reason._tag, "Rejected")
     }))
 
-  it.effect("that is large is fetched when there is room for it", () =>
+  it.effect("is fetched when there is room for it, if it is large", () =>
     Effect.gen(function*() {
       const allowed: Array<unknown> = []
       const service = FakeService.make({
@@ -100,7 +100,7 @@ describe("a result that never comes", () => {
       assert.include(late.message, "10m")
     }))
 
-  it.effect("fails a training call sooner where nothing of the model makes progress", () =>
+  it.effect("fails a training call earlier if nothing in the model makes progress", () =>
     Effect.gen(function*() {
       const lost: FakeService.Faults = (path, index) => path === "/retrieve_future" && index > 0 ? "silent" : undefined
       const service = FakeService.make({ faults: lost })
@@ -111,7 +111,7 @@ describe("a result that never comes", () => {
       if (stuck.cause instanceof WireError.WireError) assert.strictEqual(stuck.cause.reason._tag, "Stuck")
     }))
 
-  it.effect("is not asked for any more once the call is interrupted", () =>
+  it.effect("is no longer requested once the call is interrupted", () =>
     Effect.gen(function*() {
       const reached = Deferred.makeUnsafe<void>()
       const service = FakeService.make({

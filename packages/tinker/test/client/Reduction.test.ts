@@ -15,14 +15,14 @@ const vectors = Vectors.load(
   Schema.Struct({ metrics: Metrics })
 )
 
-/** A hash of CPython, which no other language can compute. */
+/** Whether the metric can be computed outside CPython, whose hash is not portable. */
 const isPortable = ([key]: readonly [string, unknown]) => !key.endsWith(":hash_unordered")
 
 const isClose = (found: number | undefined, expected: number) =>
   Object.is(found, expected) || Math.abs((found ?? NaN) - expected) <= 1e-9 * Math.max(Math.abs(expected), 1)
 
 describe("metrics of chunks", () => {
-  it("are dropped where they are named like a property of every object", () => {
+  it("are dropped if they are named like a property of every object", () => {
     const metrics = { "a:constructor": 1, "constructor:sum": 2, "loss:sum": 3 }
     const chunks = [{ count: 1, metrics }, { count: 1, metrics: { "loss:sum": 4 } }]
     assert.deepStrictEqual(Reduction.combine(chunks), { "loss:sum": 7 })
@@ -42,12 +42,12 @@ describe("metrics of chunks", () => {
     }
   )
 
-  it("have no mean where there are no datums", () => {
+  it("have no mean if there are no data", () => {
     const chunk = { count: 0, metrics: { "a:mean": 1, "a:slack": 1, "a:sum": 1 } }
     assert.deepStrictEqual(Reduction.combine([chunk, chunk]), { "a:sum": 2 })
   })
 
-  it("are dropped where their keys do not say how to combine them", () => {
+  it("are dropped if their keys do not select a reduction", () => {
     const metrics = { plain: 1, "a:median": 2, "a:b:sum": 3, "a:sum": 4 }
     assert.deepStrictEqual(Reduction.combine([{ count: 1, metrics }]), { "a:sum": 4 })
   })

@@ -5,8 +5,8 @@ import { asking, checkpoint, ok, path, resource } from "./Asking.ts"
 import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
-describe("the service tells", () => {
-  it.effect("of training runs, with their checkpoints", () =>
+describe("the service reports", () => {
+  it.effect("training runs with their checkpoints", () =>
     Effect.gen(function*() {
       const run = {
         training_run_id: "session:train:0",
@@ -32,7 +32,7 @@ describe("the service tells", () => {
       assert.strictEqual(answer.trainingRuns[0]?.lastCheckpoint?.path, path)
     }))
 
-  it.effect("of sessions and samplers", () =>
+  it.effect("sessions and samplers", () =>
     Effect.gen(function*() {
       const session = { training_run_ids: ["r"], sampler_ids: [], display_name: "sums", user_metadata: { by: "ada" } }
       const { answer } = yield* asking(
@@ -49,7 +49,7 @@ describe("the service tells", () => {
       assert.strictEqual(sampler.baseModel, "fake")
     }))
 
-  it.effect("of weights in other formats, file by file", () =>
+  it.effect("weights in other formats, file by file", () =>
     Effect.gen(function*() {
       const urls = { "adapter_model.safetensors": "http://files/adapter" }
       const { answer } = yield* asking(
@@ -59,7 +59,7 @@ describe("the service tells", () => {
       assert.deepStrictEqual(answer.urls, urls)
     }))
 
-  it.effect("the user of a token, but not of a key", () =>
+  it.effect("the user that a token identifies, but none for a key", () =>
     Effect.gen(function*() {
       const claims = Buffer.from(JSON.stringify({ sub: "urn:user", org_id: "o", email: "" })).toString("base64url")
       const ask = Effect.flatMap(RestClient.RestClient, ({ whoami }) => whoami)
@@ -73,7 +73,7 @@ describe("the service tells", () => {
       assert.strictEqual(unknown.reason._tag, "Unsupported")
     }))
 
-  it.effect("where a trace is once it has been exported", () =>
+  it.effect("where a trace is, once it has been exported", () =>
     Effect.gen(function*() {
       const answers = [{ status: "pending" }, { status: "pending" }, { status: "ready", url: "http://trace" }]
       const { answer, asked } = yield* asking(
@@ -86,7 +86,7 @@ describe("the service tells", () => {
 })
 
 describe("the service is asked", () => {
-  it.effect("to publish, keep for a time and delete checkpoints", () =>
+  it.effect("to publish checkpoints, set their lifetime and delete them", () =>
     Effect.gen(function*() {
       const { asked } = yield* asking(
         { [`${resource}/publish`]: ok, [`${resource}/ttl`]: ok, [resource]: ok, "/sessions/a/project": ok },
@@ -110,7 +110,7 @@ describe("the service is asked", () => {
       ])
     }))
 
-  it.effect("to delete once: a checkpoint that is gone after an answer was lost counts as deleted", () =>
+  it.effect("to delete once: a checkpoint that is missing after a lost answer counts as deleted", () =>
     Effect.gen(function*() {
       const gone = { [resource]: () => FakeService.json({ detail: "no such checkpoint" }, 404) }
       yield* asking(
@@ -122,7 +122,7 @@ describe("the service is asked", () => {
       assert.strictEqual(absent.answer.reason._tag, "NotFound")
     }))
 
-  it.effect("nothing it has no route for", () =>
+  it.effect("nothing for which it has no route", () =>
     Effect.gen(function*() {
       const { answer } = yield* asking(
         { [`${resource}/publish`]: () => FakeService.json({ detail: "Not Found" }, 404) },

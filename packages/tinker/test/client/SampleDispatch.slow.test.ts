@@ -6,14 +6,14 @@ import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
 describe("ten thousand samples at once", () => {
-  it.effect("against a slow service with little room lose nothing", () =>
+  it.effect("are all answered by a slow service with little capacity", () =>
     Effect.gen(function*() {
       const count = 10_000
       let open = 0
       let most = 0
       let refused = 0
       const answered = new Map<string, number>()
-      /** Holds every request for seconds; some posts are told to slow down, a quarter of the samples takes two polls. */
+      /** Holds every request for seconds. Some posts are told to slow down, and a quarter of the samples takes two polls. */
       const service = FakeService.make({
         routes: {
           "/asample": ({ seq_id }, { at }) => {

@@ -13,7 +13,7 @@ const handles = SamplerHandles.SamplerHandles
 
 type Services = Tinker.Tinker | SamplerHandles.SamplerHandles | RestClient.RestClient
 
-/** The service keeps one sampler, and numbers the clients that join it where `joins`. */
+/** A service with one sampler. If `joins`, it numbers the clients that join the sampler. */
 const serving = (joins: boolean) => {
   let clients = 0
   return FakeService.make({
@@ -28,7 +28,7 @@ const serving = (joins: boolean) => {
 const seqIds = ({ received }: FakeService.FakeService) =>
   received.filter(({ path }) => path === "/asample").map(({ body }) => Number(body["seq_id"]))
 
-/** A handle of a new sampler, and two samples by each of two clients that are made of it. */
+/** Creates a handle of a new sampler, and two clients from it that draw two samples each. */
 const sharing: Effect.Effect<string, unknown, Services> = Effect.scoped(Effect.gen(function*() {
   const { clientOf, handleOf } = yield* handles
   const handle = yield* handleOf(yield* sampler)
@@ -41,15 +41,15 @@ const sharing: Effect.Effect<string, unknown, Services> = Effect.scoped(Effect.g
 
 const encoded = (state: object) => Buffer.from(JSON.stringify(state)).toString("base64url")
 
-describe("a handle", () => {
-  it.effect("makes clients that number their requests as the service says", () =>
+describe("a sampler handle", () => {
+  it.effect("creates clients that number their requests as the service specifies", () =>
     Effect.gen(function*() {
       const service = serving(true)
       yield* withTinker(service, sharing)
       assert.deepStrictEqual(seqIds(service), [1e9, 1e9 + 1, 2e9, 2e9 + 1])
     }))
 
-  it.effect("makes clients that draw their numbers where the service does not say", () =>
+  it.effect("creates clients with random numbers if the service specifies none", () =>
     Effect.gen(function*() {
       const service = serving(false)
       yield* withTinker(service, sharing)
@@ -59,7 +59,7 @@ describe("a handle", () => {
       assert.isTrue(seqIds(service).every(Number.isSafeInteger))
     }))
 
-  it.effect("has no credential, and names the service, the session and the sampler as the official SDK does", () =>
+  it.effect("contains no credential, and names the service, the session and the sampler as the official SDK does", () =>
     Effect.gen(function*() {
       const text = Buffer.from(yield* withTinker(serving(true), sharing), "base64url").toString()
       assert.notInclude(text, "tml-secret")
@@ -97,7 +97,7 @@ describe("a handle", () => {
       assert.strictEqual(beats.filter(({ body }) => body["session_id"] === "theirs").length, 2)
     }))
 
-  it.effect("of another service, or that is none, is refused", () =>
+  it.effect("from another service, or an invalid one, is refused", () =>
     Effect.gen(function*() {
       const holder = {
         base_url: "http://elsewhere",
@@ -115,7 +115,7 @@ describe("a handle", () => {
       }
     }))
 
-  it.effect("is not made of a client of another service", () =>
+  it.effect("cannot be created for a client of another service", () =>
     Effect.gen(function*() {
       const theirs = { modelPath: "fake", sample: () => Effect.never, computeLogprobs: () => Effect.never }
       const error = yield* Effect.flip(
@@ -127,7 +127,7 @@ describe("a handle", () => {
 
 describe("a sampler of this project's server", () => {
   layer(Api.server(), { excludeTestServices: true })((it) => {
-    it.effect("is shared by its handle with a client of its own", () =>
+    it.effect("can be shared through its handle with a separate client", () =>
       Effect.gen(function*() {
         const { address } = yield* HttpServer.HttpServer
         const client = TinkerHttp.layerOptions({

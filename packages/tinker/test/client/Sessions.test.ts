@@ -18,7 +18,7 @@ const summary = {
 }
 
 describe("RestClient", () => {
-  it.effect("searches sessions page by page, and says how each ended", () =>
+  it.effect("searches sessions page by page, with how each ended", () =>
     Effect.gen(function*() {
       const next = { last_created_at: "2026-01-01T00:00:00Z", last_session_id: "s" }
       const service = FakeService.make({
@@ -46,7 +46,7 @@ describe("RestClient", () => {
       ])
     }))
 
-  it.effect("searches the sessions of others, and those of a project", () =>
+  it.effect("searches sessions of other users, and of a project", () =>
     Effect.gen(function*() {
       const failed = {
         ...summary,
@@ -81,7 +81,7 @@ describe("RestClient", () => {
       })
     }))
 
-  it.effect("copies a checkpoint to a project, and says where the copy is", () =>
+  it.effect("copies a checkpoint to a project, and returns the copy's path", () =>
     Effect.gen(function*() {
       const service = FakeService.make({
         routes: { "/copy_weights": () => FakeService.json({ tinker_path: "tinker://copy/weights/a" }) }
@@ -102,7 +102,7 @@ describe("RestClient", () => {
       })
     }))
 
-  it.effect("says that a server has no search, where it has none", () =>
+  it.effect("reports that a server does not support search", () =>
     Effect.gen(function*() {
       const service = FakeService.make({
         routes: { "/sessions/search": () => FakeService.json({ detail: "Not Found" }, 404) }

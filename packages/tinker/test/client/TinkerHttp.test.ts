@@ -11,7 +11,7 @@ const paths = ({ received }: FakeService.FakeService) =>
   received.map(({ path }) => path).filter((path) => path !== "/retrieve_future" && path !== "/session_heartbeat")
 
 describe("the client", () => {
-  it.effect("posts a pass and a step before it asks for either result", () =>
+  it.effect("posts a pass and a step before it waits for either result", () =>
     Effect.gen(function*() {
       const service = FakeService.make()
       const output = yield* withTinker(
@@ -30,7 +30,7 @@ describe("the client", () => {
       assert.deepStrictEqual([optim?.path, optim?.body["seq_id"]], ["/optim_step", 2])
     }))
 
-  it.effect("splits data that are too large for one request, and puts the answers together", () =>
+  it.effect("splits data that are too large for one request, and combines the answers", () =>
     Effect.gen(function*() {
       const service = FakeService.make()
       const data = [datum, datum, datum, datum, datum] as const
@@ -53,7 +53,7 @@ describe("the client", () => {
       assert.deepStrictEqual(paths(service).slice(-2), ["/unload_model", "/sessions/session/finish"])
     }))
 
-  it.effect("shows its key to no one but the service", () =>
+  it.effect("sends its key only to the service", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: FakeService.first("/create_session", { status: 401 }) })
       const failure = yield* Effect.flip(withTinker(service, Effect.void))
@@ -64,7 +64,7 @@ describe("the client", () => {
       assert.notInclude(failure.message, "secret")
     }))
 
-  it.effect("takes part in a trace where there is a tracer, and otherwise makes no spans for its requests", () =>
+  it.effect("joins a trace if there is a tracer, and otherwise creates no spans for its requests", () =>
     Effect.gen(function*() {
       const service = FakeService.make()
       const parents = (since: number) => service.received.slice(since).map(({ headers }) => headers["traceparent"])
@@ -84,7 +84,7 @@ describe("the client", () => {
       assert.isTrue(parents(untraced).every((parent) => parent !== undefined))
     }))
 
-  it.effect("is one of several in a program, each with its own service", () =>
+  it.effect("can coexist with clients of other services in a program", () =>
     Effect.gen(function*() {
       const [one, two] = [FakeService.make(), FakeService.make()]
       const layerOf = (service: FakeService.FakeService) =>
@@ -132,7 +132,7 @@ describe("the client", () => {
       })
   )
 
-  it.effect("warns every minute while the service does not answer, once for all requests, and not of a short failure", () =>
+  it.effect("warns once a minute while the service does not answer, once for all requests, but not of a short failure", () =>
     Effect.gen(function*() {
       const warningsAt: Array<number> = []
       const lines: Array<string> = []
@@ -155,7 +155,7 @@ describe("the client", () => {
       assert.isTrue(gaps.every((gap) => gap >= 60_000), String(gaps))
     }))
 
-  it.effect("waits as long as a busy service asks it to", () =>
+  it.effect("waits as long as a busy service asks", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: FakeService.first("/asample", { status: 429, retryAfter: 30 }) })
       const started = yield* Clock.currentTimeMillis
@@ -165,7 +165,7 @@ describe("the client", () => {
       assert.deepStrictEqual(sent, [0, 0])
     }))
 
-  it.effect("samples anew where the service lost the result", () =>
+  it.effect("repeats a sample whose result the service lost", () =>
     Effect.gen(function*() {
       let polls = 0
       const service = FakeService.make({

@@ -6,7 +6,7 @@ import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
 describe("a training client", () => {
-  it.effect("steps once when the answer is lost", () =>
+  it.effect("takes a single step if the answer is lost", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: FakeService.first("/optim_step", "unanswered", 3) })
       const { metrics } = yield* withTinker(service, step)
@@ -112,7 +112,7 @@ describe("a training client", () => {
       assert.deepStrictEqual(service.steps, [3])
     }))
 
-  it.effect("finds the checkpoint it has already made", () =>
+  it.effect("finds the checkpoint that it has already saved", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: FakeService.first("/save_weights", "unanswered") })
       const { path } = yield* withTinker(service, Effect.flatMap(train, (client) => run(client.saveState("one"))))

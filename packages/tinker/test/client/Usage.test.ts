@@ -6,8 +6,8 @@ import * as FakeService from "./FakeService.ts"
 const start = DateTime.makeUnsafe("2026-01-01T00:00:00Z")
 const bucket = { bucket_start: "2026-01-01T00:00:00Z", bucket_end: "2026-01-01T01:00:00Z" }
 
-describe("the use of a service", () => {
-  it.effect("is reported by the hour, with its cost if that is known", () =>
+describe("a service's usage", () => {
+  it.effect("is reported per hour, with its cost if known", () =>
     Effect.gen(function*() {
       const { answer, asked } = yield* asking(
         {
@@ -38,7 +38,7 @@ describe("the use of a service", () => {
       ])
     }))
 
-  it.effect("is reported for present checkpoints, by project and owner", () =>
+  it.effect("is reported for the stored checkpoints, by project and owner", () =>
     Effect.gen(function*() {
       const { answer, asked } = yield* asking(
         {
@@ -75,7 +75,7 @@ describe("the use of a service", () => {
       assert.deepStrictEqual(asked.map(({ query }) => query), [{ project_id: "p" }])
     }))
 
-  it.effect("is reported as events, each with its subject", () =>
+  it.effect("is reported as events with their subjects", () =>
     Effect.gen(function*() {
       const event = {
         timestamp: "2026-01-01T00:00:00Z",

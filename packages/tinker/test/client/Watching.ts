@@ -1,8 +1,8 @@
-/** What the activity of a client tells. */
+/** Records the activity of a client. */
 import { Activity } from "@effect-rl/tinker"
 import { Effect, Stream } from "effect"
 
-/** What happened while `use` ran. */
+/** The events that occurred while `use` ran. */
 export const watching = <A, E, R>(use: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const { events } = yield* Activity.Activity

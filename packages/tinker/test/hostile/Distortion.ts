@@ -1,4 +1,4 @@
-/** Right bodies with numbers in them that cannot be. */
+/** Corrupts valid bodies with impossible numbers. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { DType, ForwardBackwardOutputSchema, SampleResponseSchema } from "@effect-rl/tinker/wire/gen/TinkerPublic.gen"
 import * as HonestService from "./HonestService.ts"
@@ -61,7 +61,7 @@ const json = (way: Distortion, body: Uint8Array) => {
   return text.replace(/(?<=[:[])-?\d+(\.\d+)?/g, way === "nan" ? "NaN" : "1e999")
 }
 
-/** The same reply, distorted; numbers of a reply without any stay as they are. */
+/** The distorted reply. A reply without numbers is unchanged. */
 export const apply = (way: Distortion, reply: HonestService.Reply): HonestService.Reply => {
   if (reply.protobuf === "sample") return { ...reply, body: sample(way, reply.body) }
   if (reply.protobuf === "pass") return { ...reply, body: pass(way, reply.body) }

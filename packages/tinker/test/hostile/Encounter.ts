@@ -1,26 +1,26 @@
-/** What becomes of requests on their way to a service and back, whatever they travel by. */
+/** What happens to requests on their way to a service and back, over any transport. */
 import { Effect, Fiber, Option, type Scope } from "effect"
 import * as Distortion from "./Distortion.ts"
 import type * as HonestService from "./HonestService.ts"
 import * as Mischief from "./Mischief.ts"
 
-/** An answer on its way back. */
+/** An answer on its way to the client. */
 export interface Sent {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** Not all of the body comes; a length that lies counts what comes, or hides that more is to come. */
+  /** Truncates the body. With `lies`, the declared length hides this: it counts only what arrives, or more is to come. */
   readonly cut?: { readonly at: number; readonly lies: boolean }
-  /** How long it takes to trickle in. */
+  /** How long the body takes to arrive, in milliseconds. */
   readonly millis?: number
 }
 
 export interface Encounter {
-  /** None where the connection is reset. What is late arrives in the scope, whether or not somebody still waits for it. */
+  /** None if the connection is reset. Late requests arrive within the scope, even if the client has stopped waiting. */
   readonly meet: (request: HonestService.Request, scope: Scope.Scope) => Effect.Effect<Option.Option<Sent>>
-  /** What was asked and what became of it. */
+  /** The requests, and what happened to each. */
   readonly trace: ReadonlyArray<string>
-  /** How often each kind of mischief was done. */
+  /** How many times each kind of mischief occurred. */
   readonly done: ReadonlyMap<Mischief.Mischief["_tag"], number>
 }
 
@@ -34,7 +34,7 @@ const send = ({ body, protobuf, status }: HonestService.Reply): Sent => ({
   headers: { "content-type": protobuf === undefined ? contentTypes.json : contentTypes.protobuf }
 })
 
-/** `pace` is how long a millisecond takes. */
+/** Applies mischief to a request. `pace` is the real duration of a millisecond. */
 const suffer = (
   mischief: Mischief.Mischief,
   arrive: Effect.Effect<HonestService.Reply>,

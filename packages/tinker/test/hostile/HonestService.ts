@@ -1,6 +1,6 @@
 /**
- * What a well-behaved service would answer, and what it did: a numbered request is carried out once, however often it comes. It is
- * so when it comes, whatever the numbers before it do, so that order is the client's alone to keep; `OwnServer` waits for them.
+ * The answers of a well-behaved service, and a record of what it did. A numbered request is carried out once, however often it arrives. It
+ * is carried out on arrival without waiting for smaller numbers, so only the client can ensure the order; `OwnServer` waits for them.
  */
 import * as Json from "@effect-rl/agent/wire/Json"
 import type { ModelInput, Sampling } from "@effect-rl/core/backend"
@@ -16,7 +16,7 @@ export interface Request {
   readonly method: string
   /** Below `/api/v1`. */
   readonly path: string
-  /** Of the work whose result is asked for. */
+  /** The kind of work whose result is requested. */
   readonly kind: string | undefined
   readonly isProtobuf: boolean
   readonly body: Uint8Array
@@ -25,16 +25,16 @@ export interface Request {
 export interface Reply {
   readonly status: number
   readonly body: Uint8Array
-  /** What the body is the protobuf of, if it is one. */
+  /** The protobuf message type of the body, if any. */
   readonly protobuf?: "pass" | "sample"
 }
 
 /** What was done to a model. */
 export interface Deed {
   readonly model: string
-  /** Where the service goes by it. */
+  /** The sequence number, if the service uses it. */
   readonly sequence?: number
-  /** `step` of a learning rate, `learn` of a datum's first target, or a save. */
+  /** `step` with a learning rate, `learn` with a datum's first target, or a save. */
   readonly what: string
 }
 
@@ -46,13 +46,13 @@ export interface HonestService {
 
 export const contextLength = 100
 
-/** A datum's log-probabilities, from its targets. */
+/** The log-probabilities of a datum, derived from its targets. */
 export const logprobsOf = (targetTokens: Int32Array) => Float32Array.from(targetTokens, (token) => -1 - token % 7)
 
 export const promptLogprobsOf = ({ length }: ModelInput.ModelInput) =>
   Float32Array.from({ length }, (_, t) => t === 0 ? NaN : -t)
 
-/** A sample's answer, from its seed. */
+/** The answer to a sampling request, derived from its seed. */
 export const responseTo = ({ numSamples = 1, params, prompt, promptLogprobs }: Sampling.SampleRequest) => {
   const seed = params.seed ?? 0
   const response: Sampling.SampleResponse = {
@@ -75,7 +75,7 @@ export const json = (value: unknown, status = 200): Reply => ({
   body: encoder.encode(JSON.stringify(value))
 })
 
-/** Ids may be as long as a service likes. */
+/** A very long id, because services choose the length of their ids. */
 export const longId = "9".repeat(3000)
 
 const notFound = (what: string) => json({ detail: `no ${what}` }, 404)
@@ -85,10 +85,10 @@ const decodeBody = Json.decodeText(Body)
 const decodeMany = Json.decodeText(Future.RetrieveManyRequest)
 const decodeSample = Json.decodeText(Sample.SampleRequest)
 
-/** Small numbers, so that a handful of requests is enough to reach them. */
+/** Small limits, so a few requests reach them. */
 const limits = { fwdbwd_max_chunk_len: 2, sample_max_concurrent_requests: 3 }
 
-/** What a service may want of its clients. */
+/** Client configuration options that a service may set. */
 export interface Wishes {
   readonly parallel_fwdbwd_chunks?: boolean
   readonly proto_compress_fwdbwd?: boolean
@@ -100,11 +100,11 @@ export const make = (wishes: Wishes = {}): HonestService => {
   const futures = new Map<string, Reply>()
   const accepted = new Map<string, string>()
   const saved = new Set<string>()
-  /** Ids of samples by their sampler, in the order in which they came. */
+  /** Ids of finished samples by sampler, in the order in which they arrived. */
   const finished = new Map<string, Array<string>>()
   let created = 0
 
-  /** Carried out the first time this key is seen. */
+  /** Carries out a request the first time its key is seen. */
   const once = (key: string, carryOut: () => Reply) => {
     const known = accepted.get(key)
     const id = known ?? `future-${futures.size}`

@@ -1,25 +1,25 @@
-/** What a hostile service, or the way there, does to requests, drawn from a seed. */
+/** What a hostile service or network does to requests, drawn from a seed. */
 import { Draw } from "@effect-rl/core/testing"
 import { Data } from "effect"
 
 export type Mischief = Data.TaggedEnum<{
-  /** Reset before the request has arrived. */
+  /** The connection is reset before the request arrives. */
   LostRequest: {}
   /** Carried out, then reset. */
   LostAnswer: {}
-  /** Nothing comes back, whether or not it was carried out. */
+  /** No answer arrives, whether or not the request was carried out. */
   Silence: { readonly arrives: boolean }
-  /** The request or its answer is held up, and later ones overtake it; a request that was given up arrives all the same. */
+  /** The request or its answer is delayed, so later ones overtake it. An abandoned request still arrives. */
   Slow: { readonly millis: number; readonly isRequest: boolean }
   /** The request arrives again later. */
   Twice: { readonly millis: number }
-  /** Another status than the one that would be right. */
+  /** The answer has a wrong status. */
   Status: { readonly status: number; readonly retryAfter: string | undefined; readonly arrives: boolean }
-  /** The body ends early; an honest length tells, a lying one does not. */
+  /** The body is truncated. An honest declared length reveals this, a lying one does not. */
   Cut: { readonly share: number; readonly lies: boolean }
-  /** Another body than the one that would be right. */
+  /** The answer has a wrong body. */
   Wrong: { readonly body: string; readonly isProtobuf: boolean }
-  /** The right body with numbers that cannot be. */
+  /** The body is correct except for impossible numbers. */
   Distorted: { readonly way: Distortion }
 }>
 
@@ -89,13 +89,13 @@ const all = [
   some((draw) => Mischief.Distorted({ way: draw.oneOf(distortions) }))
 ] as const
 
-/** What happens to the `index`-th request to a path, if anything. */
+/** Selects the mischief for the `index`-th request to a path, if any. */
 export type Schedule = (path: string, index: number) => Mischief | undefined
 
-/** Without these there is nothing to be hostile to, so that most schedules only delay them. */
+/** Whether the request is part of the setup. Most schedules only delay these, because nothing else happens without them. */
 const isSetup = (path: string) => /^\/(client|create|get_server)/.test(path)
 
-/** Each seed has ways and a rate of its own, and a storm of one kind on some paths. */
+/** Each seed has its own kinds of mischief and its own rate, and a burst of one kind on some paths. */
 export const schedule = (seed: number): Schedule => {
   const style = Draw.make(seed, "style")
   const rate = style.oneOf([0.02, 0.1, 0.25, 0.5])

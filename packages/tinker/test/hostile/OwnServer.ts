@@ -1,4 +1,4 @@
-/** This project's server in the place of the honest service, before a backend that answers the same. */
+/** This project's server in place of the honest service, with a backend that gives the same answers. */
 import { Call, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { TinkerServer } from "@effect-rl/tinker"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"

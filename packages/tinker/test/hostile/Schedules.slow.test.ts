@@ -1,4 +1,4 @@
-/** Ten thousand ways for a service to be hostile, in virtual time. */
+/** Thousands of hostile schedules of a service, in virtual time. */
 import { Draw, Simulation } from "@effect-rl/core/testing"
 import { TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
@@ -17,18 +17,18 @@ const connect = (network: VirtualNetwork.VirtualNetwork) =>
     network.layer
   )
 
-/** In some schedules the program is interrupted at a task drawn from the seed. */
+/** In some schedules the program is interrupted at a random task. */
 const interruption = (seed: number) => {
   const draw = Draw.make(seed, "interruption")
   return draw.chance(0.15) ? { interruptAfter: draw.integer(1, 1000) } : {}
 }
 
 interface Outcome {
-  /** What happened, where anything was not as it must be. */
+  /** The trace of the schedule if something went wrong. */
   readonly story: Option.Option<string>
   readonly requests: number
   readonly mischief: ReadonlyMap<Mischief.Mischief["_tag"], number>
-  /** Ways in which calls ended, such as `sample: Failure`. */
+  /** How calls ended, such as `sample: Failure`. */
   readonly endings: ReadonlyArray<string>
 }
 
@@ -74,11 +74,11 @@ const simulate = Effect.fnUntraced(function*(seed: number): Effect.fn.Return<Out
   }
 })
 
-/** Whole where there are few, then what was violated. */
+/** The first stories in full, and only the violations of the others. */
 const told = (stories: ReadonlyArray<string>) =>
   stories.map((story, index) => index < 3 ? `${story}\n` : story.split("\n", 1).join()).join("\n")
 
-/** For the books: what a soak was made of. */
+/** Statistics of a soak run. */
 const summary = (outcomes: ReadonlyArray<Outcome>) => {
   const sum = (count: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + count(outcome), 0)
   const ended = (how: string) => sum(({ endings }) => endings.filter((ending) => ending.endsWith(how)).length)
@@ -89,14 +89,14 @@ const summary = (outcomes: ReadonlyArray<Outcome>) => {
 
 const only = process.env["EFFECT_RL_HOSTILE_SEED"]
 const soak = process.env["EFFECT_RL_SOAK"] !== undefined
-/** Broke a law once, or never ended. */
+/** Seeds that once violated a law or never ended. */
 const notorious = [596, 1124, 5438]
 const first = (count: number) => Array.from({ length: count }, (_, seed) => seed)
 const all = soak ? first(10_000) : [...first(200), ...notorious]
 const seeds = only === undefined ? all : [Number(only)]
 
 describe("a hostile service", () => {
-  it.effect(`meets with ${seeds.length} schedules and gets nowhere`, () =>
+  it.effect(`never breaks a guarantee of the client in ${seeds.length} schedules`, () =>
     Effect.gen(function*() {
       const outcomes = yield* Effect.forEach(seeds, simulate)
       const stories = outcomes.flatMap(({ story }) => Option.toArray(story))

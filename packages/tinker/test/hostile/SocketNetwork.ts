@@ -1,4 +1,4 @@
-/** The way to a service through real sockets: bytes that stop, trickle, or say of themselves what is not true. */
+/** A network of real sockets, with bytes that stop, trickle or declare a false length. */
 import { Effect, FiberSet, Option } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { zstdDecompressSync } from "node:zlib"
@@ -6,7 +6,7 @@ import type * as Encounter from "./Encounter.ts"
 
 export interface SocketNetwork {
   readonly baseUrl: string
-  /** Connections that are open although nobody uses them any more; waits for those that are about to close. */
+  /** The number of open but unused connections, after waiting for those that are closing. */
   readonly left: Effect.Effect<number>
 }
 
@@ -17,7 +17,7 @@ const read = (request: IncomingMessage) =>
     request.on("end", () => resume(Effect.succeed(Buffer.concat(chunks))))
   })
 
-/** A few bytes at a time, for as long as somebody listens. */
+/** Sends a few bytes at a time while somebody reads. */
 const trickle = Effect.fnUntraced(function*(response: ServerResponse, body: Uint8Array, millis: number) {
   const pieces = 8
   const size = Math.ceil(body.length / pieces)
@@ -81,7 +81,7 @@ export const make = Effect.fnUntraced(function*({ meet }: Encounter.Encounter) {
     server.close(() => resume(Effect.void))
   })
 
-  /** A connection whose last answer is still on its way becomes idle later. */
+  /** Closes idle connections. A connection that is still sending its last answer becomes idle later. */
   const dropIdle = Effect.sync(() => server.closeIdleConnections())
 
   const network: SocketNetwork = {

@@ -1,4 +1,4 @@
-/** The same through real sockets, where time is real: what is checked is what happens, not when. */
+/** Hostile schedules over real sockets. Time is real, so only what happens is checked, not when. */
 import { TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Layer, Metric, Redacted, References, type Scope } from "effect"
@@ -10,7 +10,7 @@ import * as OwnServer from "./OwnServer.ts"
 import * as SocketNetwork from "./SocketNetwork.ts"
 import * as Workload from "./Workload.ts"
 
-/** What takes minutes takes as many tenths of seconds. */
+/** Scales minutes to tenths of seconds. */
 const pace = 1 / 600
 
 const connect = (baseUrl: string) =>
@@ -19,7 +19,7 @@ const connect = (baseUrl: string) =>
     FetchHttpClient.layer
   )
 
-/** Counts the fibers of a program that have not ended. */
+/** Counts the fibers of a program that are still running. */
 const counted = <A, E, R>(program: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     let live = 0
@@ -70,7 +70,7 @@ const services = [
   { name: "this project's server", make: OwnServer.make }
 ]
 
-describe("a hostile way through a socket", () => {
+describe("a hostile network of sockets", () => {
   it.live.each(services)(`to $name leads nowhere in ${seeds.length} runs`, ({ make }) =>
     Effect.gen(function*() {
       const outcomes = yield* Effect.forEach(seeds, meet(make), { concurrency: 10 })

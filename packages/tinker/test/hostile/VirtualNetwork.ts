@@ -1,15 +1,15 @@
-/** The way to a service in memory, in virtual time. */
+/** An in-memory network in virtual time. */
 import { Effect, Layer, Option, type Scope } from "effect"
 import { HttpClient, HttpClientError, type HttpClientRequest, HttpClientResponse } from "effect/http"
 import type * as Encounter from "./Encounter.ts"
 
 export interface VirtualNetwork {
   readonly layer: Layer.Layer<HttpClient.HttpClient>
-  /** Requests that have begun and not ended. */
+  /** The number of requests in progress. */
   readonly open: () => number
 }
 
-/** The body that comes, or fails to, at once: virtual time does not wait for a stream to be read. */
+/** A body that arrives or fails immediately, because virtual time does not advance while a stream is read. */
 const arriving = ({ body, cut, headers, status }: Encounter.Sent) =>
   Object.defineProperty(
     new Response(null, { status, headers: { ...headers, "content-length": `${body.length}` } }),

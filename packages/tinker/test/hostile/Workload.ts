@@ -1,29 +1,29 @@
-/** What a program does with a service, and what must be true of it whatever happens. */
+/** A program that uses a service, and the properties that must hold whatever happens. */
 import { Loss, Tinker, TinkerError } from "@effect-rl/core"
 import { Datum, ModelInput, type Pending, type Sampling, type TrainingClient } from "@effect-rl/core/backend"
 import { Activity, WireError } from "@effect-rl/tinker"
 import { Cause, Clock, Duration, Effect, Exit, Stream } from "effect"
 import * as HonestService from "./HonestService.ts"
 
-/** One call and how it ended. */
+/** A call and its result. */
 export interface Outcome {
   readonly operation: string
   readonly exit: Exit.Exit<unknown, unknown>
   readonly millis: number
-  /** Times the deadline that it may take: some calls are several requests, one after another. */
+  /** The maximum duration in multiples of the deadline; some calls make several requests in sequence. */
   readonly patience: number
-  /** What the service does for it, once each. */
+  /** What the service must do for it, once each. */
   readonly deeds: ReadonlyArray<string>
-  /** Of a training call: which client it was made to. */
+  /** For a training call, the index of its client. */
   readonly life?: number
-  /** Its place among the beginnings and ends of all calls. */
+  /** Its position among the starts and ends of all calls. */
   readonly began: number
   readonly ended: number
 }
 
 export interface Report {
   readonly outcomes: ReadonlyArray<Outcome>
-  /** Permits in use or waited for when all calls had ended, by pool. */
+  /** Permits in use or waited for after all calls have ended, by pool. */
   readonly permits: Readonly<Record<string, number>>
 }
 
@@ -48,7 +48,7 @@ const datum = (tag: number) =>
     weights: Float32Array.of(0, 1, 1)
   })
 
-/** A success that is not what an honest service says. */
+/** A successful result that an honest service would not return. */
 class Deceived extends TypeError {}
 
 const same = (left: unknown, right: unknown) => JSON.stringify(left, plain) === JSON.stringify(right, plain)
@@ -67,7 +67,7 @@ const failedAs = (exit: Exit.Exit<unknown, unknown>, holds: (error: TinkerError.
 
 const isClosed = (exit: Exit.Exit<unknown, unknown>) => failedAs(exit, ({ reason }) => reason._tag === "Closed")
 
-/** Nobody knows whether the service has changed the model. */
+/** Whether it is unknown if the service has changed the model. */
 const isUnclear = ({ exit, operation }: Outcome) =>
   (operation === "forwardBackward" || operation === "optimStep")
   && failedAs(exit, ({ cause }) => cause instanceof WireError.WireError && cause.mayBeDone)
@@ -96,7 +96,7 @@ type Note = ReturnType<typeof make>["note"]
 const run = <A, R>(submit: Effect.Effect<Pending.Pending<A>, TinkerError.TinkerError, R>) =>
   Effect.flatMap(submit, (pending) => pending.await)
 
-/** A pass of three datums goes in two requests, which are then asked for, all within their deadlines. */
+/** A pass with three data takes two requests and two polls, each within its deadline. */
 const passPatience = 3
 
 const learn = (note: Note, client: TrainingClient.TrainingClient, life: number, first: number) => {
@@ -120,10 +120,10 @@ const learn = (note: Note, client: TrainingClient.TrainingClient, life: number, 
 const step = (note: Note, client: TrainingClient.TrainingClient, life: number, learningRate: number) =>
   note("optimStep", run(client.optimStep({ learningRate })), { life, deeds: [`step ${learningRate}`], patience: 3 })
 
-/** Three of six samples go at once, and the deadline of the others begins when one has ended. */
+/** Three of six samples run at once; the deadline of the others starts when one has ended. */
 const placePatience = 2
 
-/** A sequence without the service's name for it, of which every answer has another. */
+/** A sequence without the service's id, which differs between answers. */
 const unnamed = ({ logprobs, stopReason, tokens }: Sampling.SampledTokens): Sampling.SampledTokens => ({
   tokens,
   logprobs,
@@ -155,7 +155,7 @@ const sampling = Effect.fnUntraced(function*(note: Note, round: number) {
   ], { concurrency: "unbounded" })
 })
 
-/** Two rounds of training with a client, until one call leaves it unusable. */
+/** Two rounds of training with a client, until a call makes it unusable. */
 const training = Effect.fnUntraced(function*(note: Note, life: number) {
   const tinker = yield* Tinker.Tinker
   const created = yield* note(
@@ -181,7 +181,7 @@ const training = Effect.fnUntraced(function*(note: Note, life: number) {
   yield* note("unload", client.unload)
 })
 
-/** Trains and samples side by side, with new clients in place of those that broke. */
+/** Trains and samples concurrently, with new clients in place of broken ones. */
 export const workload: Effect.Effect<Report, never, Tinker.Tinker | Activity.Activity> = Effect.gen(function*() {
   const { note, outcomes } = make()
   const permits: Record<string, number> = {}
@@ -210,7 +210,7 @@ const isTyped = ({ exit }: Outcome) =>
   Exit.isSuccess(exit) ||
   exit.cause.reasons.every((reason) => Cause.isFailReason(reason) && reason.error instanceof TinkerError.TinkerError)
 
-/** What was not as it must be; empty where all is well. */
+/** The violated properties; empty if all hold. */
 export const violations = (
   { outcomes, permits }: Report,
   deeds: ReadonlyArray<HonestService.Deed>,
@@ -231,7 +231,7 @@ export const violations = (
   ]
 }
 
-/** Calls that went on with a model in whose state nobody can believe. */
+/** Calls that continued with a model whose state was unknown. */
 const regardless = (outcomes: ReadonlyArray<Outcome>) =>
   outcomes.filter(isUnclear).flatMap((unclear) =>
     outcomes.filter(({ began, exit, life }) => life === unclear.life && began > unclear.ended && !isClosed(exit)).map(
@@ -239,12 +239,12 @@ const regardless = (outcomes: ReadonlyArray<Outcome>) =>
     )
   )
 
-/** What the service did twice, or out of order. */
+/** What the service did twice or out of order. */
 export const disorder = (deeds: ReadonlyArray<HonestService.Deed>): ReadonlyArray<string> =>
   deeds.flatMap((deed, index) => {
     const after = deeds.slice(index + 1)
     const repeated = after.filter(({ what }) => what !== "snapshot" && what === deed.what)
-    // A save that was given up may still come, and changes nothing.
+    // An abandoned save may arrive late, but changes nothing.
     const overtaken = after.filter(({ model, sequence, what }) =>
       what.startsWith("learn") && deed.what.startsWith("step") && model === deed.model &&
       (sequence ?? 0) < (deed.sequence ?? 0)

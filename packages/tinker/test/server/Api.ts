@@ -1,4 +1,4 @@
-/** A server over real sockets in front of a scripted backend, and what is sent to it. */
+/** A server over real sockets with a scripted backend, and requests for it. */
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as ApiKeys from "@effect-rl/tinker/server/ApiKeys"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"
@@ -8,7 +8,7 @@ import * as Sockets from "../Sockets.ts"
 
 export interface Options extends Partial<TinkerServer.TinkerServerOptions> {
   readonly script?: Script.Script
-  /** Where checkpoints are; a new folder unless given. */
+  /** The checkpoint folder. Default: a new folder. */
   readonly folder?: string
 }
 
@@ -107,7 +107,7 @@ export const sampler = (session_id: string, sampling_session_seq_id = 0) =>
     ({ body }) => String(body["sampling_session_id"])
   )
 
-/** A request to sample as text, where ids may have more digits than a number. */
+/** A sampling request as text, whose ids may have more digits than a double. */
 export const sampleText = (sampling_session_id: string, seq_id: string, more = "") =>
   `{"sampling_session_id":"${sampling_session_id}","seq_id":${seq_id},"num_samples":2,` +
   `"prompt":{"chunks":[{"type":"encoded_text","tokens":[1,2,3]}]},"sampling_params":{"max_tokens":3${more}}}`
@@ -123,7 +123,7 @@ export const saved = (model_id: string, seq_id: number, path: string, more: Body
 
 const isOfTestClock = (line: string) => line.startsWith("A test is using time")
 
-/** The lines that are logged meanwhile, without the one that the test clock adds where a test takes more than a second of real time. */
+/** The lines logged while `use` runs. Excludes the warning of the test clock if a test takes more than a second of real time. */
 export const logged = Effect.fnUntraced(function*<A, E, R>(use: Effect.Effect<A, E, R>) {
   const lines: Array<string> = []
   const logger = Logger.make(({ message }) => void lines.push(String(message)))

@@ -26,7 +26,7 @@ describe("Range", () => {
   })
 })
 
-/** A backend's folder with one checkpoint of files of odd sizes. */
+/** A backend's folder with one checkpoint, whose files have odd sizes. */
 const folder = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped()
@@ -65,7 +65,7 @@ const download = Effect.fnUntraced(function*(
 
 describe("an archive", () => {
   layer(served)((it) => {
-    it.effect("comes in parts that make up the whole", () =>
+    it.effect("can be downloaded in parts that add up to the whole", () =>
       Effect.gen(function*() {
         const { path } = yield* link
         const whole = yield* download(path)
@@ -83,7 +83,7 @@ describe("an archive", () => {
         }
       }))
 
-    it.effect("says how long it is, without its content, to a client that asks with HEAD", () =>
+    it.effect("reports its length to a HEAD request, without content", () =>
       Effect.gen(function*() {
         const { path } = yield* link
         const whole = yield* download(path)
@@ -101,7 +101,7 @@ describe("an archive", () => {
         assert.include(location, "/archives/")
       }))
 
-    it.effect("comes as its files as well, each in parts", () =>
+    it.effect("can also be downloaded as single files, each in parts", () =>
       Effect.gen(function*() {
         const { body } = yield* Api.get(archive.replace("/archive", "/external_weights_urls"))
         assert.isAbove(Date.parse(String(body["expires"])), 0)
@@ -116,7 +116,7 @@ describe("an archive", () => {
         assert.strictEqual((yield* download(path.replace("model.safetensors", "config.json"))).status, 404)
       }))
 
-    it.effect("starts anew for a client that has the beginning of another one", () =>
+    it.effect("starts from the beginning for a client that has part of a different archive", () =>
       Effect.gen(function*() {
         const { path } = yield* link
         const { content, headers: { etag = "" } } = yield* download(path)
@@ -127,7 +127,7 @@ describe("an archive", () => {
         assert.strictEqual(other.content.length, content.length)
       }))
 
-    it.effect("has nothing beyond its end", () =>
+    it.effect("has no bytes beyond its end", () =>
       Effect.gen(function*() {
         const { path } = yield* link
         const { headers, status } = yield* download(path, { range: "bytes=1000000-" })
@@ -137,7 +137,7 @@ describe("an archive", () => {
   })
 
   layer(served)((it) => {
-    it.effect("is open to everyone with the link, for a quarter of an hour", () =>
+    it.effect("is open to everyone with the link for 15 minutes", () =>
       Effect.gen(function*() {
         const { expires, path } = yield* link
         assert.strictEqual(expires, 15 * 60_000)
@@ -156,7 +156,7 @@ describe("a copy of weights", () => {
     const copy = (session_id: string, more: Api.Body = {}) =>
       Api.post("/copy_weights", { source_path, session_id, model_seq_id: 3, ...more })
 
-    it.effect("is a run of its own, with the same files, also once the original is gone", () =>
+    it.effect("is a run of its own with the same files, even after the original is deleted", () =>
       Effect.gen(function*() {
         const session_id = yield* Api.session
         const path = `tinker://${session_id}:train:3/sampler_weights/final`
@@ -179,7 +179,7 @@ describe("a copy of weights", () => {
   })
 
   layer(served)((it) => {
-    it.effect("needs a session to belong to, and a number that is not another model's", () =>
+    it.effect("requires a session to belong to, and a number that no other model has", () =>
       Effect.gen(function*() {
         const source_path = "tinker://run-1/sampler_weights/final"
         const project = yield* Api.post("/copy_weights", { source_path, destination_project_id: "p" })

@@ -1,4 +1,4 @@
-/** Requests that cost their sender little and would cost a careless server much. */
+/** Requests that are cheap to send but would be expensive for a careless server. */
 import { TinkerError } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import { Script } from "@effect-rl/core/testing"
@@ -33,14 +33,14 @@ const sampled = ({ numSamples = 1 }: Sampling.SampleRequest): Sampling.SampleRes
   }))
 })
 
-/** Samples that end when the gate opens. */
+/** A script whose samples finish when the gate opens. */
 const slow = (gate: Deferred.Deferred<void>): Script.Script => ({
   sample: (request) => Effect.as(Deferred.await(gate), sampled(request))
 })
 
 describe("a request to sample", () => {
   layer(Api.server())((it) => {
-    it.effect("has a bounded number of stops", () =>
+    it.effect("may have a bounded number of stops", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const stop = Array.from({ length: 500_000 }, (_, index) => `${index}`)
@@ -52,7 +52,7 @@ describe("a request to sample", () => {
         assert.strictEqual((yield* sample(sampler, 2, {}, { stop: ["x"] })).status, 200)
       }))
 
-    it.effect("asks for a bounded number of tokens", () =>
+    it.effect("may request a bounded number of tokens", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const large = yield* sample(sampler, 0, { num_samples: 10_000 }, { max_tokens: 1000 })
@@ -72,7 +72,7 @@ describe("a request to sample", () => {
         assert.include(detail(scored), "topk_prompt_logprobs is 2000000000, expected 0 to 20")
       }))
 
-    it.effect("is refused where it sets a field that no backend has, and the error names the field", () =>
+    it.effect("is refused with the field's name if it sets a field that no backend supports", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const fields = {
@@ -87,7 +87,7 @@ describe("a request to sample", () => {
         }
       }))
 
-    it.effect("scores the last tokens of its prompt alone where it asks for them", () =>
+    it.effect("scores only the last tokens of its prompt if it asks for that", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const scored = (prompt_logprobs_last_n: number, seq_id: number) =>
@@ -105,7 +105,7 @@ describe("a request to sample", () => {
   })
 
   layer(NodeServices.layer)((it) => {
-    it.effect("is asked to slow down where its tenant holds half of the tokens, and other tenants are served", () =>
+    it.effect("is asked to slow down if its tenant holds half of the tokens, while other tenants are served", () =>
       Effect.gen(function*() {
         const gate = yield* Deferred.make<void>()
         const apiKeys = Api.keys("alice=tml-alice,bob=tml-bob")
@@ -147,7 +147,7 @@ describe("a request to sample", () => {
         )
       }))
 
-    it.effect("runs beside those of other sessions, however many samples the first asked for", () =>
+    it.effect("runs concurrently with those of other sessions, however many samples the first requested", () =>
       Effect.gen(function*() {
         const gate = yield* Deferred.make<void>()
         const script: Script.Script = {
@@ -223,7 +223,7 @@ describe("a name and metadata, which a server keeps,", () => {
 
 describe("a body", () => {
   layer(Api.server({ maxBodySize: 64 * 1024 * 1024 }))((it) => {
-    it.effect("unpacks to a bounded multiple of its size", () =>
+    it.effect("decompresses to a bounded multiple of its size", () =>
       Effect.gen(function*() {
         const bomb = zstdCompressSync(`{"tags":["${" ".repeat(32 * 1024 * 1024)}"]}`)
         assert.isBelow(bomb.length, 16_384)
@@ -236,7 +236,7 @@ describe("a body", () => {
         assert.include(String(body["detail"]), "too large")
       }))
 
-    it.effect("claims no more cells than it sends values for", () =>
+    it.effect("cannot claim more cells than it sends values for", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const sparse = {
@@ -297,7 +297,7 @@ describe("an id", () => {
 
 describe("a lifetime", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("beyond ten years is refused, and one noted by an earlier server does not break listings", () =>
+    it.effect("beyond ten years is refused, and one recorded by an earlier server does not break listings", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()

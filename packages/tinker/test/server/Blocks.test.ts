@@ -7,7 +7,7 @@ const tooMany = Effect.fail("too many")
 const collect = (pieces: ReadonlyArray<Uint8Array>, limit = Infinity) =>
   Blocks.collect(Stream.fromIterable(pieces), limit, tooMany)
 
-/** Bytes of which no two neighbours are equal. */
+/** Bytes in which no two neighbours are equal. */
 const counted = (length: number) => Uint8Array.from({ length }, (_, at) => at % 251)
 
 const inPieces = (bytes: Uint8Array, length: number) =>
@@ -15,7 +15,7 @@ const inPieces = (bytes: Uint8Array, length: number) =>
 
 describe("bytes in blocks", () => {
   for (const length of [1, 7, 1000, 32_767, 32_768, 65_536, 200_000]) {
-    it.effect(`are those of their pieces of ${length} bytes, in few blocks`, () =>
+    it.effect(`contain the bytes of their ${length}-byte pieces, in few blocks`, () =>
       Effect.gen(function*() {
         const bytes = counted(300_001)
         const blocks = yield* collect(inPieces(bytes, length))
@@ -25,7 +25,7 @@ describe("bytes in blocks", () => {
       }))
   }
 
-  it.effect("have memory of their own, which can be moved", () =>
+  it.effect("have their own memory, which can be transferred", () =>
     Effect.gen(function*() {
       const shared = counted(200_000)
       const blocks = yield* collect([shared.subarray(0, 100_000), shared.subarray(100_000), counted(50_000)])
@@ -36,7 +36,7 @@ describe("bytes in blocks", () => {
       assert.deepStrictEqual(shared, counted(200_000))
     }))
 
-  it.effect("are text, wherever a character is cut", () =>
+  it.effect("decode as text, even if a character is split", () =>
     Effect.gen(function*() {
       const text = "añ→😀".repeat(9000)
       for (const length of [32_769, 32_770, 32_771, 32_772]) {
@@ -48,7 +48,7 @@ describe("bytes in blocks", () => {
       assert.strictEqual(Blocks.text(cut), "\uFFFD")
     }))
 
-  it.effect("are as many as the limit, and no more is read of a stream that has more", () =>
+  it.effect("are limited in number, and no more is read from a stream that exceeds the limit", () =>
     Effect.gen(function*() {
       assert.strictEqual(Blocks.size(yield* collect(inPieces(counted(1000), 10), 1000)), 1000)
       let read = 0
@@ -63,7 +63,7 @@ describe("bytes in blocks", () => {
       assert.strictEqual(read, 101)
     }))
 
-  it.effect("of an empty body are none", () =>
+  it.effect("are absent for an empty body", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* collect([]), [])
       assert.strictEqual(Blocks.text([]), "")

@@ -7,7 +7,7 @@ import { connect } from "node:net"
 import { zstdCompressSync } from "node:zlib"
 import * as Api from "./Api.ts"
 
-/** A request whose body never comes, once the server has read its head; it is given up with the scope. */
+/** A request whose body never arrives after the server has read its head; it is abandoned with the scope. */
 const slow = Effect.fnUntraced(function*(key: string, length = 1000) {
   const { address } = yield* HttpServer.HttpServer
   const { port } = new URL(HttpServer.formatAddress(address))
@@ -28,7 +28,7 @@ describe("bodies that are being received", () => {
   const apiKeys = Api.keys("alice=tml-alice,bob=tml-bob")
 
   layer(Api.server({ apiKeys, maxBodySize: 1000 }))((it) => {
-    it.effect("share their room: a caller who sends slowly waits for its own, and others do not", () =>
+    it.effect("share their room: a caller who sends slowly delays only itself", () =>
       Effect.gen(function*() {
         const first = yield* slow("tml-alice")
         yield* slow("tml-alice")
@@ -41,7 +41,7 @@ describe("bodies that are being received", () => {
   })
 
   layer(Api.server({ apiKeys, maxBodySize: 1000 }))((it) => {
-    it.effect("take as much room as they say that they have bytes", () =>
+    it.effect("reserve as much room as their declared length", () =>
       Effect.gen(function*() {
         for (let count = 0; count < 5; count++) yield* slow("tml-alice", 100)
         assert.strictEqual((yield* create("tml-alice")).status, 200)
@@ -49,7 +49,7 @@ describe("bodies that are being received", () => {
   })
 
   layer(Api.server({ maxBodySize: 1000 }))((it) => {
-    it.effect("have a minute to arrive, after which the server says so and closes their connection", () =>
+    it.effect("have a minute to arrive, after which the server answers with an error and closes the connection", () =>
       Effect.gen(function*() {
         const socket = yield* slow("")
         const answer = yield* Effect.forkChild(
@@ -72,7 +72,7 @@ describe("bodies that are being received", () => {
   })
 })
 
-/** Texts of JSON with so many values, arrays or names. */
+/** JSON texts with this number of values, arrays or names. */
 const texts = {
   "values": (count: number) => `[0${",0".repeat(count)}]`,
   "arrays and objects": (count: number) => `[[]${",[]".repeat(count - 2)}]`,
@@ -81,13 +81,13 @@ const texts = {
 
 const kinds = ["values", "arrays and objects", "names within objects"] as const
 
-/** The number of bytes, of values, of arrays and objects and of names that a route takes. */
+/** The limits of each route on bytes, values, arrays and objects, and names. */
 const limits = [
   ["/create_session", 2 ** 20, { "values": 300_000, "arrays and objects": 30_000, "names within objects": 30_000 }],
   ["/asample", 2 ** 24, { "values": 2 ** 19, "arrays and objects": 10_000, "names within objects": 20_000 }]
 ] as const
 
-describe("bodies of JSON", () => {
+describe("JSON bodies", () => {
   layer(Api.server())((it) => {
     it.effect.each(limits)(
       "of %s hold as much as the route may need, and no more",
@@ -134,14 +134,14 @@ describe("compressed bodies", () => {
 
     const tooLarge = (bytes: number) => `the request body is too large, expected at most ${bytes} bytes, or was cut off`
 
-    it.effect("unpack to 4 MiB, however small they are", () =>
+    it.effect("may decompress to 4 MiB, however small they are", () =>
       Effect.gen(function*() {
         const blanks = (bytes: number) => zstdCompressSync(" ".repeat(bytes))
         assert.notInclude(yield* sent(blanks(4 * 1024 * 1024)), "too large")
         assert.strictEqual(yield* sent(blanks(4 * 1024 * 1024 + 1)), tooLarge(4 * 1024 * 1024))
       }))
 
-    it.effect("unpack to 250 times their size where that is more, up to the server's limit", () =>
+    it.effect("may decompress to 250 times their size if that is more, up to the server's limit", () =>
       Effect.gen(function*() {
         const noise = noiseOf(30_000)
         const padded = (bytes: number) => Buffer.concat([noise, Buffer.alloc(bytes - noise.length, " ")])

@@ -3,8 +3,8 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Stream } from "effect"
 
-describe("The files of a run without checkpoints", () => {
-  it.effect("are removed, and those of a run that has one are kept", () =>
+describe("the files of a run without checkpoints", () => {
+  it.effect("are removed, while those of a run with a checkpoint are kept", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* fs.makeTempDirectoryScoped()

@@ -13,7 +13,7 @@ const state = (model_id: string, name: string) => `/training_runs/${model_id}/ch
 
 describe("checkpoints", () => {
   layer(Api.server())((it) => {
-    it.effect("expire when their time to live is over, not before, and never without one", () =>
+    it.effect("expire when their lifetime is over, not earlier, and never without a lifetime", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         yield* Api.saved(model_id, 1, "hour", { ttl_seconds: 3600 })
@@ -34,7 +34,7 @@ describe("checkpoints", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("get another time to live, or none", () =>
+    it.effect("can be given another lifetime, or none", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         yield* Api.saved(model_id, 1, "a", { ttl_seconds: 60 })
@@ -51,7 +51,7 @@ describe("checkpoints", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("with a time to live of 0 are refused", () =>
+    it.effect("with a lifetime of 0 are refused", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const { category, error } = yield* Api.saved(model_id, 1, "never", { ttl_seconds: 0 })
@@ -59,7 +59,7 @@ describe("checkpoints", () => {
         assert.include(String(error), "ttl_seconds is 0, expected 1 to 315360000")
       }))
 
-    it.effect("whose names lead elsewhere are refused, whatever the backend takes", () =>
+    it.effect("whose names lead out of the folder are refused, even if the backend accepts them", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         for (const [index, name] of ["../../../../escaped", "a/b", ".hidden", ""].entries()) {
@@ -74,7 +74,7 @@ describe("checkpoints", () => {
         }
       }))
 
-    it.effect("whose names are longer than file systems allow are refused, and those of 200 letters kept", () =>
+    it.effect("whose names are longer than file systems allow are refused, while those of 200 letters are kept", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const longest = "a".repeat(200)
@@ -89,7 +89,7 @@ describe("checkpoints", () => {
         }
       }))
 
-    it.effect("are published and taken back", () =>
+    it.effect("can be published and unpublished", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         yield* Api.saved(model_id, 1, "shown")
@@ -107,7 +107,7 @@ describe("checkpoints", () => {
         assert.strictEqual((yield* Api.send(Api.request("POST", `${state(model_id, "hidden")}/publish`))).status, 404)
       }))
 
-    it.effect("are overwritten on request alone", () =>
+    it.effect("are overwritten only on request", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         yield* Api.saved(model_id, 1, "once")
@@ -117,7 +117,7 @@ describe("checkpoints", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("are listed in pages, with those of one run and the runs themselves", () =>
+    it.effect("are listed in pages, as are those of one run and the runs themselves", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         for (const seq_id of [1, 2, 3]) yield* Api.saved(model_id, seq_id, `s${seq_id}`)
@@ -140,7 +140,7 @@ describe("checkpoints", () => {
   })
 
   layer(NodeServices.layer)((it) => {
-    it.effect("and how long they stay outlive the server", () =>
+    it.effect("persist with their lifetimes after the server ends", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -162,7 +162,7 @@ describe("checkpoints", () => {
   })
 
   layer(NodeServices.layer)((it) => {
-    it.effect("are listed without the other files of the folder, each of which a warning names once", () =>
+    it.effect("are listed without other files in the folder, each of which is named in one warning", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()

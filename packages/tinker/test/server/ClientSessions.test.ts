@@ -16,7 +16,7 @@ const snapshot = (model_id: string, seq_id: number) =>
     ({ sampling_session_id }) => String(sampling_session_id)
   )
 
-/** The memory is full at this snapshot, counted from 0. */
+/** A backend that runs out of memory at this snapshot, counted from 0. */
 const fullAt = (call: number) =>
   Fault.call(
     "Snapshot",
@@ -24,13 +24,13 @@ const fullAt = (call: number) =>
     Fault.fail(new TinkerError.Unavailable({ lacks: "memory", detail: "the memory is full" }))
   )
 
-/** A sampling client is not made before other requests arrive. */
+/** A backend that creates sampling clients only after other requests have arrived. */
 const slowToSample = Fault.every(
   "CreateSamplingClient",
   (call) => Effect.andThen(TestClock.withLive(Effect.sleep("50 millis")), call)
 )
 
-/** Snapshots that were dropped for want of memory, by any server in this process. */
+/** The number of snapshots that servers in this process dropped for lack of memory. */
 const dropped = Effect.map(
   Metric.snapshot,
   (all) =>
@@ -45,7 +45,7 @@ const dropped = Effect.map(
 
 describe("the samplers of a session", () => {
   layer(Api.server())((it) => {
-    it.effect("are released one by one when the client asks", () =>
+    it.effect("are released individually when the client asks", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const sampler = yield* snapshot(model_id, 1)
@@ -66,7 +66,7 @@ describe("the samplers of a session", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("are the newest snapshots of a model and those in use: clients do not say when they are done", () =>
+    it.effect("remain for a model's newest snapshots and for those in use, because clients do not report when they are done", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const snapshots = []
@@ -84,7 +84,7 @@ describe("the samplers of a session", () => {
   })
 
   layer(Api.server({ script: { faults: [fullAt(3)] } }))((it) => {
-    it.effect("make room where the memory is full: snapshots that are not in use go, the longest unused first", () =>
+    it.effect("make room if memory is full: unused snapshots are dropped, the least recently used first", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const [first, second, third] = [
@@ -106,7 +106,7 @@ describe("the samplers of a session", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("are one for all requests that name the same weights themselves, until it is unused for long", () =>
+    it.effect("are shared by all requests that name the same weights, until unused for a while", () =>
       Effect.gen(function*() {
         const body = {
           base_model: Script.defaultModel,
@@ -123,7 +123,7 @@ describe("the samplers of a session", () => {
   })
 
   layer(Api.server({ script: { faults: [slowToSample] } }))((it) => {
-    it.effect("share one set of weights that several first requests name at once", () =>
+    it.effect("share one set of weights if several first requests name it at once", () =>
       Effect.gen(function*() {
         const body = {
           base_model: Script.defaultModel,
@@ -138,7 +138,7 @@ describe("the samplers of a session", () => {
   })
 })
 
-describe("a search for sessions", () => {
+describe("a session search", () => {
   layer(Api.server())((it) => {
     const named = (display_name: string, user_metadata = {}) =>
       Effect.map(
@@ -151,7 +151,7 @@ describe("a search for sessions", () => {
       return { ids: found.map(({ session_id }) => String(session_id)), found, cursor: body["next_cursor"] }
     })
 
-    it.effect("finds them by words of their names, by metadata and by how they ended", () =>
+    it.effect("finds them by words in their names, by metadata and by how they ended", () =>
       Effect.gen(function*() {
         const first = yield* named("Sums of two digits", { task: "sums" })
         const second = yield* named("sums of three", { task: "sums", lr: "1e-4" })
@@ -168,7 +168,7 @@ describe("a search for sessions", () => {
         assert.deepInclude(found[0], { status, checkpoints_count: 0, display_name: "Sums of two digits" })
       }))
 
-    it.effect("continues after the last session of the page before", () =>
+    it.effect("continues after the last session of the previous page", () =>
       Effect.gen(function*() {
         const ids = yield* Effect.forEach(["a", "b", "c"], (letter) => named(`page ${letter}`))
         const first = yield* search({ display_name: "page", limit: 2 })
@@ -177,7 +177,7 @@ describe("a search for sessions", () => {
         assert.isNull(second.cursor)
       }))
 
-    it.effect("refuses filters by project and by another user, which this server lacks", () =>
+    it.effect("refuses filters by project and by another user, which this server does not support", () =>
       Effect.gen(function*() {
         for (
           const [query, said] of [
@@ -194,7 +194,7 @@ describe("a search for sessions", () => {
 })
 
 describe("the sessions of a tenant", () => {
-  it.effect("are ten thousand at most, whatever others have", () =>
+  it.effect("are limited to ten thousand, regardless of other tenants", () =>
     Effect.gen(function*() {
       const sessions = yield* ClientSessions.make(() => Effect.void, Quota.usual)
       const open = (tenant: string, id: string) =>

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 
 describe("a poll for all requests of a target", () => {
-  it.effect("is held until one is finished", () =>
+  it.effect("waits until one is finished", () =>
     Effect.gen(function*() {
       const completions = Completions.make()
       const waiting = yield* Effect.forkChild(completions.after("target", 0, Effect.never))
@@ -17,13 +17,13 @@ describe("a poll for all requests of a target", () => {
       assert.deepStrictEqual(found, [{ request_id: "one", state: "failed" }])
     }))
 
-  it.effect("has no more to say, and the same cursor, when its patience is over", () =>
+  it.effect("returns nothing and the same cursor when its wait is over", () =>
     Effect.gen(function*() {
       const page = yield* Completions.make().after("target", 7, Effect.void)
       assert.deepStrictEqual(page, { completions: [], cursor: 7 })
     }))
 
-  it.effect("does not find again what its cursor has passed", () =>
+  it.effect("does not return completions before its cursor again", () =>
     Effect.gen(function*() {
       const completions = Completions.make()
       for (const id of ["one", "two", "three"]) yield* completions.finished("target", id, "finished")
@@ -37,7 +37,7 @@ describe("a poll for all requests of a target", () => {
       assert.deepStrictEqual(yield* idsAfter(0), ["three"])
     }))
 
-  it.effect("finds nothing of results that are forgotten", () =>
+  it.effect("does not return forgotten results", () =>
     Effect.gen(function*() {
       const completions = Completions.make()
       yield* completions.finished("target", "one", "finished")

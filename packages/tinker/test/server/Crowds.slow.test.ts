@@ -1,4 +1,4 @@
-/** Limits on how much may be open at once, reached by requests. */
+/** Limits on open sessions and requests, reached by real requests. */
 import type { Script } from "@effect-rl/core/testing"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
@@ -13,7 +13,7 @@ const every = (statuses: ReadonlyArray<number>, count: number) => {
 
 describe("a tenant with 10,000 sessions", () => {
   layer(Api.server({ apiKeys: Api.keys("alice=tml-alice,bob=tml-bob") }))((it) => {
-    it.effect("is asked to finish some before it begins another, and other tenants begin theirs", () =>
+    it.effect("is asked to finish some before it opens another, while other tenants can open theirs", () =>
       Effect.gen(function*() {
         const [alice, bob] = [{ "x-api-key": "tml-alice" }, { "x-api-key": "tml-bob" }]
         const first = yield* Api.post("/create_session", {}, alice)
@@ -29,9 +29,9 @@ describe("a tenant with 10,000 sessions", () => {
   })
 })
 
-describe("a server with 20,000 requests under way", () => {
+describe("a server with 20,000 requests in progress", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("asks clients to sample later, and keeps what it has accepted", () =>
+    it.effect("asks clients to sample later, and completes what it has accepted", () =>
       Effect.gen(function*() {
         const gate = yield* Deferred.make<void>()
         const script: Script.Script = {

@@ -26,7 +26,7 @@ const losses = [
   PolicyLoss.gmpo()
 ]
 
-/** The gradient of one pass as an optimizer step measures it, and the loss. */
+/** The gradient of one pass as measured by an optimizer step, and the loss. */
 const train = Effect.fnUntraced(function*(loss: LossExpression.LossExpression) {
   const tinker = yield* Tinker.Tinker
   const client = yield* tinker.createLoraTrainingClient({ baseModel: Script.defaultModel, loraRank: 4, seed: 1 })
@@ -39,7 +39,7 @@ const train = Effect.fnUntraced(function*(loss: LossExpression.LossExpression) {
 describe("losses that our client sends to our server", () => {
   layer(Api.server(), { excludeTestServices: true })((it) => {
     for (const loss of losses) {
-      it.effect(`train there as they do here: ${loss.name}`, () =>
+      it.effect(`train as they do locally: ${loss.name}`, () =>
         Effect.gen(function*() {
           const there = yield* Effect.scoped(Effect.provide(train(loss), remote))
           const here = yield* Effect.scoped(train(loss))
@@ -100,7 +100,7 @@ const node = (name: string, target: string, ...args: LossGraph.Node["args"]): Lo
   kwargs: {}
 })
 
-/** A loss with more nodes, whose results nothing reads. */
+/** A loss with additional nodes whose results are not used. */
 const graphWith = (more: ReadonlyArray<LossGraph.Node>): LossGraph.LossGraph => {
   const { graph, inputs, name } = graphOf(PolicyLoss.dppo())
   const inputsEnd = graph.nodes.findLastIndex(({ op }) => op === "placeholder") + 1
@@ -112,7 +112,7 @@ const wide = node("wide", "torch.zeros", 1_500_000)
 const again = (count: number, target: string, ...args: LossGraph.Node["args"]) =>
   Array.from({ length: count }, (_, index) => node(`again_${index}`, target, { ref: "wide" }, ...args))
 
-/** Graphs whose results have few elements, or are little of what they read. */
+/** Expensive graphs whose results have few elements, or only a small part of what they read. */
 const costly: ReadonlyArray<readonly [title: string, ...nodes: ReadonlyArray<LossGraph.Node>]> = [
   ["sums", wide, ...again(40, "torch.sum")],
   ["a product of vectors", wide, node("product", "torch.dot", { ref: "wide" }, { ref: "wide" })],
@@ -129,7 +129,7 @@ const costly: ReadonlyArray<readonly [title: string, ...nodes: ReadonlyArray<Los
 
 describe("a custom loss", () => {
   layer(Api.server())((it) => {
-    it.effect("is kept for its session, and a pass names it", () =>
+    it.effect("is stored for its session and named by passes", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const made = yield* create(session_id, graphOf(PolicyLoss.dppo()))
@@ -157,7 +157,7 @@ describe("a custom loss", () => {
         assert.strictEqual(failed["category"], "user")
       }))
 
-    it.effect("whose graph names anything but pure arithmetic is refused when it is made", () =>
+    it.effect("whose graph uses anything but pure arithmetic is refused at creation", () =>
       Effect.gen(function*() {
         const session_id = yield* Api.session
         const node = { op: "call_function", name: "x", target: "os.system", args: ["rm"], kwargs: {} }
@@ -168,7 +168,7 @@ describe("a custom loss", () => {
         assert.include(text(failed, "error"), "os.system is not among the operations that this server computes")
       }))
 
-    it.effect("is refused where its datums lack an input, which the error names", () =>
+    it.effect("is refused with the input's name if its data lack an input", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const id = (yield* create(session_id, graphOf(PolicyLoss.dppo())))["loss_id"]
@@ -184,7 +184,7 @@ describe("a custom loss", () => {
         assert.include(text(yield* passOf(model_id, 4, 7), "error"), "loss_fn_config.loss_id is missing")
       }))
 
-    it.effect("may compute a bounded amount in one request, however little a datum takes", () =>
+    it.effect("may compute only a limited amount per request, however small the data are", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const large = [0, 1, 2].map((at) => node(`large_${at}`, "torch.zeros", 2048, 512))
@@ -238,7 +238,7 @@ describe("a custom loss", () => {
         }
       }))
 
-    it.effect("has a bounded number of characters, however few of them are computed", () =>
+    it.effect("has a bounded number of characters, even if few of its nodes are computed", () =>
       Effect.gen(function*() {
         const session_id = yield* Api.session
         const loss = { ...graphOf(PolicyLoss.dppo()), name: "x".repeat(300_000) }
@@ -259,7 +259,7 @@ describe("a custom loss", () => {
         assert.property(yield* create(other, large, 4), "loss_id")
       }))
 
-    it.effect("called gspo goes over the tokens of sequence_ratio_mask", () =>
+    it.effect("named gspo counts the tokens in sequence_ratio_mask", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const policy = (seq_id: number, more: object, loss_fn_config: object | null = null) =>

@@ -19,7 +19,7 @@ const assertClose = (found: Float32Array, expected: ReadonlyArray<number>) => {
   expected.forEach((value, t) => assert.closeTo(found[t] ?? NaN, value, 1e-6))
 }
 
-describe("The loss of each position", () => {
+describe("the loss at each position", () => {
   // The ratios are e^0.5 and e^−1; their mean drift is −0.25.
   const clip = { clipLow: 0.8, clipHigh: 1.2 }
   it.each<readonly [Loss.Loss<"PolicyTokens">, ReadonlyArray<number>]>([
@@ -32,7 +32,7 @@ describe("The loss of each position", () => {
     assertClose(ElementwiseLoss.of(sampled, loss, logprobs), expected)
   })
 
-  it("is the weighted negative log-probability, added up over the candidates of a position", () => {
+  it("is the weighted negative log-probability, summed over the candidates of a position", () => {
     const weights = Float32Array.of(1, 0.5, 0)
     const one = Datum.weightedTokens(input, { targetTokens, weights })
     assertClose(ElementwiseLoss.of(one, Loss.crossEntropy, logprobs), [1, 1, 0])

@@ -7,7 +7,7 @@ import { Effect, FileSystem, Layer } from "effect"
 import * as Sockets from "../Sockets.ts"
 import * as Api from "./Api.ts"
 
-/** A backend that answers no question about its models. */
+/** A backend that fails every question about its models. */
 const failing = (error: TinkerError.TinkerError) =>
   Layer.effect(
     Tinker.Tinker,

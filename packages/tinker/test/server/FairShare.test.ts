@@ -2,7 +2,7 @@ import * as FairShare from "@effect-rl/tinker/server/FairShare"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Schema } from "effect"
 
-/** Begins work that ends when it is told to, and says what is running. */
+/** Starts work that ends on command, and reports what is running. */
 const workshop = (capacity: number) => {
   const fair = FairShare.make(capacity)
   const running: Array<string> = []
@@ -20,7 +20,7 @@ const workshop = (capacity: number) => {
 }
 
 describe("FairShare", () => {
-  it.effect("leaves half of the capacity to others, whatever one caller asks for", () =>
+  it.effect("leaves half of the capacity to others, however much one caller requests", () =>
     Effect.gen(function*() {
       const { begin, running } = workshop(8)
       for (let index = 0; index < 6; index++) yield* begin("alice", 2, `alice ${index}`)
@@ -29,7 +29,7 @@ describe("FairShare", () => {
       assert.deepStrictEqual(running, ["alice 0", "alice 1", "bob"])
     }))
 
-  it.effect("lets callers that wait take turns, not the one with most requests", () =>
+  it.effect("lets waiting callers take turns, instead of favouring the one with most requests", () =>
     Effect.gen(function*() {
       const { begin, running } = workshop(2)
       const first = yield* begin("alice", 1, "alice 0")
@@ -41,7 +41,7 @@ describe("FairShare", () => {
       assert.deepStrictEqual([...running].sort(), ["alice 1", "carol"])
     }))
 
-  it.effect("counts a weight above a caller's share as that share", () =>
+  it.effect("reduces a weight above a caller's share to that share", () =>
     Effect.gen(function*() {
       const { begin, running } = workshop(4)
       const large = yield* begin("alice", 1000)
@@ -51,7 +51,7 @@ describe("FairShare", () => {
       assert.deepStrictEqual(running, ["next"])
     }))
 
-  it.effect("gives back the capacity of a caller that gives up waiting", () =>
+  it.effect("releases the capacity of a caller that stops waiting", () =>
     Effect.gen(function*() {
       const { begin, running } = workshop(2)
       const first = yield* begin("alice", 1, "first")
@@ -62,7 +62,7 @@ describe("FairShare", () => {
       assert.deepStrictEqual(running, ["last"])
     }))
 
-  it.effect("lets ten thousand requests in a row go on that each end at once", () =>
+  it.effect("handles ten thousand consecutive requests that each end immediately", () =>
     Effect.gen(function*() {
       const fair = FairShare.make(2)
       const gate = yield* Deferred.make<void>()
@@ -86,7 +86,7 @@ describe("FairShare", () => {
   })
 
   it.effect.prop(
-    "runs every request in the end, and never more than the capacity",
+    "eventually runs every request, and never exceeds the capacity",
     [Schema.Array(Asked)],
     ([asked]) =>
       Effect.gen(function*() {

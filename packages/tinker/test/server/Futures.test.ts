@@ -18,7 +18,7 @@ const as = (tenant: string | undefined) => Effect.provideService(Caller, { tenan
 const local = as(undefined)
 
 describe("Futures", () => {
-  it.effect("a result is there for every poll", () =>
+  it.effect("a result is available to every poll", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const id = yield* futures.begin({ work: Effect.succeed(answer(1)) })
@@ -27,7 +27,7 @@ describe("Futures", () => {
       }
     }).pipe(local))
 
-  it.effect("results that a client has fetched are forgotten when it finishes its session, and the others are kept", () =>
+  it.effect("results that a client has fetched are forgotten when it finishes its session, and others are kept", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const begin = (session: string) => futures.begin({ work: Effect.succeed(answer(1)), session })
@@ -48,7 +48,7 @@ describe("Futures", () => {
       assert.deepStrictEqual(yield* futures.poll(id), Option.some(Exit.fail(wrong)))
     }).pipe(local))
 
-  it.effect("a poll is held for 30 s, and the work goes on when its poller leaves", () =>
+  it.effect("a poll is held for 30 s, and the work continues when the poller disconnects", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const gate = yield* Deferred.make<void>()
@@ -62,7 +62,7 @@ describe("Futures", () => {
       assert.deepStrictEqual(yield* futures.poll(id), Option.some(Exit.succeed(answer(2))))
     }).pipe(local))
 
-  it.effect("the same key runs once; with other content it is a conflict", () =>
+  it.effect("the same key runs once; other content under that key is a conflict", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       let runs = 0
@@ -74,7 +74,7 @@ describe("Futures", () => {
       assert.strictEqual(refusal.status, 409)
     }).pipe(local))
 
-  it.effect("a result is kept for ten minutes after it was last asked for; unknown ids never were", () =>
+  it.effect("a result is kept for ten minutes after the last request for it; unknown ids never existed", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const id = yield* futures.begin({ work: Effect.succeed(answer(1)) })
@@ -88,7 +88,7 @@ describe("Futures", () => {
       assert.strictEqual((yield* Effect.flip(futures.poll("here-7"))).status, 404)
     }).pipe(local))
 
-  it.effect("requests under way are counted, whether or not results are kept", () =>
+  it.effect("requests in progress are counted, whether or not their results are kept", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const gate = yield* Deferred.make<void>()
@@ -100,7 +100,7 @@ describe("Futures", () => {
       assert.strictEqual(yield* futures.unfinished, 0)
     }).pipe(local))
 
-  it.effect("clients are asked to slow down while 20,000 requests are under way, and no longer", () =>
+  it.effect("clients are asked to slow down while, and only while, 20,000 requests are in progress", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       for (let count = 1; count < 20_000; count++) yield* futures.begin({ work: Effect.never })
@@ -113,7 +113,7 @@ describe("Futures", () => {
       yield* futures.hasRoom
     }).pipe(local))
 
-  it.effect("a cancelled request stops, and its result says so", () =>
+  it.effect("a cancelled request stops, and its result reports the cancellation", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const stopped = yield* Deferred.make<void>()
@@ -131,7 +131,7 @@ describe("Futures", () => {
       assert.deepStrictEqual(yield* futures.result(finished), Exit.succeed(answer(1)))
     }).pipe(local))
 
-  it.effect("a request ends with the scope it was made in", () =>
+  it.effect("a request ends with the scope in which it was created", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const scope = yield* Scope.make()
@@ -140,7 +140,7 @@ describe("Futures", () => {
       assert.isTrue(Exit.isFailure(yield* futures.result(id)))
     }).pipe(local))
 
-  it.effect("another tenant finds nothing, and cancels nothing", () =>
+  it.effect("another tenant can neither find nor cancel a request", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const id = yield* as("alice")(futures.begin({ work: Effect.succeed(answer(1)) }))
@@ -149,7 +149,7 @@ describe("Futures", () => {
       assert.isTrue(Option.isSome(yield* as("alice")(futures.poll(id))))
     }))
 
-  it.effect("one tenant holds half of the tokens, others are still served, and all hold no more than there are", () =>
+  it.effect("one tenant holds at most half of the tokens, others are still served, and the total is limited", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const tokens = Futures.mostTokensOfTenant / 2
@@ -166,7 +166,7 @@ describe("Futures", () => {
       yield* begin("alice", 1)
     }))
 
-  it.effect("results make room once their clients have them, the oldest first", () =>
+  it.effect("results that clients have received make room, the oldest first", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const tokens = Futures.mostTokensOfTenant / 2

@@ -1,4 +1,4 @@
-/** Headers that contradict each other, as no ordinary client sends them: a request has one tenant, or none. */
+/** Contradictory headers, which no ordinary client sends: a request has one tenant or none. */
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Api from "./Api.ts"
@@ -9,16 +9,16 @@ const [alice, bob] = [{ "x-api-key": "tml-alice" }, { "x-api-key": "tml-bob" }]
 const session = (headers: Readonly<Record<string, string>>) =>
   Effect.map(Api.post("/create_session", {}, headers), ({ body }) => String(body["session_id"]))
 
-/** The answer to a request with these lines as its head. */
+/** The answer to a request with these header lines. */
 const answer = (target: string, lines: ReadonlyArray<string>) =>
   Pipeline.exchange([`GET ${target} HTTP/1.1`, ...lines, "Connection: close", "", ""].join("\r\n"))
 
 const host = "Host: localhost"
 const twoKeys = ["X-API-Key: tml-alice", "X-API-Key: tml-bob"]
 
-describe("a server with keys, of a request", () => {
+describe("a server with keys, for a request", () => {
   layer(Api.server({ apiKeys: Api.keys("alice=tml-alice,bob=tml-bob") }))((it) => {
-    /** Whose sessions a request with these lines gets: those of each tenant whose session is in the answer, or the status. */
+    /** Whose sessions a request with these header lines sees: the tenants with a session in the answer, or the status. */
     const shown = Effect.fnUntraced(function*(lines: ReadonlyArray<string>, target = "/api/v1/sessions") {
       const sessions = { alice: yield* session(alice), bob: yield* session(bob) }
       const text = yield* answer(target, lines)
@@ -70,14 +70,14 @@ describe("a server with keys, of a request", () => {
         assert.deepStrictEqual(yield* shown(lines), expected)
       }))
 
-    it.effect("with a key in its address alone shows nothing", () =>
+    it.effect("with a key only in its URL, shows nothing", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* shown([host], "/api/v1/sessions?x-api-key=tml-alice"), [401])
       }))
   })
 })
 
-describe("a server without keys, of a request", () => {
+describe("a server without keys, for a request", () => {
   layer(Api.server())((it) => {
     it.effect.each<readonly [string, ReadonlyArray<string>, number]>([
       ["with its own name answers", [host], 200],

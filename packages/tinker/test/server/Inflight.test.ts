@@ -1,4 +1,4 @@
-/** Weights that later ones replace for all of their samplers. */
+/** Inflight weights, which later ones replace for all their samplers. */
 import { Loss, Tinker } from "@effect-rl/core"
 import { Datum, ModelInput, type SamplingClient } from "@effect-rl/core/backend"
 import { Script } from "@effect-rl/core/testing"
@@ -8,7 +8,7 @@ import { FetchHttpClient } from "effect/http"
 import * as Client from "../Client.ts"
 import * as Api from "./Api.ts"
 
-/** Each sample is the number of optimizer steps that led to its weights. */
+/** Each sample is the number of optimizer steps behind its weights. */
 const script: Script.Script = {
   sample: (_, { step }) => ({
     sequences: [{ tokens: Int32Array.of(step), logprobs: Float32Array.of(-0.5), stopReason: "length" }]
@@ -45,9 +45,9 @@ const trained = Effect.scoped(Effect.gen(function*() {
   return { before, unpublished, after: [yield* stepOf(snapshot), yield* stepOf(first), yield* stepOf(second)] }
 }))
 
-describe("inflight weights of this project's client", () => {
+describe("inflight weights used by this project's client", () => {
   layer(Api.server({ script }))((it) => {
-    it.effect("are replaced for all of their samplers by those saved last, and for no other", () =>
+    it.effect("are replaced for all their samplers by the weights saved last, and for no other sampler", () =>
       Effect.gen(function*() {
         const steps = yield* Effect.provide(trained, client)
         assert.deepStrictEqual(steps, { before: 0, unpublished: 0, after: [0, 1, 1] })

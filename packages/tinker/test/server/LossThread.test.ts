@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 
-/** A program of the thread, which answers by `body` each `order`. */
+/** A thread program that answers each `order` with the given `body`. */
 const program = (body: string) =>
   new URL(
     `data:text/javascript,import{parentPort}from"node:worker_threads";parentPort.on("message",(order)=>{${body}})`
@@ -21,8 +21,8 @@ const order = (tokens: ReadonlyArray<number>): LossWork.Order => ({
 
 const reason = (attempt: ReturnType<LossThread.LossThread["compute"]>) => Effect.map(Effect.flip(attempt), String)
 
-describe("the thread for losses", () => {
-  it.effect("is stopped when an order takes longer than its deadline, and the next order starts another", () =>
+describe("the loss thread", () => {
+  it.effect("is stopped if an order exceeds its deadline, and restarts for the next order", () =>
     Effect.gen(function*() {
       const { compute } = yield* LossThread.make({ file: forever, deadline: "10 seconds" })
       const long = yield* Effect.forkChild(reason(compute("ann", order([1]))), { startImmediately: true })
@@ -31,7 +31,7 @@ describe("the thread for losses", () => {
       assert.deepStrictEqual(yield* compute("ann", order([])), [])
     }))
 
-  it.effect("is stopped when an order is interrupted, and the next order starts another", () =>
+  it.effect("is stopped if an order is interrupted, and restarts for the next order", () =>
     Effect.gen(function*() {
       const { compute } = yield* LossThread.make({ file: forever })
       const long = yield* Effect.forkChild(compute("ann", order([1])), { startImmediately: true })
@@ -39,20 +39,20 @@ describe("the thread for losses", () => {
       assert.deepStrictEqual(yield* compute("ann", order([])), [])
     }))
 
-  it.effect("that takes more memory than it may is replaced, and the order refused", () =>
+  it.effect("is replaced if it exceeds its memory limit, and the order is refused", () =>
     Effect.gen(function*() {
       const file = program("const all=[];for(;;)all.push([order])")
       const { compute } = yield* LossThread.make({ file })
       assert.include(yield* reason(compute("ann", order([1]))), "the loss takes more than 48 MiB beside its tensors")
     }))
 
-  it.effect("that crashes is unavailable", () =>
+  it.effect("reports itself as unavailable if it crashes", () =>
     Effect.gen(function*() {
       const { compute } = yield* LossThread.make({ file: program("throw new Error('broken')") })
       assert.include(yield* reason(compute("ann", order([1]))), "the thread that computes losses failed: broken")
     }))
 
-  it.effect("that crashes costs its own caller the order: a new thread answers those that wait", () =>
+  it.effect("fails only the current order if it crashes; a new thread answers those that wait", () =>
     Effect.gen(function*() {
       const file = program(
         "if(order.data.length>0)throw new Error('broken');parentPort.postMessage({_tag:'Evaluated',evaluations:[]})"
@@ -68,7 +68,7 @@ describe("the thread for losses", () => {
       assert.deepStrictEqual(others, ["answered", "answered"])
     }))
 
-  it.effect("answers each of two callers who ask at once", () =>
+  it.effect("answers each of two concurrent callers", () =>
     Effect.gen(function*() {
       const file = program(
         "setTimeout(()=>parentPort.postMessage({_tag:'Evaluated',evaluations:order.data}),20*order.data.length)"
@@ -79,7 +79,7 @@ describe("the thread for losses", () => {
       assert.deepStrictEqual(answers.map(({ length }) => length), [2, 1])
     }))
 
-  it.effect("takes the order of another caller before the second one of the same caller", () =>
+  it.effect("takes another caller's order before the same caller's second one", () =>
     Effect.gen(function*() {
       const answered: Array<string> = []
       const file = program("parentPort.postMessage({_tag:'Evaluated',evaluations:[]})")

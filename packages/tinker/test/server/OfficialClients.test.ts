@@ -1,4 +1,4 @@
-/** What official clients send that is easily misread, and what they are told. */
+/** Requests from official clients that are easily misread, and the answers to them. */
 import { Script, TestTokenizer } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"
@@ -21,7 +21,7 @@ const sample = (sampling_session_id: string, prompt: ReadonlyArray<object>, more
     ...more
   })
 
-/** The engine behind the server. */
+/** The engine as the server's backend. */
 const engine = Layer.unwrap(Effect.map(
   Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped()),
   (folder) =>
@@ -30,9 +30,9 @@ const engine = Layer.unwrap(Effect.map(
     )
 )).pipe(Layer.provide(TestTokenizer.layer()), Layer.provideMerge(Sockets.layerTest))
 
-describe("the server, to official clients", () => {
+describe("the server with official clients", () => {
   layer(Api.server())((it) => {
-    it.effect("knows a chunk without a type by its other keys, as SDKs up to 0.16.1 send them", () =>
+    it.effect("recognizes a chunk without a type by its other keys, as SDKs up to 0.16.1 send them", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const body = Api.passBody(model_id, 1, [1, 2])
@@ -44,14 +44,14 @@ describe("the server, to official clients", () => {
         assert.property(yield* Api.result(image), "sequences")
       }))
 
-    it.effect("names an image that does not say how many positions it takes", () =>
+    it.effect("refuses, by name, an image without a number of positions", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const promise = yield* sample(sampler, [{ tokens: [1] }, { type: "image", data: "AAAA", format: "png" }])
         assert.include(yield* failure(promise), "chunks[1] is an image without expected_tokens: give the number")
       }))
 
-    it.effect("names an optimizer that it does not have, for a model, for a step and for a state to load", () =>
+    it.effect("refuses, by name, an unsupported optimizer of a model, a step and a loaded state", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const created = yield* Api.createModel(session_id, { model_seq_id: 1, optimizer_config: { type: "dimuon" } })
@@ -71,7 +71,7 @@ describe("the server, to official clients", () => {
         assert.include(detail(loaded), "optimizer_config.type is \"dimuon\", expected \"adamw\"")
       }))
 
-    it.effect("takes the base model beside a checkpoint's path, and refuses any other by both names", () =>
+    it.effect("accepts the base model next to a checkpoint's path, and refuses any other, naming both", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const { path } = yield* Effect.flatMap(Api.saveForSampler(model_id, 1, { path: "final" }), Api.result)
@@ -88,7 +88,7 @@ describe("the server, to official clients", () => {
         )
       }))
 
-    it.effect("knows a model that was made from a state by one name: its own, its run's and its session's", () =>
+    it.effect("knows a model created from a state by one id for model, run and session", () =>
       Effect.gen(function*() {
         const { model_id: source, session_id } = yield* Api.model
         const { path } = yield* Api.saved(source, 1, "state")
@@ -105,7 +105,7 @@ describe("the server, to official clients", () => {
         assert.deepStrictEqual(session.body["training_run_ids"], [source, model_id])
       }))
 
-    it.effect("says how many candidates a position may have", () =>
+    it.effect("reports how many candidates a position may have", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         for (const field of ["topk_prompt_logprobs", "topk_sample_logprobs"]) {
@@ -117,7 +117,7 @@ describe("the server, to official clients", () => {
         }
       }))
 
-    it.effect("knows no checkpoints of an unknown run, and an empty list of one without any", () =>
+    it.effect("refuses to list the checkpoints of an unknown run, and returns an empty list for a run without any", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         assert.deepInclude(yield* Api.get(`/training_runs/${model_id}/checkpoints`), { body: { checkpoints: [] } })
@@ -126,7 +126,7 @@ describe("the server, to official clients", () => {
         assert.include(detail(unknown), "no training run \"nobody\"")
       }))
 
-    it.effect("knows an empty list of a run that has ended and lost its checkpoints, and says so of the run", () =>
+    it.effect("returns an empty list for an ended run that lost its checkpoints, and still describes the run", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         yield* Api.saved(model_id, 1, "only")
@@ -139,7 +139,7 @@ describe("the server, to official clients", () => {
         assert.include(detail(run), "has ended, and its checkpoints are gone")
       }))
 
-    it.effect("refuses filters by project, of which it has none", () =>
+    it.effect("refuses filters by project, because it has no projects", () =>
       Effect.gen(function*() {
         const listings = ["/training_runs", "/checkpoints", "/sessions", "/audit", "/billing/usage/checkpoints/current"]
         for (const path of listings) {
@@ -160,7 +160,7 @@ describe("the server, to official clients", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("gives the storage of checkpoints, without prices", () =>
+    it.effect("reports checkpoint storage, without prices", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         for (const seq_id of [1, 2]) yield* Api.saved(model_id, seq_id, `s${seq_id}`)
@@ -183,7 +183,7 @@ describe("the server, to official clients", () => {
   layer(engine, { excludeTestServices: true })((it) => {
     const base_model = "effect-rl/tiny-64"
 
-    it.effect("has ranks of 64 and 128, which recipes ask for, and names a checkpoint of another rank as clients know it", () =>
+    it.effect("supports ranks of 64 and 128, which recipes use, and names a checkpoint of another rank by its client path", () =>
       Effect.gen(function*() {
         const session_id = yield* Api.session
         const create = Effect.fnUntraced(function*(model_seq_id: number, rank: number) {
@@ -198,7 +198,7 @@ describe("the server, to official clients", () => {
         assert.notInclude(error, "engine://")
       }))
 
-    it.effect("answers K targets of each position with log-probabilities (N, K) and losses (N)", () =>
+    it.effect("answers K targets at each position with log-probabilities (N, K) and losses (N)", () =>
       Effect.gen(function*() {
         const created = yield* Api.createModel(yield* Api.session, { base_model, lora_config: { rank: 4 } })
         const model_id = String((yield* Api.result(created))["model_id"])

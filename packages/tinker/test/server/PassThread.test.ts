@@ -32,7 +32,7 @@ const body = (model_id: string, more: object = {}, count = 20) => ({
   }
 })
 
-/** In blocks of their own memory, as they are received; the cuts are within numbers and names. */
+/** Blocks with their own memory, as they are received; numbers and names are split across blocks. */
 const inBlocks = (bytes: Uint8Array, most = 99_991) =>
   Array.from({ length: Math.ceil(bytes.length / most) }, (_, at) => bytes.slice(at * most, (at + 1) * most))
 
@@ -78,7 +78,7 @@ const large: Readonly<Record<string, PassWork.Order>> = {
   "torn": { format: "protobuf", blocks: protobuf(20).blocks.slice(0, 1) }
 }
 
-describe("the thread for passes", () => {
+describe("the pass thread", () => {
   layer(Api.server(), { excludeTestServices: true })((it) => {
     it.effect("reads large passes as the server reads small ones", () =>
       Effect.gen(function*() {
@@ -109,7 +109,7 @@ describe("the thread for passes", () => {
         }
       }))
 
-    it.effect("trains with a large pass as with its datums in small passes", () =>
+    it.effect("trains with a large pass as with its data in small passes", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const whole = yield* Effect.flatMap(Api.post("/forward_backward", body(model_id)), Api.result)
@@ -121,7 +121,7 @@ describe("the thread for passes", () => {
         for (const output of outputs) assert.deepStrictEqual(output, expected)
       }))
 
-    it.effect("gives a large pass that cannot be read its turn", () =>
+    it.effect("takes the turn of a large pass that cannot be read", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const refused = yield* Api.post("/forward_backward", body(model_id, { loss_fn: 7 }))
@@ -154,7 +154,7 @@ describe("the thread for passes", () => {
   })
 })
 
-/** Arrays of numbers as lists, and integers of 64 bits as text. */
+/** Writes typed arrays as lists, and 64-bit integers as text. */
 const plain = (_: string, value: unknown) =>
   typeof value === "bigint"
     ? String(value)

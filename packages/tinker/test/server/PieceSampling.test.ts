@@ -14,8 +14,8 @@ const request = {
   topkPromptLogprobs: 2
 }
 
-describe("A request for many samples", () => {
-  it.effect("is answered in pieces, of which each has its own seeds and only the first scores the prompt", () =>
+describe("a request for many samples", () => {
+  it.effect("is answered in pieces, each with its own seeds; only the first piece scores the prompt", () =>
     Effect.gen(function*() {
       const tinker = yield* Tinker.Tinker
       const client = yield* tinker.createSamplingClient({ baseModel: Script.defaultModel })

@@ -1,4 +1,4 @@
-/** Requests as bytes on a connection: many of them at once, or such as no ordinary client sends. */
+/** Raw requests on a connection: many at once, or malformed ones. */
 import { Effect } from "effect"
 import { HttpServer } from "effect/http"
 import { connect } from "node:net"
@@ -12,7 +12,7 @@ const requestOf = (path: string, body: Api.Body, headers: Readonly<Record<string
   }\r\n${text}`
 }
 
-/** All that the server sends on a connection on which it gets these texts, until it closes it. */
+/** Everything that the server sends on a connection in answer to these texts, until it closes the connection. */
 export const exchange = Effect.fnUntraced(function*(...texts: ReadonlyArray<string>) {
   const { address } = yield* HttpServer.HttpServer
   const { port } = new URL(HttpServer.formatAddress(address))

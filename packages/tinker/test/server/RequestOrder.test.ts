@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 
-/** Submits `sequences` in this order and returns the order in which they ran. */
+/** Submits `sequences` in this order, and returns the order in which they ran. */
 const order = Effect.fnUntraced(function*(sequences: ReadonlyArray<number | undefined>) {
   const turns = yield* RequestOrder.make
   const ran: Array<number | undefined> = []
@@ -31,7 +31,7 @@ describe("RequestOrder", () => {
       assert.deepStrictEqual(ran, expected)
     }))
 
-  it.effect("thousands of requests that wait for the first, and each end at once, have their turn", () =>
+  it.effect("thousands of requests that wait for the first and then end immediately all get their turn", () =>
     Effect.gen(function*() {
       const ascending = Array.from({ length: 5000 }, (_, index) => index + 1)
       const { fibers, ran } = yield* order(ascending.toReversed())
@@ -45,7 +45,7 @@ describe("RequestOrder", () => {
       assert.deepStrictEqual(ran, [undefined])
     }))
 
-  it.effect("a number that never comes is waited for while clients would try again, not longer", () =>
+  it.effect("a missing number is waited for as long as clients would retry, and no longer", () =>
     Effect.gen(function*() {
       const { fibers, ran } = yield* order([3, 2, 5])
       yield* TestClock.adjust("4 minutes")
@@ -55,7 +55,7 @@ describe("RequestOrder", () => {
       assert.deepStrictEqual(ran, [2, 3, 5])
     }))
 
-  it.effect("a number whose turn is over fails, and does not run", () =>
+  it.effect("a number whose turn is over fails and does not run", () =>
     Effect.gen(function*() {
       const { fibers, ran } = yield* order([1, 1])
       const [, second] = yield* Fiber.awaitAll(fibers)
@@ -63,7 +63,7 @@ describe("RequestOrder", () => {
       assert.isTrue(second !== undefined && Exit.isSuccess(second) && Exit.isFailure(second.value))
     }))
 
-  it.effect("two requests under one number: the first runs, the second fails, and later numbers have their turn", () =>
+  it.effect("of two requests with one number, the first runs, the second fails, and later numbers get their turn", () =>
     Effect.gen(function*() {
       const { fibers, ran } = yield* order([2, 2, 3, 1])
       const exits = yield* Fiber.awaitAll(fibers)
@@ -74,7 +74,7 @@ describe("RequestOrder", () => {
       )
     }))
 
-  it.effect("two requests under one number that wait for a missing one do not end the model", () =>
+  it.effect("two requests with one number that wait for a missing one do not make the model fail", () =>
     Effect.gen(function*() {
       const turns = yield* RequestOrder.make
       const take = (sequence: number) => turns.take("step", sequence, Effect.succeed(sequence))
@@ -87,7 +87,7 @@ describe("RequestOrder", () => {
       assert.strictEqual(yield* take(4), 4)
     }))
 
-  it.effect("a request that is given up while it waits leaves its number to others", () =>
+  it.effect("a request that is abandoned while it waits leaves its number to others", () =>
     Effect.gen(function*() {
       const turns = yield* RequestOrder.make
       const waiting = yield* Effect.forkChild(turns.take("step", 2, Effect.void), { startImmediately: true })

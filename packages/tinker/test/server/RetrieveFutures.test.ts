@@ -15,7 +15,7 @@ const idsOf = ({ body }: { readonly body: Api.Body }) =>
 
 describe("one poll for all requests of a sampling session", () => {
   layer(Api.server())((it) => {
-    it.effect("lists what was finished after its cursor, in that order", () =>
+    it.effect("lists what finished after its cursor, in order of completion", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const first = yield* Api.sample(sampler, 0)
@@ -31,7 +31,7 @@ describe("one poll for all requests of a sampling session", () => {
         assert.deepStrictEqual(none.body, { completions: [], cursor: all.body["cursor"] })
       }))
 
-    it.effect("tells clients of one session apart by their blocks of numbers", () =>
+    it.effect("distinguishes clients of one session by their blocks of numbers", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const own = yield* Api.sample(sampler, 3)
@@ -43,7 +43,7 @@ describe("one poll for all requests of a sampling session", () => {
         ])
       }))
 
-    it.effect("gives each client that joins a session the next number, and knows no other session", () =>
+    it.effect("gives each client that joins a session the next number, and refuses unknown sessions", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const join = (sampling_session_id: string) => Api.post("/join_sampling_session", { sampling_session_id })
@@ -54,7 +54,7 @@ describe("one poll for all requests of a sampling session", () => {
         assert.strictEqual((yield* join("nothing")).status, 404)
       }))
 
-    it.effect("lets go of results that its client has", () =>
+    it.effect("releases results that its client has received", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const sent = yield* Api.sample(sampler, 0)
@@ -63,7 +63,7 @@ describe("one poll for all requests of a sampling session", () => {
         assert.strictEqual((yield* Api.poll(sent)).status, 410)
       }))
 
-    it.effect("is how this project's client waits for its samples", () =>
+    it.effect("is how this project's client waits for samples", () =>
       Effect.gen(function*() {
         const paths: Array<string> = []
         const client = Layer.provide(
@@ -90,7 +90,7 @@ describe("one poll for all requests of a sampling session", () => {
         assert.isAbove(asked("/retrieve_futures"), 0)
       }))
 
-    it.effect("of a session that is not there is refused", () =>
+    it.effect("for a session that does not exist is refused", () =>
       Effect.gen(function*() {
         assert.strictEqual((yield* poll("nothing")).status, 404)
       }))

@@ -14,7 +14,7 @@ const run = (name: string) => ({
 })
 
 describe("training runs", () => {
-  it.effect("are remembered while they are used and once they have a checkpoint; of all others the latest thousand", () =>
+  it.effect("are remembered while in use and once they have a checkpoint; of the others, the latest thousand are", () =>
     Effect.gen(function*() {
       const folder = yield* temporary
       const runs = yield* Runs.make(folder)
@@ -40,7 +40,7 @@ describe("training runs", () => {
       assert.deepStrictEqual(restarted.inFolder("kept"), run("kept"))
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("belong to whoever uses their folder, where one ended without a checkpoint and the backend gave its folder to another", () =>
+  it.effect("belong to the latest user of their folder, if one ended without a checkpoint and the backend reused its folder", () =>
     Effect.gen(function*() {
       const folder = yield* temporary
       const runs = yield* Runs.make(folder)
@@ -54,7 +54,7 @@ describe("training runs", () => {
       assert.deepStrictEqual(restarted.inFolder("folder"), next)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("are forgotten, also on disk, where a thousand have ended and lost their checkpoints since", () =>
+  it.effect("are forgotten, also on disk, once a thousand others have ended and lost their checkpoints", () =>
     Effect.gen(function*() {
       const folder = yield* temporary
       const fs = yield* FileSystem.FileSystem
@@ -62,7 +62,7 @@ describe("training runs", () => {
       const names = Array.from({ length: 1003 }, (_, index) => `run-${index}`)
       for (const name of names) {
         runs.add(run(name))
-        // The save of a model that has just ended may still be under way.
+        // The save of a model that has just ended may still be in progress.
         if (name === "run-0") runs.end(name)
         yield* runs.keep(name)
         if (name !== "run-0" && name !== "run-1") runs.end(name)
@@ -79,7 +79,7 @@ describe("training runs", () => {
       assert.deepStrictEqual([restarted.isKept("run-0"), restarted.isKept("run-1")], [false, true])
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("leave no empty folder at the backend once they are forgotten, and keep one into which a save writes", () =>
+  it.effect("leave no empty folder at the backend when they are forgotten, but keep one that a save is writing to", () =>
     Effect.gen(function*() {
       const folder = yield* temporary
       const fs = yield* FileSystem.FileSystem

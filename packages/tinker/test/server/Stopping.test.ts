@@ -1,4 +1,4 @@
-/** A server that stops ends soon, whatever its clients wait for. */
+/** A stopping server ends soon, whatever its clients are waiting for. */
 import type { Script } from "@effect-rl/core/testing"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
@@ -8,7 +8,7 @@ import * as Api from "./Api.ts"
 
 describe("a server that stops", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("gives accepted requests ten seconds, and ends the polls of those that take longer", () =>
+    it.effect("gives accepted requests ten seconds, and ends the polls for those that take longer", () =>
       Effect.gen(function*() {
         const scope = yield* Scope.make()
         const script: Script.Script = { sample: () => Effect.never }

@@ -13,20 +13,20 @@ describe("a field that a server does not read", () => {
       assert.deepStrictEqual(lines, ["a request has a field that this server ignores: colour"])
     }))
 
-  it.effect("is logged by the beginning of its name where that is long", () =>
+  it.effect("is logged by the beginning of its name if the name is long", () =>
     Effect.gen(function*() {
       const [line = ""] = yield* Api.logged(Strictness.make(false).unread("x".repeat(1_000_000)))
       assert.lengthOf(line, 300)
     }))
 
-  it.effect("is refused by a strict server, with the source of the rule", () =>
+  it.effect("is refused by a strict server, citing the source of the rule", () =>
     Effect.gen(function*() {
       const refusal = yield* Effect.flip(Strictness.make(true).unread("colour"))
       assert.strictEqual(refusal.status, 422)
       assert.match(refusal.detail, /^colour \(strict: tinker 0\.38\.0, .*StrictBase/)
     }))
 
-  it.effect("is refused with a public source by every rule, or is a warning", () =>
+  it.effect("is refused by every rule with a public source, and logged as a warning by the others", () =>
     Effect.gen(function*() {
       const rules = [
         StrictRules.loadedLate(2),
@@ -45,7 +45,7 @@ describe("a field that a server does not read", () => {
       }
     }))
 
-  it.effect("only likely to be refused by the hosted service is a warning on a strict server, and nothing on another", () =>
+  it.effect("whose refusal by the hosted service is only likely is a warning on a strict server, and ignored on others", () =>
     Effect.gen(function*() {
       const rule = { detail: "a long name", source: undefined }
       assert.deepStrictEqual(yield* Api.logged(Strictness.make(true).check(false, rule)), [
@@ -57,7 +57,7 @@ describe("a field that a server does not read", () => {
 
 describe("a strict server", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("warns of a sampler of a state, which the hosted service may refuse", () =>
+    it.effect("warns about a sampler of a training state, which the hosted service may refuse", () =>
       Effect.gen(function*() {
         const lines = yield* Api.logged(
           Effect.gen(function*() {
@@ -87,7 +87,7 @@ describe("a strict server", () => {
         assert.property(yield* Api.result(yield* Api.step(model_id, 2)), "metrics")
       }))
 
-    it.effect("loads a state into a new model alone, and says where that is written", () =>
+    it.effect("loads a state only into a new model, and cites the source", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const { path } = yield* Api.saved(model_id, 1, "state")
@@ -103,7 +103,7 @@ describe("a strict server", () => {
         assert.strictEqual(loaded["path"], path)
       }))
 
-    it.effect("keeps nothing for less than an hour", () =>
+    it.effect("keeps no checkpoint for less than an hour", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const { error } = yield* Api.saved(model_id, 1, "minute", { ttl_seconds: 60 })
@@ -112,7 +112,7 @@ describe("a strict server", () => {
         assert.strictEqual(path, `tinker://${model_id}/weights/hour`)
       }))
 
-    it.effect("trains from states alone, and samples from one all the same", () =>
+    it.effect("trains only from states, but samples from them too", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const saved = yield* Effect.flatMap(Api.saveForSampler(model_id, 1, { path: "for-sampling" }), Api.result)

@@ -13,7 +13,7 @@ const file = (name: string, content: Uint8Array) => ({
 })
 
 describe("Tar", () => {
-  it.effect("tar unpacks the same bytes, whatever their number, and the size is as announced", () =>
+  it.effect("tar unpacks the same bytes for any file size, and the archive has the announced size", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path

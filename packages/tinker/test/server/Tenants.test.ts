@@ -33,7 +33,7 @@ const status = <E, R>(answer: Effect.Effect<{ readonly status: number }, E, R>) 
 
 const list = (body: Api.Body, key: string) => body[key] as ReadonlyArray<Api.Body>
 
-/** A model of Alice's with a saved state and a sampler, and a step whose result is ready. */
+/** A model owned by Alice with a saved state and a sampler, and a step whose result is ready. */
 const work = Effect.gen(function*() {
   const session_id = String((yield* alice.post("/create_session", { display_name: "sums" })).body["session_id"])
   const create = { session_id, model_seq_id: 0, base_model: Script.defaultModel, lora_config: { rank: 4 } }
@@ -65,7 +65,7 @@ describe("a tenant", () => {
         assert.include(list(found.body, "sessions").map(({ session_id }) => session_id), session_id)
       }))
 
-    it.effect("finds nothing of another's, in listings or by name", () =>
+    it.effect("finds nothing of another tenant, in listings or by name", () =>
       Effect.gen(function*() {
         const { model_id, path, sampling_session_id, session_id, step } = yield* work
         const listings = yield* Effect.all([
@@ -101,7 +101,7 @@ describe("a tenant", () => {
         assert.property(yield* alice.result(step), "metrics")
       }))
 
-    it.effect("forgets no result of another's", () =>
+    it.effect("cannot make the server forget another tenant's result", () =>
       Effect.gen(function*() {
         const { step } = yield* work
         const { session_id } = (yield* bob.post("/create_session", {})).body
@@ -114,7 +114,7 @@ describe("a tenant", () => {
         assert.property(yield* alice.result(step), "metrics")
       }))
 
-    it.effect("has a session of its own, whichever idempotency key another sent", () =>
+    it.effect("gets its own session, whichever idempotency key another tenant sent", () =>
       Effect.gen(function*() {
         const create = (key: string) =>
           Api.post("/create_session", {}, { "x-api-key": `tml-${key}`, "x-idempotency-key": "once" })
@@ -124,7 +124,7 @@ describe("a tenant", () => {
         assert.notStrictEqual(id(yield* create("bob")), first)
       }))
 
-    it.effect("cannot load another's weights, and learns nothing of their names", () =>
+    it.effect("cannot load another tenant's weights, and learns nothing of their names", () =>
       Effect.gen(function*() {
         const { path } = yield* work
         const { body } = yield* bob.post("/create_session", {})
@@ -136,7 +136,7 @@ describe("a tenant", () => {
         assert.notInclude(String(error).replace(path, ""), "tinker://")
       }))
 
-    it.effect("reads what another published, and cannot change it", () =>
+    it.effect("can read what another tenant published, but not change it", () =>
       Effect.gen(function*() {
         const { model_id, path } = yield* work
         assert.strictEqual(yield* status(alice.send("POST", `${state(model_id)}/publish`)), 200)
@@ -147,7 +147,7 @@ describe("a tenant", () => {
         assert.strictEqual(yield* status(bob.post("/weights_info", { tinker_path: path })), 404)
       }))
 
-    it.effect("finds the storage of its own checkpoints", () =>
+    it.effect("sees the storage of its own checkpoints", () =>
       Effect.gen(function*() {
         yield* work
         const owners = ({ body }: { readonly body: Api.Body }) => list(body, "data").map(({ user_name }) => user_name)
@@ -155,7 +155,7 @@ describe("a tenant", () => {
         assert.deepStrictEqual(owners(yield* bob.send("GET", "/billing/usage/checkpoints/current")), [])
       }))
 
-    it.effect("reads its own administrative acts in the audit log, and no other's", () =>
+    it.effect("reads its own administrative acts in the audit log, and no others", () =>
       Effect.gen(function*() {
         const { model_id, path } = yield* work
         yield* alice.send("PUT", `${state(model_id)}/ttl`, { ttl_seconds: 60 })
@@ -172,7 +172,7 @@ describe("a tenant", () => {
   layer(NodeServices.layer)((it) => {
     const apiKeys = Api.keys("alice=tml-alice,bob=tml-bob")
 
-    it.effect("owns a checkpoint that its server was about to note when it was killed", () =>
+    it.effect("owns a checkpoint whose server was killed before recording it", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -195,7 +195,7 @@ describe("a tenant", () => {
         }).pipe(Effect.provide(Api.server({ apiKeys, folder })))
       }))
 
-    it.effect("reads its audit log past a line that a server did not finish", () =>
+    it.effect("can read its audit log despite a line that a server left incomplete", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -214,7 +214,7 @@ describe("a tenant", () => {
   })
 
   layer(Api.server({ apiKeys: Api.keys("alice=tml-alice,bob=tml-bob"), samplesPerMinute: 1 }))((it) => {
-    it.effect("has a limit of its own", () =>
+    it.effect("has its own rate limit", () =>
       Effect.gen(function*() {
         const { sampling_session_id } = yield* work
         const sample = {
@@ -241,7 +241,7 @@ describe("the quota of a tenant", () => {
     Api.server({ apiKeys: Api.keys("alice=tml-alice,bob=tml-bob"), quota })
 
   layer(limited({ models: 4 }))((it) => {
-    it.effect("bounds its models, half of them in a session, and leaves room to others", () =>
+    it.effect("limits its models, with half of them per session, and leaves room for others", () =>
       Effect.gen(function*() {
         const [first, second, third] = [yield* open(alice), yield* open(alice), yield* open(alice)]
         for (const session of [first, second]) {
@@ -261,7 +261,7 @@ describe("the quota of a tenant", () => {
   })
 
   layer(limited({ memory: ByteSize.mebibytes(64) }))((it) => {
-    it.effect("bounds the memory of its snapshots, of which old ones that are not used make room for new ones", () =>
+    it.effect("limits the memory of its snapshots; unused old ones make room for new ones", () =>
       Effect.gen(function*() {
         const session = yield* open(alice)
         const model_id = (yield* create(alice, session, 0, 64))["model_id"]
@@ -290,7 +290,7 @@ describe("the quota of a tenant", () => {
   })
 
   layer(limited({ memory: ByteSize.mebibytes(64) }))((it) => {
-    it.effect("bounds the memory of its models, and takes that of a refused one back", () =>
+    it.effect("limits the memory of its models, and releases that of a refused one", () =>
       Effect.gen(function*() {
         const [first, second, third] = [yield* open(alice), yield* open(alice), yield* open(alice)]
         assert.property(yield* create(alice, first, 0, 64), "model_id")

@@ -19,7 +19,7 @@ const compressed = (path: string, text: string) =>
 
 describe("TinkerServer", () => {
   layer(Api.server())((it) => {
-    it.effect("saved weights have paths of this server, which it reads back", () =>
+    it.effect("saved weights have paths of this server, which it can read", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const { path } = yield* Api.saved(model_id, 1, "a")
@@ -44,7 +44,7 @@ describe("TinkerServer", () => {
         assert.strictEqual((yield* load(3, null))["path"], path)
       }))
 
-    it.effect("a model that begins from a checkpoint has its optimizer where that is asked for", () =>
+    it.effect("a model created from a checkpoint has the checkpoint's optimizer only if requested", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const { path } = yield* Api.saved(model_id, 1, "a")
@@ -60,7 +60,7 @@ describe("TinkerServer", () => {
         assert.strictEqual(yield* states, before + 1)
       }))
 
-    it.effect("a pass counts a token for several bytes of its body", () =>
+    it.effect("a token in a pass counts as several bytes of the body", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const body = JSON.stringify(Api.passBody(model_id, 1, [1, 2])) + " ".repeat(6_000_000)
@@ -68,7 +68,7 @@ describe("TinkerServer", () => {
         assert.property(answer, "loss_fn_outputs")
       }))
 
-    it.effect("a finished session takes its models with it", () =>
+    it.effect("finishing a session frees its models", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         assert.strictEqual((yield* Api.post(`/sessions/${session_id}/finish`, {})).status, 200)
@@ -87,7 +87,7 @@ describe("TinkerServer", () => {
         assert.strictEqual((yield* Api.put(`${escaped}/ttl`, { ttl_seconds: 5 })).status, 404)
       }))
 
-    it.effect("a body that cannot be read is refused, and the error names the field", () =>
+    it.effect("an unreadable body is refused, and the error names the field", () =>
       Effect.gen(function*() {
         const { body, status } = yield* Api.postText("/create_model", "{")
         assert.strictEqual(status, 422)
@@ -105,7 +105,7 @@ describe("TinkerServer", () => {
         }
       }))
 
-    it.effect("a route that is not served is answered with an error that says so", () =>
+    it.effect("an unsupported route is answered with an explanatory error", () =>
       Effect.gen(function*() {
         for (const path of ["/auth/token", "/training_runs"]) {
           const { body, status } = yield* Api.post(path, {})
@@ -120,7 +120,7 @@ describe("TinkerServer", () => {
         assert.deepStrictEqual((yield* Api.postText("/telemetry", "?")).body, { status: "accepted" })
       }))
 
-    it.effect("a page in a browser on this machine is not let in", () =>
+    it.effect("a web page in a browser on this machine is refused", () =>
       Effect.gen(function*() {
         assert.strictEqual(
           (yield* Api.post("/create_session", {}, { origin: "https://elsewhere.example" })).status,
@@ -130,7 +130,7 @@ describe("TinkerServer", () => {
   })
 
   layer(Api.server({ maxBodySize: 1000, compressPasses: true }))((it) => {
-    it.effect("compressed bodies are read, up to the limit on their unpacked size", () =>
+    it.effect("compressed bodies are read, up to the limit on their decompressed size", () =>
       Effect.gen(function*() {
         assert.isTrue((yield* Api.post("/client/config", {})).body["proto_compress_fwdbwd"])
         const { body, status } = yield* compressed("/create_session", `{"tags":[]}`)
@@ -140,7 +140,7 @@ describe("TinkerServer", () => {
         assert.strictEqual((yield* compressed("/create_session", `{"tags":"${"\0".repeat(100_000)}"}`)).status, 413)
       }))
 
-    it.effect("a body that is not packed as it says is refused", () =>
+    it.effect("a body with a false content encoding is refused", () =>
       Effect.gen(function*() {
         const packed = (encoding: string) => Api.postText("/create_session", "{}", { "content-encoding": encoding })
         assert.strictEqual((yield* packed("zstd")).status, 422)
@@ -149,7 +149,7 @@ describe("TinkerServer", () => {
         assert.strictEqual(headers["accept-encoding"], "zstd")
       }))
 
-    it.effect("a body beyond the limit is refused", () =>
+    it.effect("a body above the size limit is refused", () =>
       Effect.gen(function*() {
         assert.strictEqual((yield* Api.postText("/create_session", " ".repeat(2000))).status, 413)
       }))
@@ -168,7 +168,7 @@ describe("TinkerServer", () => {
         assert.deepStrictEqual((yield* Api.get("/healthz")).body, { status: "ok" })
       }))
 
-    it.effect("each key has a limit of its own", () =>
+    it.effect("each key has its own rate limit", () =>
       Effect.gen(function*() {
         const body = JSON.parse(Api.sampleText("nobody's", "1"))
         const sample = (key: string) =>

@@ -1,4 +1,4 @@
-/** What a client says of its session, runs and checkpoints, and what the server's listings return of it. */
+/** Metadata that a client gives to its session, runs and checkpoints, and what the server's listings return of it. */
 import { Tinker } from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
 import { RestClient } from "@effect-rl/tinker"
@@ -39,7 +39,7 @@ const listed = Effect.scoped(Effect.gen(function*() {
 
 describe("user metadata of this project's client", () => {
   layer(Api.server())((it) => {
-    it.effect("comes back with its sessions, its runs and its checkpoints", () =>
+    it.effect("is returned with its sessions, runs and checkpoints", () =>
       Effect.gen(function*() {
         const { checkpoints, first, found, missed, runs } = yield* Effect.provide(listed, client)
         assert.deepStrictEqual(runs, [{ commit: "a1b2" }, { forkOf: "a1b2" }])

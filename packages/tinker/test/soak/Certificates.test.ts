@@ -1,4 +1,4 @@
-/** Certificates of servers that are right, again and again, and of servers with faults whose checks take seconds. */
+/** Repeated certification of correct servers, and of servers with faults whose checks take seconds. */
 import { Script } from "@effect-rl/core/testing"
 import { Certification } from "@effect-rl/tinker/certify"
 import * as Attempt from "@effect-rl/tinker/certify/Attempt"

@@ -1,4 +1,4 @@
-/** What is left in use after a collection. */
+/** Measures the heap in use after garbage collection. */
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
@@ -18,7 +18,7 @@ export interface Sample {
   readonly mebibytes: number
 }
 
-/** MiB a minute, by least squares. */
+/** The heap growth in MiB per minute, by least squares. */
 export const growth = (samples: ReadonlyArray<Sample>): number => {
   const mean = (of: (sample: Sample) => number) => samples.reduce((sum, one) => sum + of(one), 0) / samples.length
   const [minute, mebibytes] = [mean((one) => one.minute), mean((one) => one.mebibytes)]

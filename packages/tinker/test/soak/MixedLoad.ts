@@ -1,4 +1,4 @@
-/** What clients of a server do all day, one run after another: train, sample, save, change their minds. */
+/** A typical client load: runs one after another that train, sample, save and cancel requests. */
 import { Loss, Tinker } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { Draw } from "@effect-rl/core/testing"
@@ -6,7 +6,7 @@ import { RestClient, TinkerHttp } from "@effect-rl/tinker"
 import { Effect, Exit, Fiber, Redacted } from "effect"
 import * as Served from "./Served.ts"
 
-/** Calls by how they ended; what was begun and did not end is lost. */
+/** Counts of calls by how they ended. Calls that started but did not end are lost. */
 export interface Tally {
   begun: number
   succeeded: number
@@ -39,7 +39,7 @@ const datum = Datum.weightedTokens(prompt, {
 const steps = 4
 const samples = 8
 
-/** One step of training, a snapshot that is sampled from, and a request that its client gives up. */
+/** One training step, a snapshot with samples, and an abandoned request. */
 const iteration = Effect.fnUntraced(function*(tally: Tally, draw: Draw.Draw, tinker: Tinker.Tinker["Service"]) {
   const count = counted(tally)
   const client = yield* count(tinker.createLoraTrainingClient({ baseModel: Served.model, loraRank: 4, seed: 1 }))
@@ -65,7 +65,7 @@ const iteration = Effect.fnUntraced(function*(tally: Tally, draw: Draw.Draw, tin
   yield* count(rest.deleteCheckpoint(path))
 })
 
-/** Sessions one after another until interrupted, each with a connection of its own. */
+/** Runs sessions one after another until interrupted, each with its own connection. */
 export const user = (baseUrl: string, tally: Tally, seed: number) => {
   const draw = Draw.make(seed, "mixed load")
   const session = Effect.gen(function*() {

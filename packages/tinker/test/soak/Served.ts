@@ -1,4 +1,4 @@
-/** This project's server before the engine, whose clients are counted. */
+/** This project's server with the engine, which counts its clients. */
 import { Tinker } from "@effect-rl/core"
 import { LeakAudit } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
@@ -28,7 +28,7 @@ const counted = Layer.effect(
   })
 )
 
-/** Checkpoints lie in the folder. */
+/** The server, with checkpoints in the given folder. */
 export const layer = (folder: string) =>
   TinkerServer.layer({ checkpoints: { folder, scheme: "engine" } }).pipe(
     Layer.provide(counted),

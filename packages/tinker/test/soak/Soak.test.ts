@@ -1,4 +1,4 @@
-/** Ten minutes at full rate, for `npm run soak`; EFFECT_RL_SOAK_MINUTES shortens them. */
+/** Ten minutes at full load, run by `npm run soak`; EFFECT_RL_SOAK_MINUTES changes the duration. */
 import { LeakAudit } from "@effect-rl/core/testing"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -11,7 +11,7 @@ import * as Served from "./Served.ts"
 const minutes = Number(process.env["EFFECT_RL_SOAK_MINUTES"] ?? 10)
 const users = 4
 
-/** Heap after collection, six times a minute, until interrupted. */
+/** Samples the heap after garbage collection six times a minute, until interrupted. */
 const watched = (samples: Array<Heap.Sample>, start: number) =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     samples.push({ minute: (now - start) / 60_000, mebibytes: Heap.used() })
@@ -53,7 +53,7 @@ describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("a server under loa
         )
         assert.strictEqual(MixedLoad.lost(tally), 0)
         assert.strictEqual(tally.failed, 0)
-        // Each user is stopped at any time, and may have just saved.
+        // Each user may be interrupted right after a save.
         assert.isAtMost(left.length, users)
         if (minutes >= 10) assert.isBelow(growth, 1)
       }).pipe(

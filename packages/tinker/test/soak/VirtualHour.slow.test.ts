@@ -1,4 +1,4 @@
-/** An hour of sessions that come, are used, are left or finished, in virtual time. */
+/** An hour of virtual time with sessions that are opened, used, and then abandoned or finished. */
 import { LeakAudit } from "@effect-rl/core/testing"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
@@ -10,7 +10,7 @@ const minutes = 60
 
 const held = Effect.flatMap(LeakAudit.LeakAudit, ({ counts }) => Effect.map(counts, LeakAudit.live))
 
-/** A run of one minute: each of its requests must have an answer. */
+/** The run of one minute; each request must be answered. */
 const run = Effect.fnUntraced(function*(minute: number) {
   const { model_id, session_id } = yield* Api.model
   const promises = [
@@ -24,14 +24,14 @@ const run = Effect.fnUntraced(function*(minute: number) {
   const given = yield* Api.sample(sampler, 9)
   yield* Api.post("/cancel_future", { request_id: given.body["request_id"] })
   const answers = yield* Effect.forEach(promises, Api.result)
-  // Every other client leaves without a word.
+  // Every other client leaves without finishing its session.
   if (minute % 2 === 0) yield* Api.post(`/sessions/${session_id}/finish`, {})
   return answers.filter((answer) => "error" in answer)
 })
 
-describe("an hour of a server", () => {
+describe("a server over an hour", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("answers every request, and holds nothing of clients that are gone", () =>
+    it.effect("answers every request, and keeps nothing of clients that are gone", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -48,7 +48,7 @@ describe("an hour of a server", () => {
             (files) => files.filter((file) => file.endsWith("last.json"))
           )
           yield* TestClock.adjust("12 minutes")
-          // Files are removed between two minutes of the test's clock, but take their own time.
+          // Files are removed between two minutes of the test clock, but removing them takes real time.
           for (let minute = 0; minute < 1000 && (yield* left).length > 0; minute++) {
             yield* TestClock.adjust("1 minute")
             yield* Api.get("/checkpoints")

@@ -19,7 +19,7 @@ const bytesOf = (schema: DescMessage, content: Content) => toBinary(schema, crea
 
 type Outcome = Effect.Effect<unknown, { readonly message: string }>
 
-/** A message of this kind as the side reads it that receives it. */
+/** Reads a message of this kind on the receiving side. */
 interface Receiver {
   readonly base: Content
   readonly read: (changed: Content) => Outcome
@@ -50,7 +50,7 @@ const receivers = {
   }
 } satisfies Record<string, Receiver>
 
-/** A change of one field, which whoever receives it must notice. */
+/** A change to one field, which the receiver must notice. */
 type Change = readonly [in_: keyof typeof receivers, path: string, value: unknown]
 
 const datum = "data.0"
@@ -141,7 +141,7 @@ const changes: Readonly<Record<string, Change>> = {
   "StopTokens.values": ["params", "sampling_params.stop", [3]]
 }
 
-/** What a refusal calls a field, where that is not the field's own name. */
+/** How a refusal names a field, if not by its own name. */
 const refusals: Readonly<Record<string, string>> = {
   "ForwardBackwardRequest.loss_fn_config_v2": "loss_fn_config",
   "LossConfigValue.text": "loss_fn_config.clip_high_threshold is text",
@@ -156,7 +156,7 @@ const refusals: Readonly<Record<string, string>> = {
   "ArrayRecord.num_datums": "1 arrays, expected 2"
 }
 
-/** Fields that are not read, and why nothing is lost. */
+/** Fields that are not read, and why no information is lost. */
 const unread: Readonly<Record<string, string>> = {
   "ArrayRecord.type_tag": "the type of the whole output says the same"
 }
@@ -166,7 +166,7 @@ const denseOnly = "tensors of this project are dense"
 const noSound = "inputs of this project are text and images"
 const ownSize = "images of this project say how many positions they take"
 
-/** Fields that neither our client nor our server sets, and why nobody can ask for them. */
+/** Fields that neither our client nor our server sets, and why they cannot be requested. */
 const unwritten: Readonly<Record<string, string>> = {
   "LossConfigValue.number": "numbers go as loss_fn_config, which every server reads",
   "Chunk.dmel": noSound,
@@ -189,7 +189,7 @@ const descriptors = new Map(Gen.file_tinker_public.messages.map((message) => [me
 const isMessage = (value: unknown): value is Message =>
   typeof value === "object" && value !== null && "$typeName" in value
 
-/** The names of the fields that are set in a message and in those within it. */
+/** The names of the fields that are set in a message and its submessages. */
 const setFields = (value: unknown): ReadonlyArray<string> => {
   if (value instanceof Uint8Array || typeof value !== "object" || value === null) return []
   const within = Object.values(value).flatMap(setFields)
@@ -199,7 +199,7 @@ const setFields = (value: unknown): ReadonlyArray<string> => {
   return [...own.map(({ name }) => `${descriptor.name}.${name}`), ...within]
 }
 
-/** A copy in which the value at a path is another. */
+/** A copy with the value at a path replaced. */
 const changed = (base: unknown, [key, ...rest]: ReadonlyArray<string>, value: unknown): Content => {
   const copy: Content = Array.isArray(base) ? Object.assign([], base) : Object.assign({}, base)
   if (key !== undefined) copy[key] = rest.length === 0 ? value : changed(copy[key], rest, value)
@@ -209,7 +209,7 @@ const changed = (base: unknown, [key, ...rest]: ReadonlyArray<string>, value: un
 const words = (name: string) => name.slice(name.indexOf(".") + 1)
 
 describe("the fields of SDK 0.38", () => {
-  it("are 74, each in our messages under its number, and no others are", () => {
+  it("are 74, each in our messages under its number, without any others", () => {
     const expected = Descriptor.fields.map((field) => `${Descriptor.nameOf(field)} = ${field.number}`)
     assert.strictEqual(expected.length, 74)
     const ours = Gen.file_tinker_public.messages.flatMap(({ fields, name: message }) =>
@@ -218,7 +218,7 @@ describe("the fields of SDK 0.38", () => {
     assert.deepStrictEqual(ours.sort(), [...expected].sort())
   })
 
-  it("are all accounted for where they are received", () => {
+  it("are all read, refused or listed as unread where they are received", () => {
     const accounted = [...Object.keys(changes), ...Object.keys(unread)]
     assert.deepStrictEqual(accounted.sort(), Descriptor.fields.map(Descriptor.nameOf).sort())
   })

@@ -1,4 +1,4 @@
-/** The fields of the API that travel as protobuf, as the official SDK 0.38 declares them. */
+/** The API fields that are sent as protobuf, as declared by the official SDK 0.38. */
 import { readFileSync } from "node:fs"
 
 export interface Field {
@@ -9,7 +9,7 @@ export interface Field {
 
 const lines = readFileSync(new URL("../fixtures/tinker-0.38-fields.txt", import.meta.url), "utf8").split("\n")
 
-/** Without those of map entries, which are no fields of their own. */
+/** All fields except those of map entries, which are not separate fields. */
 export const fields: ReadonlyArray<Field> = lines.flatMap((line, index) => {
   const [, number, name] = /^ {2}(\d+): (?:repeated )?\S+ (\S+)/.exec(line) ?? []
   const above = lines.slice(0, index).findLast((one) => one.startsWith("message "))

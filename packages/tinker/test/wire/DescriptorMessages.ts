@@ -1,4 +1,4 @@
-/** Messages of each kind with every field set, as they are received. */
+/** Received messages of each kind with every field set. */
 import * as Bytes from "@effect-rl/tinker/wire/Bytes"
 import * as Gen from "@effect-rl/tinker/wire/gen/TinkerPublic.gen"
 

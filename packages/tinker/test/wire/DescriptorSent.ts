@@ -1,4 +1,4 @@
-/** The fullest messages that our client and our server send. */
+/** Messages from our client and server with as many fields set as they ever set. */
 import { fromBinary, type Message } from "@bufbuild/protobuf"
 import { Loss } from "@effect-rl/core"
 import { Datum, type Sampling } from "@effect-rl/core/backend"

@@ -23,7 +23,7 @@ const types = new Map(
     })
 )
 
-/** Every key of a value and of the values in it. */
+/** All keys of a schema and of the schemas within it. */
 const keysIn = (ast: SchemaAST.AST): ReadonlyArray<string> => {
   if (SchemaAST.isUnion(ast)) return ast.types.flatMap(keysIn)
   if (SchemaAST.isArrays(ast)) return [...ast.elements, ...ast.rest].flatMap(keysIn)
@@ -32,7 +32,7 @@ const keysIn = (ast: SchemaAST.AST): ReadonlyArray<string> => {
   return [...ast.propertySignatures.map(({ name }) => String(name)), ...inside]
 }
 
-/** The bodies of this project, and the SDK's types whose fields each has. */
+/** This project's bodies, with the SDK types whose fields each covers. */
 const bodies: ReadonlyArray<readonly [Schema.Top, ReadonlyArray<string>]> = [
   [Service.CreateSessionRequest, ["CreateSessionRequest"]],
   [Service.CreateSessionResponse, ["CreateSessionResponse"]],
@@ -129,7 +129,7 @@ const bodies: ReadonlyArray<readonly [Schema.Top, ReadonlyArray<string>]> = [
   [Future.Failed, ["RequestFailedResponse"]]
 ]
 
-/** Types that are no body of their own. */
+/** Types that are not bodies by themselves. */
 const elsewhere: Readonly<Record<string, string>> = {
   ClientConfigRequest: "sent by ClientConfig and read by no server: its one field is the version of the SDK",
   DimuonOptimizerConfig: "the server knows it by its type, and refuses it by that name",
@@ -141,7 +141,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   WhoamiResponse: "no body: the claims of a token"
 }
 
-/** Fields that have no meaning outside the SDK, or another name on the wire. */
+/** Fields without meaning outside the SDK, or with another name on the wire. */
 const exceptions: Readonly<Record<string, string>> = {
   "ClientConfigResponse.use_pyqwest_transport": "chooses among Python's HTTP clients",
   "OptimStepRequest.optim_params": "adam_params or optimizer_params on the wire"
@@ -162,7 +162,7 @@ describe("JSON bodies of the official SDK", () => {
     assert.deepStrictEqual(unread, [])
   })
 
-  it("are all accounted for", () => {
+  it("are all covered by our bodies or listed as exceptions", () => {
     const known = [...bodies.flatMap(([, names]) => names), ...Object.keys(elsewhere)]
     assert.deepStrictEqual([...types.keys()].filter((name) => !known.includes(name)), [])
     assert.deepStrictEqual(known.filter((name, index) => known.indexOf(name) !== index), [])

@@ -10,8 +10,8 @@ const Plain = Schema.Struct({
   data: Schema.Array(Schema.Union([Schema.Number, Schema.BigInt]))
 })
 
-describe("arrays of numbers in a body", () => {
-  it.effect("decode like schemas of their elements", () =>
+describe("number arrays in a body", () => {
+  it.effect("decode as schemas for their elements would", () =>
     Effect.gen(function*() {
       const text = `{"tokens":[0,-1,4294967296],"data":[0.5,1e300,12345678901234567890,-1]}`
       assert.deepStrictEqual(yield* Json.decodeText(Body)(text), yield* Json.decodeText(Plain)(text))
@@ -34,7 +34,7 @@ describe("arrays of numbers in a body", () => {
   const Int64 = Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }))
 
   it.prop(
-    "become int64, whichever way they arrive",
+    "become int64 in either encoding",
     [Schema.Array(Schema.Union([Schema.Int, Int64]))],
     ([values]) => {
       assert.deepStrictEqual(Bytes.integers(values), Bytes.of(BigInt64Array.from(values, BigInt)))

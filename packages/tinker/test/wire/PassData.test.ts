@@ -16,7 +16,7 @@ const twoTokens = { chunks: [{ tokens: [1, 2] }] }
 
 const decode = Schema.decodeUnknownEffect(PassRequestJson.PassInput)
 
-/** A pass of one datum, as JSON says it. */
+/** The JSON form of a pass with one datum, as received. */
 const received = (
   loss_fn_inputs: Inputs,
   loss_fn = "cross_entropy",
@@ -57,13 +57,13 @@ const span = (length: bigint, sequenceId = "s:0") => ({
 const ofSpans = (input: ReadonlyArray<ReturnType<typeof span>>, loss: ReadonlyArray<ReturnType<typeof span>>) =>
   PassData.toPass(withTensors({ modelInputSpans: [...input], lossFnInputSpans: [...loss] } as Partial<Datum>, targets))
 
-describe("the data of a pass", () => {
-  it.effect("cannot hold a token that 64 bits cannot", () =>
+describe("the data in a training pass", () => {
+  it.effect("cannot contain a token that does not fit in 64 bits", () =>
     Effect.gen(function*() {
       assert.include(yield* refusal({ target_tokens: ids([18446744073709551617n, 1]), weights }), "target_tokens")
     }))
 
-  it.effect("say which tokens gspo takes the mean of", () =>
+  it.effect("specify the tokens over which gspo takes its mean", () =>
     Effect.gen(function*() {
       const inputs = {
         target_tokens: ids([5, 6]),
@@ -82,7 +82,7 @@ describe("the data of a pass", () => {
       assert.include(yield* refusal(inputs, "ppo"), "loss_fn_inputs.sequence_ratio_mask is not read by ppo")
     }))
 
-  it.effect("fill their shape", () =>
+  it.effect("have as many values as their shape requires", () =>
     Effect.gen(function*() {
       const tooFew = ids([5, 6], { shape: [3] })
       assert.strictEqual(
@@ -95,19 +95,19 @@ describe("the data of a pass", () => {
       assert.include(yield* refusal({ target_tokens: negative, weights }), "shape is [-1]")
     }))
 
-  it.effect("are of a known type even where a tensor has no rows", () =>
+  it.effect("have a known type, even if a tensor has no rows", () =>
     Effect.gen(function*() {
       const empty = { encoding: { case: "dense", value: new Uint8Array() }, dtype: 7, shape: [0n] }
       const { message } = yield* Effect.flip(PassData.toPass(withTensors({ modelInput: [] }, { target_tokens: empty })))
       assert.include(message, "dtype is 7, expected int64")
     }))
 
-  it.effect("have tokens that are whole numbers", () =>
+  it.effect("have integer tokens", () =>
     Effect.gen(function*() {
       assert.include(yield* refusal({ target_tokens: vector([5, 6]), weights }), "dtype is float32, expected int64")
     }))
 
-  it.effect("have tokens of 32 bits, and a refusal names the number that was sent", () =>
+  it.effect("have 32-bit tokens; a refusal quotes the number that was sent", () =>
     Effect.gen(function*() {
       for (const sent of [2 ** 31, 2 ** 32 + 5, -(2 ** 31) - 1, 2 ** 40]) {
         assert.strictEqual(
@@ -117,7 +117,7 @@ describe("the data of a pass", () => {
       }
     }))
 
-  it.effect("have one row per token where they are sparse, whatever shape they claim", () =>
+  it.effect("have one row per token if they are sparse, whatever shape they declare", () =>
     Effect.gen(function*() {
       const sparse = ids([], { shape: [1, 2 ** 26], sparse_crow_indices: [0, 0], sparse_col_indices: [] })
       assert.include(yield* refusal({ target_tokens: sparse, weights }), "shape is [1, 67108864], expected 2 rows")
@@ -125,7 +125,7 @@ describe("the data of a pass", () => {
       assert.include(yield* refusal({ target_tokens: wide, weights }), "expected at most 8388608 cells")
     }))
 
-  it.effect("together have no more than the cells of one request", () =>
+  it.effect("are limited in total cells per request", () =>
     Effect.gen(function*() {
       const shape = [2, 2 ** 21]
       const sparse = { shape, sparse_crow_indices: [0, 0, 0], sparse_col_indices: [] }
@@ -138,7 +138,7 @@ describe("the data of a pass", () => {
       assert.include((yield* Effect.flip(PassData.toPass(request))).message, "expected at most 0 cells")
     }))
 
-  it.effect("read the indices of a sparse tensor once, in order", () =>
+  it.effect("have sparse tensors whose indices are read once, in order", () =>
     Effect.gen(function*() {
       const again = ids([7, 8], { shape: [2, 3], sparse_crow_indices: [0, 2, 2], sparse_col_indices: [0, 3] })
       assert.include(yield* refusal({ target_tokens: again, weights }), "column index 3, expected 0 to 2")
@@ -148,7 +148,7 @@ describe("the data of a pass", () => {
       assert.include(yield* refusal({ target_tokens: skipping, weights }), "do not rise from 0")
     }))
 
-  it.effect("are refused where they hold an input that the loss does not read", () =>
+  it.effect("are refused if they have an input that the loss does not read", () =>
     Effect.gen(function*() {
       const inputs = { target_tokens: ids([5, 6]), weights }
       assert.strictEqual(
@@ -159,7 +159,7 @@ describe("the data of a pass", () => {
       assert.include(yield* refusal({ ...policy, clip_low_threshold: weights }, "ppo"), "clip_low_threshold")
     }))
 
-  it.effect("may say the mask of a policy loss as weights", () =>
+  it.effect("may give the mask of a policy loss as weights", () =>
     Effect.gen(function*() {
       const policy = { target_tokens: ids([5, 6]), logprobs: vector([0, 0]), advantages: vector([0, 0]) }
       const pass = yield* Effect.flatMap(received({ ...policy, weights: vector([0, 1]) }, "ppo"), PassData.toPass)
@@ -167,7 +167,7 @@ describe("the data of a pass", () => {
       assert.include(yield* refusal({ ...policy, weights: vector([0, 0.5]) }, "ppo"), "expected 0 or 1")
     }))
 
-  it.effect("are refused with the reason where they hold an image or a sound", () =>
+  it.effect("are refused with the reason if they contain an image or audio", () =>
     Effect.gen(function*() {
       const inputs = { target_tokens: ids([5, 6]), weights }
       const image = { type: "image", data: "AAAA", format: "png" }
@@ -181,7 +181,7 @@ describe("the data of a pass", () => {
       assert.include(yield* of({ location: "s3://x" }), "type is image_asset_pointer")
     }))
 
-  it.effect("may name the sequences they come from, with runs that tile them", () =>
+  it.effect("may name the sequences from which they were sampled, with spans that tile them", () =>
     Effect.gen(function*() {
       yield* ofSpans([span(1n), span(1n, "s:1")], [span(2n)])
       const failure = (...spans: Parameters<typeof ofSpans>) =>
@@ -191,7 +191,7 @@ describe("the data of a pass", () => {
       assert.include(yield* failure([span(2n, "")], [span(2n)]), "model_input_spans[0].sequence_id is empty")
     }))
 
-  it.effect("say which sequences they come from only as protobuf", () =>
+  it.effect("name those sequences only in protobuf", () =>
     Effect.gen(function*() {
       const inputs = { target_tokens: ids([5, 6]), weights }
       assert.include(yield* refusal(inputs, "cross_entropy", twoTokens, { model_input_spans: [] }), "model_input_spans")

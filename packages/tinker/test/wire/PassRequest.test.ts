@@ -30,7 +30,7 @@ const request = PassRequest.fromPass({
   forwardOnly: false
 })
 
-/** Lists that name no dtype are for the SDK to complete, before they are sent. */
+/** Whether every list has a dtype; the SDK completes the others before sending. */
 const isComplete = ({ input }: { readonly input: unknown }) =>
   !JSON.stringify(input, (_, value: unknown) => typeof value === "bigint" ? Number(value) : value).includes("\"raw\"")
 
@@ -51,11 +51,11 @@ const toMessage = (input: unknown) =>
   Effect.flatMap(decodeInput(input), (body) => PassRequestJson.toRequest(body, body, body.forward_only ?? false))
 
 describe("a training pass", () => {
-  it("is sent as specified, without its mask", () => {
+  it("is encoded as specified, without its mask", () => {
     assert.strictEqual(Vectors.hex(PassRequest.encode(request)), specified)
   })
 
-  it.effect("arrives as it was sent, the mask where nothing is to be learned", () =>
+  it.effect("decodes as it was sent, with the mask derived from tokens that are not trained", () =>
     Effect.gen(function*() {
       const pass = yield* PassData.toPass(yield* PassRequest.decode(Vectors.bytes(specified)))
       const logprobs = Float32Array.of(0, -0.5, -0.25)
@@ -63,7 +63,7 @@ describe("a training pass", () => {
       assert.deepStrictEqual(pass.loss, Loss.importanceSampling)
     }))
 
-  it.effect("of candidates keeps their shape", () =>
+  it.effect("with candidates keeps their shape", () =>
     Effect.gen(function*() {
       const soft: Datum.Datum<"WeightedCandidates"> = {
         kind: "WeightedCandidates",
@@ -74,7 +74,7 @@ describe("a training pass", () => {
       assert.deepStrictEqual(yield* PassData.toPass(PassRequest.fromPass(sent)), sent)
     }))
 
-  it.effect("with an unknown loss is refused, and the error names it", () =>
+  it.effect("with an unknown loss is refused, and the error names the loss", () =>
     Effect.gen(function*() {
       const refused = yield* Effect.flip(PassData.toPass({ ...request, lossFn: "reinforce" }))
       assert.include(refused.message, "reinforce")
@@ -89,7 +89,7 @@ describe("a training pass", () => {
       "loss_fn_config.loss_id is text \"mine\", expected a number"
     ]
   ])("with %s", (_, change, expected) => {
-    it.effect("is refused where a field is invalid, and the error names the field", () =>
+    it.effect("with an invalid field is refused, and the error names the field", () =>
       Effect.gen(function*() {
         const message = create(ForwardBackwardRequestSchema, { ...request, ...change } as typeof request)
         assert.include((yield* Effect.flip(PassData.toPass(message))).message, expected)
@@ -118,7 +118,7 @@ describe("a training pass", () => {
       assert.lengthOf((yield* PassRequest.decode(repeated(1000, 0x1a, 0))).data, 1000)
     }))
 
-  it.effect("that is cut off cannot be read", () =>
+  it.effect("that is truncated cannot be read", () =>
     Effect.gen(function*() {
       const torn = yield* Effect.flip(PassRequest.decode(Vectors.bytes(specified).subarray(0, 100)))
       assert.strictEqual(torn._tag, "MalformedBody")

@@ -12,7 +12,7 @@ const output = {
   metrics: { "loss:sum": 1.5 }
 }
 
-/** One datum of two candidates per position between datums of one. */
+/** A datum with two candidates per position, between data with one. */
 const mixed = {
   outputs: [
     { logprobs: Float32Array.of(-0.5, -0.25), elementwiseLoss: Float32Array.of(1, 2) },
@@ -34,7 +34,7 @@ const vectors = Vectors.load(
   })
 )
 
-/** Numbers as the vectors have them: whole ones exact, others doubles. */
+/** Numbers as recorded in the vectors: integers exactly, others as doubles. */
 const recorded = ({ data, shape }: PassResult.Field) => ({
   dtype: data instanceof Float32Array ? "float32" : "int64",
   shape,
@@ -44,16 +44,16 @@ const recorded = ({ data, shape }: PassResult.Field) => ({
 })
 
 describe("the result of a training pass", () => {
-  it("is answered as specified", () => {
+  it("is encoded as specified", () => {
     assert.strictEqual(Vectors.hex(PassResult.encode(output)), specified)
   })
 
-  it("leaves out metrics that official SDKs fail on", () => {
+  it("omits metrics on which official SDKs fail", () => {
     const metrics = { "loss:sum": 1.5, grad_norm: 2, "a:b:sum": 3 }
     assert.strictEqual(Vectors.hex(PassResult.encode({ ...output, metrics })), specified)
   })
 
-  it.effect("has the log-probability of every candidate, and the loss of every position", () =>
+  it.effect("contains the log-probability of every candidate, and the loss at every position", () =>
     Effect.gen(function*() {
       const { outputs } = yield* PassResult.decode(PassResult.encode(mixed))
       assert.deepStrictEqual(outputs.map(({ logprobs }) => logprobs?.shape), [[2], [2, 2], [1]])
@@ -62,13 +62,13 @@ describe("the result of a training pass", () => {
       assert.deepStrictEqual(PassResult.fromJson(PassResult.toJson(mixed)).outputs, outputs)
     }))
 
-  it.effect("is the same as JSON", () =>
+  it.effect("is the same in JSON", () =>
     Effect.gen(function*() {
       const json = PassResult.fromJson(PassResult.toJson(output))
       assert.deepStrictEqual(json, yield* PassResult.decode(PassResult.encode(output)))
     }))
 
-  it.effect("is refused for a dtype that is unknown, and for bytes that are no whole numbers, also without a row", () =>
+  it.effect("is refused for an unknown dtype, and for bytes that are not whole numbers, even without rows", () =>
     Effect.gen(function*() {
       const detail = (hex: string) =>
         Effect.map(Effect.flip(PassResult.decode(Vectors.bytes(hex))), (error) => error.detail)

@@ -40,7 +40,7 @@ const list = (values: Float32Array | undefined) => values === undefined ? null :
 
 const orNull = (value: number) => Number.isNaN(value) ? null : value
 
-/** As the vectors have it, where an empty row of candidates is null. */
+/** The result as recorded in the vectors, where an empty row of candidates is null. */
 const recorded = (result: SampleResult.SampleResult) => ({
   sequences: result.sequences.map(({ logprobs, stopReason, tokens }) => ({
     stop_reason: stopReason,
@@ -56,18 +56,18 @@ const recorded = (result: SampleResult.SampleResult) => ({
 })
 
 describe("the result of sampling", () => {
-  it("is answered as specified", () => {
+  it("is encoded as specified", () => {
     assert.strictEqual(Vectors.hex(SampleResult.encode(response)), specified)
   })
 
-  it.effect("arrives as it was sent, candidates included", () =>
+  it.effect("decodes as it was sent, including candidates", () =>
     Effect.gen(function*() {
       const { promptCacheHitTokens, ...arrived } = yield* SampleResult.decode(SampleResult.encode(topk))
       assert.strictEqual(promptCacheHitTokens, 0)
       assert.deepStrictEqual(arrived, topk)
     }))
 
-  it("is the same as JSON", () => {
+  it("is the same in JSON", () => {
     const { promptCacheHitTokens: _, ...arrived } = SampleResult.fromJson(SampleResult.toJson(topk))
     assert.deepStrictEqual(arrived, topk)
   })

@@ -6,9 +6,9 @@ const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
 const TokenId = Schema.Int.check(Schema.isBetween({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }))
 
-describe("token ids as JSON", () => {
+describe("token ids in JSON", () => {
   it.prop(
-    "are those that JSON.stringify writes, whatever text is around them",
+    "are written as JSON.stringify writes them, whatever text surrounds them",
     [Schema.Array(TokenId), Schema.String],
     ([tokens, text]) => {
       const name = JSON.stringify(text)

@@ -11,10 +11,10 @@ import * as Visible from "../Visible.ts"
 
 type Lora = Omit<Tinker.LoraOptions, "baseModel">
 
-/** Moves each weight by the learning rate, so that no part of a model is too small to be seen. */
+/** Makes each weight move by the learning rate, so every part of a model has a visible effect. */
 const adam = { eps: 1e-12 }
 
-/** What one step adds to the log-probabilities of the examples `[T]`. */
+/** The change of the examples' log-probabilities by one step, `[T]`. */
 const changeOf = (lora: Lora, learningRate: number) =>
   Effect.scoped(Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
@@ -33,7 +33,7 @@ const visibly = (lora: Lora) => Visible.step((learningRate) => changeOf(lora, le
 
 const isUnsupported = (error: Check.Failure) => error._tag === "TinkerError" && error.reason._tag === "Unsupported"
 
-/** A check that the first steps of `one` and of `others` differ from each other by more than a repetition of `one` does. */
+/** A check that the first steps with `one` and with `others` differ by more than a repetition of `one` does. */
 const matters = (
   name: string,
   why: string,
@@ -76,7 +76,7 @@ export const seeds = matters(
   }]]
 )
 
-/** Numbers that programs take for none, for a format's end, or for each other. */
+/** Seeds that programs may treat as missing, truncate, or confuse with each other. */
 const everySeed = [0, 1, 255, 256, 65_536, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 53 - 1]
 
 export const sameSeeds: Check.Check = {

@@ -1,4 +1,4 @@
-/** What is told about storage and events, weights in the format of other programs, and results that are told together. */
+/** Storage reports, events, weights in other programs' formats, and results that are fetched together. */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { sdk_version } from "../../client/ClientConfig.ts"
@@ -41,7 +41,7 @@ export const storage: Check.Check = {
     const after = yield* told
     const { checkpoints } = yield* rest.listCheckpoints(model.id)
     const size = checkpoints.find((one) => one.path === path)?.sizeBytes ?? 0
-    // Other clients may save and delete meanwhile.
+    // Other clients may save and delete checkpoints in the meantime.
     const isMore = after.count === before.count + 1 && after.bytes === before.bytes + size
     yield* Check.expect(
       isMore || after.count !== before.count + 1,

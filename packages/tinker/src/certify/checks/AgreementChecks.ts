@@ -1,4 +1,4 @@
-/** Requests to sample with options by chance: every answer must agree with all other ways to ask for the same. */
+/** Sampling requests with pseudo-random options. Every answer must agree with all other ways to request the same. */
 import { Loss, Tinker } from "@effect-rl/core"
 import { Capabilities, ModelInput, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
@@ -9,7 +9,7 @@ import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
-/** Two ways to compute the same log-probability may differ by this much through rounding, which grows with logits. */
+/** Rounding tolerance between two ways to compute the same log-probability; it grows with the logits. */
 const toleranceOf = (logprobs: ArrayLike<number>) => 0.03 + 0.004 * Math.max(0, ...Array.from(logprobs, Math.abs))
 
 interface Asked {
@@ -41,7 +41,7 @@ const words = ({ tokens }: { readonly tokens: Int32Array }) => tokens.join(" ")
 const ask = (client: SamplingClient.SamplingClient, { numSamples, params, text }: Asked, promptLogprobs = false) =>
   client.sample({ prompt: ModelInput.fromTokens(text), numSamples, params, promptLogprobs })
 
-/** Ends where its stops and its limit say, and nowhere else. */
+/** Expects that the sample ends exactly where its stops and its limit require. */
 const expectEnd = (what: string, { params: { maxTokens, stop = [] } }: Asked, found: Sampling.SampledTokens) => {
   const stops: ReadonlyArray<unknown> = stop
   const at = found.tokens.findIndex((token) => stops.includes(token))
@@ -54,7 +54,7 @@ const expectEnd = (what: string, { params: { maxTokens, stop = [] } }: Asked, fo
   )
 }
 
-/** Drawn from among the tokens that the options leave in each place. */
+/** Expects every token to be among those that the options leave at its position. */
 const expectKept = (
   what: string,
   { params: { temperature, topK = -1, topP = 1 } }: Asked,
@@ -79,7 +79,7 @@ const expectKept = (
 
 const rounds = 36
 
-/** A sampler of trained weights, with what the trainer says of a text. */
+/** A sampler of trained weights, with the trainer's log-probabilities of a text. */
 const trained = Effect.gen(function*() {
   const { model: baseModel } = yield* RawRequests
   const tinker = yield* Tinker.Tinker
@@ -147,7 +147,7 @@ export const repeated: Check.Check = {
       Effect.map(ask(from, one), ({ sequences }) => sequences.map((found) => `${words(found)}, ${found.stopReason}`))
     const alone = yield* Effect.forEach(all, (one) => of(client, one))
     const together = yield* Effect.forEach(all, (one) => of(again, one), { concurrency: 8 })
-    // Batches of other sizes may decide near ties otherwise.
+    // Other batch sizes may resolve near ties differently.
     const others = together.filter((found, at) => found.join("; ") !== alone[at]?.join("; ")).length
     yield* Check.expect(others <= rounds / 12, "the samples of before from another sampler", `${others} others`)
     if (!Capabilities.promise(seeds, "sample")) return
@@ -166,7 +166,7 @@ export const repeated: Check.Check = {
   })
 }
 
-/** What may be asked about the tokens of a request beside the samples, by chance. */
+/** Requests for samples combined with pseudo-random extra information about their tokens. */
 export const aside: Check.Check = {
   theme: "logprobs",
   name:

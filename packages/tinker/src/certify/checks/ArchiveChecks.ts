@@ -10,7 +10,7 @@ import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
-/** A run with one checkpoint to sample from. */
+/** A run with one sampler checkpoint. */
 const saved = Effect.fnUntraced(function*(name: string) {
   const { model: baseModel } = yield* RawRequests
   const tinker = yield* Tinker.Tinker
@@ -52,7 +52,7 @@ export const downloaded: Check.Check = {
   })
 }
 
-/** The text before a tensor's bytes in the file of an adapter, and the bytes. */
+/** The header text of an adapter file, and the tensor bytes that follow it. */
 const archived = Effect.fnUntraced(function*(path: string) {
   const files = ArchiveFiles.filesOf(yield* ArchiveFiles.downloaded(path))
   const [, file] = files.find(([name]) => name.includes("adapter_model")) ?? []
@@ -85,7 +85,7 @@ export const ownWeights: Check.Check = {
   })
 }
 
-/** How the parts of models are usually named. */
+/** Common name patterns for the parts of models. */
 const parts = { mlp: /mlp|gate_proj|up_proj|down_proj|expert/, attn: /attn|attention|[qkvo]_proj/ }
 
 export const ownModules: Check.Check = {
@@ -163,7 +163,7 @@ export const twoKinds: Check.Check = {
   })
 }
 
-/** What a copy of the checkpoint at `source_path` is answered with. */
+/** The answer to a request that copies the checkpoint at `source_path`. */
 const copied = (source_path: string, destination: object) =>
   Effect.flatMap(RawRequests, ({ post }) => post("/copy_weights", { source_path, ...destination }))
 

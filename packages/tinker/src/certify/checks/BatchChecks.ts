@@ -1,4 +1,4 @@
-/** Policy losses over several data at once: each datum has its own ratio, mask and length, with gradients and without. */
+/** Policy losses over batches: each datum keeps its own ratio, mask and length, with and without gradients. */
 import { Loss, PolicyLoss } from "@effect-rl/core"
 import { Datum, ModelInput } from "@effect-rl/core/backend"
 import { LossExpression } from "@effect-rl/core/losses"
@@ -32,13 +32,13 @@ const losses: ReadonlyArray<Named> = [
   }
 ]
 
-/** How far each sampled token's log-probability is from the trainer's, and its advantage. */
+/** Offset of each sampled token's log-probability from the trainer's, and its advantage. */
 interface Sampled {
   readonly drifts: ReadonlyArray<number>
   readonly advantages: ReadonlyArray<number>
 }
 
-/** Of several lengths; gspo's ratios of the sequences are apart, and some are clipped. */
+/** Data of different lengths. The sequence ratios of gspo differ, and some are clipped. */
 const sampled: ReadonlyArray<Sampled> = [
   { drifts: [0.6, -0.6, 0.1, -0.1, 0.3, 0, -0.2], advantages: [1, -1, 0.5, -0.5, 2, 1, -2] },
   { drifts: [0.5, 0.4, 0.6], advantages: [1.5, 1.5, 1.5] },

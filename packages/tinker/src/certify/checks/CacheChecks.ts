@@ -1,4 +1,4 @@
-/** What is asked for again after the weights have changed: whatever a server keeps, its answer is that of the new weights. */
+/** Repeats requests after the weights have changed. Whatever a server caches, its answers must come from the new weights. */
 import { Loss, Tinker } from "@effect-rl/core"
 import { ModelInput, type Sampling, type SamplingClient, type TrainingClient } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
@@ -11,10 +11,10 @@ import * as StateTwins from "../StateTwins.ts"
 
 const toleranceOf = (logprobs: ArrayLike<number>) => 0.02 + 0.006 * Math.max(...Array.from(logprobs, Math.abs))
 
-/** The examples over and over. */
+/** The examples, repeated to this length. */
 const textOf = (length: number) => Arr.makeBy(length, (at) => Examples.tokens[at % Examples.tokens.length] ?? 0)
 
-/** Shorter and longer than the pages and blocks in which servers keep prompts. */
+/** Lengths below and above the page and block sizes of prompt caches. */
 const lengths = [5, 33, 70, 140, 300]
 
 const learn = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, weight: number) {
@@ -24,7 +24,7 @@ const learn = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient,
 
 const greedy: Sampling.SamplingParams = { maxTokens: 2, temperature: 0, stop: [] }
 
-/** What the trainer says of a text and of what a sampler adds to it, against what the sampler says of both. */
+/** Expects the trainer and the sampler to agree on a text and on the sampler's continuation of it. */
 const expectCurrent = Effect.fnUntraced(function*(
   what: string,
   trainer: TrainingClient.TrainingClient,

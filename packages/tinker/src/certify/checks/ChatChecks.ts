@@ -1,4 +1,4 @@
-/** The endpoints for clients of OpenAI and Anthropic beside the Tinker API, where a server has them: whose weights answer, and how. */
+/** The OpenAI and Anthropic endpoints of servers that have them: which weights answer, and how. */
 import { Tinker } from "@effect-rl/core"
 import { type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import * as Examples from "../Examples.ts"
 import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests, type Reply } from "../RawRequests.ts"
 
-/** Relative to `/api/v1`, beside which these endpoints are. */
+/** Relative to `/api/v1`; these endpoints are its siblings. */
 const openAi = "/../../oai/api/v1"
 const anthropic = "/../../anthropic/api/v1"
 
@@ -45,7 +45,7 @@ const Messages = Schema.Struct({
   usage: Schema.Struct({ input_tokens: Schema.Number, output_tokens: Schema.Number })
 })
 
-/** Reads an answer; absent where there is no such endpoint or it does not take such a request. */
+/** Decodes an answer. The check is absent if the endpoint does not exist or refuses the request. */
 const read = <A>(what: string, schema: Schema.Decoder<A>) => (reply: Reply) => {
   if (reply.status === 404 || reply.status === 405) return Check.absent(`the server has no ${what}`)
   const { body, status } = reply
@@ -54,7 +54,7 @@ const read = <A>(what: string, schema: Schema.Decoder<A>) => (reply: Reply) => {
     : Check.absent(`${what}: HTTP ${status} ${JSON.stringify(body).slice(0, 200)}`)
 }
 
-/** Two trained models by the paths of their weights. */
+/** The weight paths of two trained models. */
 const trained = Effect.forEach(
   [[1, 1, 1, 1, 1, 1, 1], [-1, 1, -1, 1, -1, 1, -1]],
   (weights, at) =>

@@ -1,4 +1,4 @@
-/** Fields of chat clients' requests and answers, one by one: conversations in every form, log-probabilities, choices, lists of models. */
+/** Individual fields of chat requests and answers: conversation forms, log-probabilities, choices and model lists. */
 import { Tinker } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
@@ -20,10 +20,10 @@ const expectEqual = (what: string, found: unknown, expected: unknown) =>
 
 type Name = "chat completions" | "responses" | "messages"
 
-/** One conversation, as each dialect writes it. */
+/** One conversation in the format of each dialect. */
 interface Variant {
   readonly what: string
-  /** Whether its prompt is longer than the question alone, or the same. */
+  /** Whether its prompt is longer than the question's alone; otherwise they are equal. */
   readonly adds: boolean
   readonly in: Readonly<Record<Name, Dialect.Body>>
 }
@@ -54,7 +54,7 @@ const told = (text: string): Variant => ({
 
 const instructions = "Answer in one word, and in French."
 
-/** The system text as dialects write it in more than one piece, or for developers. */
+/** A system text in several blocks or in a developer message, as the dialect allows. */
 const toldInBlocks: Variant = {
   what: "a system text in blocks",
   adds: true,
@@ -65,7 +65,7 @@ const toldInBlocks: Variant = {
   }
 }
 
-/** Messages of Anthropic's clients have no such role. */
+/** A developer message; Anthropic messages have no such role. */
 const toldByDeveloper: Variant = {
   what: "a developer's text",
   adds: true,
@@ -167,7 +167,7 @@ const isName = (name: string): name is Name => name in plain.in
 
 const brief = { max_tokens: 6, max_output_tokens: 6, temperature: 0 }
 
-/** The answer to a variant in a dialect; undefined where the server does not take it. */
+/** The answer to a variant in a dialect; undefined if the server does not accept it. */
 const answered = (dialect: Dialect.Dialect, variant: Variant) =>
   Dialect.body(dialect, {
     ...Object.fromEntries(
@@ -469,10 +469,10 @@ export const manyChoices: Check.Check = {
 /** Draws per request. */
 const perRequest = 32
 
-/** Questions of which one may have an answer that does not begin with the same word every time. */
+/** Questions, at least one of which should have answers with varying first words. */
 const openings: Arr.NonEmptyReadonlyArray<string> = ["Count.", question, "7", "What is 6 * 7? Write it.", "8 9"]
 
-/** First tokens of chats or completions, by their text. */
+/** The first tokens of chats or completions, by text. */
 const drawn = (
   dialect: Dialect.Dialect,
   content: string,
@@ -500,7 +500,7 @@ const drawn = (
           ? numberAt(choice, "logprobs", "token_logprobs", 0)
           : numberAt(content, "logprob")
         if (Number.isNaN(logprob)) return []
-        // Two tokens of one text have other log-probabilities.
+        // Tokens with the same text are distinguished by their log-probabilities.
         const name = `${token} ${logprob.toFixed(2)}`
         if (!ids.has(name)) ids.set(name, ids.size)
         return [{ token: ids.get(name) ?? -1, logprob }]
@@ -640,7 +640,7 @@ export const given: Check.Check = {
   })
 }
 
-/** Texts of which some lose characters where spaces or other signs do not count. */
+/** Texts that lose characters if spaces or special characters are ignored. */
 const signs = [
   "What is",
   "What is ",
@@ -717,7 +717,7 @@ export const shapes: Check.Check = {
   })
 }
 
-/** The types of events in their order, and how a stream ends. */
+/** The event types in order, and how the stream ends. */
 const streamed = Effect.fnUntraced(function*(dialect: Dialect.Dialect) {
   const { exchange, model } = yield* RawRequests
   const answer = yield* exchange(dialect.path, {

@@ -1,4 +1,4 @@
-/** Conversations that go on from an earlier response by its id: what the client does not send again is read all the same. */
+/** Conversations that continue an earlier response by its id; the model must read the parts that the client does not resend. */
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
 import * as Dialect from "../Dialect.ts"

@@ -1,4 +1,4 @@
-/** Losses that a client makes: each is the one that was sent, whatever it and its inputs are called. */
+/** Client-defined losses: the server must run the loss that was sent, whatever names it and its inputs have. */
 import { Loss, Tinker } from "@effect-rl/core"
 import type { Datum, TrainingClient } from "@effect-rl/core/backend"
 import { LossExpression, LossTerm } from "@effect-rl/core/losses"
@@ -22,7 +22,7 @@ const scaled = (name: string, factor: number): Expression =>
 const squared = (name: string): Expression =>
   LossExpression.make(name, {}, ({ logprobs, samplerLogprobs }) => square(sub(logprobs, samplerLogprobs)))
 
-/** With most of the operations that a loss may have. */
+/** A loss with most of the supported operations. */
 const rich = (name: string, bound: number): Expression =>
   LossExpression.make(name, { parameters: { bound } }, ({ advantages, logprobs, samplerLogprobs }, parameters) => {
     const ratio = exp(sub(logprobs, samplerLogprobs))
@@ -32,7 +32,7 @@ const rich = (name: string, bound: number): Expression =>
     return sub(sum(mul(gate, square(logprobs))), add(sum(worst), mul(3, mean(logprobs))))
   })
 
-/** In the order in which they are sent: names come again with other bodies, and bodies under other names. */
+/** In sending order. Names recur with other bodies, and bodies recur under other names. */
 const expressions: ReadonlyArray<Expression> = [
   scaled("certify", 1),
   scaled("certify", 2.5),
@@ -52,7 +52,7 @@ const graphDatum = (expression: Expression, datum: Datum.Datum<"PolicyTokens">):
   inputs: LossExpression.values(expression)(datum)
 })
 
-/** Asked for only where losses can be sent. */
+/** Submits the loss. Called only if the server accepts custom losses. */
 const submit = (expression: Expression, datum: Datum.Datum<"PolicyTokens">): StateTwins.Submit => (client) =>
   client.forwardBackwardGraph?.([graphDatum(expression, datum)], expression.graph) ?? Effect.never
 

@@ -1,4 +1,4 @@
-/** What a request means that leaves a field out. */
+/** The meaning of requests that omit a field. */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Blame from "../Blame.ts"
@@ -10,7 +10,7 @@ import { RawRequests } from "../RawRequests.ts"
 
 const why = "Clients leave out what they want to be usual, and what other servers add to it is not in their code."
 
-/** The samples of a request that has only the fields that every request needs. */
+/** Samples with only the required fields. */
 const bare = Effect.fnUntraced(function*(sampler: string, seq_id: number, more: object = {}, params: object = {}) {
   const { post } = yield* RawRequests
   return yield* Effect.flatMap(
@@ -55,7 +55,7 @@ export const sampling: Check.Check = {
   })
 }
 
-/** The log-probabilities of the examples after a step of a new adapter. */
+/** The log-probabilities of the examples after a new adapter's first step. */
 const stepped = (lora_config: object) =>
   Effect.gen(function*() {
     const { model: base_model, post, session } = yield* RawRequests
@@ -86,7 +86,10 @@ export const adapters: Check.Check = {
   })
 }
 
-/** So that a step without a gradient after one with it moves by the learning rate times the mean over a tiny `eps`. */
+/**
+ * Settings with which a step without a gradient, after a step with one, moves weights by the learning rate times the mean over a tiny
+ * `eps`.
+ */
 const tiny = { beta1: 0.9, beta2: 0, eps: 1e-3, weight_decay: 0, grad_clip_norm: 0 }
 
 const usualRate = 1e-4

@@ -1,4 +1,4 @@
-/** What every endpoint for chat clients promises, whichever dialect it speaks. */
+/** Requirements for every chat endpoint, in all dialects. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
@@ -33,7 +33,7 @@ const greedy = (content: string, max_tokens: number): Dialect.Asked => ({
   temperature: 0
 })
 
-/** Space at the ends of an answer may be that of its form. */
+/** The texts without surrounding whitespace, which may depend on the format. */
 const textsOf = ({ texts }: Dialect.Answered) => texts.map((text) => text.trim())
 
 const textOf = (answered: Dialect.Answered) => textsOf(answered).join("; ")
@@ -44,7 +44,7 @@ const shown = (answered: Dialect.Answered) =>
 const expectEqual = (what: string, found: unknown, expected: unknown) =>
   Check.expect(found === expected, `${what}: ${JSON.stringify(expected)}`, JSON.stringify(found))
 
-/** A stop text from the middle of an answer, as long as the number says, and what comes before it. */
+/** A stop text of the given length from the middle of an answer, and the text before it. */
 const middle = (text: string, length: number) => {
   const stop = text.slice(Math.floor(text.length / 2)).trimStart().slice(0, length)
   return { stop, before: text.slice(0, text.indexOf(stop)) }
@@ -109,7 +109,7 @@ const limits = (dialect: Dialect.Dialect) =>
     })
   )
 
-/** The greedy answer with the most text. */
+/** The longest greedy answer. */
 const longest = Effect.fnUntraced(function*(dialect: Dialect.Dialect) {
   const all = yield* Effect.forEach(
     questions,
@@ -190,7 +190,7 @@ const greedily = (dialect: Dialect.Dialect) =>
     })
   )
 
-/** Clocks may differ by this much. */
+/** Maximum clock difference in seconds. */
 const skewSeconds = 600
 
 const identities = (dialect: Dialect.Dialect) =>
@@ -235,7 +235,7 @@ const apart = (dialect: Dialect.Dialect) =>
       const alone = yield* Effect.forEach(asked, (one) => Dialect.ask(dialect, one))
       const together = yield* Effect.forEach(asked, (one, at) =>
         (at % 2 === 0 ? Dialect.ask : Dialect.stream)(dialect, one), { concurrency: "unbounded" })
-      // Batches of other sizes may decide near ties otherwise.
+      // Other batch sizes may resolve near ties differently.
       const wrong = together.filter((found, at) =>
         shown(found) !== shown(alone[at] ?? found)
       )
@@ -282,7 +282,7 @@ const refusals = (dialect: Dialect.Dialect) =>
     })
   )
 
-/** A model whose answers are others than the base model's, by the path of its weights. */
+/** The weight path of a model whose answers differ from the base model's. */
 const trained = Effect.gen(function*() {
   const model = yield* NumberedModel.make
   yield* model.learn([-1, 1, -1, 1, -1, 1, -1])
@@ -320,7 +320,7 @@ const weights = (dialect: Dialect.Dialect) =>
     })
   )
 
-/** Longer than limits that servers have of their own accord. */
+/** Minimum answer length in tokens, above the default limits of servers. */
 const wordy = 24
 
 const unlimited = (dialect: Dialect.Dialect) =>

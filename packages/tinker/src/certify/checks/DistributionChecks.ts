@@ -6,19 +6,19 @@ import * as Check from "../Check.ts"
 import * as Draws from "../Draws.ts"
 import { RawRequests } from "../RawRequests.ts"
 
-/** Enough to tell a temperature from one that is a tenth higher. */
+/** Samples to distinguish a temperature from one that is 10 % higher. */
 const many = 2048
 
-/** Enough where many tokens are almost equally likely as well. */
+/** Samples to do the same if many tokens are almost equally likely. */
 const most = 4608
 
-/** Enough to meet every common token. */
+/** Samples to see every common token. */
 const some = 384
 
-/** Tokens rarer than this are not counted one by one. */
+/** Rarer tokens are not counted individually. */
 const rare = 0.01
 
-/** What rounding adds to log-probabilities, in bfloat16 too. */
+/** Rounding error of log-probabilities, including in bfloat16. */
 const rounding = 0.02
 
 const sampler = Effect.gen(function*() {
@@ -71,7 +71,7 @@ export const frequencies: Check.Check = {
 
 const tempered = (temperature: number) => (logprob: number) => Math.exp(logprob / temperature)
 
-/** Tokens that are drawn at a temperature, among those that were drawn at 1. */
+/** Tokens sampled at a temperature, restricted to those that also occurred at temperature 1. */
 const atTemperature = Effect.fnUntraced(function*(
   client: SamplingClient.SamplingClient,
   prompt: Parameters<typeof Draws.first>[1],
@@ -150,7 +150,7 @@ export const topP: Check.Check = {
     const nucleus = common(pool).slice(0, -1).slice(0, 4)
     const last = nucleus.at(-1)
     if (last === undefined) return yield* sharp
-    // The middle of the last token's share: rounding cannot move the cut to another token.
+    // Half of the last token's probability is excluded, so rounding cannot move the cutoff to another token.
     const topP = nucleus.reduce((sum, { logprob }) => sum + Math.exp(logprob), 0) - Math.exp(last.logprob) / 2
     const draws = yield* Draws.first(client, prompt, 2 * some, { temperature: 1, topP })
     const outside = draws.find(({ logprob }) => logprob < last.logprob - rounding)
@@ -165,7 +165,7 @@ export const topP: Check.Check = {
   })
 }
 
-/** The draws at position `at`, grouped by the tokens before it. */
+/** The draws at position `at`, grouped by the preceding tokens. */
 const byPath = (
   drawn: ReadonlyArray<{ readonly tokens: Int32Array; readonly logprobs: Float32Array }>,
   at: number

@@ -1,4 +1,4 @@
-/** Downloads in parts: together they are the whole, wherever they begin and end. */
+/** Partial downloads: the parts must add up to the whole file, wherever they begin and end. */
 import * as Effect from "effect/Effect"
 import * as Answer from "../../client/Answer.ts"
 import { RestClient } from "../../client/RestClient.ts"
@@ -7,7 +7,7 @@ import * as Check from "../Check.ts"
 import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests } from "../RawRequests.ts"
 
-/** The header of a part of `length` bytes, and the bytes from and up to which it is. */
+/** Range headers for parts of a file with `length` bytes, each with its first and last position. */
 const partsOf = (length: number) => {
   const middle = Math.floor(length / 2)
   const all: ReadonlyArray<readonly [header: string, from: number, to: number]> = [
@@ -32,7 +32,7 @@ const partsOf = (length: number) => {
 const isSame = (found: Uint8Array, expected: Uint8Array) =>
   found.length === expected.length && found.every((byte, at) => byte === expected[at])
 
-/** Fails unless the tag of a download, where it has one, stands for its bytes: parts are given of these and of no others. */
+/** Fails unless a download's entity tag, if any, identifies its bytes, so ranges are served only for matching content. */
 const expectTag = Effect.fnUntraced(function*(what: string, url: string, { bytes, headers }: Answer.Answer) {
   const { download } = yield* RawRequests
   const { etag } = headers
@@ -52,7 +52,7 @@ const expectTag = Effect.fnUntraced(function*(what: string, url: string, { bytes
   )
 })
 
-/** Fails unless every part of a download is that part of the whole. */
+/** Fails unless every range of a download equals that part of the whole. */
 const expectParts = Effect.fnUntraced(function*(what: string, url: string) {
   const { download } = yield* RawRequests
   const whole = yield* download(url)
@@ -83,7 +83,7 @@ const expectParts = Effect.fnUntraced(function*(what: string, url: string) {
   return whole
 })
 
-/** The address of a checkpoint's archive, where it has files. */
+/** The download address of a checkpoint's archive. The check is absent if checkpoints have no files. */
 const linkTo = Effect.fnUntraced(function*(path: string) {
   const rest = yield* RestClient
   const { url } = yield* Effect.catch(rest.getCheckpointArchiveUrl(path), ({ message }) => Check.absent(message))

@@ -1,4 +1,4 @@
-/** The model's own end of sequence. */
+/** The model's own end-of-sequence token. */
 import { Loss, Tinker } from "@effect-rl/core"
 import {
   Datum,
@@ -25,13 +25,13 @@ const sequencesOf = (
   prompt: ModelInput.ModelInput = Examples.input
 ) => Effect.map(client.sample({ prompt, numSamples, params }), ({ sequences }) => sequences)
 
-/** How a sample may be asked for that the end of sequence ends. */
+/** Requests in which the end-of-sequence token ends the sample. */
 const ended: ReadonlyArray<readonly [what: string, more: Pick<Sampling.SamplingParams, "stop">]> = [
   ["no stops", {}],
   ["a stop string that never comes", { stop: [never] }]
 ]
 
-/** The last token of a sample that nothing but the end of sequence can have stopped. */
+/** The last token of a sample that only the end-of-sequence token can have stopped. */
 const drawn = Effect.gen(function*() {
   const { model: baseModel } = yield* RawRequests
   const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel }))
@@ -44,12 +44,12 @@ const drawn = Effect.gen(function*() {
   return yield* Check.absent("the tokenizer is not known, and no sample came to its end")
 })
 
-/** So likely that it is drawn every time. */
+/** A log-probability so high that the token is drawn every time. */
 const certain = -0.01
 
 const mostSteps = 12
 
-/** Trains until the token follows the prompt for certain. */
+/** Trains until the token follows the prompt with near certainty. */
 const teach = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, token: number) {
   const datum = Datum.weightedTokens(Examples.input, {
     targetTokens: Int32Array.from(Examples.tokens, () => token),

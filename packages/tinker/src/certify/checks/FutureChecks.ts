@@ -24,7 +24,7 @@ export const askedTwice: Check.Check = {
   })
 }
 
-/** The number of futures that a busy client has open. */
+/** How many other futures a busy client has open. */
 const others = 48
 
 export const kept: Check.Check = {
@@ -107,7 +107,7 @@ export const cancelledAlone: Check.Check = {
 const strings = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.filter((one) => typeof one === "string") : []
 
-/** The completions that `retrieve_futures` lists. */
+/** The ids of the completions that `retrieve_futures` returns. */
 const idsIn = (completions: unknown): ReadonlyArray<unknown> =>
   Array.isArray(completions)
     ? completions.map((one: unknown) =>

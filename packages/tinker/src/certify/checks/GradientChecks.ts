@@ -7,10 +7,10 @@ import * as StateTwins from "../StateTwins.ts"
 
 const why = "A gradient that is off by a factor or a clip changes what is learned, and no curve shows it."
 
-/** How much a step should lower its loss: far above rounding, and small enough that the loss is nearly straight on the way. */
+/** Target decrease of the loss by one step: far above rounding, but small enough that the loss is nearly linear along the step. */
 const descent = 0.3
 
-/** The squared length of a pass's gradient, found by a step of length zero. */
+/** The squared gradient norm of a pass, from a step of length zero. */
 const squaredNorm = Effect.fnUntraced(function*(twins: StateTwins.StateTwins, submit: StateTwins.Submit) {
   const gradNorm = yield* twins.gradNorm(submit)
   if (gradNorm === undefined) {
@@ -20,7 +20,7 @@ const squaredNorm = Effect.fnUntraced(function*(twins: StateTwins.StateTwins, su
   return gradNorm * gradNorm
 })
 
-/** A policy loss by name, against a cross entropy whose weights are its negative gradient in float64. */
+/** Compares a named policy loss with a cross entropy whose weights are its negative gradient, computed in float64. */
 const ofLoss = (
   loss: Loss.Loss<"PolicyTokens">,
   expression: LossExpression.LossExpression

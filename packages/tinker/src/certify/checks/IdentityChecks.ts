@@ -1,4 +1,4 @@
-/** Whose a model, a sampler or a checkpoint is, where several owners use the same numbers and names. */
+/** Ownership of models, samplers and checkpoints if several owners use the same numbers and names. */
 import * as Effect from "effect/Effect"
 import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"
@@ -6,7 +6,7 @@ import * as Examples from "../Examples.ts"
 import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests, type Reply } from "../RawRequests.ts"
 
-/** A model, the session it is in, and the number of its first sampler. */
+/** A model, its session, and the sequence number of its first sampler. */
 interface Owner {
   readonly session: string
   readonly model: NumberedModel.NumberedModel
@@ -15,7 +15,7 @@ interface Owner {
 
 const toleranceOf = (logprobs: Float32Array) => 0.01 + 0.006 * Math.max(...logprobs.map(Math.abs))
 
-/** The examples as a sampling session scores them. */
+/** The examples scored by a sampling session. */
 const scored = Effect.fnUntraced(function*(sampler: unknown, seq_id: number) {
   const { post } = yield* RawRequests
   const found = yield* Effect.flatMap(
@@ -25,7 +25,7 @@ const scored = Effect.fnUntraced(function*(sampler: unknown, seq_id: number) {
   return Examples.promptLogprobsOf(found)
 })
 
-/** Steps whose effects are not alike. */
+/** Token weights of steps with distinct effects. */
 const directions = [[1, 1, 1, 1, 1, 1, 1], [-1, 1, -1, 1, -1, 1, -1]]
 
 const expectOwn = (what: string, found: ReadonlyArray<unknown>) =>
@@ -33,7 +33,7 @@ const expectOwn = (what: string, found: ReadonlyArray<unknown>) =>
 
 const isRefused = ({ body, status }: Reply) => status !== 200 || "error" in body
 
-/** Does everything for one owner, and at once the same for the other, under the same numbers and names. */
+/** Does the same for all owners concurrently, under the same numbers and names, and compares the results. */
 const compare = Effect.fnUntraced(function*(owners: ReadonlyArray<Owner>) {
   const { post, result } = yield* RawRequests
   const each = <A, E, R>(f: (owner: Owner, at: number) => Effect.Effect<A, E, R>) => Effect.forEach(owners, f)

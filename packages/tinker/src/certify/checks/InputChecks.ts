@@ -1,4 +1,4 @@
-/** Training data in every form and with every content: which tokens are targets, how tensors are written, and how data differ. */
+/** Training data in every form: target tokens, tensor encodings and varying data. */
 import { Loss, Tinker } from "@effect-rl/core"
 import { Datum, ModelInput, type TrainingClient } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
@@ -11,12 +11,12 @@ import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
-/** Two ways to compute the same log-probability may differ by this much through rounding. */
+/** Rounding tolerance between two ways to compute the same log-probability. */
 const tolerance = 0.03
 
 const descent = 0.3
 
-/** Not the tokens that follow in the input, and some of them 0. */
+/** Target tokens that differ from the next input tokens; some are 0. */
 const others = Int32Array.of(7, 0, 7, 2, 0, 5, 8)
 
 const withTargets = (weight: (token: number) => number = () => 1) =>
@@ -41,7 +41,7 @@ export const targets: Check.Check = {
   })
 }
 
-/** A pass whose step of gradient descent must lower its own loss by as much as its gradient's length says. */
+/** Expects the gradient descent step of a pass to lower its loss by the amount that the gradient norm predicts. */
 const falls = Effect.fnUntraced(function*(
   twins: StateTwins.StateTwins,
   what: string,
@@ -124,7 +124,7 @@ export const mixed: Check.Check = {
   })
 }
 
-/** Two targets in each place, the second of which counts in some places alone. */
+/** Two targets per position; the second counts only at some positions. */
 const pairs = [...Examples.targetTokens].map((token, at) => [token, at % 3 === 0 ? 7 : 0])
 
 const shares = pairs.map(([, other]) => other === 0 ? [1, 0] : [0.75, 0.25])
@@ -135,7 +135,7 @@ const dense = (rows: ReadonlyArray<ReadonlyArray<number>>, dtype: string) => ({
   shape: [rows.length, 2]
 })
 
-/** The same in compressed rows: what is 0 is left out. */
+/** The same rows in compressed sparse row form, without zeros. */
 const sparse = (rows: ReadonlyArray<ReadonlyArray<number>>, dtype: string) => {
   const cells = rows.map((row) => row.flatMap((value, column) => value === 0 ? [] : [{ column, value }]))
   const crow = cells.reduce<Array<number>>((ends, row) => [...ends, (ends.at(-1) ?? 0) + row.length], [0])

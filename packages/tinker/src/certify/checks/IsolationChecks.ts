@@ -1,4 +1,6 @@
-/** What a model and a sampler keep while everything else is asked of a server: sessions that end, requests that fail, lists, chats. */
+/**
+ * The state of a model and a sampler must survive everything else that a server is asked: ended sessions, failed requests, lists and chats.
+ */
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
 import * as Dialect from "../Dialect.ts"
@@ -16,7 +18,7 @@ const step = { adam_params: Examples.adam, type: "optim_step" }
 
 const saveWeights = { path: "certify-aside", kind: "snapshot", type: "save_weights_for_sampler" }
 
-/** Everything that others do, and what a model is asked besides its passes and steps. */
+/** Requests of other clients, and requests to the model besides its passes and steps. */
 const disturb = Effect.fnUntraced(function*(model: NumberedModel.NumberedModel, saved: string) {
   const { get, model: base_model, post, result, session } = yield* RawRequests
   const other = yield* NumberedModel.make
@@ -55,7 +57,7 @@ const disturb = Effect.fnUntraced(function*(model: NumberedModel.NumberedModel, 
   yield* post("/cancel_future", { request_id: "certify-nothing" })
 })
 
-/** Log-probabilities of a model after a step, a pass, and another step that has the first one's momentum. */
+/** A model's log-probabilities after a step, a pass, and a second step that has the first one's momentum. */
 const trainedBeside = (
   aside: (model: NumberedModel.NumberedModel, saved: string) => Effect.Effect<void, Check.Failure, Check.Needs>
 ) =>

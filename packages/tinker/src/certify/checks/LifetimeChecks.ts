@@ -1,4 +1,4 @@
-/** Lifetimes from minutes to years, in every request that has one. */
+/** Lifetimes from minutes to years, in every request that accepts one. */
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
 import * as Dialect from "../Dialect.ts"
@@ -7,10 +7,10 @@ import { RawRequests, type Reply } from "../RawRequests.ts"
 
 const { at, listAt, textAt } = Dialect
 
-/** Seconds: none is another in minutes or hours, and some are beyond limits that a server may have of its own. */
+/** Lifetimes in seconds. None equals another in minutes or hours, and some exceed typical server limits. */
 const lifetimes = [45, 61, 3599, 5400, 86_399, 604_801, 2_678_400, 31_536_000]
 
-/** Between the moment from which a lifetime counts and the one that the list tells as the checkpoint's time. */
+/** Maximum seconds between the start of a lifetime and the checkpoint's listed time. */
 const apart = 20
 
 const listed = Effect.fnUntraced(function*(run: string, name: string, kind: string) {
@@ -19,7 +19,7 @@ const listed = Effect.fnUntraced(function*(run: string, name: string, kind: stri
   return listAt(body, "checkpoints").find((one) => textAt(one, "checkpoint_id") === `${kind}/${name}`)
 })
 
-/** The seconds that a listed checkpoint lives after it was made, or after `from`. */
+/** The lifetime of a listed checkpoint in seconds, from its creation or from `from`. */
 const lifetimeOf = (checkpoint: unknown, from = Date.parse(textAt(checkpoint, "time"))) =>
   (Date.parse(textAt(checkpoint, "expires_at")) - from) / 1000
 

@@ -8,7 +8,7 @@ import { RawRequests } from "../RawRequests.ts"
 
 const notStated = Check.absent("the server does not state max_context_length")
 
-/** Tokens that fit into the context, as the server states it. */
+/** The context length in tokens that the server reports. */
 const contextLength = Effect.gen(function*() {
   const { get, model } = yield* RawRequests
   const { body } = yield* get("/get_server_capabilities")
@@ -18,7 +18,7 @@ const contextLength = Effect.gen(function*() {
 
 type Fields<A> = Effect.Effect<A, Check.Failure, RawRequests>
 
-/** Refuses a request to sample that differs from the example in these fields. */
+/** A check that a sampling request is refused if it differs from the example in these fields. */
 const refusesSample = (name: string, why: string, more: Fields<object>): Check.Check => ({
   theme: "limits",
   name,
@@ -30,7 +30,7 @@ const refusesSample = (name: string, why: string, more: Fields<object>): Check.C
   })
 })
 
-/** Refuses a pass of this datum. */
+/** A check that a pass over this datum is refused. */
 const refusesPass = (name: string, why: string, data: Fields<ReadonlyArray<object>>): Check.Check => ({
   theme: "limits",
   name,
@@ -161,7 +161,7 @@ export const negativeCandidates = refusesSample(
   Effect.succeed({ prompt_logprobs: true, topk_prompt_logprobs: -1 })
 )
 
-/** Tokens that `max_tokens` may leave to the end of the context. */
+/** How many tokens short of the context's end `max_tokens` may stop. */
 const few = 3
 
 export const untilTheEnd: Check.Check = {
@@ -257,7 +257,7 @@ export const noRank = refusesRank("a rank of 0 is refused", 0)
 
 export const hugeRank = refusesRank("a rank of a million is refused", 1_000_000)
 
-/** A white square of 32 × 32 pixels. */
+/** A white image of 32 × 32 pixels. */
 const image = {
   type: "image",
   format: "png",

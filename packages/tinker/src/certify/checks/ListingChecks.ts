@@ -86,7 +86,7 @@ export const unloaded: Check.Check = {
   })
 }
 
-/** The official SDK's choice of a tokenizer where a model says none. */
+/** The tokenizer that the official SDK chooses if a model names none. */
 const usualTokenizer = (model: string) => {
   const [name = model] = model.split(":")
   const parts = name.split("/")

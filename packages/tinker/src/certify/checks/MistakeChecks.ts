@@ -1,4 +1,4 @@
-/** Mistakes in requests to every endpoint: refused as the client's, and never repaired. */
+/** Invalid requests to every endpoint must be refused as client errors and never be corrected silently. */
 import { Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Blame from "../Blame.ts"
@@ -16,7 +16,7 @@ const path = `tinker://${nothing}/weights/${nothing}`
 
 const forPass = { forward_backward_input: { data: [Examples.datum()], loss_fn: "cross_entropy" } }
 
-/** Requests about what is not there. */
+/** Requests for objects that do not exist. */
 const unknown: ReadonlyArray<readonly [path: string, body: object]> = [
   ["/create_sampling_session", {
     session_id: nothing,
@@ -79,7 +79,7 @@ export const missing: Check.Check = {
   })
 }
 
-/** Values of another type than a request to sample has. */
+/** Values of the wrong type for a sampling request. */
 const wrongSamples = [
   { num_samples: "two" },
   { num_samples: 1.5 },
@@ -133,7 +133,7 @@ export const wrongTypes: Check.Check = {
   })
 }
 
-/** What a policy loss reads beside the targets. */
+/** The inputs of a policy loss besides the targets. */
 const policy = ["logprobs", "advantages"]
 
 export const missingInputs: Check.Check = {

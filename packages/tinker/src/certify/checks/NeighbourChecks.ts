@@ -1,4 +1,4 @@
-/** What is done to one checkpoint of many whose names are alike: the others stay as they are. */
+/** Operations on one checkpoint among many with similar names must leave the others unchanged. */
 import * as Effect from "effect/Effect"
 import { RestClient } from "../../client/RestClient.ts"
 import * as Check from "../Check.ts"
@@ -8,15 +8,15 @@ import { RawRequests } from "../RawRequests.ts"
 
 const { listAt, textAt } = Dialect
 
-/** Each is alike another one: its beginning, its end, a part of it, or it with other letters and signs. */
+/** Similar names: prefixes, suffixes and parts of each other, or the same with another case or punctuation. */
 const names = ["a", "aa", "ab", "a1", "a-b", "a.b", "a_b", "ba", "b-a-b", "A", "step-1", "step-10", "step-01", "step"]
 
-/** Those that something is done to, each within or around the names of others. */
+/** The checkpoints that are changed; each name contains or is part of others. */
 const chosen = ["a", "step-1", "b-a-b", "A"]
 
 type Rest = RestClient["Service"]
 
-/** What is done to a checkpoint, the deletion last. */
+/** Operations on a checkpoint; deletion comes last. */
 const acts: ReadonlyArray<
   readonly [what: string, act: (rest: Rest, path: string) => Effect.Effect<void, Check.Failure>]
 > = [
@@ -26,7 +26,7 @@ const acts: ReadonlyArray<
   ["deleted", (rest, path) => rest.deleteCheckpoint(path)]
 ]
 
-/** Checkpoints of a run as they are listed, by their paths. */
+/** The listed checkpoints of a run, by path. */
 const listed = Effect.fnUntraced(function*(run: string) {
   const { get } = yield* RawRequests
   const { body } = yield* get(`/training_runs/${run}/checkpoints`)
@@ -90,7 +90,7 @@ export const overwrittenAlone: Check.Check = {
     const old = yield* model.logprobs
     const alike = ["step-1", "step-10", "step-01", "step", "Step-1", "step-1-"]
     const paths = yield* Effect.forEach(alike, (name) => save(name, false))
-    // Back beyond where the first step came from.
+    // Moves back past the state before the first step.
     for (let round = 0; round < 4; round++) yield* model.learn([-2, -2, -2, -2, -2, -2, -2])
     const now = yield* model.logprobs
     yield* save("step-1", true)

@@ -10,10 +10,10 @@ import * as Visible from "../Visible.ts"
 
 const why = "An option that is ignored or read as another one trains something else without any error."
 
-/** One weight for all tokens of the examples, or no pass before the step. */
+/** One weight for all tokens of the examples, or undefined for a step without a pass. */
 type Step = readonly [weight: number | undefined, adam: AdamParams.AdamParams]
 
-/** The change of the examples' log-probabilities `[T]` by steps. */
+/** The change of the examples' log-probabilities by steps, `[T]`. */
 type Change = (...steps: ReadonlyArray<Step>) => Effect.Effect<Float32Array, Check.Failure, Check.Needs>
 
 const learn = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, [weight, adam]: Step) {
@@ -23,7 +23,7 @@ const learn = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient,
   return yield* StateTwins.run(client.optimStep(adam))
 })
 
-/** Changes of models that begin in one untrained state. */
+/** Measures changes of models that start from the same untrained state. */
 const twins = Effect.gen(function*() {
   const { model: baseModel } = yield* RawRequests
   const tinker = yield* Tinker.Tinker
@@ -54,10 +54,10 @@ const rateOf = (change: Change, smallest: number, adam: Omit<AdamParams.AdamPara
     ({ learningRate }) => learningRate
   )
 
-/** So far above every gradient that Adam divides by it alone: steps are those of gradient descent with a mean of gradients. */
+/** `eps` far above every gradient, so the denominator is constant and steps are gradient descent on a mean of gradients. */
 const flat = { eps: 1e4 }
 
-/** So far below every gradient that each weight moves by the learning rate. */
+/** `eps` far below every gradient, so each weight moves by the learning rate. */
 const steep = { eps: 1e-12 }
 
 const expectSame = (what: string, found: Float32Array, expected: Float32Array) =>
@@ -70,7 +70,7 @@ const expectVisible = (what: string, changeT: Float32Array) =>
     `a change of ${largest(changeT)}`
   )
 
-/** A check of steps that must all be one step with some other learning rate. */
+/** A check that all given steps equal one step with some other learning rate. */
 const equals = (
   name: string,
   regime: Omit<AdamParams.AdamParams, "learningRate">,
@@ -94,10 +94,10 @@ const equals = (
 
 const plain = { beta1: 0, beta2: 0 }
 
-/** Steps without a gradient after one with it. */
+/** Number of steps without a gradient after a step with one. */
 const gliding = 10
 
-/** How far Adam moves a weight with one step of gradient 1 and the steps without a gradient after it, in learning rates. */
+/** The distance, in learning rates, that Adam moves a weight with one step of gradient 1 followed by steps without a gradient. */
 const travel = (beta1: number, beta2: number) => {
   let [mean, square, moved] = [0, 0, 0]
   for (let step = 1; step <= 1 + gliding; step++) {
@@ -109,7 +109,7 @@ const travel = (beta1: number, beta2: number) => {
   return moved
 }
 
-/** The same where the gradient is far below `eps`, in steps of gradient descent. */
+/** The same for gradients far below `eps`, in units of one gradient descent step. */
 const flatTravel = (beta1: number) => {
   let [mean, moved] = [0, 0]
   for (let step = 1; step <= 1 + gliding; step++) {
@@ -141,7 +141,7 @@ export const learningRate = equals(
   ]
 )
 
-/** What a step without a gradient adds, as a part of the step before it, by the means that Adam keeps. */
+/** The effect of a step without a gradient relative to the step before it, from Adam's means. */
 const glide = (beta1: number) => beta1 / (1 + beta1)
 
 export const beta1 = equals(
@@ -172,8 +172,8 @@ export const beta1 = equals(
 )
 
 /**
- * Where squares are not remembered, a step without a gradient divides the mean of those before it by `eps` alone: gradient descent with
- * a tiny learning rate is as fast as with a usual one if `eps` is small as well.
+ * If squared gradients are not remembered, a step without a gradient divides the mean by `eps` alone. Gradient descent with a tiny learning
+ * rate is then as fast as with a usual one, provided `eps` is equally small.
  */
 export const smallSteps = equals(
   "steps of a tiny learning rate have their length",
@@ -189,7 +189,7 @@ export const smallSteps = equals(
     })
 )
 
-/** Steps of gradient descent. */
+/** Gradient descent steps. */
 const descents = (count: number, learningRate: number): ReadonlyArray<Step> =>
   Arr.makeBy(count, () => [1, { learningRate: learningRate / count, ...plain, ...flat }])
 
@@ -420,10 +420,10 @@ export const clipOfSum: Check.Check = {
   })
 }
 
-/** Decay by the learning rate times this is decay to nothing, where it is decoupled from the gradient. */
+/** With decoupled decay, learning rate times this coefficient decays the weights to zero. */
 const toNothing = { learningRate: 0.5, weightDecay: 2, ...plain, ...flat }
 
-/** The same decay in total, by the usual coefficient. */
+/** The same total decay with the usual coefficient. */
 const slowly = { ...toNothing, learningRate: 100, weightDecay: 0.01 }
 
 export const weightDecay: Check.Check = {

@@ -1,4 +1,4 @@
-/** Options of sampling at the ends of their ranges, together, and in requests that run at once. */
+/** Sampling options at the ends of their ranges, combined, and in concurrent requests. */
 import { Tinker } from "@effect-rl/core"
 import { Capabilities, ModelInput, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
@@ -8,7 +8,7 @@ import * as Draws from "../Draws.ts"
 import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 
-/** Two ways to compute the same log-probability may differ by this much through rounding. */
+/** Rounding tolerance between two ways to compute the same log-probability. */
 const tolerance = 0.03
 
 const sampler = Effect.gen(function*() {
@@ -33,7 +33,7 @@ const one = (client: SamplingClient.SamplingClient, params: Sampling.SamplingPar
 
 const words = ({ tokens }: { readonly tokens: Int32Array }) => tokens.join(" ")
 
-/** Where a server has a highest temperature, it may refuse higher ones. */
+/** Runs a check with a high temperature. Servers with a maximum temperature may refuse it. */
 const unlessRefused = <A, E extends Check.Failure, R>(what: string, effect: Effect.Effect<A, E, R>) =>
   Effect.catchIf(
     effect,
@@ -41,10 +41,10 @@ const unlessRefused = <A, E extends Check.Failure, R>(what: string, effect: Effe
     () => Check.absent(`${what} is refused`)
   )
 
-/** Almost all tokens are equally likely. */
+/** A temperature at which almost all tokens are equally likely. */
 const hot = 50
 
-/** Fewer tokens than most models have, and more than servers sort by default. */
+/** A count below most vocabulary sizes and above what servers sort by default. */
 const wide = 100
 
 export const wideTopK: Check.Check = {
@@ -87,7 +87,7 @@ export const combined: Check.Check = {
   })
 }
 
-/** Nearer than this, two tokens are drawn about as often at a low temperature. */
+/** Tokens with log-probabilities closer than this are drawn about equally often at a low temperature. */
 const near = 0.08
 
 export const cold: Check.Check = {
@@ -219,7 +219,7 @@ export const keptString: Check.Check = {
   })
 }
 
-/** Equal but for tokens that were equally likely to the last digits, which batches of other sizes may compute otherwise. */
+/** Expects equal tokens, except at near ties, which other batch sizes may resolve differently. */
 const expectGreedy = (found: Sampling.SampledTokens, expected: Sampling.SampledTokens) => {
   const at = expected.tokens.findIndex((token, index) => found.tokens[index] !== token)
   const isTie = at >= 0 && Math.abs((found.logprobs[at] ?? NaN) - (expected.logprobs[at] ?? NaN)) < tolerance
@@ -421,7 +421,7 @@ export const severalTargets: Check.Check = {
   })
 }
 
-/** Alike where only some of their digits or bits are read. */
+/** Seeds that are equal if only some of their digits or bits are read. */
 const seeds = [1, 2, 11, 101, 257, 1001, 65537, 2 ** 24 + 1, 2 ** 31 - 1]
 
 export const manySeeds: Check.Check = {

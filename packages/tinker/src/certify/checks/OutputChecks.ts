@@ -22,7 +22,7 @@ const numbers = (data: Float32Array | BigInt64Array | undefined) => Array.from(d
 
 const tensor = (data: ReadonlyArray<number>) => ({ data, dtype: "float32", shape: [data.length] })
 
-/** The result of a pass of data in wire format, and the log-probabilities before it. */
+/** The result of a wire-format pass, and the log-probabilities before it. */
 const passed = Effect.fnUntraced(function*(
   make: (
     logprobs: Float32Array
@@ -154,10 +154,10 @@ export const noWeight: Check.Check = {
   })
 }
 
-/** Descent by this much is far above rounding, and small enough for the loss to be nearly straight on the way. */
+/** Target decrease of the loss: far above rounding, but small enough that the loss is nearly linear. */
 const descent = 0.3
 
-/** A policy loss by name with other thresholds than usual, against the cross entropy of its gradient in float64. */
+/** Compares a named policy loss with non-default thresholds to the cross entropy of its gradient, computed in float64. */
 const configured = (
   loss: Loss.Loss<"PolicyTokens">,
   expression: LossExpression.LossExpression,
@@ -197,7 +197,7 @@ const gradients = [
   configured(Loss.dro({ beta: 2 }), PolicyLoss.dro({ beta: 2 }), "a beta of 2")
 ]
 
-/** Twice the tokens of the examples, each with a part of the weight. */
+/** The examples' tokens twice, each with part of the weight. */
 const soft = (share: number) => ({
   kind: "WeightedCandidates" as const,
   modelInput: Examples.input,
@@ -243,7 +243,7 @@ export const chunks: Check.Check = {
   })
 }
 
-/** Datums of several lengths together and alone. */
+/** Data of different lengths, batched and alone. */
 export const lengths: Check.Check = {
   theme: "training",
   name: "data of several lengths do not disturb each other",

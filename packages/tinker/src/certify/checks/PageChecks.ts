@@ -9,12 +9,12 @@ import * as Examples from "../Examples.ts"
 import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests, type Reply } from "../RawRequests.ts"
 
-/** Offsets and limits, none of which counts the same where an offset counts pages. */
+/** Offset and limit pairs that give other results if offsets counted pages. */
 const pages = [[2, 2], [1, 2], [1, 3], [3, 1], [2, 1], [0, 2]] as const
 
 const whole = 4
 
-/** Clocks may differ by this much. */
+/** Maximum clock difference in milliseconds. */
 const skewMillis = 10 * 60_000
 
 type Body = Reply["body"]
@@ -33,7 +33,7 @@ interface Listing {
   readonly path: string
   readonly what: string
   readonly ids: (body: Body) => ReadonlyArray<unknown>
-  /** Makes as many items as the largest page has. */
+  /** Creates as many items as the largest page holds. */
   readonly fill: Effect.Effect<unknown, Check.Failure, Check.Needs>
 }
 
@@ -135,10 +135,10 @@ export const newestFirst: Check.Check = {
   })
 }
 
-/** More than servers put on a page of their own accord. */
+/** More than the default page size of servers. */
 const many = 23
 
-/** Every page of a list, each at the offset that the cursor before it leads to; the first page has the usual limit. */
+/** All pages of a list, each at the offset given by the previous cursor. The first page uses the default limit. */
 const walked = Effect.fnUntraced(function*({ ids, path }: Pick<Listing, "ids" | "path">, limit: number, most: number) {
   const { get } = yield* RawRequests
   const found: Array<unknown> = []
@@ -177,7 +177,7 @@ export const longPages: Check.Check = {
     yield* Check.expect(ids(own.body).length === many, `${many} checkpoints of the run`, ids(own.body).length)
     const isOwn = (path: unknown) => paths.some((one) => one === path)
     for (const limit of [many - 1, 12, 5]) {
-      // Other clients may add items between two pages, which come again on the next.
+      // If other clients add items between two pages, items of one page recur on the next.
       const found = yield* walked({ path: "/checkpoints", ids }, limit, Math.ceil(many / limit) + 8)
       const seen = new Set(found.filter(isOwn))
       yield* Check.expect(seen.size === many, `all ${many} checkpoints in pages of ${limit}`, seen.size)
@@ -191,7 +191,7 @@ export const longPages: Check.Check = {
   })
 }
 
-/** As long as the longest list that earlier checks leave behind. */
+/** A check that a list, read page by page to its end, contains each item once. */
 const wholeLists = (path: string, name: string, id: string): Check.Check => ({
   theme: "archive",
   name: `${name} are listed once each, on as many pages as their number says`,
@@ -218,7 +218,7 @@ const wholeLists = (path: string, name: string, id: string): Check.Check => ({
 
 const runsOnce = wholeLists("/training_runs", "training_runs", "training_run_id")
 
-/** In an order that is neither that of letters nor of numbers, and not its reverse. */
+/** Names in an order that is neither alphabetical nor numerical, in either direction. */
 const names = ["step-9", "step-10", "final", "step-2", "a"]
 
 export const lastSaved: Check.Check = {
@@ -264,7 +264,7 @@ export const lastSaved: Check.Check = {
   })
 }
 
-/** The parts of a session's description in an answer to a search. */
+/** The session ids in a search result. */
 const idsIn = (body: Body) => listOf(body, "sessions").map((one) => fieldOf(one, "session_id"))
 
 export const searched: Check.Check = {

@@ -1,4 +1,4 @@
-/** Passes over data by chance: long and short, with large and no signals, against their formulas and in every division into passes. */
+/** Passes over pseudo-random data, of varying lengths and signal sizes, compared with their formulas and across every split into passes. */
 import { Loss, PolicyLoss, Tinker } from "@effect-rl/core"
 import { Datum, ModelInput, type TrainingClient } from "@effect-rl/core/backend"
 import { LossExpression } from "@effect-rl/core/losses"
@@ -18,7 +18,7 @@ type Data<A> = Arr.NonEmptyReadonlyArray<A>
 
 const lengths = [1, 40, 5, 100, 17, 64, 2] as const
 
-/** Tokens of the texts, and as targets others than those that follow. */
+/** Tokens for texts, and for targets that differ from the next token. */
 const tokensOf = (stream: number, length: number) =>
   Int32Array.from({ length }, (_, at) => Chance.whole(stream, at, 0, 30))
 
@@ -35,7 +35,7 @@ const map = <A, B>([first, ...others]: Data<A>, change: (value: A, at: number) =
   ...others.map((value, at) => change(value, at + 1))
 ]
 
-/** Some far from the sampler, some with large signals, some with none. */
+/** Policy data: some tokens far from the sampler, some with large signals, some with none. */
 const policyOf = (stream: number, length: number, logprobs: Float32Array): Policy =>
   Datum.policyTokens(inputOf(stream, length), {
     targetTokens: tokensOf(stream + 500, length),
@@ -61,7 +61,7 @@ const losses: ReadonlyArray<Named> = [
   { loss: Loss.dro({ beta: 0.3 }), expression: PolicyLoss.dro({ beta: 0.3 }) }
 ]
 
-/** A model's state, and the log-probabilities of texts by chance. */
+/** A model state, and the log-probabilities of pseudo-random texts. */
 const begun = (stream: number) =>
   Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
@@ -71,7 +71,7 @@ const begun = (stream: number) =>
     const texts = map(lengths, (length, at) => weightedOf(stream + at, length, () => 1))
     const { logprobs } = yield* StateTwins.run(origin.forward(texts, Loss.crossEntropy))
     const flat = (all: ReadonlyArray<Float32Array>) => all.flatMap((values) => [...values])
-    /** What a step of gradient descent after passes adds to all log-probabilities, and the length of its gradient. */
+    /** The change of all log-probabilities by a gradient descent step after passes, and the gradient norm. */
     const moved = (submit: (client: Client) => Effect.Effect<unknown, Check.Failure>, learningRate: number) =>
       Effect.scoped(Effect.gen(function*() {
         const client = yield* tinker.createTrainingClientFromState(path)
@@ -90,7 +90,7 @@ const begun = (stream: number) =>
 
 const largest = (change: ReadonlyArray<number>) => Math.max(...change.map(Math.abs))
 
-/** A step by which some log-probability changes by about this. */
+/** The target change of some log-probability by a step. */
 const visible = 0.3
 
 const rateFor = Effect.fnUntraced(
@@ -203,10 +203,10 @@ export const crossEntropy: Check.Check = {
   })
 }
 
-/** Candidates of each position. */
+/** Candidates per position. */
 const candidates = 3
 
-/** Each candidate of a text by itself. In many positions the weights do not add up to 1, in some to nothing or less. */
+/** Each candidate sequence of a text separately. At many positions the weights do not sum to 1; at some their sum is zero or negative. */
 const hardOf = (stream: number, length: number) =>
   Array.from({ length: candidates }, (_, candidate) =>
     Datum.weightedTokens(inputOf(stream, length), {
@@ -215,7 +215,7 @@ const hardOf = (stream: number, length: number) =>
         Chance.one(stream + 5000 + 100 * candidate, at, [0.5, 1, 0, 2, -1, 0.1]))
     }))
 
-/** The same candidates together. */
+/** The same candidates in one datum. */
 const softOf = (stream: number, length: number): Datum.Datum<"WeightedCandidates"> => {
   const hard = hardOf(stream, length)
   const rows = Array.from({ length }, (_, at) =>

@@ -1,9 +1,9 @@
-/** The rules of the port that a server must keep, tested through this package's client. */
+/** The port's rules that concern servers, tested through this package's client. */
 import { Contract } from "@effect-rl/core/testing"
 import * as Effect from "effect/Effect"
 import { Absent, absent, type Check, Mismatch, type Theme } from "../Check.ts"
 
-/** Why a server must keep the rules of a theme; rules of other themes are the client's alone. */
+/** Why a server must satisfy the rules of a theme. Rules of other themes concern only the client. */
 const themes = {
   models: "A run is planned by what a server says of its models, and must learn of a wrong name before it begins.",
   sampling: "A policy gradient needs samples of exactly the distribution that was asked for.",

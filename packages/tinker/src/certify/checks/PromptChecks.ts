@@ -1,4 +1,4 @@
-/** Prompts that are like others: what is kept of one must not answer for another. */
+/** Similar prompts: cached data for one prompt must not answer for another. */
 import { Loss, Tinker } from "@effect-rl/core"
 import { Capabilities, ModelInput, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import type { Contract } from "@effect-rl/core/testing"
@@ -25,7 +25,7 @@ const clients = Effect.gen(function*() {
 
 const textOf = (length: number) => Arr.makeBy(length, (at) => (at * at + 3 * at) % 17)
 
-/** The text with another token at each of these places. */
+/** The text with a different token at each of these positions. */
 const changed = (text: ReadonlyArray<number>, places: ReadonlyArray<number>) =>
   places.map((place) => text.map((token, at) => at === place ? token + 20 : token))
 
@@ -135,7 +135,7 @@ export const seedsAtOnce: Check.Check = {
       Effect.forEach(all, ask, { concurrency: "unbounded" }),
       Effect.forEach([1, 2], () => noise, { concurrency: "unbounded" })
     ], { concurrency: "unbounded" })
-    // Batches of other sizes may decide near ties otherwise.
+    // Other batch sizes may resolve near ties differently.
     const other = together.filter((found, at) => found !== alone[at]).length
     yield* Check.expect(other <= 2, `${alone.join("; ")}`, together.join("; "))
     yield* Check.expect(new Set(together).size === all.length, "samples of each seed", together.join("; "))
@@ -216,13 +216,13 @@ export const cached: Check.Check = {
   })
 }
 
-/** A stop text that no model writes; the model's own end of sequence stops beside it. */
+/** A stop text that no model writes, so only the model's own end-of-sequence token stops the sample. */
 const never = "\u0001certify\u0002"
 
-/** In no text of a model but as characters. */
+/** Regular expressions that must match only literally. */
 const patterns = [".", ".*", "[0-9]", "\\d", "^", "$", "(", "?+", "\\n"]
 
-/** Texts that begin, end or lie within a text. */
+/** Prefixes, suffixes and inner parts of a text. */
 const partsOf = (text: string) =>
   [1, 2, 3, 5, 9].flatMap((length) =>
     [0, 1, Math.floor(text.length / 3), Math.floor(text.length / 2), text.length - length].flatMap((from) =>

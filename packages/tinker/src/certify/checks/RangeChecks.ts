@@ -1,4 +1,4 @@
-/** Whole numbers at the sizes at which formats of numbers end. */
+/** Integers near the limits of number formats. */
 import { Loss, Tinker } from "@effect-rl/core"
 import { Capabilities } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -8,21 +8,21 @@ import * as Examples from "../Examples.ts"
 import { RawRequests, type Reply } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
-/** Neighbours around the ends of 16, 24, 31, 32, 48, 53 and 63 bits. */
+/** Integers around the limits of 16, 24, 31, 32, 48, 53 and 60 bits. */
 const ends = [16n, 24n, 31n, 32n, 48n, 53n, 60n].flatMap((bits) => [2n ** bits - 1n, 2n ** bits, 2n ** bits + 1n])
 
 const largest = 2n ** 63n - 1n
 
-/** The numbers that are alike in their lower bits. */
+/** Numbers that share their lower bits. */
 const alike = [1n, ...ends, largest]
 
-/** JSON in which a field that is 0 has another number, all of whose digits are written. */
+/** The JSON text of a body, in which a field that is 0 is replaced by a number with all its digits. */
 const written = (body: object, field: string, value: bigint) =>
   JSON.stringify(body).replace(`"${field}":0`, `"${field}":${value}`)
 
 const wordsOf = ({ body }: Reply) => Examples.sequencesOf(body).map(({ tokens }) => tokens.join(" "))
 
-/** Asks a sampler with a seed of any size; undefined where the seed is refused. */
+/** Samples with a seed of any size; undefined if the seed is refused. */
 const seeded = (sampler: string) => {
   let sequence = 0
   return Effect.fnUntraced(function*(seed: bigint, num_samples = 1) {
@@ -90,7 +90,7 @@ export const groups: Check.Check = {
   })
 }
 
-/** Seeds of adapters that are alike as 32-bit floats, or in the lower bits. */
+/** Adapter seeds that are equal as 32-bit floats or in their lower bits. */
 const adapterSeeds = [2 ** 24, 2 ** 24 + 1, 2 ** 31 - 1, 2 ** 31, 2 ** 53 - 2, 2 ** 53 - 1]
 
 export const adapters: Check.Check = {

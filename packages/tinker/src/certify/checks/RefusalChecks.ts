@@ -1,4 +1,4 @@
-/** What a refused request leaves behind: nothing. */
+/** Refused requests must leave no effects behind. */
 import * as Effect from "effect/Effect"
 import { RestClient } from "../../client/RestClient.ts"
 import * as Blame from "../Blame.ts"
@@ -7,7 +7,7 @@ import * as Examples from "../Examples.ts"
 import * as NumberedModel from "../NumberedModel.ts"
 import { RawRequests } from "../RawRequests.ts"
 
-/** Settings of Adam outside of their ranges. */
+/** Adam settings outside their ranges. */
 const wrongSteps = [
   { beta1: 1 },
   { beta1: -0.1 },
@@ -68,7 +68,7 @@ export const saves: Check.Check = {
   })
 }
 
-/** Names with characters that a path or a file may not have. */
+/** Names with characters that are invalid in paths or file names. */
 const oddNames = [
   "certify name",
   "certify/name",

@@ -93,7 +93,7 @@ export const otherContent: Check.Check = {
   })
 }
 
-/** A request of a new model, sent twice. */
+/** A check that sends a request for a new model twice. */
 const sentTwice = (name: string, why: string, path: string, body: object, again: object = body): Check.Check => ({
   theme: "repeats",
   name,
@@ -168,7 +168,7 @@ export const otherSample: Check.Check = {
   })
 }
 
-/** Beyond 2⁵³, where numbers that JavaScript reads are the same. */
+/** Integers beyond 2⁵³ that are equal as JavaScript numbers. */
 const bigNumbers = ["1152921504606846976", "1152921504606846977"]
 
 export const bigSequences: Check.Check = {

@@ -1,4 +1,4 @@
-/** What comes back with a state, in whichever way it is brought back, and what was carried out once stays so. */
+/** What a saved state restores, by every way to load it, and that completed work stays done. */
 import { Loss, Tinker } from "@effect-rl/core"
 import type { TrainingClient } from "@effect-rl/core/backend"
 import * as Clock from "effect/Clock"
@@ -26,7 +26,10 @@ const step = (client: TrainingClient.TrainingClient) =>
 const learn = (client: TrainingClient.TrainingClient, weight: number) =>
   Effect.andThen(pass(client, weight), step(client))
 
-/** A trained model, its state, and its log-probabilities there, after a step without a gradient, and after a new optimizer's step. */
+/**
+ * A trained model with its saved state, and its log-probabilities there, after a step without a gradient, and after a step of a new
+ * optimizer.
+ */
 const trained = Effect.gen(function*() {
   const { model: baseModel } = yield* RawRequests
   const tinker = yield* Tinker.Tinker
@@ -124,7 +127,7 @@ export const otherRank: Check.Check = {
       const before = yield* StateTwins.logprobsOf(other)
       const loaded = yield* Effect.result(Effect.flatMap(other.loadState(path), (pending) => pending.await))
       const found = yield* Effect.result(StateTwins.logprobsOf(other))
-      // A client whose request has failed may be of no further use.
+      // A client may be unusable after a failed request.
       if (Result.isFailure(found)) continue
       yield* expectLogprobs(
         Result.isSuccess(loaded) ? "of the state" : "of before",

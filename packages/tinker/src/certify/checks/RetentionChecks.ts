@@ -16,7 +16,7 @@ import * as StateTwins from "../StateTwins.ts"
 /** Equal but for rounding. */
 const same = 0.01
 
-/** Clocks may differ by this much. */
+/** Maximum clock difference in milliseconds. */
 const skewMillis = 10 * 60_000
 
 const learn = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient) {
@@ -88,7 +88,7 @@ export const ofRuns: Check.Check = {
   })
 }
 
-/** Alike where only the beginning or the letters of names are compared. */
+/** Names that are equal if only their beginning or their letters, without case, are compared. */
 const likeNames = ["certify-a", "certify-A", `certify-${"long-".repeat(20)}1`, `certify-${"long-".repeat(20)}2`]
 
 export const ownNames: Check.Check = {
@@ -208,7 +208,7 @@ export const changedTtl: Check.Check = {
   })
 }
 
-/** An expired checkpoint is gone after this long at the latest. */
+/** Maximum seconds until an expired checkpoint is gone. */
 const patience = 20
 
 export const expired: Check.Check = {
@@ -472,7 +472,7 @@ export const newest: Check.Check = {
         ({ trainingRuns }) => trainingRuns.map(({ trainingRunId }) => trainingRunId)
       )
     yield* trainer
-    // Runs of others may come and go between two pages.
+    // Runs of other clients may appear and disappear between two pages.
     const pair = Effect.map(Effect.all([page(0, 2), page(1, 1)]), ([both, second]) => ({ both, second }))
     const isConsecutive = ({ both, second }: Effect.Success<typeof pair>) =>
       both.length === 2 && second.length === 1 && second[0] === both[1]
@@ -503,7 +503,7 @@ export const missing: Check.Check = {
   })
 }
 
-/** Metadata that servers may take for something else. */
+/** Metadata values that servers may misinterpret. */
 const odd = { "Mixed-Case_Key": "Mixed Value", number: "007", empty: "", "dotted.key": "a=b;c", truth: "true" }
 
 export const metadata: Check.Check = {

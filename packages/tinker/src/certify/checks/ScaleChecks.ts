@@ -1,4 +1,4 @@
-/** Rules that hold for a few tokens, at lengths, numbers and sizes at which servers begin to do something else. */
+/** Rules that hold for a few tokens must also hold at lengths, counts and sizes at which servers switch to other code paths. */
 import { Loss, PolicyLoss, Tinker } from "@effect-rl/core"
 import { ModelInput, type SamplingClient } from "@effect-rl/core/backend"
 import { LossExpression } from "@effect-rl/core/losses"
@@ -10,12 +10,12 @@ import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
-/** Two ways to compute the same log-probability may differ by this much through rounding. */
+/** Rounding tolerance between two ways to compute the same log-probability. */
 const tolerance = 0.03
 
 const descent = 0.3
 
-/** Long enough for every block and chunk that servers work in, or what fits. */
+/** A length above the block and chunk sizes of servers, or the longest that fits. */
 const lengthOf = (most: number) =>
   Effect.gen(function*() {
     const { model } = yield* RawRequests
@@ -28,7 +28,7 @@ const samplerOf = Effect.gen(function*() {
   return yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel }))
 })
 
-/** A text that the model wrote, with tokens from all of its vocabulary. */
+/** A text sampled from the model, with tokens from its whole vocabulary. */
 const written = Effect.fnUntraced(function*(client: SamplingClient.SamplingClient, length: number) {
   let text = Examples.input
   for (let seed = 1; text.length < length && seed < length; seed++) {
@@ -79,7 +79,7 @@ export const longSample: Check.Check = {
   })
 }
 
-/** What each token of long samples was drawn from: the most likely tokens in its place, and all others together. */
+/** The distribution behind each token of long samples: the most likely tokens at its position, and all others combined. */
 const drawnAlong = Effect.fnUntraced(function*(
   params: { readonly temperature?: number; readonly topK?: number; readonly topP?: number },
   see: (
@@ -167,7 +167,7 @@ export const nucleusAlong: Check.Check = {
   })
 }
 
-/** The positions that are trained on, from and up to, of a text as long as the third number says. */
+/** Trained positions: start, end, and the length of the text. */
 const blocks = [[0, 8, 141], [62, 72, 73], [126, 140, 141], [190, 200, 201], [540, 556, 560]] as const
 
 export const longData: Check.Check = {
@@ -250,13 +250,13 @@ export const manyPasses: Check.Check = {
   })
 }
 
-/** Far from the sampler, with large and small advantages. */
+/** Tokens far from the sampler, with large and small advantages. */
 const far = {
   drifts: [3, 2.5, -3, 2, -2, 1, -1],
   advantages: Float32Array.of(0.5, -1.5, 4, 0.01, -6, 12, -0.3)
 }
 
-/** A loss by name against the cross entropy of its gradient in float64, where ratios and advantages are large. */
+/** Compares a named loss with the cross entropy of its gradient, computed in float64, for large ratios and advantages. */
 const farFromSampler = (
   loss: Loss.Loss<"PolicyTokens">,
   expression: LossExpression.LossExpression

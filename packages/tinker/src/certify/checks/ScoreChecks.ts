@@ -9,7 +9,7 @@ import * as Precision from "../Precision.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
-/** Two ways to compute the same log-probability may differ by this much through rounding. */
+/** Rounding tolerance between two ways to compute the same log-probability. */
 const tolerance = 0.02
 
 const why =
@@ -25,7 +25,7 @@ const { tokens } = Examples
 
 const one: Sampling.SamplingParams = { maxTokens: 1 }
 
-/** The log-probability of `token` in the place of the prompt's own at `position`. */
+/** The log-probability of `token` in place of the prompt's token at `position`. */
 const scored = (client: SamplingClient.SamplingClient, position: number, token: number) =>
   Effect.map(
     client.computeLogprobs(ModelInput.fromTokens([...tokens.subarray(0, position), token])),

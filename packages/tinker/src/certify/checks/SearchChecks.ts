@@ -1,4 +1,4 @@
-/** Searches for sessions by several conditions at once: what they find satisfies all of them, and nothing is left out. */
+/** Session searches with several conditions: every result satisfies all of them, and no match is missing. */
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
 import * as Dialect from "../Dialect.ts"
@@ -7,7 +7,7 @@ import { RawRequests } from "../RawRequests.ts"
 
 const { at, listAt, textAt } = Dialect
 
-/** Names, colours and numbers of sessions; each differs from another one in one of them alone. */
+/** Names, colours and numbers of sessions; each session differs from another in only one of them. */
 const described = [
   ["Alpha run", "red", "1"],
   ["alpha run 10", "red", "10"],

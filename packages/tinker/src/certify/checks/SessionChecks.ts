@@ -56,7 +56,7 @@ export const finished: Check.Check = {
   })
 }
 
-/** What a sampler says of a prompt of its own. */
+/** A sampler's log-probabilities for its prompt. */
 const scored = Effect.fnUntraced(function*(sampler: string, sequence: number, text: ReadonlyArray<number>) {
   const { post } = yield* RawRequests
   const request = { prompt: Examples.prompt(text), prompt_logprobs: true, num_samples: 1 }

@@ -1,4 +1,4 @@
-/** Steps of any settings against Adam in float64, weight by weight, where the weights can be downloaded. */
+/** Steps with pseudo-random settings compared with Adam in float64, weight by weight, on servers whose weights can be downloaded. */
 import { Loss, Tinker } from "@effect-rl/core"
 import type { AdamParams, TrainingClient } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
@@ -10,7 +10,7 @@ import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
-/** A gradient that is this often that of the examples, and the settings of its step. */
+/** A multiple of the examples' gradient, and the settings of its step. */
 interface Step {
   readonly times: number
   readonly adam: Required<AdamParams.AdamParams>
@@ -29,7 +29,7 @@ const take = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, 
   return yield* StateTwins.run(client.optimStep(adam))
 })
 
-/** Before every third step the model is saved and comes back with its optimizer. */
+/** Saves the model before every third step and restores it with its optimizer. */
 const resumed = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, name: string, at: number) {
   if (at % 3 !== 2) return
   const { path } = yield* StateTwins.run(client.saveState(`${name}-${at}`))
@@ -39,7 +39,7 @@ const resumed = Effect.fnUntraced(function*(client: TrainingClient.TrainingClien
 const lengthOf = (gradient: ArrayLike<number>) =>
   Math.sqrt(Array.from(gradient).reduce((sum, value) => sum + value * value, 0))
 
-/** The weights after steps, of which none but the last that moves them and those after it without a gradient. */
+/** The weights after steps. Only the last step with a gradient and those after it move them. */
 const simulated = (weights: Float32Array, gradient: Float64Array, steps: ReadonlyArray<Step>) => {
   const [found, mean, square] = [
     Float64Array.from(weights),
@@ -65,22 +65,25 @@ const simulated = (weights: Float32Array, gradient: Float64Array, steps: Readonl
 
 const plain = { beta1: 0, beta2: 0, weightDecay: 0, gradClipNorm: 0 }
 
-/** So far above every gradient that a step with it is one of gradient descent. */
+/** `eps` far above every gradient, so a step is gradient descent. */
 const flat = 1e6
 
-/** The part of the gradient that such a step moves the weights by. */
+/** The fraction of the gradient by which such a step moves the weights. */
 const share = 0.1
 
 const streams = 8
 
-/** The stream of many steps: what changes only after dozens of them shows in it. */
+/** The stream with many steps, for effects that appear only after dozens of them. */
 const longest = streams - 1
 
-/** Steps of learning rate 0 with gradients, one that moves, and others without a gradient; each stream has its own settings. */
+/**
+ * Steps with gradients at learning rate 0, then one that moves the weights, then steps without a gradient. Each stream has its own
+ * settings.
+ */
 const stepsOf = (stream: number, norm: number, size: number): ReadonlyArray<Step> => {
   const beta1 = Chance.one(stream, 0, [0, 0.5, 0.9, 0.99])
   const beta2 = Chance.one(stream, 1, [0.5, 0.95, 0.999])
-  // Of the size of the gradient's parts: rounding of small ones does not matter then.
+  // About the size of gradient elements, so rounding errors of small elements do not matter.
   const eps = size * Chance.one(stream, 2, [0.3, 1, 3])
   const resting = stream === longest ? 40 : Chance.whole(stream, 3, 0, 4)
   const gliding = Chance.whole(stream, 4, 1, 4)
@@ -110,7 +113,7 @@ export const exact: Check.Check = {
     const { model: baseModel } = yield* RawRequests
     const tinker = yield* Tinker.Tinker
     const origin = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8, seed: 1 })
-    // Weights that are 0 would hide their decay.
+    // Weights of 0 would hide their decay.
     yield* take(origin, { times: 1, adam: { ...plain, learningRate: 0.01, eps: 1e-12 } })
     const { path } = yield* StateTwins.run(origin.saveState("certify-steps"))
     const weights = yield* weightsOf(origin, "certify-before")

@@ -1,4 +1,4 @@
-/** Answers with every sign that a model writes: a stream is the whole answer to the letter. */
+/** Text with every character that a model writes: a streamed answer must equal the whole answer to the letter. */
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
 import * as Dialect from "../Dialect.ts"
@@ -10,7 +10,9 @@ const questions = ["What is 3 and 4?", "Grüße! 世界 🙂 12 + 30?", "Write t
 
 const why = "Code loses its lines, and words run together, where pieces of a stream lose what stands at their ends."
 
-/** So few tokens that servers sample them in one piece: what a seed means may depend on the division into pieces. */
+/**
+ * An answer so short that servers sample it in one piece, because the effect of a seed may depend on how an answer is split into pieces.
+ */
 const brief = 14
 
 /** The texts of an answer's tokens, by choice. */
@@ -22,7 +24,7 @@ const tokensOf = (body: Dialect.Body) =>
       : listAt(choice, "logprobs", "tokens").map(String)
   })
 
-/** Limits at which an answer ends with a space or a line. */
+/** Token limits at which an answer ends with a space or a newline. */
 const spacedLimits = (tokens: ReadonlyArray<string>) =>
   tokens.flatMap((token, at) => /\s$/.test(token) && at > 0 ? [at + 1] : [])
 

@@ -1,4 +1,4 @@
-/** Temperatures from cold to hot, each after the texts where another one would be seen most. */
+/** Temperatures from low to high, each tested after texts where a wrong temperature is most visible. */
 import { Tinker } from "@effect-rl/core"
 import { ModelInput, type SamplingClient } from "@effect-rl/core/backend"
 import * as Arr from "effect/Array"
@@ -9,13 +9,13 @@ import * as Draws from "../Draws.ts"
 import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 
-/** Texts, and the likeliest tokens after them. */
+/** Texts with the likeliest tokens after each. */
 interface Place {
   readonly text: ReadonlyArray<number>
   readonly candidates: ReadonlyArray<Draws.Draw>
 }
 
-/** Every place of a long text of which the server tells the likeliest tokens. */
+/** All positions of a long text for which the server reports the likeliest tokens. */
 const placesOf = Effect.fnUntraced(function*(client: SamplingClient.SamplingClient, most: number) {
   const { sequences: [one] } = yield* client.sample({
     prompt: Examples.input,
@@ -33,7 +33,7 @@ const placesOf = Effect.fnUntraced(function*(client: SamplingClient.SamplingClie
   )
 })
 
-/** Rarer tokens count as if they were drawn once in a billion times. */
+/** Rarer tokens are counted with this probability. */
 const rarest = 1e-9
 
 const weightAt = (best: number, temperature: number) => (logprob: number) =>
@@ -41,7 +41,7 @@ const weightAt = (best: number, temperature: number) => (logprob: number) =>
 
 const bestOf = ({ candidates }: Place) => Math.max(...candidates.map(({ logprob }) => logprob))
 
-/** The variance of tempered log-probabilities: how much each draw says about the temperature. */
+/** The variance of tempered log-probabilities, which is the information about the temperature in one draw. */
 const told = (temperature: number) => (place: Place) => {
   const weight = weightAt(bestOf(place), temperature)
   const weights = place.candidates.map(({ logprob }) => weight(logprob))
@@ -54,7 +54,7 @@ const told = (temperature: number) => (place: Place) => {
   return moment(2) - moment(1) ** 2
 }
 
-/** So far below the differences of log-probabilities that rounding matters: a higher temperature is looked for, not a lower one. */
+/** At lower temperatures rounding can decide between tokens, so only a temperature that is too high is tested there. */
 const freezing = 0.05
 
 const usedPlaces = 4
@@ -87,7 +87,7 @@ export const everywhere: Check.Check = {
   })
 }
 
-/** Numbers of tokens that a cut may leave, each with a request of its own. */
+/** How many tokens a cutoff keeps, each tested by its own request. */
 const cuts = [1, 2, 3, 4, 6, 9, 13, 19]
 
 export const everyCut: Check.Check = {
@@ -108,7 +108,7 @@ export const everyCut: Check.Check = {
       if (place === undefined || last === undefined || next === undefined) continue
       if (last.logprob - next.logprob < 0.02) continue
       const share = (all: ReadonlyArray<Draws.Draw>) => all.reduce((sum, { logprob }) => sum + Math.exp(logprob), 0)
-      // The middle of the last token's share: rounding cannot move the cut to another token.
+      // Half of the last token's probability is excluded, so rounding cannot move the cutoff to another token.
       const topP = share(kept) - Math.exp(last.logprob) / 2
       for (const [params, heat] of [[{ temperature: 3, topK: count }, 3], [{ temperature: 1, topP }, 1]] as const) {
         const what = JSON.stringify(params)

@@ -1,4 +1,4 @@
-/** Which weights each sampler and each state has, where there are several of them. */
+/** Each sampler and each state must have its own weights when several exist. */
 import { Loss, Tinker } from "@effect-rl/core"
 import { ModelInput, type SamplingClient, type TrainingClient } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 import * as StateTwins from "../StateTwins.ts"
 
-/** Two ways to compute the same log-probabilities may differ by this much through rounding, which grows with logits. */
+/** Rounding tolerance between two ways to compute the same log-probabilities; it grows with the logits. */
 const toleranceOf = (logprobs: Float32Array) => 0.01 + 0.006 * Math.max(...logprobs.map(Math.abs))
 
 const expectLogprobs = (what: string, found: ArrayLike<number>, expected: Float32Array) =>
@@ -16,7 +16,7 @@ const expectLogprobs = (what: string, found: ArrayLike<number>, expected: Float3
 
 const text = ModelInput.append(Examples.input, Examples.targetTokens.subarray(-1))
 
-/** Directions of steps whose effects are not alike. */
+/** Token weights of steps with distinct effects. */
 const directions = [
   [1, 1, 1, 1, 1, 1, 1],
   [-1, 1, -1, 1, -1, 1, -1],
@@ -32,11 +32,11 @@ const pass = (client: TrainingClient.TrainingClient, weights: Float32Array) =>
 const step = (client: TrainingClient.TrainingClient) =>
   StateTwins.run(client.optimStep({ learningRate: Examples.learningRate }))
 
-/** A step in the direction of a round. */
+/** A step in the direction for a round. */
 const push = (client: TrainingClient.TrainingClient, round: number) =>
   Effect.andThen(pass(client, Float32Array.from(directions[round] ?? [])), step(client))
 
-/** A step without a gradient, which goes where the means of gradients point. */
+/** A step without a gradient, which follows the mean of earlier gradients. */
 const glide = (client: TrainingClient.TrainingClient) => Effect.andThen(pass(client, Examples.full(0)), step(client))
 
 const trainer = Effect.gen(function*() {
@@ -48,7 +48,7 @@ const trainer = Effect.gen(function*() {
 const sampled = (client: SamplingClient.SamplingClient) =>
   Effect.map(client.computeLogprobs(text), (logprobs) => logprobs.subarray(1))
 
-/** Log-probabilities `[T]` of weights, which must differ from those before. */
+/** The log-probabilities `[T]` of weights, which must differ from the previous ones. */
 interface Known<A> {
   readonly what: string
   readonly of: A
@@ -70,7 +70,7 @@ const expectApart = (all: ReadonlyArray<Known<unknown>>) =>
 const expectSampled = ({ logprobs, of, what }: Known<SamplingClient.SamplingClient>) =>
   Effect.flatMap(sampled(of), (found) => expectLogprobs(what, found, logprobs))
 
-/** Each sampler, in an order in which none follows the one that was made before it, and then all at once. */
+/** Checks each sampler, never directly after its predecessor in creation order, then all concurrently. */
 const expectAll = (samplers: ReadonlyArray<Known<SamplingClient.SamplingClient>>) =>
   Effect.andThen(
     Effect.forEach(samplers.toReversed(), expectSampled, { discard: true }),
@@ -167,7 +167,7 @@ export const loaded: Check.Check = {
     }
     yield* expectApart([left, back])
     yield* expectAll([left, back, byPath])
-    // As many steps as before the first snapshot, and others.
+    // The same number of steps as before the first snapshot, but in other directions.
     yield* push(client, 2)
     const other = {
       what: "a snapshot after as many other steps",

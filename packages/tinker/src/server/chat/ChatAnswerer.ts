@@ -1,4 +1,4 @@
-/** The server's answers to chat clients: from base models and checkpoints, in the caller's turn and within the server's limits. */
+/** Answers chat clients from base models and checkpoints, in the caller's turn and within the server's limits. */
 import { type Answerer, type Dialects, type Notes, PromptedChat, Refusal as Dialect } from "@effect-rl/agent"
 import type { Sampling } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ import type { Strictness } from "../Strictness.ts"
 import * as Submission from "../Submission.ts"
 import type * as ChatKept from "./ChatKept.ts"
 
-/** A base model, a checkpoint's path or name, or `<base model>;<path>`. */
+/** Parses a model name: a base model, a checkpoint's path or alias, or `<base model>;<path>`. */
 const named = ({ checkpoints: { names } }: RouteServices, model: string) => {
   const at = model.indexOf(";")
   if (at >= 0) return { base_model: model.slice(0, at), model_path: model.slice(at + 1) }
@@ -31,7 +31,7 @@ const baseModels = ({ tinker }: RouteServices) =>
     Effect.forEach((id) => Effect.map(tinker.capabilities(id), ({ contextLength }) => ({ id, contextLength })))
   ).pipe(Effect.mapError(fromTinkerError))
 
-/** Checkpoints to sample from, each once: by the last of its names where it has some, or else by its path. */
+/** Checkpoints that can be sampled from, each listed once: by its last alias or, without one, by its path. */
 const sampledPaths = Effect.fnUntraced(function*({ checkpoints: { folders, list, names } }: RouteServices) {
   const listed = yield* Effect.forEach(yield* folders, list)
   const paths = listed.flat().flatMap((found) => found.checkpoint_type === "sampler" ? [found.tinker_path] : [])
@@ -39,7 +39,7 @@ const sampledPaths = Effect.fnUntraced(function*({ checkpoints: { folders, list,
   return [...named.values(), ...paths.filter((path) => !named.has(path))]
 })
 
-/** The checkpoint as a model; none where it has just been deleted, or where its base model is not served. */
+/** The checkpoint as a model; none if it was just deleted or its base model is not served. */
 const checkpointModel = ({ checkpoints }: RouteServices, bases: ReadonlyArray<Answerer.ModelInfo>) => (id: string) =>
   Effect.flatMap(checkpoints.readable(id), checkpoints.weights).pipe(
     Effect.map(({ base_model }) => bases.filter((base) => base.id === base_model)),
@@ -47,7 +47,7 @@ const checkpointModel = ({ checkpoints }: RouteServices, bases: ReadonlyArray<An
     Effect.orElseSucceed((): ReadonlyArray<Answerer.ModelInfo> => [])
   )
 
-/** The backend's models, and the checkpoints that the caller may see. */
+/** The backend's models and the checkpoints that the caller may see. */
 const models = Effect.fnUntraced(function*(services: RouteServices) {
   const bases = yield* baseModels(services)
   const paths = yield* sampledPaths(services)
@@ -55,11 +55,11 @@ const models = Effect.fnUntraced(function*(services: RouteServices) {
   return [...bases, ...found.flat()]
 })
 
-/** Silent sessions end, and a chat client sends nothing while it waits. */
+/** Keeps the session alive while a chat client waits, because the client sends no heartbeats. */
 const heartbeat = ({ sessions }: RouteServices, { id }: Sampler) =>
   Effect.forever(Effect.delay(sessions.sampler(id), "1 minute"))
 
-/** Samples in this caller's turn. */
+/** Samples in the caller's turn. */
 const sample = Effect.fnUntraced(function*(services: RouteServices, { id }: Sampler, request: Sampling.SampleRequest) {
   const { tenant } = yield* Caller
   const sampler = yield* services.sessions.sampler(id)
@@ -70,7 +70,7 @@ const sample = Effect.fnUntraced(function*(services: RouteServices, { id }: Samp
   return yield* Effect.raceFirst(response, heartbeat(services, sampler))
 })
 
-/** Counts the reply among the requests under way, with the tokens that it may take, until the response is sent. */
+/** Counts the reply and the tokens that it may take as in progress until the response is sent. */
 const hold = Effect.fnUntraced(
   function*({ futures }: RouteServices, { scope }: Sampler, { request, stops }: Answerer.Prompted) {
     yield* Cost.stops("stop", stops)
@@ -88,13 +88,13 @@ const hold = Effect.fnUntraced(
   }
 )
 
-/** A refusal of this server, for a dialect to give it the form that its clients read. */
+/** Converts a refusal by this server for the dialects. */
 export const told = ({ detail, headers, message, reason, status }: HttpRefusal) =>
   reason === undefined
     ? new Dialect.Refusal({ status, detail, ...(headers === undefined ? {} : { headers }) })
     : Dialect.fromReason(reason, message)
 
-/** Lets the current caller's request in. */
+/** Admits the current caller's request. */
 export const incoming = Effect.fnUntraced(
   function*(services: RouteServices, policy: Notes.Policy, kept: ChatKept.ChatKept) {
     const context = yield* Effect.context<Caller | Strictness | Body.Room>()

@@ -1,10 +1,10 @@
-/** What this server keeps of the conversations of each tenant, which no other tenant can name. */
+/** Conversation state that the server keeps for each tenant; other tenants cannot refer to it. */
 import { Kept } from "@effect-rl/agent"
 
-/** Characters of JSON of one tenant; a long conversation of an agent has a quarter of them. */
+/** Maximum number of JSON characters per tenant, about four times a long agent conversation. */
 const mostCharacters = 4 * 1024 * 1024
 
-/** By tenant; undefined is that of a server without keys. */
+/** The state of a tenant; `undefined` is the tenant of a server without keys. */
 export type ChatKept = (tenant: string | undefined) => Kept.Kept
 
 /** Nothing yet. */

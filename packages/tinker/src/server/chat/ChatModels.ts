@@ -1,10 +1,10 @@
-/** The tokenizers and renderers that have been loaded, by base model. */
+/** Loaded tokenizers and renderers, by base model. */
 import { ChatModel, type Tinker } from "@effect-rl/core"
 import type { Tokenizer } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import { badRequest, fromTinkerError } from "../HttpRefusal.ts"
 
-/** Finds a model's tokenizer and renderer; `tokenizerOf` says what its tokenizer is called here. */
+/** Loads and caches the tokenizer and renderer of a model. `tokenizerOf` returns the name of a model's tokenizer. */
 export const make = Effect.fnUntraced(function*(tokenizerOf: (model: string) => string) {
   const context = yield* Effect.context<Tinker.Tinker | Tokenizer.Tokenizers>()
   const loaded = new Map<string, ChatModel.ChatModel>()

@@ -1,21 +1,21 @@
-/** How this server treats chat clients that ask for what it cannot give. */
+/** How this server treats chat requests for unavailable effects. */
 import type { Notes } from "@effect-rl/agent"
 import * as Effect from "effect/Effect"
 
-/** Notes that are remembered so as not to be repeated. */
+/** How many logged notes are remembered to avoid repetition. */
 const mostNotes = 1000
 
-/** Characters of a logged note: fields are as long as a client makes them. */
+/** Maximum length of a logged note, because clients choose the length of field names. */
 const longestNote = 300
 
-/** Logs each kind of note once for each field. */
+/** Logs each kind of note once per field. */
 export const make = (isLenient: boolean): Notes.Policy => {
   const noted = new Set<string>()
   return {
     isLenient,
     noted: ({ detail, field, kind }) =>
       Effect.suspend(() => {
-        // A copy, as a slice would keep all of the text in memory.
+        // A copy, because a slice would keep the whole text in memory.
         const key = Buffer.from(`${kind} ${field}`.slice(0, longestNote)).toString()
         if (noted.has(key) || noted.size >= mostNotes) return Effect.void
         noted.add(key)

@@ -1,4 +1,4 @@
-/** Activation functions of networks. */
+/** Neural network activation functions. */
 import { logSigmoid, relu, sigmoid, sigmoidOf, softplusOf } from "./Elementwise.ts"
 import { of, one } from "./Operators.ts"
 import { type OfOne, unary } from "./Pointwise.ts"
@@ -22,7 +22,7 @@ const softplusOperation: Operation = {
   }
 }
 
-/** An activation that torch can also compute in place, which is refused. */
+/** An activation. Torch's in-place variant is refused. */
 const activation = (parameters: ReadonlyArray<string>, run: (args: Arguments) => Variable): Operation => ({
   parameters: ["input", ...parameters, "inplace"],
   run: (args) => args.flag("inplace", false) ? Tensor.refuse("argument inplace is true, expected false") : run(args)
@@ -54,7 +54,7 @@ const gelu = unary((x) => x * cumulativeNormal(x), (x) => cumulativeNormal(x) + 
 
 const slopeAtZero = Math.sqrt(2 / Math.PI)
 
-/** tanh of √(2/π)·(x + 0.044715x³), which takes the place of the error function. */
+/** tanh of √(2/π)·(x + 0.044715x³), the approximation that replaces the error function. */
 const tanhOfCubic = (x: number) => Math.tanh(slopeAtZero * (x + 0.044715 * x ** 3))
 
 const geluByTanh = unary((x) => x / 2 * (1 + tanhOfCubic(x)), (x) => {
@@ -73,7 +73,7 @@ const geluOperation: Operation = {
   }
 }
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   sigmoid: of(sigmoid),
   relu: of(relu)

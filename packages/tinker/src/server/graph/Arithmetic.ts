@@ -7,7 +7,7 @@ import * as Variable from "./Variable.ts"
 
 type Variable = Variable.Variable
 
-/** The remainder with the sign of the divisor, as Python's. */
+/** The remainder with the sign of the divisor, as in Python. */
 const modulo = (x: number, y: number) => x - Math.floor(x / y) * y
 
 const power = binary((a, b) => b === 2 ? a * a : a ** b, [
@@ -58,7 +58,7 @@ const lerp: Operation = {
   }
 }
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   add: plus(1),
   sub: plus(-1),

@@ -1,4 +1,4 @@
-/** The dimensions that an operation takes together, and the elements that go into each place of its result. */
+/** The dimensions that an operation reduces, and which elements contribute to each element of the result. */
 import { spend } from "./Cost.ts"
 import * as Elementwise from "./Elementwise.ts"
 import * as Tensor from "./Tensor.ts"
@@ -12,9 +12,9 @@ export interface Axes {
   readonly kept: Tensor.Shape
   /** The shape of the result. */
   readonly shape: Tensor.Shape
-  /** Per element the place in the result. */
+  /** The position in the result for each element. */
   readonly index: Int32Array
-  /** Elements that go into one place. */
+  /** Number of elements that are combined into one. */
   readonly count: number
 }
 
@@ -41,10 +41,10 @@ export const sumOver = (x: Variable, { index, shape }: Axes) => Variable.scatter
 
 export const meanOver = (x: Variable, axes: Axes) => Elementwise.divide(sumOver(x, axes), Variable.number(axes.count))
 
-/** A value per group, expanded to the elements it was taken from. */
+/** Expands one value per group to all elements of the group. */
 export const spread = (x: Variable, group: Variable, axes: Axes) => Variable.gather(group, x.tensor.shape, axes.index)
 
-/** The members of each group in order, by their place in the data. */
+/** The positions of each group's elements, in order. */
 export const membersOf = ({ index, shape }: Axes): ReadonlyArray<ReadonlyArray<number>> => {
   const groups = Tensor.sizeOf(shape)
   spend(4 * (index.length + groups))

@@ -1,4 +1,4 @@
-/** Casts between kinds of numbers, and the attributes of tensors. */
+/** Casts between number types, and tensor attributes. */
 import { swapped } from "./Shapes.ts"
 import * as Tensor from "./Tensor.ts"
 import { isConstant, isList, isNamedTuple, type Operation, type Value } from "./Value.ts"
@@ -16,7 +16,7 @@ const kinds = new Map<string, Tensor.Kind>([
 export const kindOf = (value: Value): Tensor.Kind | undefined =>
   isConstant(value, "dtype") ? kinds.get(value.name) : undefined
 
-/** Half precision is treated as float32; whole numbers are truncated towards 0. */
+/** Casts a tensor. Half precision is treated as float32; conversion to integers truncates toward 0. */
 const cast = (x: Variable, kind: Tensor.Kind): Variable => {
   if (kind === x.tensor.kind) return x
   if (Tensor.isFloat(kind)) return Variable.whole(Tensor.make(kind, x.tensor.shape, x.tensor.data), x, (slope) => slope)
@@ -76,7 +76,7 @@ const attribute: Operation = {
 
 const same: Operation = { parameters: ["input", "memory_format"], run: (args) => args.tensor("input") }
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   clone: same,
   detach: { parameters: ["input"], run: (args) => Variable.detach(args.tensor("input")) },

@@ -1,4 +1,4 @@
-/** Operations that choose between values: bounds, conditions and replacements. */
+/** Operations that select values: clamping, conditions and replacements. */
 import { bounds, maximum, minimum, where } from "./Elementwise.ts"
 import { pair } from "./Operators.ts"
 import * as Tensor from "./Tensor.ts"
@@ -19,7 +19,7 @@ const clampOperation: Operation = {
   }
 }
 
-/** Python numbers alone become float32 in torch, whatever the tensors are. */
+/** If both values are Python numbers, torch yields float32, whatever the condition's type. */
 const whereOperation: Operation = {
   parameters: ["condition", "input", "other"],
   run: (args) => {
@@ -61,7 +61,7 @@ const replaceNaN: Operation = {
   }
 }
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   maximum: pair(maximum),
   minimum: pair(minimum),

@@ -1,4 +1,4 @@
-/** Comparisons, and logic on their results. */
+/** Comparison operations, and logic operations on their results. */
 import { bitwise, compare, isTrue, logical } from "./Operators.ts"
 import type { Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"
@@ -9,7 +9,7 @@ const below = compare((x, y) => x < y)
 const atMost = compare((x, y) => x <= y)
 const different = compare((x, y) => x !== y)
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   gt: above,
   greater: above,

@@ -1,4 +1,4 @@
-/** Checks a loss graph as a whole and prepares its nodes for execution. */
+/** Validates a whole loss graph and prepares its nodes for execution. */
 import type { LossGraph } from "@effect-rl/core/losses"
 import { GraphRefusal } from "./GraphRefusal.ts"
 import type { Operation, Value } from "./Value.ts"
@@ -9,12 +9,12 @@ const maximumNodes = 4096
 
 const maximumDepth = 8
 
-/** An argument whose references are looked up among the values computed so far. */
+/** Evaluates an argument by looking up its references among the values computed so far. */
 export type Argument = (values: ReadonlyMap<string, Value>) => Value
 
 export interface Step {
   readonly node: string
-  /** The operation as messages name it: `torch.exp`, or `.exp()` for a method. */
+  /** The operation's name in messages: `torch.exp`, or `.exp()` for a method. */
   readonly title: string
   readonly operation: Operation
   readonly args: ReadonlyArray<Argument>
@@ -25,7 +25,7 @@ export interface Compiled {
   readonly source: LossGraph.LossGraph
   readonly steps: ReadonlyArray<Step>
   readonly loss: string
-  /** Metrics by the node that computes them. */
+  /** Metric names with the nodes that compute them. */
   readonly metrics: ReadonlyArray<readonly [name: string, node: string]>
 }
 
@@ -42,7 +42,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const floats = new Map([["inf", Infinity], ["-inf", -Infinity], ["nan", NaN]])
 
-/** The earlier nodes, and the later nodes that read each of them. */
+/** The node being compiled, the names of earlier nodes, and a callback for each name that the node reads. */
 interface Scope {
   readonly node: string
   readonly defined: ReadonlySet<string>
@@ -116,7 +116,7 @@ const checkInputs = ({ graph, inputs }: LossGraph.LossGraph) => {
   if (new Set(inputs.map(({ name }) => name)).size !== inputs.length) fail("graph", "two inputs have the same name")
 }
 
-/** `x[[0, 2]]` chooses two elements, where `x[0, 2]` chooses one of two dimensions. */
+/** `x[[0, 2]]` selects two elements, whereas `x[0, 2]` selects one by two dimensions. */
 const argumentsOf = ({ args, target }: LossGraph.Node): LossGraph.Node["args"] => {
   const [x = null, index] = args
   return target === "operator.getitem" && Array.isArray(index) ? [x, { tuple: [index] }] : args
@@ -138,7 +138,7 @@ const step = (node: LossGraph.Node, scope: Scope, title: string): Step => {
 const nodeRef = (value: unknown): string | undefined =>
   isObject(value) && typeof value["ref"] === "string" ? value["ref"] : undefined
 
-/** The parts of `(loss, {metric: value})`. */
+/** The parts of an output `(loss, {metric: value})`. */
 const outputOf = ({ args, name }: LossGraph.Node, defined: ReadonlySet<string>) => {
   const [output] = args
   const pair = Array.isArray(output)

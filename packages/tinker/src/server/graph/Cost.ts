@@ -1,18 +1,18 @@
-/** Cost of an evaluation: the numbers that its operations read and make, counted before each operation runs. */
+/** The cost of an evaluation: the count of numbers that its operations read and create, checked before each operation. */
 
-/** The next operation would exceed the limit of its evaluation. */
+/** The next operation would exceed the evaluation's limit. */
 export class TooCostly extends Error {}
 
-/** The rest of the running evaluation's limit. Evaluations are synchronous, so that only one runs at a time. */
+/** The remaining limit of the current evaluation. Evaluations are synchronous, so only one runs at a time. */
 let left = Infinity
 
-/** Counts `numbers` that the next operation reads and makes. Throws `TooCostly`. */
+/** Charges `numbers` that the next operation reads and creates. Throws `TooCostly` if they exceed the limit. */
 export const spend = (numbers: number): void => {
   left -= numbers
   if (!(left >= 0)) throw new TooCostly()
 }
 
-/** Evaluates at a cost of at most `most` numbers, and gives the cost beside the value. Throws `TooCostly`. */
+/** Evaluates with a limit of `most` numbers, and returns the value with its cost. Throws `TooCostly`. */
 export const within = <A>(most: number, evaluate: () => A): { readonly value: A; readonly cost: number } => {
   left = most
   try {

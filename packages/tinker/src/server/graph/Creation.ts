@@ -1,4 +1,4 @@
-/** Tensors made of a shape and a number. */
+/** Tensors created from a shape and a number. */
 import { kindOf } from "./Casting.ts"
 import { sizesOf } from "./Shapes.ts"
 import * as Tensor from "./Tensor.ts"
@@ -16,7 +16,7 @@ const filled = (value: (args: Arguments) => number, like: boolean, hasValue: boo
 
 const fillValue = (args: Arguments) => args.number("fill_value")
 
-/** `torch.zeros(2, 3)` and `torch.zeros((2, 3))`. */
+/** Accepts `torch.zeros(2, 3)` and `torch.zeros((2, 3))`. */
 const created = (value: number): Operation => ({
   parameters: ["size"],
   rest: true,

@@ -1,4 +1,4 @@
-/** Functions of each element alone, with their slopes. */
+/** Elementwise functions with their derivatives. */
 import * as LossProgram from "@effect-rl/core/losses/LossProgram"
 import { spend } from "./Cost.ts"
 import { binary, unary } from "./Pointwise.ts"
@@ -11,7 +11,7 @@ const { functions } = LossProgram
 
 export const sigmoidOf = functions.sigmoid.f
 
-/** log(1 + eˣ) that does not overflow. */
+/** log(1 + eˣ) without overflow. */
 export const softplusOf = (x: number) => -functions.logsigmoid.f(-x)
 
 const ofOne = ({ f, slope }: LossProgram.Unary, kind?: "same") => unary(f, slope, kind)
@@ -50,7 +50,7 @@ export const minimum = ofTwo(functions.minimum)
 
 export const maximum = ofTwo(functions.maximum)
 
-/** One of two values by a condition, without a gradient through the other. */
+/** Selects one of two values by a condition. No gradient flows to the other value. */
 export const where = (condition: Variable, x: Variable, y: Variable): Variable => {
   const kind = Tensor.promote(x.tensor, y.tensor)
   const shape = Tensor.broadcast(condition.tensor.shape, Tensor.broadcast(x.tensor.shape, y.tensor.shape))
@@ -67,7 +67,7 @@ export const atLeast = ofTwo(LossProgram.bounds.min.number)
 
 export const atMost = ofTwo(LossProgram.bounds.max.number)
 
-/** The two sides of `clamp`, whose bound is a number, or a tensor that shares the gradient of equal elements. */
+/** The two sides of `clamp`. A bound is a number or a tensor; a tensor shares the gradient where the elements are equal. */
 export const bounds = {
   min: { number: atLeast, tensor: maximum },
   max: { number: atMost, tensor: minimum }

@@ -1,8 +1,8 @@
-/** Why a loss graph is refused, and at which node; `graph` stands for the graph as a whole. */
+/** Why a loss graph is refused, and at which node; `graph` refers to the graph as a whole. */
 export class GraphRefusal extends Error {
   readonly node: string
   readonly detail: string
-  /** Whether a smaller evaluation may succeed. */
+  /** Whether the refusal is due to cost, so a smaller evaluation may succeed. */
   readonly isTooCostly: boolean
   constructor(node: string, detail: string, isTooCostly = false) {
     super(`${node}: ${detail}`)

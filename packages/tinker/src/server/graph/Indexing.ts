@@ -1,4 +1,4 @@
-/** Elements chosen by their places. */
+/** Selection of elements by position. */
 import { spend } from "./Cost.ts"
 import { inPlace, reshaped } from "./Shapes.ts"
 import * as Tensor from "./Tensor.ts"
@@ -7,7 +7,7 @@ import * as Variable from "./Variable.ts"
 
 type Variable = Variable.Variable
 
-/** Python's bounds of a slice in a sequence of `length`. */
+/** The bounds of a Python slice of a sequence with `length` elements. */
 const range = ({ bounds: [start = 0, stop, step = 1] }: Slice, length: number) => {
   if (step <= 0) Tensor.refuse(`a slice with step ${step}`)
   const within = (bound: number) => Math.min(Math.max(bound < 0 ? bound + length : bound, 0), length)
@@ -23,7 +23,7 @@ const placeOf = (index: number, length: number): number => {
     : Tensor.refuse(`index ${index} of a dimension of ${length}`)
 }
 
-/** Elements of dimension `axis` at the places that a tensor of whole numbers gives. */
+/** Elements along dimension `axis` at the positions in an integer tensor. */
 export const selected = (x: Variable, axis: number, places: Tensor.Tensor): Variable => {
   const own = x.tensor.shape
   const strides = Tensor.stridesOf(own)
@@ -44,7 +44,7 @@ export const selected = (x: Variable, axis: number, places: Tensor.Tensor): Vari
   return Variable.gather(x, shape, index)
 }
 
-/** The elements where a mask of the leading dimensions is set. */
+/** The elements for which a mask over the leading dimensions is true. */
 const masked = (x: Variable, mask: Tensor.Tensor): Variable => {
   const own = x.tensor.shape
   if (!Tensor.sameShape(mask.shape, own.slice(0, mask.shape.length))) {
@@ -109,7 +109,7 @@ const getItem: Operation = {
   }
 }
 
-/** One element of a dimension for each place of an index of the same rank. */
+/** Selects one element along a dimension for each entry of an index of the same rank. */
 const gathered: Operation = {
   parameters: ["input", "dim", "index"],
   run: (args) => {
@@ -126,7 +126,7 @@ const gathered: Operation = {
   }
 }
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   narrow: {
     parameters: ["input", "dim", "start", "length"],

@@ -1,6 +1,6 @@
 /**
- * Computes the loss graphs of other clients with the gradient (reverse mode, in float64). The operations are those of `Whitelist`; a graph
- * with any other is refused.
+ * Evaluates loss graphs from clients, with gradients by reverse mode in float64. Graphs may use only the operations in `Whitelist`; others
+ * are refused.
  */
 import type { LossGraph, LossProgram } from "@effect-rl/core/losses"
 import * as Result from "effect/Result"
@@ -16,12 +16,12 @@ export { GraphRefusal } from "./GraphRefusal.ts"
 /** A checked graph. */
 export type Compiled = Compile.Compiled
 
-/** The inputs of one datum by name. */
+/** The inputs of one datum, by name. */
 export type Inputs = LossProgram.Inputs
 
-/** The result of evaluating a graph on one datum, as core gives it, with its cost. */
+/** The result of evaluating a graph on one datum, in core's form, with its cost. */
 export interface Evaluation extends LossProgram.Evaluation {
-  /** Numbers that operations read and made: a measure of the work. */
+  /** The count of numbers that operations read and created, as a measure of the work. */
   readonly cost: number
 }
 
@@ -50,7 +50,7 @@ const inputs = ({ source }: Compiled, given: Inputs) =>
     return [name, name === "logprobs" ? Variable.input(tensor) : Variable.constant(tensor)] as const
   })
 
-/** Most numbers that one evaluation reads and makes, so that a graph from outside cannot exhaust the memory. */
+/** Maximum cost of one evaluation, so a graph from a client cannot exhaust the memory. */
 export const maximumCost = 2 ** 24
 
 const scalarOf = (values: ReadonlyMap<string, Value>, node: string, what: string): Variable.Variable => {
@@ -88,8 +88,8 @@ const run = (compiled: Compiled, given: Inputs, reached: (node: string) => void)
 }
 
 /**
- * Value, gradient and metrics of a graph for the inputs of one datum, at a cost of at most `most` numbers. Inputs that the graph does not
- * read are ignored.
+ * The value, gradient and metrics of a graph for one datum, at a cost of at most `most` numbers. Inputs that the graph does not read are
+ * ignored.
  */
 export const evaluate = (
   compiled: Compiled,

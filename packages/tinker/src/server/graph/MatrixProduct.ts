@@ -28,7 +28,7 @@ const matmul: Operation = {
   run: (args) => matrixProduct(args.tensor("input"), args.tensor("other"))
 }
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   matmul: matmul,
   mm: matmul,

@@ -7,7 +7,7 @@ import * as Variable from "./Variable.ts"
 
 type Variable = Variable.Variable
 
-/** The p-norm, with slope 0 where it is 0. */
+/** The p-norm; its gradient is 0 where the norm is 0. */
 const normOver = (x: Variable, order: number, axes: Axes): Variable => {
   const size = Elementwise.absolute(x)
   if (order === Infinity) return extreme(size, axes, greater)
@@ -35,7 +35,7 @@ const vectorNorm: Operation = {
   run: (args) => normOver(args.tensor("input"), args.number("ord", 2), axesIn(args, args.tensor("input")))
 }
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   norm
 }

@@ -1,4 +1,4 @@
-/** Operations made of functions of one or two elements. */
+/** Builds operations from functions of one or two elements. */
 import { binary, type OfOne, type OfTwo, type Unary, unary, type UnarySlope } from "./Pointwise.ts"
 import * as Tensor from "./Tensor.ts"
 import type { Arguments, Operation } from "./Value.ts"
@@ -13,12 +13,12 @@ export const of = (f: OfOne): Operation => ({
 
 export const one = (f: Unary, slope: UnarySlope, kind?: Tensor.Kind): Operation => of(unary(f, slope, kind))
 
-/** A step function, whose slope is 0 wherever it has one. */
+/** A step function. Its derivative is 0 wherever it is defined. */
 export const step = (f: Unary): Operation => of(unary(f, undefined, "same"))
 
 export const isTrue = (f: (x: number) => boolean): Operation => of(unary((x) => Number(f(x)), undefined, "bool"))
 
-/** Numbers of Python, such as lengths, stay numbers. */
+/** If both operands are Python numbers, such as lengths, so is the result. */
 export const pair = (f: OfTwo, ofNumbers?: (x: number, y: number) => number | boolean): Operation => ({
   parameters: ["input", "other"],
   run: (args) => {
@@ -41,6 +41,6 @@ export const bitwise = (f: (x: number, y: number) => number): Operation =>
       ? Tensor.refuse("bitwise logic of numbers that are not whole")
       : Variable.binary(x, y, f), f)
 
-/** `alpha` or `value` times the last operand is added. */
+/** Scales the last operand by `alpha` or `value` before combining. */
 export const scaled = (name: string, combine: (args: Arguments, scale: Variable) => Variable) => (args: Arguments) =>
   combine(args, Variable.number(args.number(name, 1)))

@@ -1,4 +1,4 @@
-/** Extremes, ranks and quantiles. */
+/** Extremes, sorting and quantiles. */
 import { type Axes, axesIn, axesOf, membersOf, pick, spread, sumOver } from "./Axes.ts"
 import { sorting, spend } from "./Cost.ts"
 import * as Elementwise from "./Elementwise.ts"
@@ -8,7 +8,7 @@ import * as Variable from "./Variable.ts"
 
 type Variable = Variable.Variable
 
-/** The first member whose value beats all others; NaN beats everything, as in torch. */
+/** The first element that beats all others. NaN beats everything, as in torch. */
 export const best = ({ tensor: { data } }: Variable, beats: (a: number, b: number) => boolean) =>
 (
   members: ReadonlyArray<number>
@@ -22,7 +22,7 @@ export const greater = (a: number, b: number) => a > b
 
 export const less = (a: number, b: number) => a < b
 
-/** All members that equal the extreme share its gradient. */
+/** The extreme of each group. All elements equal to it share its gradient. */
 export const extreme = (x: Variable, axes: Axes, beats: (a: number, b: number) => boolean): Variable => {
   const chosen = pick(Variable.detach(x), axes, best(x, beats))
   const isExtreme = Variable.binary(x, spread(x, chosen, axes), (a, b) => Number(a === b), undefined, "float")
@@ -31,14 +31,14 @@ export const extreme = (x: Variable, axes: Axes, beats: (a: number, b: number) =
   return x.isTracked ? { ...shared, tensor: chosen.tensor } : chosen
 }
 
-/** Values, and their places along a dimension. */
+/** Values with their indices along a dimension. */
 const withIndices = (x: Variable, shape: Tensor.Shape, index: Int32Array, places: Float64Array): NamedTuple =>
   namedTuple({
     values: Variable.gather(x, shape, index),
     indices: Variable.constant(Tensor.make("int", shape, places))
   })
 
-/** One member of each group along a dimension. */
+/** Picks one element of each group along a dimension, with its index. */
 const withPlaces = (
   x: Variable,
   dim: number,
@@ -177,7 +177,7 @@ const median: Operation = {
   }
 }
 
-/** Between the two nearest values in proportion. */
+/** A quantile, interpolated linearly between the two nearest values. */
 const quantile: Operation = {
   parameters: ["input", "q", "dim", "keepdim", "interpolation"],
   run: (args) => {
@@ -193,7 +193,7 @@ const quantile: Operation = {
   }
 }
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   cummax: cumulativeExtreme(greater),
   cummin: cumulativeExtreme(less),

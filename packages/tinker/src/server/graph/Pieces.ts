@@ -1,4 +1,4 @@
-/** Concatenating, splitting and flipping tensors. */
+/** Concatenation, splitting and flipping of tensors. */
 import { spend } from "./Cost.ts"
 import * as Elementwise from "./Elementwise.ts"
 import { selected } from "./Indexing.ts"
@@ -68,7 +68,7 @@ const rolled = (x: Variable, shift: number, dim: number | undefined): Variable =
   return selected(x, axis, Tensor.make("int", [length], places))
 }
 
-/** Differences of neighbours. */
+/** Differences between neighbouring elements. */
 const difference: Operation = {
   parameters: ["input", "n", "dim"],
   run: (args) => {
@@ -101,7 +101,7 @@ const triangle = (isLower: boolean): Operation => ({
   }
 })
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   flip: {
     parameters: ["input", "dims"],

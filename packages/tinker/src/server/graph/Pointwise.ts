@@ -1,4 +1,4 @@
-/** Functions of each element of tensors alone, with their slopes. */
+/** Builds elementwise tensor functions with their derivatives. */
 import type * as Tensor from "./Tensor.ts"
 import * as Variable from "./Variable.ts"
 
@@ -13,10 +13,10 @@ export type OfTwo = (x: Variable, y: Variable) => Variable
 /** A function of one element. */
 export type Unary = (x: number) => number
 
-/** The slope of a function of one element; without it no gradient passes through. */
+/** The derivative of a function of one element; without it, no gradient flows. */
 export type UnarySlope = ((x: number, output: number) => number) | undefined
 
-/** The result has the kind of its operand, or one of its own. */
+/** Applies a function to each element. The result has the operand's kind (`same`) or the given kind. */
 export const unary = (f: Unary, slope?: UnarySlope, kind: Tensor.Kind | "same" = "float"): OfOne => (x) =>
   Variable.unary(x, f, slope, kind === "same" ? x.tensor.kind : kind)
 

@@ -1,4 +1,4 @@
-/** Exponentials, logarithms, roots, angles, rounding and the error function. */
+/** Exponential, logarithmic, root and trigonometric functions, rounding and the error function. */
 import { add, exp, log, softplus, sqrt, subtract } from "./Elementwise.ts"
 import { of, one, pair, step } from "./Operators.ts"
 import type { Operation } from "./Value.ts"
@@ -6,7 +6,7 @@ import * as Variable from "./Variable.ts"
 
 type Variable = Variable.Variable
 
-/** The error function by its series below 2.5 and the continued fraction of its complement above, to 5e-15. */
+/** The error function with an error of 5e-15: a power series below 2.5, and the continued fraction of its complement above. */
 export const erfOf = (x: number): number => {
   const size = Math.abs(x)
   if (Number.isNaN(x)) return NaN
@@ -25,7 +25,7 @@ export const erfOf = (x: number): number => {
   return Math.sign(x) * (1 - Math.exp(-size * size) / Math.sqrt(Math.PI) / fraction)
 }
 
-/** Rounds half to even, as torch does. */
+/** Rounds half to even, as in torch. */
 const roundOf = (x: number) => {
   const down = Math.floor(x)
   if (x - down !== 0.5) return Math.round(x)
@@ -34,7 +34,7 @@ const roundOf = (x: number) => {
 
 const logAddExp = (x: Variable, y: Variable) => add(y, softplus(subtract(x, y)))
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   sign: step(Math.sign),
   sgn: step(Math.sign),

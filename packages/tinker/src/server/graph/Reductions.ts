@@ -1,4 +1,4 @@
-/** Sums, means and logic over a dimension, or all of a tensor. */
+/** Sums, means and logic over one dimension or a whole tensor. */
 import { type Axes, axesIn, axesOf, meanOver, membersOf, pick, spread, sumOver } from "./Axes.ts"
 import { spend } from "./Cost.ts"
 import * as Elementwise from "./Elementwise.ts"
@@ -29,7 +29,7 @@ const mean: Operation = {
   }
 }
 
-/** Product of the others, without a division. */
+/** Computes each gradient as the product of the other elements, without division. */
 const product: Operation = {
   parameters: ["input", "dim", "keepdim", "dtype"],
   run: (args) => {
@@ -91,7 +91,7 @@ const softmaxes = (finish: (x: Variable) => Variable): Operation => ({
   }
 })
 
-/** Sums over the rest of the same row, from its beginning. */
+/** Cumulative sums along a dimension. */
 const cumulative = (x: Variable, dim: number): Variable => {
   const axes = axesOf(x.tensor, [dim], false)
   const members = membersOf(axes)
@@ -133,7 +133,7 @@ const anyOrAll = (start: boolean): Operation => ({
   }
 })
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   sum,
   nansum: {

@@ -1,4 +1,4 @@
-/** Operations that give a tensor another shape, with the same elements. */
+/** Operations that change a tensor's shape but keep its elements. */
 import * as Tensor from "./Tensor.ts"
 import type { Arguments, Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"
@@ -57,7 +57,7 @@ export const sizesOf = (args: Arguments, name: string): ReadonlyArray<number> =>
 
 const same: Operation = { parameters: ["input", "memory_format"], run: (args) => args.tensor("input") }
 
-/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+/** Available under torch's names, as `torch.<name>` and as a tensor method. */
 export const shared: Readonly<Record<string, Operation>> = {
   reshape: {
     parameters: ["input", "shape"],

@@ -1,9 +1,9 @@
-/** Dense arrays of up to a few dimensions, as the operations of a loss graph see them. */
+/** Dense arrays, the operands of loss graph operations. */
 import { spend } from "./Cost.ts"
 
 /**
- * The element types that matter to the meaning of an operation. Inputs are `float`, which is float64; `single` is float32,
- * which torch makes of Python numbers alone, and whose results are rounded to it.
+ * The element types that affect the meaning of operations. Inputs are `float`, which is float64. `single` is float32; torch creates it from
+ * Python numbers alone, and results are rounded to it.
  */
 export type Kind = "float" | "single" | "int" | "bool"
 
@@ -18,17 +18,17 @@ export interface Tensor {
   readonly data: Float64Array
 }
 
-/** An operation whose operands are invalid; the interpreter adds the node. */
+/** An operation with invalid operands; the interpreter adds the node. */
 export class InvalidOperation extends Error {}
 
 export const refuse = (detail: string): never => {
   throw new InvalidOperation(detail)
 }
 
-/** Most elements of one tensor, so that a graph from outside cannot exhaust the memory. */
+/** Maximum number of elements of a tensor, so a graph from a client cannot exhaust the memory. */
 const maximumElements = 2 ** 23
 
-/** Most dimensions, as in torch. */
+/** Maximum number of dimensions, as in torch. */
 const maximumRank = 64
 
 const checkRank = ({ length }: Shape) => {
@@ -54,7 +54,7 @@ export const full = (kind: Kind, shape: Shape, value: number): Tensor => {
   return make(kind, shape, new Float64Array(size).fill(value))
 }
 
-/** `count` whole numbers from `start`. */
+/** `count` integers starting at `start`. */
 export const range = (start: number, count: number, step = 1): Tensor => {
   const size = sizeOf([count])
   spend(size)
@@ -63,7 +63,7 @@ export const range = (start: number, count: number, step = 1): Tensor => {
   return make("int", [size], data)
 }
 
-/** The place of each of `count` elements. */
+/** The positions 0 to `count` − 1. */
 export const places = (count: number): Int32Array => {
   spend(count)
   const index = new Int32Array(count)
@@ -75,7 +75,7 @@ export const scalar = (value: number, kind: Kind = "float"): Tensor => make(kind
 
 const ranks: ReadonlyArray<Kind> = ["bool", "int", "single", "float"]
 
-/** The kind of arithmetic on two tensors: a tensor without dimensions does not widen the floats of one with dimensions. */
+/** The result type of arithmetic on two tensors. A tensor without dimensions does not widen the float type of one with dimensions. */
 export const promote = (left: Tensor, right: Tensor): Kind => {
   const widest = ranks[Math.max(ranks.indexOf(left.kind), ranks.indexOf(right.kind))] ?? "float"
   const [narrow, wide] = left.kind === "single" ? [left, right] : [right, left]
@@ -93,7 +93,7 @@ const rounded = (kind: Kind, data: Float64Array) => {
 export const sameShape = (left: Shape, right: Shape): boolean =>
   left.length === right.length && left.every((length, axis) => length === right[axis])
 
-/** The shape that both operands expand to. */
+/** The shape to which both operands expand. */
 export const broadcast = (left: Shape, right: Shape): Shape => {
   const rank = Math.max(left.length, right.length)
   return Array.from({ length: rank }, (_, axis) => {
@@ -112,7 +112,7 @@ export const stridesOf = (shape: Shape): ReadonlyArray<number> => {
   return strides
 }
 
-/** Where each element of an array of shape `to`, walked by `strides` from `offset`, lies in its source. */
+/** The source position of each element of an array of shape `to`, given `strides` and `offset`. */
 export const indexOf = (to: Shape, strides: ReadonlyArray<number>, offset = 0): Int32Array => {
   const size = sizeOf(to)
   spend(size)
@@ -135,7 +135,7 @@ export const indexOf = (to: Shape, strides: ReadonlyArray<number>, offset = 0): 
   return index
 }
 
-/** Where each element of shape `to` lies in an array of shape `from` that is expanded to it. */
+/** The source position of each element of shape `to` in an array of shape `from` that is expanded to it. */
 export const broadcastIndex = (from: Shape, to: Shape): Int32Array => {
   const own = stridesOf(from)
   const missing = to.length - from.length
@@ -143,7 +143,7 @@ export const broadcastIndex = (from: Shape, to: Shape): Int32Array => {
   return indexOf(to, strides)
 }
 
-/** An axis counted from the front; negative axes count from the end. */
+/** The dimension counted from the front; a negative `axis` counts from the end. */
 export const axisOf = (axis: number, rank: number): number => {
   const positive = axis < 0 ? axis + Math.max(rank, 1) : axis
   return Number.isInteger(axis) && positive >= 0 && positive < Math.max(rank, 1)

@@ -1,8 +1,8 @@
-/** What an argument of a node stands for, and how operations read it. */
+/** Values of node arguments, and typed access to them. */
 import { InvalidOperation, refuse } from "./Tensor.ts"
 import * as Variable from "./Variable.ts"
 
-/** `tuple[start, stop, step]` of Python. */
+/** A Python slice `[start, stop, step]` of a tuple or tensor. */
 export interface Slice {
   readonly _tag: "Slice"
   readonly bounds: readonly [number | undefined, number | undefined, number | undefined]
@@ -27,7 +27,7 @@ export type Value =
 
 export const isList = (value: Value): value is ReadonlyArray<Value> => Array.isArray(value)
 
-/** A tuple whose elements also have names, as those that `sort` gives. */
+/** A tuple whose elements also have names, such as the result of `sort`. */
 export type NamedTuple = ReadonlyArray<Value> & { readonly names: ReadonlyArray<string> }
 
 export const namedTuple = (elements: Readonly<Record<string, Value>>): NamedTuple =>
@@ -50,7 +50,7 @@ const describe = (value: Value): string => {
   return typeof value === "string" ? JSON.stringify(value) : String(value)
 }
 
-/** The arguments of one call by name; reading one of another type refuses the call. */
+/** The arguments of one call, by name. Reading an argument of the wrong type refuses the call. */
 export class Arguments {
   readonly values: ReadonlyMap<string, Value>
   constructor(values: ReadonlyMap<string, Value>) {
@@ -70,7 +70,7 @@ export class Arguments {
     throw new InvalidOperation(`argument ${name} is ${describe(this.get(name))}, expected ${expected}`)
   }
 
-  /** A tensor, or a number as one. */
+  /** A tensor argument; numbers are converted to tensors. */
   tensor(name: string): Variable.Variable {
     const value = this.get(name)
     if (Variable.isVariable(value)) return value
@@ -101,7 +101,7 @@ export class Arguments {
     return value.map((one) => Variable.isVariable(one) ? one : this.wrong(name, "a list of tensors"))
   }
 
-  /** Dimensions, sizes or repetitions: one number or a list of them. */
+  /** Dimensions, sizes or repetitions, given as one number or a list. */
   numbers(name: string): ReadonlyArray<number> | undefined {
     const value = this.get(name)
     if (value === undefined || value === null) return undefined
@@ -114,14 +114,14 @@ export class Arguments {
   }
 }
 
-/** An operation of torch with the names of its parameters; the last takes the remaining positional arguments where `rest`. */
+/** A torch operation with its parameter names. With `rest`, the last parameter takes the remaining positional arguments. */
 export interface Operation {
   readonly parameters: ReadonlyArray<string>
   readonly rest?: boolean
   readonly run: (args: Arguments) => Value
 }
 
-/** Arguments that this interpreter accepts and that do not change the result. */
+/** Arguments that are accepted and ignored because they do not change the result. */
 const ignored = new Set(["requires_grad", "device", "layout", "pin_memory", "non_blocking", "copy", "memory_format"])
 
 export const call = (

@@ -1,11 +1,11 @@
-/** Tensors that remember how they were computed, for the gradient of a loss (reverse-mode differentiation). */
+/** Tensors that record how they were computed, for reverse-mode differentiation of a loss. */
 import { spend } from "./Cost.ts"
 import * as Tensor from "./Tensor.ts"
 
-/** ∂output/∂operand of one element. */
+/** ∂output/∂operand for one element. */
 export type Slope = (x: number, y: number, output: number) => number
 
-/** `parents` and, from the gradient of this value, the gradient of each; absent where there is no gradient. */
+/** The `parents` of a value, and how to compute their gradients from the value's gradient. A parent without a gradient has none. */
 interface Origin {
   readonly parents: ReadonlyArray<Variable>
   readonly pull: (gradient: Float64Array) => ReadonlyArray<Float64Array | undefined>
@@ -13,7 +13,7 @@ interface Origin {
 
 export interface Variable {
   readonly tensor: Tensor.Tensor
-  /** Whether the log-probabilities change this value. */
+  /** Whether the value depends on the log-probabilities. */
   readonly isTracked: boolean
   readonly origin?: Origin
 }
@@ -22,7 +22,7 @@ export const constant = (tensor: Tensor.Tensor): Variable => ({ tensor, isTracke
 
 export const number = (value: number, kind: Tensor.Kind = "float") => constant(Tensor.scalar(value, kind))
 
-/** A value whose gradient is computed. */
+/** An input whose gradient is computed. */
 export const input = (tensor: Tensor.Tensor): Variable => ({ tensor, isTracked: true })
 
 export const isVariable = (value: unknown): value is Variable =>
@@ -67,7 +67,7 @@ const pulled = (
   return own
 }
 
-/** One value per pair of elements of the operands' common shape. */
+/** Combines each pair of elements after expanding the operands to their common shape. */
 export const binary = (
   x: Variable,
   y: Variable,
@@ -93,10 +93,10 @@ export const binary = (
   ])
 }
 
-/** The least cost of an operation, even if it reads and makes no numbers. */
+/** The minimum cost of an operation, even if it reads and creates no numbers. */
 export const fewest = 64
 
-/** Elements of `x` at given places, in a new shape: slices, transposes, expansions, sorted values. */
+/** Elements of `x` at the given positions, in a new shape; used for slices, transposes, expansions and sorting. */
 export const gather = (x: Variable, shape: Tensor.Shape, index: Int32Array): Variable => {
   const { data, kind } = x.tensor
   spend(fewest + 2 * index.length)
@@ -104,7 +104,7 @@ export const gather = (x: Variable, shape: Tensor.Shape, index: Int32Array): Var
   return derived(Tensor.make(kind, shape, output), [x], (gradient) => [pulled(x, index, gradient, () => 1)])
 }
 
-/** Elements of `x` added up at given places of a new shape. */
+/** Sums elements of `x` into the given positions of a new shape. */
 export const scatterSum = (x: Variable, shape: Tensor.Shape, index: Int32Array): Variable => {
   const { data, kind } = x.tensor
   const size = Tensor.sizeOf(shape)
@@ -119,7 +119,7 @@ export const scatterSum = (x: Variable, shape: Tensor.Shape, index: Int32Array):
   ])
 }
 
-/** The elements of all, one tensor after the other, in a new shape. */
+/** The elements of all tensors, one tensor after another, in a new shape. */
 export const concatenate = (parts: ReadonlyArray<Variable>, shape: Tensor.Shape): Variable => {
   const size = Tensor.sizeOf(shape)
   spend(2 * size)
@@ -140,14 +140,14 @@ export const concatenate = (parts: ReadonlyArray<Variable>, shape: Tensor.Shape)
     ))
 }
 
-/** An operation whose gradient is given as a whole. */
+/** An operation that computes its whole gradient at once. */
 export const whole = (tensor: Tensor.Tensor, x: Variable, pull: (gradient: Float64Array) => Float64Array): Variable =>
   derived(tensor, [x], (gradient) => [pull(gradient)])
 
-/** The same value, through which no gradient passes. */
+/** The same value without its gradient. */
 export const detach = ({ tensor }: Variable): Variable => constant(tensor)
 
-/** All values that a value was computed from, each after its parents. */
+/** All values from which a value was computed; each follows its parents. */
 const ancestry = (last: Variable): ReadonlyArray<Variable> => {
   const order: Array<Variable> = []
   const seen = new Set<Variable>()
@@ -165,7 +165,7 @@ const ancestry = (last: Variable): ReadonlyArray<Variable> => {
   return order
 }
 
-/** ∂loss/∂`of`, of a loss with one element. */
+/** ∂loss/∂`of` for a loss with one element. */
 export const gradient = (loss: Variable, of: Variable): Float64Array => {
   const gradients = new Map<Variable, Float64Array>([[loss, Float64Array.of(1)]])
   const order = ancestry(loss)

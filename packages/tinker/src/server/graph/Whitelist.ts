@@ -1,4 +1,4 @@
-/** The operations that a loss graph may name: pure, deterministic, and differentiable where they have a slope. */
+/** The operations that a loss graph may use. They are pure, deterministic, and differentiable wherever they have a slope. */
 import * as Activation from "./Activation.ts"
 import * as Arithmetic from "./Arithmetic.ts"
 import * as Casting from "./Casting.ts"
@@ -32,7 +32,7 @@ const shared: Readonly<Record<string, Operation>> = {
   ...Casting.shared
 }
 
-/** Python's operators under the names that `operator` gives them. */
+/** Torch operations by their names in Python's `operator` module. */
 const operatorNames: Readonly<Record<string, string>> = {
   add: "add",
   sub: "sub",
@@ -63,7 +63,7 @@ const operatorNames: Readonly<Record<string, string>> = {
   itruediv: "true_divide"
 }
 
-/** Functions of `math` on Python numbers, such as lengths. */
+/** Functions of Python's `math` module on numbers, such as lengths. */
 const ofNumber = (f: (x: number, y: number) => number): Operation => ({
   parameters: ["x", "y"],
   run: (args) => f(args.number("x"), args.has("y") ? args.number("y") : NaN)
@@ -119,7 +119,7 @@ const methods: ReadonlyMap<string, Operation> = new Map([
   ...entries("", Creation.methods)
 ])
 
-/** An operation that changes its first operand, which must not be read afterwards. */
+/** In-place operators change their first operand, which must not be read afterwards. */
 const changing = /^operator\.i(add|sub|mul|truediv)$/
 
 export const changesOperand = (target: string): boolean => changing.test(target)

@@ -4,10 +4,10 @@ import { HttpClientRequest } from "effect/http"
 import * as Api from "../Api.ts"
 import * as Chat from "./Chat.ts"
 
-describe("messages of Anthropic's clients", () => {
+describe("Anthropic messages", () => {
   const ask = { model: Chat.model, max_tokens: 100, messages: [{ role: "user", content: "Hi" }] }
 
-  it.effect("answer with blocks", () =>
+  it.effect("are answered with content blocks", () =>
     Effect.gen(function*() {
       const { body } = yield* Api.send(Chat.request("/anthropic/api/v1/messages", ask))
       assert.deepInclude(body, { type: "message", role: "assistant", stop_reason: "end_turn" })
@@ -21,7 +21,7 @@ describe("messages of Anthropic's clients", () => {
       )
     }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))))
 
-  it.effect("stream blocks that open, grow and close", () =>
+  it.effect("are streamed as blocks that open, grow and close", () =>
     Effect.gen(function*() {
       const all = (yield* Chat.events("/anthropic/api/v1/messages", { ...ask, stream: true })).map((text) =>
         JSON.parse(text)
@@ -41,7 +41,7 @@ describe("messages of Anthropic's clients", () => {
       assert.strictEqual(text.join(""), "Hello there, whoever you are.")
     }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello there, whoever you are.<|im_end|>") }))))
 
-  it.effect("end at a text of the client's own, and say which", () =>
+  it.effect("end at a client's stop text, and report which one", () =>
     Effect.gen(function*() {
       const { body } = yield* Api.send(
         Chat.request("/anthropic/api/v1/messages", { ...ask, stop_sequences: ["whoever"] })
@@ -50,7 +50,7 @@ describe("messages of Anthropic's clients", () => {
       assert.deepStrictEqual(body["content"], [{ type: "text", text: "Hello there, " }])
     }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello there, whoever you are.<|im_end|>") }))))
 
-  it.effect("stream a call of a tool as a block of its own", () =>
+  it.effect("stream a tool call as its own block", () =>
     Effect.gen(function*() {
       const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" } }]
       const all = (yield* Chat.events("/anthropic/api/v1/messages", { ...ask, tools, stream: true })).map((text) =>
@@ -76,7 +76,7 @@ describe("messages of Anthropic's clients", () => {
       assert.strictEqual((yield* Api.send(HttpClientRequest.get("/anthropic/api/v1/models/nobody"))).status, 404)
     }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))))
 
-  it.effect("keep calls of tools and their results apart", () =>
+  it.effect("keep tool calls and their results separate", () =>
     Effect.gen(function*() {
       const messages = [
         { role: "user", content: "Add." },

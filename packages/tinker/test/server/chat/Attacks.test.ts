@@ -1,4 +1,4 @@
-/** Requests of chat clients that cost their sender little, or that make no sense. */
+/** Chat requests that are cheap to send but expensive to answer, or that make no sense. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Api from "../Api.ts"
@@ -11,7 +11,7 @@ interface Endpoint {
   readonly path: string
   /** A request that says so. */
   readonly saying: (content: string) => object
-  /** A conversation of so many texts. */
+  /** A conversation with this number of texts. */
   readonly talking?: (count: number) => object
   /** Fields that are numbers. */
   readonly numbers: ReadonlyArray<string>
@@ -54,10 +54,10 @@ const endpoints: ReadonlyArray<Endpoint> = [
   }
 ]
 
-/** Values of a field, as JSON. */
+/** JSON values to try in a field. */
 const values = ["-1", "0.5", "1e308", "-1e308", "1e999", "9007199254740991", "9".repeat(30), "\"NaN\"", "{}", "[[]]"]
 
-/** The request with one more field, which replaces one of the same name. */
+/** The request with an additional field, which replaces one with the same name. */
 const withField = (request: object, field: string, value: string) =>
   `${JSON.stringify(request).slice(0, -1)},${JSON.stringify(field)}:${value}}`
 
@@ -110,7 +110,7 @@ describe("a request of a chat client", () => {
       }).pipe(server))
   }
 
-  it.live("may have twelve thousand calls of tools in a row, which take time in proportion", () =>
+  it.live("may have twelve thousand consecutive tool calls, which take linear time", () =>
     Effect.gen(function*() {
       const call = { type: "function_call", call_id: "a", name: "add", arguments: "{}" }
       const input = Array.from({ length: 12_000 }, () => call)
@@ -129,7 +129,7 @@ describe("a request of a chat client", () => {
       assert.include(message, "more than 30000 arrays and objects")
     }).pipe(server))
 
-  it.live("has at most three hundred thousand values, sixty thousand names within objects, and ten megabytes", () =>
+  it.live("has at most three hundred thousand values, sixty thousand object keys, and ten megabytes", () =>
     Effect.gen(function*() {
       const names = Object.fromEntries(Array.from({ length: 60_001 }, (_, index) => [`k${index}`, "v"]))
       const tokens = Array.from({ length: 300_002 }, () => 5)
@@ -147,7 +147,7 @@ describe("a request of a chat client", () => {
       assert.strictEqual(large.status, 413)
     }).pipe(server))
 
-  it.live("has tokens of 32 bits", () =>
+  it.live("may only have token ids of 32 bits", () =>
     Effect.gen(function*() {
       for (const token of [-1, 2 ** 31, 2 ** 32 + 5, 2 ** 53]) {
         const { message, status } = yield* ask(

@@ -1,4 +1,4 @@
-/** Agents that go on with their own calls of tools, in each of the three dialects. */
+/** Agents that continue after their own tool calls, in each of the three dialects. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Api from "../Api.ts"
@@ -15,7 +15,7 @@ interface Called {
 interface Dialect {
   readonly path: string
   readonly tools: ReadonlyArray<object>
-  /** The field of the conversation. */
+  /** The request field with the conversation. */
   readonly field: string
   readonly ids: (body: Api.Body) => ReadonlyArray<string>
   readonly streamed: (event: Api.Body) => ReadonlyArray<string>
@@ -92,7 +92,7 @@ const streamed = (dialect: Dialect, conversation: ReadonlyArray<object>, more: o
     (events) => events.flatMap((text) => text === "[DONE]" ? [] : dialect.streamed(JSON.parse(text)))
   )
 
-describe("ids of calls of tools", () => {
+describe("ids of tool calls", () => {
   for (const [name, dialect] of Object.entries({ chat, responses, messages })) {
     for (const [how, ask] of Object.entries({ whole, streamed })) {
       it.effect(`do not repeat within a reply, across turns or requests: ${name}, ${how}`, () =>
@@ -108,7 +108,7 @@ describe("ids of calls of tools", () => {
     }
   }
 
-  it.effect("are the same where a request with a seed is repeated, whole and streamed", () =>
+  it.effect("are the same if a request with a seed is repeated, whole and streamed", () =>
     Effect.gen(function*() {
       const seeded = { seed: 7, n: 2 }
       const ids = yield* whole(chat, first, seeded)

@@ -1,4 +1,4 @@
-/** A server whose model answers with a given text, and what chat clients send to it. */
+/** A server whose model answers with a given text, and chat requests for it. */
 import type { Sampling } from "@effect-rl/core/backend"
 import { type Script, TestTokenizer } from "@effect-rl/core/testing"
 import { Effect } from "effect"
@@ -12,7 +12,7 @@ const { characters } = TestTokenizer
 export const shown = ({ prompt }: Sampling.SampleRequest) =>
   characters.decode(prompt.chunks.flatMap((chunk) => chunk._tag === "EncodedText" ? [...chunk.tokens] : []))
 
-/** What a model says that answers every conversation with this text, as many tokens at a time as are asked for. */
+/** A script that answers every conversation with this text, in pieces of the requested length. */
 export const saying = (text: string) => {
   const answer = characters.encode(text)
   return (request: Sampling.SampleRequest): Sampling.SampleResponse => {

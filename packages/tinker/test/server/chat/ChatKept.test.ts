@@ -1,10 +1,10 @@
-/** What chat clients name instead of sending it again, on a server of several tenants. */
+/** References of chat clients to earlier messages, on a server with several tenants. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Api from "../Api.ts"
 import * as Chat from "./Chat.ts"
 
-/** A model that says again the last thing that a user said to it, and how many messages there were. */
+/** A model that repeats the last user message and reports the number of messages. */
 const server = Effect.provide(
   Api.server({
     script: {
@@ -28,8 +28,8 @@ const talk = (key: string) => send("/anthropic/api/v1/messages", key)
 
 const user = (content: string) => ({ messages: [{ role: "user", content }], max_tokens: 100 })
 
-describe("a server keeps for each tenant", () => {
-  it.effect("responses, which the next one continues by their ids", () =>
+describe("a server stores for each tenant", () => {
+  it.effect("responses, which the next ones continue by id", () =>
     Effect.gen(function*() {
       const first = yield* respond("tml-ann")({ input: "one" })
       const second = yield* respond("tml-ann")({ input: "two", previous_response_id: first.body["id"] })
@@ -37,7 +37,7 @@ describe("a server keeps for each tenant", () => {
       assert.include(JSON.stringify(third.body["output"]), "\"one and two and three\"")
     }).pipe(server))
 
-  it.effect("threads of messages", () =>
+  it.effect("message threads", () =>
     Effect.gen(function*() {
       const first = yield* talk("tml-ann")({ ...user("one"), thread: { type: "create" } })
       const thread = { type: "continue", previous_message_id: first.body["id"] }

@@ -1,4 +1,4 @@
-/** Conversations that end with the assistant's message, in each of the three dialects. */
+/** Conversations that end with an assistant message, in each of the three dialects. */
 import * as Continued from "@effect-rl/agent/dialect/Continued"
 import { Message } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
@@ -52,7 +52,7 @@ const refusal = ({ body }: { readonly body: Api.Body }) => (body["error"] as { r
 
 describe("a conversation that ends with the beginning of the reply", () => {
   for (const [name, dialect] of Object.entries({ chat, responses, messages })) {
-    it.effect(`is continued, and the reply is the rest: ${name}`, () =>
+    it.effect(`is continued, and the reply contains only the rest: ${name}`, () =>
       Effect.gen(function*() {
         const { body } = yield* ask(dialect, [user, begun])
         assert.strictEqual(dialect.textOf(body), " long day.")
@@ -75,7 +75,7 @@ describe("a conversation that ends with the beginning of the reply", () => {
       }).pipe(Effect.provide(server)))
   }
 
-  it.effect("is refused where the beginning has calls of tools or reasoning", () =>
+  it.effect("is refused if the beginning has tool calls or reasoning", () =>
     Effect.gen(function*() {
       const call = { id: "a", type: "function", function: { name: "add", arguments: "{}" } }
       const called = yield* ask(chat, [user, { role: "assistant", content: "I add.", tool_calls: [call] }])
@@ -88,7 +88,7 @@ describe("a conversation that ends with the beginning of the reply", () => {
       assert.include(refusal(reasoned), "has reasoning, expected text alone")
     }).pipe(Effect.provide(server)))
 
-  it.effect("is refused where the model's replies begin with reasoning, which the text would become", () =>
+  it.effect("is refused if the model's replies begin with reasoning, as which the text would be read", () =>
     Effect.gen(function*() {
       const model = "Qwen/Qwen3.5-9B"
       const thinking = Api.server({ script: { ...Chat.answering(""), models: { [model]: { contextLength: 4096 } } } })
@@ -98,8 +98,8 @@ describe("a conversation that ends with the beginning of the reply", () => {
     }))
 })
 
-describe("A conversation that ends with the assistant's message", () => {
-  it.effect("is divided into all that comes before it, and its text", () =>
+describe("a conversation that ends with an assistant message", () => {
+  it.effect("is split into everything before the message, and the message's text", () =>
     Effect.gen(function*() {
       const before = [Message.system("Be brief."), Message.user("Hi")]
       assert.deepStrictEqual(

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs"
 import * as Api from "../Api.ts"
 import * as Chat from "./Chat.ts"
 
-/** Endpoints and the fields that the official clients can send to them. */
+/** The endpoints, and the fields that official clients can send to them. */
 const endpoints = readFileSync(new URL("../../fixtures/chat-fields.txt", import.meta.url), "utf8")
   .split("\n")
   .filter((line) => line.startsWith("/"))
@@ -21,7 +21,7 @@ const least: Readonly<Record<string, object>> = {
   "/anthropic/api/v1/messages/count_tokens": { model: Chat.model, messages }
 }
 
-/** No field has this shape: a field that is read says so, and one that is not is refused. */
+/** A value that is invalid for every field: a field that is read reports it, and any other field is refused. */
 const odd = { odd: ["shape"] }
 
 const kinds: Readonly<Record<string, FieldTable.Kind>> = {
@@ -37,7 +37,7 @@ const hasNoEffect = (endpoint: string, field: string) =>
     treatment === "no effect" && path === field && of.some((kind) => kind === kinds[endpoint])
   )
 
-describe("requests of chat clients", () => {
+describe("chat requests", () => {
   for (const [path = "", ...fields] of endpoints) {
     it.live(`${path}: each of the official client's fields is read, refused by name or listed as without effect`, () =>
       Effect.gen(function*() {

@@ -1,4 +1,4 @@
-/** Answers of the engine behind a server, held to the schemas that chat clients ask for. */
+/** Answers of a server with the engine, constrained by the schemas that chat clients request. */
 import { ChatModel } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"
@@ -31,7 +31,7 @@ const Answer = Schema.Struct({
 
 const messages = [{ role: "user", content: "Where to?" }]
 
-/** How each dialect asks with a seed or without, and where its answer is. */
+/** How each dialect sends a request with or without a seed, and where its answer is. */
 const dialects = {
   "chat completions": {
     path: "/oai/api/v1/chat/completions",
@@ -71,7 +71,7 @@ describe("a server with the engine", () => {
         }))
     }
 
-    it.effect("names a keyword that no grammar holds", () =>
+    it.effect("names a schema keyword that no grammar supports", () =>
       Effect.gen(function*() {
         const format = { type: "json_schema", json_schema: { name: "x", schema: { type: "string", pattern: "a" } } }
         const { path } = dialects["chat completions"]
@@ -80,7 +80,7 @@ describe("a server with the engine", () => {
         assert.include(JSON.stringify(body), "which no grammar holds")
       }))
 
-    it.effect("has grammars for itself, and not for clients of the Tinker API, which has no field for one", () =>
+    it.effect("has grammars for chat clients, and not for clients of the Tinker API, which has no field for them", () =>
       Effect.gen(function*() {
         const { capabilities } = yield* ChatModel.resolve(model)
         assert.include(capabilities.sampling ?? [], "grammar")

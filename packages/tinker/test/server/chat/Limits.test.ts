@@ -1,4 +1,4 @@
-/** Chat requests pass the limits of requests to sample. */
+/** Chat requests are subject to the limits of sampling requests. */
 import type { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Queue } from "effect"
@@ -15,7 +15,7 @@ const ask = (more: object, key = "tml-ann") =>
 
 const detail = ({ body }: { readonly body: Api.Body }) => (body["error"] as { readonly message: string }).message
 
-/** Requests for several replies, or with a seed, wait for ever, and say when they begin and when they end; others are answered. */
+/** Requests for several replies or with a seed wait forever, and report when they start and end; others are answered. */
 const workshop = Effect.gen(function*() {
   const begun = yield* Queue.unbounded<number>()
   const freed = yield* Queue.unbounded<number>()
@@ -34,7 +34,7 @@ const workshop = Effect.gen(function*() {
 })
 
 describe("a chat request", () => {
-  it.live("may ask for a bounded number of tokens", () =>
+  it.live("may request a limited number of tokens", () =>
     Effect.gen(function*() {
       const { server } = yield* workshop
       yield* Effect.gen(function*() {
@@ -46,7 +46,7 @@ describe("a chat request", () => {
       }).pipe(Effect.provide(server))
     }))
 
-  it.live("leaves half of the sampler to other callers, and its own share when its client hangs up", () =>
+  it.live("leaves half of the sampler to other callers, and releases its own share when its client disconnects", () =>
     Effect.gen(function*() {
       const { begun, freed, server } = yield* workshop
       yield* Effect.gen(function*() {
@@ -65,7 +65,7 @@ describe("a chat request", () => {
       }).pipe(Effect.provide(server))
     }))
 
-  it.live("frees its place when the client hangs up on a stream", () =>
+  it.live("releases its share when the client disconnects from a stream", () =>
     Effect.gen(function*() {
       const { begun, freed, server } = yield* workshop
       yield* Effect.gen(function*() {
@@ -96,7 +96,7 @@ describe("a chat request", () => {
       }).pipe(Effect.provide(server))
     }))
 
-  it.effect("is answered however long it takes, although its client sends no heartbeat", () =>
+  it.effect("is answered however long it takes, although its client sends no heartbeats", () =>
     Effect.gen(function*() {
       const begun = yield* Queue.unbounded<void>()
       const answer = Chat.saying("Two pieces of text.<|im_end|>")
@@ -116,7 +116,7 @@ describe("a chat request", () => {
       }).pipe(Effect.provide(Api.server({ script })))
     }))
 
-  it.live("counts among the requests of a minute", () =>
+  it.live("counts toward the requests per minute", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* ask({})).status, 200)
       const refused = yield* ask({})

@@ -5,7 +5,7 @@ import { HttpClientRequest } from "effect/http"
 import * as Api from "../Api.ts"
 import * as Chat from "./Chat.ts"
 
-/** Checkpoints as the engine writes them: two of the served model, and one of a model that is not served. */
+/** Checkpoints as written by the engine: two of the served model, and one of a model that is not served. */
 const folder = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped()
@@ -38,7 +38,7 @@ const tokens = (model: string) =>
 
 describe("a named checkpoint", () => {
   layer(served)((it) => {
-    it.effect("is a model by each of its names and by its path", () =>
+    it.effect("is a model under each of its names and its path", () =>
       Effect.gen(function*() {
         const { body } = yield* tokens(Chat.model)
         for (const model of [...names.keys(), path("run-1"), `${Chat.model};runs/x@10`]) {
@@ -47,7 +47,7 @@ describe("a named checkpoint", () => {
         assert.strictEqual((yield* tokens("runs/x@11")).status, 404)
       }))
 
-    it.effect("is listed by the last of its names, beside base models and other checkpoints of theirs", () =>
+    it.effect("is listed by the last of its names, together with base models and other checkpoints", () =>
       Effect.gen(function*() {
         const { body } = yield* get("/oai/api/v1/models")
         const listed = body["data"] as ReadonlyArray<Api.Body>

@@ -37,7 +37,7 @@ const streamed = (body: object) =>
 type Logprobs = ReadonlyArray<{ readonly top_logprobs: ReadonlyArray<object> }>
 
 describe("chat completions", () => {
-  it.effect("answer with the model's message, its time, its stop reason and its token usage", () =>
+  it.effect("are answered with the model's message, the time, the stop reason and the token usage", () =>
     Effect.gen(function*() {
       yield* TestClock.adjust("1 hour")
       const { body, status } = yield* chat({ n: 2, logprobs: true })
@@ -51,21 +51,21 @@ describe("chat completions", () => {
       assert.strictEqual(usage.completion_tokens, 2 * "Hello.".length)
     }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))))
 
-  it.effect("are refused, with the reason, for a model whose template nobody knows", () =>
+  it.effect("are refused, with the reason, for a model with an unknown chat template", () =>
     Effect.gen(function*() {
       const { body, status } = yield* chat({ model: "some/base" })
       assert.strictEqual(status, 400)
       assert.include(messageOf({ body }), `model "some/base" cannot chat: `)
     }).pipe(Effect.provide(Api.server({ script: { models: { "some/base": {} } } }))))
 
-  it.effect("say that they were cut", () =>
+  it.effect("report that they were truncated", () =>
     Effect.gen(function*() {
       const { body } = yield* chat({ max_tokens: 3 })
       const [choice] = body["choices"] as ReadonlyArray<Api.Body>
       assert.strictEqual(choice?.["finish_reason"], "length")
     }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))))
 
-  it.effect("give calls of tools", () =>
+  it.effect("return tool calls", () =>
     Effect.gen(function*() {
       const tool = { type: "function", function: { name: "add", description: "Adds.", parameters: { type: "object" } } }
       const { body } = yield* chat({ tools: [tool] })
@@ -81,7 +81,7 @@ describe("chat completions", () => {
       script: Chat.answering("<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n</tool_call><|im_end|>")
     }))))
 
-  it.effect("stream pieces that add up to the same message", () =>
+  it.effect("stream pieces that add up to the whole message", () =>
     Effect.gen(function*() {
       const body = {
         model: Chat.model,
@@ -108,7 +108,7 @@ describe("chat completions", () => {
       )
     ))
 
-  it.effect("end at a text of the client's own, whole and streamed, and keep it to themselves", () =>
+  it.effect("end at a client's stop text, whole and streamed, and omit it", () =>
     Effect.gen(function*() {
       const { body } = yield* chat({ stop: ["over", "day. An"] })
       const [choice] = body["choices"] as ReadonlyArray<Api.Body>
@@ -119,7 +119,7 @@ describe("chat completions", () => {
       Effect.provide(Api.server({ script: Chat.answering("It is a long day. And then it is over.<|im_end|>") }))
     ))
 
-  it.effect("show the most likely tokens beside each sampled one, whole and streamed", () =>
+  it.effect("show the most likely tokens at each sampled position, whole and streamed", () =>
     Effect.gen(function*() {
       const { body } = yield* chat({ logprobs: true, top_logprobs: 2, max_tokens: 3 })
       const [choice] = body["choices"] as ReadonlyArray<{ readonly logprobs: { readonly content: Logprobs } }>
@@ -135,7 +135,7 @@ describe("chat completions", () => {
       assert.lengthOf(inStream, 3)
     }).pipe(Effect.provide(Api.server({ script: { models: { [Chat.model]: { contextLength: 4096 } } } }))))
 
-  it.effect("refuse alternatives where the backend has none, and without logprobs", () =>
+  it.effect("refuse alternative tokens if the backend does not support them, and without logprobs", () =>
     Effect.gen(function*() {
       const none = yield* chat({ logprobs: true, top_logprobs: 2 })
       assert.strictEqual(none.status, 422)
@@ -146,7 +146,7 @@ describe("chat completions", () => {
       )
     }).pipe(Effect.provide(Api.server({ script: { models: { [Chat.model]: { topkPromptLogprobs: 0 } } } }))))
 
-  it.effect("refuse in the form that OpenAI's clients read", () =>
+  it.effect("are refused in OpenAI's error format", () =>
     Effect.gen(function*() {
       const format = yield* chat({ response_format: { type: "json_object" } })
       assert.strictEqual(format.status, 422)
@@ -168,7 +168,7 @@ describe("chat completions", () => {
       assert.match(messageOf(long), /the prompt has \d+ tokens, expected fewer/)
     }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))))
 
-  it.effect("take the key as a bearer token", () =>
+  it.effect("accept the key as a bearer token", () =>
     Effect.gen(function*() {
       const stranger = yield* chat({})
       assert.strictEqual(stranger.status, 401)

@@ -21,13 +21,13 @@ describe("completions", () => {
       assert.deepInclude(choice["logprobs"], { tokens: ["H", "e", "l", "l"], text_offset: [0, 1, 2, 3] })
     }).pipe(server("Hello<|endoftext|>")))
 
-  it.effect("end at the model's end of text, and at a text of the client's own", () =>
+  it.effect("end at the model's end-of-text token, and at a client's stop text", () =>
     Effect.gen(function*() {
       assert.deepInclude(yield* complete({}), { text: "Hello. Who is there?", finish_reason: "stop" })
       assert.deepInclude(yield* complete({ stop: ["?", ". W"] }), { text: "Hello", finish_reason: "stop" })
     }).pipe(server("Hello. Who is there?<|endoftext|>")))
 
-  it.effect("stream each choice, and the usage of all", () =>
+  it.effect("stream each choice, and the total usage", () =>
     Effect.gen(function*() {
       const said = "A longer answer, which comes in several pieces."
       const options = { stream: true, n: 2, logprobs: 0, stream_options: { include_usage: true } }

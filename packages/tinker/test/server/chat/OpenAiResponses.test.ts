@@ -18,7 +18,7 @@ const streamed = (body: object) =>
   )
 
 describe("responses", () => {
-  it.effect("have the message as an item, and its token usage", () =>
+  it.effect("contain the message as an item, and the token usage", () =>
     Effect.gen(function*() {
       const { body, status } = yield* respond({ instructions: "Be brief.", metadata: { task: "greeting" } })
       assert.strictEqual(status, 200)
@@ -34,13 +34,13 @@ describe("responses", () => {
       assert.strictEqual((body["usage"] as { readonly output_tokens: number }).output_tokens, "Hello.".length)
     }).pipe(server("Hello<|im_end|>")))
 
-  it.effect("say that they were cut", () =>
+  it.effect("report that they were truncated", () =>
     Effect.gen(function*() {
       const { body } = yield* respond({ max_output_tokens: 3 })
       assert.deepInclude(body, { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } })
     }).pipe(server("Hello<|im_end|>")))
 
-  it.effect("give calls of tools, and take their results back", () =>
+  it.effect("return tool calls, and accept their results", () =>
     Effect.gen(function*() {
       const { body } = yield* respond({ tools })
       const output = body["output"] as ReadonlyArray<Api.Body>
@@ -71,7 +71,7 @@ describe("responses", () => {
       assert.strictEqual(events.at(-1)?.response.output[0].content[0].text, text)
     }).pipe(server("Hello there, whoever you are.<|im_end|>")))
 
-  it.effect("stream calls of tools", () =>
+  it.effect("stream tool calls", () =>
     Effect.gen(function*() {
       const events = yield* streamed({ tools })
       const done = events.find(({ type }) => type === "response.function_call_arguments.done")
@@ -83,7 +83,7 @@ describe("responses", () => {
   const counted = { script: { models: { [Chat.model]: { contextLength: 4096 } } } }
   type Logprobs = ReadonlyArray<{ readonly top_logprobs: ReadonlyArray<unknown> }>
 
-  it.effect("have the log-probability of each token and the most likely ones beside it, whole and streamed", () =>
+  it.effect("include the log-probability of each token and the most likely ones at its position, whole and streamed", () =>
     Effect.gen(function*() {
       const asked = { include, top_logprobs: 2, max_output_tokens: 40, temperature: 0 }
       const { body } = yield* respond(asked)
@@ -103,7 +103,7 @@ describe("responses", () => {
       assert.deepStrictEqual(events.at(-1)?.response.output[0].content[0].logprobs, done?.logprobs)
     }).pipe(Effect.provide(Api.server(counted))))
 
-  it.effect("have log-probabilities only on request, and alternatives only with them", () =>
+  it.effect("include log-probabilities only on request, and alternatives only together with them", () =>
     Effect.gen(function*() {
       const { body } = yield* respond({ top_logprobs: 2 })
       assert.include(

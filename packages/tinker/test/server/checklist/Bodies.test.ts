@@ -1,4 +1,4 @@
-/** What every client of the API counts on in what it is sent, line by line. */
+/** What API clients rely on in the server's answers, one numbered requirement per test. */
 import { TinkerError } from "@effect-rl/core"
 import type { Script } from "@effect-rl/core/testing"
 import * as PassResult from "@effect-rl/tinker/wire/PassResult"
@@ -27,7 +27,7 @@ const retrieve = (promise: { readonly body: Api.Body }, accept: string) =>
     "application/json"
   ))
 
-/** The pass of the specification's byte vector with one more field of a number nobody knows. */
+/** The pass from the specification's byte vector, with one additional field of an unknown number. */
 const passWithUnknownField = (model_id: string, seq_id: number) => {
   const id = hex(new TextEncoder().encode(model_id))
   const length = model_id.length.toString(16).padStart(2, "0")
@@ -57,7 +57,7 @@ describe("the server", () => {
         assert.property(yield* Api.result(pass), "loss_fn_outputs")
       }))
 
-    it.effect("2. gives every request an id that is text", () =>
+    it.effect("2. gives every request a text id", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const sampler = yield* Api.sampler(session_id)
@@ -74,7 +74,7 @@ describe("the server", () => {
         ) assert.isString(body["request_id"])
       }))
 
-    it.effect("3. answers clients that accept protobuf in it, and others in JSON", () =>
+    it.effect("3. answers in protobuf to clients that accept it, and in JSON to others", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const pass = yield* Api.pass(model_id, 1, [1, 2])
@@ -89,7 +89,7 @@ describe("the server", () => {
         }
       }))
 
-    it.effect("4. tells metrics with one colon alone, loss:sum among them, and how many datums there were", () =>
+    it.effect("4. returns only metrics with exactly one colon, including loss:sum and the number of data", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const pass = yield* Api.pass(model_id, 1, [1, 2])
@@ -100,13 +100,13 @@ describe("the server", () => {
         assert.lengthOf(outputs, 1)
       }))
 
-    it.effect("5. leaves out numbers that JSON cannot express", () =>
+    it.effect("5. omits numbers that JSON cannot represent", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         assert.deepStrictEqual((yield* Api.result(yield* Api.step(model_id, 1)))["metrics"], { update_norm: 0.5 })
       }))
 
-    it.effect("6. tells ids apart that are beyond a double", () =>
+    it.effect("6. distinguishes ids beyond the range of a double", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const sample = (seq_id: string) => Api.postText("/asample", Api.sampleText(sampler, seq_id))
@@ -116,7 +116,7 @@ describe("the server", () => {
         assert.strictEqual((yield* sample("1000000000000000002")).body["request_id"], other.body["request_id"])
       }))
 
-    it.effect("7. says how long a 400 is, as clients take one without a length for a proxy's", () =>
+    it.effect("7. sends a 400 with its length, because clients attribute one without to a proxy", () =>
       Effect.gen(function*() {
         const { headers, status } = yield* Api.post("/create_sampling_session", {
           session_id: yield* Api.session,
@@ -138,7 +138,7 @@ describe("the server", () => {
         assert.deepInclude(user.body, { category: "user" })
       }))
 
-    it.effect("14. takes one text to stop at for a list of one", () =>
+    it.effect("14. accepts a single stop text in place of a list", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         for (const [index, stop] of [`"x"`, `["x"]`, `[3]`].entries()) {
@@ -163,7 +163,7 @@ describe("the server", () => {
         assert.strictEqual((yield* Api.remove(`/training_runs/${model_id}/checkpoints/weights/0001`)).status, 204)
       }))
 
-    it.effect("17. names every sequence of a sample beforehand", () =>
+    it.effect("17. announces an id for every sequence of a sample", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const promise = yield* Api.sample(sampler, 0)
@@ -172,7 +172,7 @@ describe("the server", () => {
         assert.lengthOf((yield* Api.result(promise))["sequences"] as ReadonlyArray<unknown>, 2)
       }))
 
-    it.effect("18. assumes that all layers are trained where a request does not say, and tells the rank", () =>
+    it.effect("18. assumes that all layers are trained if a request does not say, and reports the rank", () =>
       Effect.gen(function*() {
         const session_id = yield* Api.session
         const configs = [{ rank: 8 }, { rank: 8, train_mlp: false, train_router: true }]

@@ -1,4 +1,4 @@
-/** What every client of the API counts on where it sends a request again, or in another order, line by line. */
+/** What API clients rely on for repeated and reordered requests, one numbered requirement per test. */
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -6,7 +6,7 @@ import * as Api from "../Api.ts"
 
 describe("the server", () => {
   layer(Api.server())((it) => {
-    it.effect("10. does once what is sent twice: sessions, models, steps, samplers, snapshots, samples", () =>
+    it.effect("10. carries out repeated requests once: sessions, models, steps, samplers, snapshots, samples", () =>
       Effect.gen(function*() {
         const create = () => Api.post("/create_session", {}, { "x-idempotency-key": "stainless-python-retry-1" })
         const session_id = (yield* create()).body["session_id"]
@@ -35,7 +35,7 @@ describe("the server", () => {
         yield* twice("request_id", () => Api.sample(sampler, 9))
       }))
 
-    it.effect("10. refuses a number that was used for something else", () =>
+    it.effect("10. refuses a number that was already used for something else", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         yield* Api.step(model_id, 1)
@@ -46,7 +46,7 @@ describe("the server", () => {
         assert.strictEqual((yield* Api.post("/create_sampling_session", other)).status, 409)
       }))
 
-    it.effect("10. lets the next have its turn after a request that was refused", () =>
+    it.effect("10. gives the next request its turn after a refused one", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         assert.strictEqual((yield* Api.post("/optim_step", { model_id, seq_id: 1, adam_params: 7 })).status, 422)
@@ -57,7 +57,7 @@ describe("the server", () => {
         assert.property(yield* Api.result(yield* Api.step(model_id, 4)), "metrics")
       }))
 
-    it.effect("11. runs requests in the order of their numbers, the first chunk of a batch arriving last", () =>
+    it.effect("11. runs requests in the order of their numbers, even if the first chunk of a batch arrives last", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const step = yield* Api.step(model_id, 4)

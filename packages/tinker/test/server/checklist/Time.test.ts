@@ -1,4 +1,4 @@
-/** What every client of the API counts on as time passes, line by line. Each has a server, and so a clock, of its own. */
+/** What API clients rely on as time passes, one numbered requirement per test. Each test has its own server and clock. */
 import { LeakAudit } from "@effect-rl/core/testing"
 import { assert, describe, layer } from "@effect/vitest"
 import { Array, Effect, Fiber } from "effect"
@@ -12,7 +12,7 @@ describe("the server", () => {
         const { model_id } = yield* Api.model
         const waiting = yield* Api.step(model_id, 2)
         const poll = yield* Effect.forkChild(Api.poll(waiting), { startImmediately: true })
-        // The poll has long arrived when this many other requests have been answered.
+        // By the time this many other requests have been answered, the poll has arrived.
         while (poll.pollUnsafe() === undefined) {
           yield* Api.get("/healthz")
           yield* TestClock.adjust("1 second")
@@ -26,7 +26,7 @@ describe("the server", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("12. gives a result as often as it is asked for, and says when it is no longer kept", () =>
+    it.effect("12. returns a result as often as requested, and reports when it is no longer kept", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const step = yield* Api.step(model_id, 1)
@@ -42,7 +42,7 @@ describe("the server", () => {
   })
 
   layer(Api.server({ samplesPerMinute: 2 }))((it) => {
-    it.effect("13. asks to slow down where samples are asked for, and nowhere else", () =>
+    it.effect("13. asks clients to slow down only for sampling requests", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const sampler = yield* Api.sampler(session_id)
@@ -56,7 +56,7 @@ describe("the server", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("16. ends a session that is silent for five minutes, and frees what it held", () =>
+    it.effect("16. ends a session that is silent for five minutes, and frees its resources", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         yield* Api.result(yield* Api.saveForSampler(model_id, 1))

@@ -1,4 +1,4 @@
-/** Numbers that the operations of a graph read and make, which bound what a graph from outside may compute. */
+/** The count of numbers that graph operations read and create, which limits the work for client graphs. */
 import type { LossGraph } from "@effect-rl/core/losses"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
@@ -15,7 +15,7 @@ const plus = (other: string) => call("y", "operator.add", [x, ref(other)])
 const values = call("y", "operator.getitem", [ref("both"), 0])
 const part = (index: Schema.Json) => call("y", "operator.getitem", [x, index])
 
-/** An operation with its sum and gradient: the numbers that each element costs, and those of 64 elements together. */
+/** Operations with their sum and gradient: the cost per element, and the cost of 64 elements. */
 const costs: ReadonlyArray<readonly [title: string, each: number, of64: number, ReadonlyArray<LossGraph.Node>]> = [
   ["x", 4, 451, [method("y", "clone", [x])]],
   ["-x", 8, 771, [call("y", "operator.neg", [x])]],
@@ -55,13 +55,13 @@ const evaluate = (length: number, nodes: ReadonlyArray<LossGraph.Node>, most?: n
 
 const costOf = (length: number, nodes: ReadonlyArray<LossGraph.Node>) => Result.getOrThrow(evaluate(length, nodes)).cost
 
-describe("A loss costs the numbers that its operations and its gradient read and make:", () => {
+describe("the cost of a loss is the count of numbers that its operations and gradient read and create:", () => {
   it.each(costs)("%s, %d numbers per element", (_, each, of64, nodes) => {
     assert.strictEqual((costOf(2048, nodes) - costOf(1024, nodes)) / 1024, each)
     assert.strictEqual(costOf(64, nodes), of64)
   })
 
-  it("sorting n elements takes 4 n ⌈log₂(n + 2)⌉ beside 33 n", () => {
+  it("sorting n elements costs 4 n ⌈log₂(n + 2)⌉ in addition to 33 n", () => {
     const sorted = (length: number) => costOf(length, [method("both", "sort", [x]), values])
     const found = [62, 63, 64, 1024].map((length) => sorted(length) - 33 * length - sorted(0))
     assert.deepStrictEqual(found, [4 * 62 * 6, 4 * 63 * 7, 4 * 64 * 7, 4 * 1024 * 11])

@@ -1,4 +1,4 @@
-/** Operations on tensors of two and three dimensions, beside the definition of each element of their results. */
+/** Operations on tensors with two and three dimensions, compared with the definition of each result element. */
 import type { LossGraph } from "@effect-rl/core/losses"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
@@ -8,13 +8,13 @@ const { call, method, ref } = Traced
 
 type Json = Schema.Json
 
-/** Elements of `x`, whose shape is [2, 3, 4], and of `m`, the same elements in the shape [4, 6]. */
+/** Accessors for `x` with shape [2, 3, 4], and for `m`, the same elements with shape [4, 6]. */
 interface Elements {
   readonly x: (i: number, j: number, k: number) => number
   readonly m: (row: number, column: number) => number
 }
 
-/** What torch computes, the nodes of its trace up to `y`, the shape of the result, and each of its elements. */
+/** The torch expression, the traced nodes up to `y`, the result's shape, and the definition of its elements. */
 type Row = readonly [
   title: string,
   nodes: ReadonlyArray<LossGraph.Node>,
@@ -45,7 +45,7 @@ const variance = (values: ReadonlyArray<number>, correction: number) =>
 const logSumExp = (values: ReadonlyArray<number>) => Math.log(sum(values.map(Math.exp)))
 const norm = (values: ReadonlyArray<number>, p: number) => sum(values.map((value) => Math.abs(value) ** p)) ** (1 / p)
 
-/** Elements of `x` along its first, second and last dimension, and all of them. */
+/** Elements of `x` along its first, second and last dimension, and all elements. */
 const first = ({ x }: Elements, j = 0, k = 0) => upTo(2).map((i) => x(i, j, k))
 const second = ({ x }: Elements, i = 0, k = 0) => upTo(3).map((j) => x(i, j, k))
 const last = ({ x }: Elements, i = 0, j = 0) => upTo(4).map((k) => x(i, j, k))
@@ -367,7 +367,7 @@ const reductions: ReadonlyArray<Row> = [
   ]
 ]
 
-/** The values and places of what an operation gives together. */
+/** The values and indices of an operation that returns both. */
 const valuesOf = (both: LossGraph.Node) => [both, partOf(ref("both"), 0)]
 const placesOf = (both: LossGraph.Node) => [both, partOf(ref("both"), 1)]
 const both = (target: string, ...args: ReadonlyArray<Json>) => method("both", target, [x, ...args])
@@ -474,7 +474,7 @@ const products: ReadonlyArray<Row> = [
   ]
 ]
 
-/** 24 different numbers around 0, no two of which are close. */
+/** 24 distinct numbers around 0, no two of which are close together. */
 const values = upTo(24).map((at) => (at * 7 % 24 - 11.6) / 8)
 
 const elementsOf = (values: ReadonlyArray<number>): Elements => ({
@@ -482,11 +482,11 @@ const elementsOf = (values: ReadonlyArray<number>): Elements => ({
   m: (row, column) => values[6 * row + column] ?? NaN
 })
 
-/** All places of a shape, the last dimension first. */
+/** All positions of a shape; the last dimension varies fastest. */
 const placesOfShape = ([length, ...rest]: ReadonlyArray<number>): ReadonlyArray<ReadonlyArray<number>> =>
   length === undefined ? [[]] : upTo(length).flatMap((at) => placesOfShape(rest).map((place) => [at, ...place]))
 
-/** Weights that tell the elements of a result apart. */
+/** A distinct weight for each element of a result. */
 const weightOf = (at: number) => Math.cos(at) + 2
 
 const closeTo = (found: number, expected: number, tolerance: number, what: string) =>

@@ -1,4 +1,4 @@
-/** Operations on each element of tensors, beside their definitions: their arguments, the kinds of numbers, and Python's own numbers. */
+/** Elementwise tensor operations compared with their definitions, including their arguments, number types and Python numbers. */
 import type { LossGraph } from "@effect-rl/core/losses"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
@@ -9,7 +9,7 @@ const { call, method, ref } = Traced
 type Json = Schema.Json
 type Named = Readonly<Record<string, Json>>
 
-/** What torch computes, the nodes of its trace up to `y`, and each element of the result from those of `a` and `b`. */
+/** The torch expression, the traced nodes up to `y`, and the definition of each result element from the elements of `a` and `b`. */
 type Row = readonly [
   title: string,
   nodes: ReadonlyArray<LossGraph.Node>,
@@ -21,7 +21,7 @@ const y = (target: string, args: ReadonlyArray<Json>, kwargs?: Named) =>
   target.includes(".") ? call("y", target, args, kwargs) : method("y", target, args, kwargs)
 const getattr = (of: Json, name: string, as = "y") => call(as, "getattr", [of, name])
 
-/** Numbers of both signs, some of which are equal, and none whole. */
+/** Non-integer numbers with both signs, some of them equal. */
 const [valuesT, othersT] = [[-1.6, -0.3, 0.45, 0.7, 1.8, 2.4], [0.5, -0.3, 1.3, -0.7, 0.4, 2.4]]
 
 const isAboveZero = call("mask", "operator.gt", [a, 0])
@@ -191,7 +191,7 @@ const both = (target: string) => [
 
 const three = (target: string, other = 3) => [places(), y(target, [ref("places"), other])]
 
-/** Results that do not move with `a`, and have no gradient. */
+/** Operations whose results do not vary with `a`, and have no gradient. */
 const steps: ReadonlyArray<Row> = [
   ["a > b", [y("operator.gt", [a, b])], (a, b) => Number(a > b)],
   ["a >= b", [y("operator.ge", [a, b])], (a, b) => Number(a >= b)],
@@ -336,11 +336,11 @@ const check = (nodes: ReadonlyArray<LossGraph.Node>, element: Row[2], isStep: bo
   })
 }
 
-describe("functions with a slope", () => {
+describe("functions with a gradient", () => {
   it.each([...smooth, ...losses])("%s", (_, nodes, element) => check(nodes, element, false))
 })
 
-describe("functions without a slope", () => {
+describe("functions without a gradient", () => {
   it.each(steps)("%s", (_, nodes, element) => check(nodes, element, true))
 })
 
@@ -397,7 +397,7 @@ describe("functions of Python's math module", () => {
   })
 })
 
-/** The elements of `y`, each from a loss of its own. */
+/** The elements of `y`, each computed by a separate loss. */
 const elementsOf = (logprobs: ReadonlyArray<number>, count: number, ...nodes: ReadonlyArray<LossGraph.Node>) =>
   Array.from({ length: count }, (_, at) => {
     const graph = Traced.sumOfY(
@@ -427,7 +427,7 @@ describe("functions of large numbers", () => {
     found.forEach((value, at) => closeTo(value, expected[at] ?? NaN, 1e-15, `of ${large[at]}`))
   })
 
-  it("a.nan_to_num() gives the largest 32-bit numbers for infinities, or others that are asked for", () => {
+  it("a.nan_to_num() replaces infinities by the largest 32-bit numbers, or by given ones", () => {
     const infinite = [
       call("zeros", "torch.zeros_like", [ref("logprobs")]),
       call("x", "torch.div", [ref("logprobs"), ref("zeros")])
@@ -473,7 +473,7 @@ describe("equal elements", () => {
     assert.deepStrictEqual([...gradientOf("min")], [0, 0.5, 0, 0.5])
   })
 
-  it("NaN is both the largest and the smallest", () => {
+  it("count NaN as both the largest and the smallest", () => {
     for (const name of ["argmax", "argmin"]) {
       const nodes = [
         call("logs", "torch.log", [x]),

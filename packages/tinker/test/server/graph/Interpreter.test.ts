@@ -63,7 +63,7 @@ const checks = lines.filter((line) => Schema.is(DatumCheck)(line))
 
 const draws = Schema.Struct({ input: Schema.Struct({ body: Schema.String.check(Schema.isPattern(/rand_like/)) }) })
 
-/** Why a graph is not executed. */
+/** The reason why a graph is not executed; undefined if it is. */
 const reasonOf = (line: unknown): string | undefined => {
   if (Schema.is(Refused)(line)) return "the SDK refuses to trace it, and sends no graph"
   if (Schema.is(Request)(line)) return "a request without data, compiled alone"
@@ -71,7 +71,7 @@ const reasonOf = (line: unknown): string | undefined => {
   return Schema.is(draws)(line) ? "draws random numbers, and is refused" : undefined
 }
 
-/** Those with a graph and data for it. */
+/** The cases that have a graph and data for it. */
 const executed = lines.filter((line) => reasonOf(line) === undefined).map((line) =>
   Schema.decodeUnknownSync(Case)(line)
 )
@@ -111,7 +111,7 @@ const sum = node("call_method", "sum_1", "sum", [{ ref: "logprobs" }])
 const expectedToDepend = ({ output }: typeof Case.Type, count: number): ReadonlyArray<boolean> =>
   output.grad?.map((gradient) => gradient !== null) ?? Array.from({ length: count }, () => true)
 
-/** A graph that reads no input but the log-probabilities. */
+/** A graph that reads only the log-probabilities. */
 const sumOfLogprobs = (inputs: ReadonlyArray<LossGraph.Input>): LossGraph.LossGraph => ({
   name: "sum",
   inputs,
@@ -126,7 +126,7 @@ const sumOfLogprobs = (inputs: ReadonlyArray<LossGraph.Input>): LossGraph.LossGr
 })
 
 describe("graphs that the official SDK traced", () => {
-  it("are executed, or left out for these reasons", () => {
+  it("are executed, or excluded for these reasons", () => {
     assert.deepStrictEqual(
       RecordedLines.counted(lines, reasonOf),
       RecordedLines.accountOf("core/training/graphs.jsonl.gz")
@@ -404,7 +404,7 @@ describe("a graph is refused with the reason for", () => {
   }
 })
 
-it("a graph whose loss does not depend on the log-probabilities says so", () => {
+it("whose loss does not depend on the log-probabilities is reported as such", () => {
   const detached = graph([logprobs, node("call_method", "x", "detach", [{ ref: "logprobs" }]), sumOf("x"), result])
   const compiled = Result.getOrThrow(Interpreter.compile(detached))
   const evaluation = Result.getOrThrow(Interpreter.evaluate(compiled, { logprobs: { data: [-1, -2], shape: [2] } }))

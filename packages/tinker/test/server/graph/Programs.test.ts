@@ -24,7 +24,7 @@ const {
   where
 } = LossTerm
 
-/** An expression that uses what the losses of the library leave out. */
+/** An expression with the operations that no built-in loss uses. */
 const everything: Samples.Expression = LossExpression.make(
   "everything",
   { extras: Samples.extras },
@@ -52,7 +52,7 @@ const closeTo = (found: number, expected: number, what: string) =>
 
 describe("the program of a loss expression", () => {
   for (const [index, expression] of [...Samples.expressions, everything].entries()) {
-    it(`has the losses and slopes of the interpreter, for many data at once: ${index}, ${expression.name}`, () => {
+    it(`computes the interpreter's losses and gradients for many data at once: ${index}, ${expression.name}`, () => {
       const program = Result.getOrThrow(LossProgram.compile(expression.graph))
       const compiled = Result.getOrThrow(Interpreter.compile(expression.graph))
       const batch = (count: number) => Array.makeBy(count, (seed) => inputsOf(Samples.sample(expression, seed)))

@@ -4,7 +4,7 @@ import * as RealFunctions from "@effect-rl/tinker/server/graph/RealFunctions"
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 
-/** The sum of a function of the inputs. */
+/** A loss that sums a function of the inputs. */
 const sumOf = (target: string, args: ReadonlyArray<"logprobs" | "bound">): LossGraph.LossGraph => ({
   name: "loss",
   inputs: [{ name: "logprobs", rank: 1 }, { name: "bound", rank: 1 }],
@@ -31,7 +31,7 @@ const evaluate = (graph: LossGraph.LossGraph, x: ReadonlyArray<number>) => {
   return Result.getOrThrow(Interpreter.evaluate(Result.getOrThrow(Interpreter.compile(graph)), inputs))
 }
 
-/** Within the domain of every function. */
+/** Values within the domain of every function. */
 const x = [0.3, 0.7]
 const step = 1e-5
 
@@ -45,7 +45,7 @@ const assertSlopes = (graph: LossGraph.LossGraph) => {
 
 const ofTwo = ["atan2", "logaddexp", "xlogy"]
 
-describe("The gradient of a real function is the slope of its values:", () => {
+describe("the gradient of a real function equals the slope of its values:", () => {
   it.each(Object.keys(RealFunctions.shared).filter((name) => !ofTwo.includes(name)))("%s", (name) => {
     assertSlopes(sumOf(`torch.${name}`, ["logprobs"]))
   })
@@ -58,7 +58,7 @@ describe("The gradient of a real function is the slope of its values:", () => {
   })
 })
 
-describe("The value of a real function is that of the C library, as Python gives it:", () => {
+describe("a real function returns the C library's value, as Python does:", () => {
   const valuesAt: ReadonlyArray<readonly [target: string, x: ReadonlyArray<number>, expected: number]> = [
     ["torch.exp", [0.7], 2.0137527074704766],
     ["torch.exp2", [0.7], 1.624504792712471],

@@ -131,11 +131,11 @@ const outcomeOf = (nodes: ReadonlyArray<LossGraph.Node>) => {
   return Result.isFailure(found) ? found.failure.message : "accepted"
 }
 
-describe("An operation is refused with the reason for", () => {
+describe("an operation is refused with the reason for", () => {
   it.each(refusals)("%s", (_, nodes, message) => assert.include(outcomeOf(nodes), message))
 })
 
-describe("An operation is computed at its limit:", () => {
+describe("an operation is computed at its limit:", () => {
   it.each([
     ["as many dimensions as torch has", [y("view", [x, 6, ...Array.from({ length: 63 }, () => 1)])]],
     ["all of the largest", [method("both", "topk", [x, 6]), y("operator.getitem", [ref("both"), 0])]],
@@ -144,11 +144,11 @@ describe("An operation is computed at its limit:", () => {
     ["arguments that are not read", [y("torch.exp", [x], { out: null, requires_grad: false })]]
   ])("%s", (_, nodes) => assert.strictEqual(outcomeOf(nodes), "accepted"))
 
-  it("arguments that are nested 8 deep", () => {
+  it("arguments that are nested 8 levels deep", () => {
     assert.include(outcomeOf([y("torch.zeros", [nested(8)])]), "expected whole numbers")
   })
 
-  it("4,096 nodes, and no more", () => {
+  it("4,096 nodes, but no more", () => {
     const copies = (count: number) => Array.from({ length: count }, (_, at) => method(`copy${at}`, "clone", [x]))
     const one = [method("y", "clone", [x])]
     const others = Traced.sumOfY(inputs, ...one).graph.nodes.length

@@ -1,4 +1,4 @@
-/** What torch 2.15 computes, written as the official SDK traces it. */
+/** Results of torch 2.15, for expressions in the form that the official SDK traces. */
 import { LossExpression, type LossGraph, LossProgram, LossTerm } from "@effect-rl/core/losses"
 import * as Interpreter from "@effect-rl/tinker/server/graph/Interpreter"
 import { assert, describe, it } from "@effect/vitest"
@@ -23,7 +23,7 @@ const call = (name: string, target: string, args: ReadonlyArray<Json>, kwargs?: 
 const method = (name: string, target: string, args: ReadonlyArray<Json>, kwargs?: Named) =>
   node("call_method", name, target, args, kwargs)
 
-/** The sum of node `y`, of `logprobs` and `bound`. */
+/** A loss that sums node `y`, which is computed from `logprobs` and `bound`. */
 const sumOf = (...nodes: ReadonlyArray<LossGraph.Node>): LossGraph.LossGraph => ({
   name: "loss",
   inputs: [{ name: "logprobs", rank: 1 }, { name: "bound", rank: 1 }],
@@ -94,7 +94,7 @@ describe("activations of torch.nn.functional", () => {
     assertClose(found, [loss, gradient])
   })
 
-  it("are refused where they would change their operand", () => {
+  it("are refused if they would change their operand in place", () => {
     const graph = sumOf(call("y", `${functional}.relu`, [ref("logprobs")], { inplace: true }))
     const found = evaluate(graph, x)
     assert.include(
@@ -103,7 +103,7 @@ describe("activations of torch.nn.functional", () => {
     )
   })
 
-  it("refuse every approximation of gelu except tanh", () => {
+  it("refuse every gelu approximation except tanh", () => {
     const found = evaluate(sumOf(call("y", "torch._C._nn.gelu", [ref("logprobs")], { approximate: "erf" })), x)
     assert.include(
       Result.isFailure(found) ? found.failure.message : "accepted",
@@ -112,7 +112,7 @@ describe("activations of torch.nn.functional", () => {
   })
 })
 
-describe("values and indices by name", () => {
+describe("values and indices accessed by name", () => {
   const x = [-0.5, -1.25, -0.125, -2]
   const product = (...chosen: ReadonlyArray<LossGraph.Node>) =>
     sumOf(
@@ -139,7 +139,7 @@ describe("values and indices by name", () => {
     assertClose(Result.getOrThrow(evaluate(product(both), x)), [loss, gradient])
   })
 
-  it("are refused for a tuple without them", () => {
+  it("are refused for a tuple without names", () => {
     const graph = sumOf(
       call("both", "torch.chunk", [ref("logprobs"), 2]),
       call("y", "getattr", [ref("both"), "values"])
@@ -161,7 +161,7 @@ describe("values and indices by name", () => {
     assertClose(Result.getOrThrow(evaluate(graph, x)), [loss, gradient])
   })
 
-  it("one element by a tuple of places: rows[0, 2]", () => {
+  it("select one element by a tuple of positions: rows[0, 2]", () => {
     const graph = sumOf(
       method("rows", "unsqueeze", [ref("logprobs"), 0]),
       call("y", "operator.getitem", [ref("rows"), { tuple: [0, 2] }])
@@ -201,7 +201,7 @@ describe("the gradient at a bound", () => {
     for (const evaluation of together) assert.deepStrictEqual([...evaluation.gradient], gradient)
   })
 
-  it("is shared between a bound and the log-probabilities that it depends on too", () => {
+  it("is shared with a bound that also depends on the log-probabilities", () => {
     const graph = sumOf(
       call("limit", "operator.mul", [logprobs, 2]),
       method("y", "clamp", [logprobs], { min: ref("limit") })

@@ -1,4 +1,4 @@
-/** Graphs of loss functions as the official SDK traces them, for tests. */
+/** Builds loss function graphs as the official SDK traces them, for tests. */
 import type { LossGraph } from "@effect-rl/core/losses"
 import * as Interpreter from "@effect-rl/tinker/server/graph/Interpreter"
 import { Result, type Schema } from "effect"
@@ -24,7 +24,7 @@ export const call = (name: string, target: string, args: ReadonlyArray<Json>, kw
 export const method = (name: string, target: string, args: ReadonlyArray<Json>, kwargs?: Named) =>
   node("call_method", name, target, args, kwargs)
 
-/** `logprobs` and other inputs of one dimension. */
+/** `logprobs` and other one-dimensional inputs. */
 export type Inputs = { readonly logprobs: ReadonlyArray<number> } & Readonly<Record<string, ReadonlyArray<number>>>
 
 /** The sum of node `y`. */
