@@ -1,28 +1,28 @@
-/** Programs that talk to a model as environments: gateway, dialects and the capture of exact tokens. Stable. */
+/** Agents, which call a model themselves, as environments: HTTP gateway, chat dialects, capture of the sampled tokens. Stable. */
 
-/** An agent as an environment: a program that talks to a model by its own means, whose requests become turns. */
+/** Wraps an agent, a program that calls a model itself, as an environment: each of its requests becomes a turn. */
 export * as AgentEnv from "./episode/AgentEnv.ts"
-/** Addresses for agents in other processes and languages: each episode has one of its own, which nobody can guess. */
+/** Serves agents in other processes and languages over HTTP. Each episode has its own unguessable address. */
 export * as AgentGateway from "./gateway/AgentGateway.ts"
-/** Starts agents that are programs of their own. */
+/** Runs agents that are separate programs. */
 export * as Launcher from "./gateway/Launcher.ts"
-/** Those who answer agents' requests: weights by name, and replies to conversations. */
+/** The interface between the chat API dialects and the model weights that answer. */
 export * as Answerer from "./dialect/Answerer.ts"
-/** A request that is refused, in words and numbers from which each dialect makes its own error. */
+/** A refused request of a chat client. Each dialect renders it in its own error format. */
 export * as Refusal from "./dialect/Refusal.ts"
-/** Conversations on their way to a sampler: prompt, and how to sample and read the reply. */
+/** Turns conversations into prompts that a sampler can answer, with the means to read the replies. */
 export * as PromptedChat from "./dialect/PromptedChat.ts"
-/** An answerer over sampling clients of this process. */
+/** An answerer backed by in-process sampling clients. */
 export * as Samplers from "./dialect/Samplers.ts"
-/** The routes of all dialects, for a server, a gateway or a `fetch` of this process. */
+/** The routes of all dialects, for a server, a gateway or an in-process `fetch`. */
 export * as Dialects from "./dialect/Dialects.ts"
-/** What a session keeps of its conversations, for clients that name what was said. */
+/** Conversation state that a session keeps, so clients can refer to earlier items by id. */
 export * as Kept from "./dialect/Kept.ts"
-/** Fields of a request that change no answer, and those whose effect cannot be given. */
+/** Records which fields of a request had no effect or were not given their effect. */
 export * as Notes from "./dialect/Notes.ts"
-/** The fields of requests by what becomes of them. */
+/** How each request field is treated. */
 export * as FieldTable from "./dialect/FieldTable.ts"
-/** JSON Schemas from outside, against which values are checked within limits. */
+/** Checks values against JSON Schemas from clients, within limits. */
 export * as GivenSchema from "./wire/GivenSchema.ts"
-/** JSON text from clients, read within limits. */
+/** Parses JSON text from clients, within limits. */
 export * as Json from "./wire/Json.ts"

@@ -1,5 +1,5 @@
 /**
- * The port between the dialects of chat clients and the weights that answer.
+ * The interface between the chat API dialects and the model weights that answer.
  *
  * @example
  * const names = ({ models }: Answerer.Answerer) => Effect.map(models, (all) => all.map(({ id }) => id))
@@ -12,10 +12,10 @@ import type * as Scope from "effect/Scope"
 import type * as CallNames from "./CallNames.ts"
 import type { Refusal } from "./Refusal.ts"
 
-/** A model as lists of models show it. */
+/** A model as it appears in model lists. */
 export interface ModelInfo {
   readonly id: string
-  /** Tokens of prompt and reply together. */
+  /** Maximum number of tokens of prompt and reply together. */
   readonly contextLength: number
 }
 
@@ -23,87 +23,90 @@ export interface ModelInfo {
 export interface Asked {
   readonly messages: ReadonlyArray<Message.Message>
   readonly tools: ReadonlyArray<ToolSpec.ToolSpec>
-  /** The name of a renderer of the model's family, for another mode of reasoning; the model's own renderer unless given. */
+  /** The name of another renderer of the model's family, which selects a reasoning mode. Default: the model's own renderer. */
   readonly renderer?: string | undefined
 }
 
-/** A text, or its tokens, that a reply continues. */
+/** A text or token ids for the reply to continue. */
 export type Continuing = string | ReadonlyArray<number>
 
-/** Sampling options that every client can send; those that are absent or null are left to the sampler. */
+/** Sampling options that every client can send. The sampler chooses the values that are absent or null. */
 export interface Settings {
   readonly maxTokens?: number | null | undefined
   readonly temperature?: number | null | undefined
   readonly topP?: number | null | undefined
   readonly topK?: number | null | undefined
   readonly seed?: number | null | undefined
-  /** Replies; one unless given. */
+  /** Number of replies. Default: 1. */
   readonly choices?: number | null | undefined
-  /** The most likely tokens to show at each sampled position. */
+  /** How many of the most likely tokens to show at each sampled position. */
   readonly topLogprobs?: number | null | undefined
   /** Texts at which a reply ends. */
   readonly stops: ReadonlyArray<string>
-  /** Whether a reply ends after its first call of a tool. */
+  /** Whether a reply ends after its first tool call. */
   readonly isOneCall?: boolean | undefined
-  /** The grammar to which a reply is held; its backend has grammars. */
+  /** The grammar that constrains the reply. Set only if the backend supports grammars. */
   readonly grammar?: Grammar.Grammar | undefined
 }
 
-/** A request whose number of replies and of shown candidates are known. */
+/** A request with a known number of replies and of alternative tokens per position. */
 export type Request =
   & Sampling.SampleRequest
   & Required<Pick<Sampling.SampleRequest, "numSamples" | "topkSampleLogprobs">>
 
 /** A reply that is over. */
 export interface Replied {
-  /** Its number among the replies to the request. */
+  /** The reply's index within the request. */
   readonly index: number
-  /** The tokens that belong to it, in the pieces in which they were sampled. */
+  /** The reply's tokens, in the pieces in which they were sampled. */
   readonly sequences: ReadonlyArray<Sampling.SampledTokens>
   readonly parsed: Renderer.Parsed
-  /** Whether it was cut: at its limit, or by the model in the middle of a part. */
+  /** Whether the reply is incomplete: it reached its token limit, or the model stopped in the middle of a part. */
   readonly isCut: boolean
-  /** The text of the client's own at which it ended. */
+  /** The client's stop text at which the reply ended, if any. */
   readonly stop: string | undefined
-  /** What its client is warned of: fields whose effect was not given. */
+  /** Warnings for the client, such as requested fields that had no effect. */
   readonly warnings: ReadonlyArray<string>
 }
 
-/** A prompt whose reply can be sampled. */
+/** A prompt that is ready to be sampled from. */
 export interface Prompted {
-  /** A name that no other answer has. */
+  /** An id that is unique among answers. */
   readonly id: string
   readonly chatModel: ChatModel.ChatModel
   readonly request: Request
   readonly stops: ReadonlyArray<string>
-  /** Whether a reply ends after its first call of a tool. */
+  /** Whether a reply ends after its first tool call. */
   readonly isOneCall: boolean
-  /** A new reader of one reply. */
+  /** Creates a reader for one reply. */
   readonly read: () => ResponseStream.ResponseStream
-  /** The stop of a reply that ended at the client's own text. */
+  /** The stop tokens to append to a reply that ended at the client's stop text. */
   readonly closing: Int32Array
-  /** Names for the calls of tools in a reply, by its number. */
+  /** Ids for the tool calls of a reply, given the reply's index. */
   readonly callNames: (reply: number) => CallNames.CallNames
   /** Samples the request, or a piece of one of its replies. */
   readonly sample: (request: Sampling.SampleRequest) => Effect.Effect<Sampling.SampleResponse, Refusal>
-  /** Receives each reply that is over, once; one whose client hung up is never over. */
+  /** Called once for each finished reply; never for a reply whose client disconnected. */
   readonly replied: (reply: Replied) => Effect.Effect<void>
 }
 
-/** Answers the chat requests of one caller: finds weights by name, and samples replies to conversations. */
+/** Answers the chat requests of one caller: finds weights by name and samples replies to conversations. */
 export interface Answerer {
   readonly models: Effect.Effect<ReadonlyArray<ModelInfo>, Refusal>
-  /** Tokenizer and renderer of the weights that a request names by its `model`. */
+  /** The tokenizer and renderer of the weights named by a request's `model`. */
   readonly chatModel: (model: string) => Effect.Effect<ChatModel.ChatModel, Refusal>
-  /** Whether strict tools of these weights are checked where no call is forced, and not held by a grammar; they are held unless given. */
+  /**
+   * Whether calls to strict tools are checked after sampling when no call is forced, instead of being constrained by a grammar. Default:
+   * constrained.
+   */
   readonly checksStrict?: (model: string) => boolean
-  /** Finds the weights, renders the conversation and makes room for its reply, which is given back when the scope closes. */
+  /** Finds the weights, renders the conversation and reserves capacity for the reply until the scope closes. */
   readonly prompted: (
     model: string,
     asked: Asked,
     settings: Settings
   ) => Effect.Effect<Prompted, Refusal, Scope.Scope>
-  /** The same for a continuation of text or of tokens. */
+  /** The same as `prompted`, for a continuation of text or tokens. */
   readonly continued: (
     model: string,
     prompt: Continuing,

@@ -1,13 +1,13 @@
 /**
- * Ids of the tool calls of a reply, new in its conversation. A model's own id is kept if it is new. Other ids are made from the prompt and the
- * seed, so that a repeated request gets the same ids; without a seed, from a name that no other reply has.
+ * Ids for the tool calls of a reply, unique within its conversation. A model's own id is kept if it is new. Other ids are derived from the
+ * prompt and the seed, so a repeated request gets the same ids; without a seed, they are derived from the reply's unique name.
  */
 import type { Message } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import type { Renderer, ResponseStream } from "@effect-rl/core/renderers"
 import { createHash } from "node:crypto"
 
-/** Gives the calls of one reply their ids: the same in deltas and in the whole message. */
+/** Assigns ids to the calls of one reply. The streamed deltas and the whole message get the same ids. */
 export interface CallNames {
   readonly deltas: (deltas: ReadonlyArray<ResponseStream.Delta>) => ReadonlyArray<ResponseStream.Delta>
   readonly parsed: (parsed: Renderer.Parsed) => Renderer.Parsed
@@ -19,7 +19,7 @@ const known = (conversation: ReadonlyArray<Message.Message>) =>
     ...toolCalls.flatMap(({ id }) => id === undefined ? [] : [id])
   ])
 
-/** The number of characters of OpenAI's own names. */
+/** The number of characters in OpenAI's own ids. */
 const length = 24
 
 const digestOf = (seed: string, { chunks }: Sampling.SampleRequest["prompt"]) => {
@@ -34,7 +34,7 @@ const digestOf = (seed: string, { chunks }: Sampling.SampleRequest["prompt"]) =>
 const isNew = (taken: ReadonlySet<string>, id: string | undefined): id is string =>
   id !== undefined && id !== "" && !taken.has(id)
 
-/** Names of calls in the replies to a request, by the number of the reply; `unique` is a name that no other request has. */
+/** Creates the call ids for each reply to a request, given the reply's index. `unique` is a name that no other request has. */
 export const make = (
   conversation: ReadonlyArray<Message.Message>,
   { params: { seed }, prompt }: Sampling.SampleRequest,

@@ -1,4 +1,4 @@
-/** Bodies of clients of other services, whose every field is read, has no effect, or is refused by name. */
+/** Request bodies of OpenAI and Anthropic clients. Every field is read, has no effect, or is refused by name. */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
@@ -10,17 +10,20 @@ import * as Length from "./Length.ts"
 import * as Notes from "./Notes.ts"
 import { invalid } from "./Refusal.ts"
 
-/** `nested` counts messages, their parts, tools, and arrays and objects in these; `values` are the tokens of the longest prompt. */
+/**
+ * `nested` counts messages, their parts, tools, and the arrays and objects inside them; `values` allows for the tokens of the longest
+ * prompt.
+ */
 const limits: Json.Limits = { nested: 30_000, values: 300_000, names: 60_000 }
 
-/** Most characters of a body that is decoded in a few milliseconds. */
+/** Bodies up to this many characters are decoded within a few milliseconds. */
 const short = 65_536
 
 interface Known extends Schema.Decoder<unknown> {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** Fails where a body cannot fit into the context of its model, before decoding it takes time for each of its messages and tools. */
+/** Fails if a body cannot fit into its model's context, before time is spent on decoding each message and tool. */
 const fits = Effect.fnUntraced(function*({ answerer }: Incoming, body: unknown, characters: number) {
   if (characters <= short || !Predicate.hasProperty(body, "model") || typeof body.model !== "string") return
   yield* Length.check(yield* answerer.chatModel(body.model), "the body", Length.ofJson(body))
@@ -28,11 +31,11 @@ const fits = Effect.fnUntraced(function*({ answerer }: Incoming, body: unknown, 
 
 const unknown = "this server does not know the field"
 
-/** A tool of a kind that a server would have to run, or that has no schema. */
+/** Whether a tool must be run by the server or has no schema. */
 const isOther = (types: ReadonlyArray<string>) => (tool: unknown) =>
   Predicate.hasProperty(tool, "type") && typeof tool.type === "string" && !types.includes(tool.type)
 
-/** The body without the tools that are of none of these types. */
+/** The body without the tools whose type is not in `types`. */
 const withOwnTools = Effect.fnUntraced(function*(body: unknown, types: ReadonlyArray<string>, notes: Notes.Notes) {
   if (!Predicate.isObject(body) || !Array.isArray(body["tools"])) return body
   const { tools }: { tools?: ReadonlyArray<unknown> } = body
@@ -49,15 +52,15 @@ const withOwnTools = Effect.fnUntraced(function*(body: unknown, types: ReadonlyA
   return { ...body, tools: (tools ?? []).filter((tool) => !isForeign(tool)) }
 })
 
-/** How the requests of an endpoint are read. */
+/** How to read the requests of an endpoint. */
 export interface Form<S extends Known> {
   readonly kind: Kind
   readonly schema: S
-  /** The types of tools that a client runs itself. */
+  /** The types of tools that the client runs itself. */
   readonly tools: ReadonlyArray<string>
 }
 
-/** Reads the requests of one endpoint: the decoded body, and the notes on it. */
+/** Returns a reader for one endpoint's requests. It yields the decoded body and the notes on it. */
 export const reading = <S extends Known>({ kind, schema, tools }: Form<S>) => {
   const isKnown = (field: string) => Object.hasOwn(schema.fields, field)
   const settle = Fields.settle(kind, isKnown)

@@ -1,4 +1,4 @@
-/** Conversations that end with the beginning of the reply, which goes on from there. */
+/** Conversations that end with the beginning of a reply, which the model continues. */
 import { type ChatModel, Message } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
 import * as Effect from "effect/Effect"
@@ -8,11 +8,11 @@ import { invalid, type Refusal } from "./Refusal.ts"
 export interface Continued {
   /** The messages before the reply. */
   readonly before: ReadonlyArray<Message.Message>
-  /** The beginning of the reply; empty for a new one. */
+  /** The beginning of the reply; empty for a new reply. */
   readonly prefill: string
 }
 
-/** Divides the conversation. Fails where its last message is the assistant's and is more than text. */
+/** Splits off the beginning of the reply. Fails if the last message is the assistant's and contains more than text. */
 export const divide = (messages: ReadonlyArray<Message.Message>): Effect.Effect<Continued, Refusal> => {
   const last = messages.at(-1)
   if (last?.role !== "assistant") return Effect.succeed({ before: messages, prefill: "" })
@@ -31,8 +31,8 @@ export const divide = (messages: ReadonlyArray<Message.Message>): Effect.Effect<
 }
 
 /**
- * Fails where the renderer does not write the reply that is begun as the beginning of a whole one: where it trims the text, or where its
- * replies begin with reasoning, which the given text would become.
+ * Fails if the renderer cannot render the given beginning as the start of a complete reply: because it trims the text, or because its
+ * replies start with reasoning, so the text would be taken for reasoning.
  */
 export const check = Effect.fnUntraced(function*(
   { renderer }: ChatModel.ChatModel,

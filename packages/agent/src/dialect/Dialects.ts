@@ -1,5 +1,5 @@
 /**
- * The routes of all dialects, for a server, a gateway or a `fetch` of this process.
+ * The routes of all dialects, for a server, a gateway or an in-process `fetch`.
  *
  * @example
  * const paths = (serve: Dialects.Serve<never>) => Dialects.routes(serve).map(({ path }) => path)
@@ -13,15 +13,15 @@ import * as OpenAiRoutes from "./openai/OpenAiRoutes.ts"
 
 export type { Incoming, Serve }
 
-/** Chat completions, completions and responses, and the list of models, in OpenAI's forms. */
+/** OpenAI's API: chat completions, completions, responses and the model list. */
 export const openAi = OpenAiRoutes.routes
 
-/** Messages, their number of tokens, and the list of models, in Anthropic's forms. */
+/** Anthropic's API: messages, token counting and the model list. */
 export const anthropic = AnthropicRoutes.routes
 
 /**
- * All dialects side by side, for one base address. The list of models, which both have at one path, comes in Anthropic's form to requests
- * with its header `anthropic-version`.
+ * The routes of both dialects under one base address. Both list models at the same path; requests with the header `anthropic-version` get
+ * Anthropic's form.
  */
 export const routes = <R>(serve: Serve<R>) => {
   const models = Effect.flatMap(

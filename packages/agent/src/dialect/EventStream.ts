@@ -15,14 +15,14 @@ const text = ({ data, event }: Event) => `${event === undefined ? "" : `event: $
 
 const unexpected = new Refusal({ status: 500, detail: "the server failed; the reason is in its log" })
 
-/** The part of a failure that clients may see; the log has the rest. */
+/** The part of a failure that clients may see; the full cause goes to the log. */
 const refusalOf = (cause: Cause.Cause<Refusal>) =>
   Option.match(Cause.findErrorOption(cause), {
     onSome: Effect.succeed,
     onNone: () => Effect.as(Effect.logError("a streamed reply failed", cause), unexpected)
   })
 
-/** The events; `failed` tells the client of a failure after the response's headers were sent. */
+/** Responds with the events. `failed` makes the event that reports a failure after the response headers were sent. */
 export const respond = (
   events: Stream.Stream<Event, Refusal>,
   failed: (refusal: Refusal) => ReadonlyArray<Event>

@@ -1,30 +1,31 @@
 /**
- * The fields of requests by what becomes of them: the table of the guide. Fields that every sampler can follow are in the requests' schemas.
+ * How each request field is treated; the guide's table is made from it. Fields that every sampler supports are in the request schemas
+ * instead.
  *
  * @example
  * const ignored = FieldTable.rows.filter(({ treatment }) => treatment === "no effect").map(({ path }) => path)
  */
 
-/** The requests of a dialect. */
+/** The endpoint whose requests have the field. */
 export type Kind = "chat completions" | "completions" | "responses" | "messages"
 
 /**
- * - `no effect`: accepted, as it changes no answer, and listed for whoever keeps a record
- * - `given`: has its effect
- * - `held`: has its effect where the backend has grammars; otherwise refused by its name, or, where the caller is lenient, accepted with a
+ * - `no effect`: accepted, as it changes no answer, and noted for the record
+ * - `given`: takes effect
+ * - `held`: takes effect if the backend supports grammars. Otherwise it is refused by name or, for a lenient caller, accepted with a
  *   warning, and each reply is checked and reported
- * - `not given`: refused by its name; where the caller is lenient, left out with a warning in the answer
- * - `refused`: refused by its name to all, as the request asks for something else without it
+ * - `not given`: refused by name or, for a lenient caller, dropped with a warning in the answer
+ * - `refused`: refused by name for every caller, because the request would mean something else without it
  */
 export type Treatment = "no effect" | "given" | "held" | "not given" | "refused"
 
-/** A field. In its path, `[]` stands for each element of a list. */
+/** A field. In its path, `[]` stands for each list element. */
 export interface Row {
   readonly kinds: ReadonlyArray<Kind>
   readonly path: string
   readonly treatment: Treatment
   readonly because: string
-  /** Values that ask for nothing, beside null, and are accepted without a word. */
+  /** Values other than null that request nothing and are accepted silently. */
   readonly usual: ReadonlyArray<unknown>
 }
 
@@ -201,7 +202,7 @@ const meanings: Readonly<Record<Treatment, string>> = {
   refused: "refused"
 }
 
-/** The table in Markdown, a line for each group of fields that have one reason. */
+/** The table in Markdown, with one row for each group of fields that share a reason. */
 export const markdown = (): string => {
   const groups = new Map<string, Array<string>>()
   for (const { because, kinds, path, treatment } of rows) {

@@ -1,11 +1,11 @@
-/** Takes the fields that no schema reads out of a request, each with what the table says about it. */
+/** Removes the fields that no schema reads from a request, and treats each as the field table says. */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as FieldTable from "./FieldTable.ts"
 import type { Notes } from "./Notes.ts"
 import { invalid } from "./Refusal.ts"
 
-/** Longest value that a refusal repeats. */
+/** Maximum length of a value that a refusal quotes. */
 const longest = 200
 
 /** The value as JSON, for an error. */
@@ -18,7 +18,7 @@ export const shown = (value: unknown) => {
 export const unexpected = (field: string, value: unknown, because: string) =>
   `${field} is ${shown(value)}, expected none: ${because}`
 
-/** A value without the fields of a path, and what they held. */
+/** A value without the fields at a path, and the removed values. */
 interface Taken {
   readonly left: unknown
   readonly found: ReadonlyArray<unknown>
@@ -46,7 +46,7 @@ interface Step {
 
 const taken: ReadonlyArray<FieldTable.Treatment> = ["no effect", "not given", "refused"]
 
-/** Fields that are read stay: those that are given, held or checked, and those of the schema. */
+/** The fields to remove. Fields in the schema, and those that are given, held or checked, stay. */
 const stepsOf = (kind: FieldTable.Kind, isRead: (path: string) => boolean): ReadonlyArray<Step> =>
   FieldTable.rows
     .filter(({ kinds, path, treatment }) => kinds.includes(kind) && taken.includes(treatment) && !isRead(path))
@@ -55,7 +55,7 @@ const stepsOf = (kind: FieldTable.Kind, isRead: (path: string) => boolean): Read
 const isUsual = ({ usual }: FieldTable.Row, value: unknown) =>
   value === null || usual.some((one) => shown(one) === shown(value))
 
-/** The body without these fields. Fails for one that is refused. */
+/** Returns the body without these fields. Fails for a field that is refused. */
 export const settle = (kind: FieldTable.Kind, isRead: (path: string) => boolean) => {
   const all = stepsOf(kind, isRead)
   return Effect.fnUntraced(function*(body: unknown, notes: Notes) {

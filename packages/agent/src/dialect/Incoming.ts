@@ -1,4 +1,4 @@
-/** A request that has come in: the text of its body, and the answerer of its caller. */
+/** An incoming request: the text of its body, and its caller's answerer. */
 import type * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type { Answerer } from "./Answerer.ts"
@@ -8,11 +8,11 @@ import type { Refusal } from "./Refusal.ts"
 
 export interface Incoming extends Notes.Policy {
   readonly answerer: Answerer
-  /** What the session of the caller keeps; absent where nothing is kept. */
+  /** What the caller's session keeps; absent if nothing is kept. */
   readonly kept?: Kept
-  /** Reads the body, once, within the limits of whoever serves it. */
+  /** Reads the body once, within the server's size limit. */
   readonly body: Effect.Effect<string, Refusal, HttpServerRequest.HttpServerRequest>
 }
 
-/** Lets a request in: finds the answerer of its caller, or refuses it. */
+/** Admits a request: finds its caller's answerer, or refuses the request. */
 export type Serve<R> = Effect.Effect<Incoming, Refusal, R>

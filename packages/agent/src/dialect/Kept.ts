@@ -1,5 +1,5 @@
 /**
- * What a session keeps of its conversations, so that its clients can name what was said instead of sending it again.
+ * Conversation state that a session keeps, so clients can refer to earlier items by id instead of sending them again.
  *
  * @example
  * const kept = Kept.newest(1024 * 1024)
@@ -7,28 +7,28 @@
 import type * as Anthropic from "./anthropic/AnthropicRequest.ts"
 import type * as Responses from "./openai/OpenAiResponse.ts"
 
-/** A conversation of Anthropic's form with its last answer. */
+/** A conversation in Anthropic's form with its last answer. */
 export type Thread = Pick<Anthropic.CountTokens, "messages" | "system" | "tools">
 
-/** Values by their names, each of which is given once. */
+/** Values by name. Each name is set once. */
 export interface Named<A> {
   readonly get: (name: string) => A | undefined
   readonly set: (name: string, value: A) => void
 }
 
 export interface Kept {
-  /** Items of responses, by their ids. */
+  /** Response items by id. */
   readonly items: Named<Responses.Item>
-  /** The input of each response and its output, by the response's id. */
+  /** The input and output of each response, by response id. */
   readonly responses: Named<ReadonlyArray<Responses.Item>>
   /** Conversations by the id of their last message. */
   readonly threads: Named<Thread>
 }
 
-/** Keeps everything, for a session that ends soon. */
+/** Keeps everything; for short sessions. */
 export const make = (): Kept => ({ items: new Map(), responses: new Map(), threads: new Map() })
 
-/** Keeps what was said last, as long as it has at most so many characters of JSON, for a server that goes on. */
+/** Keeps the newest entries, up to `mostCharacters` characters of JSON; for servers that run indefinitely. */
 export const newest = (mostCharacters: number): Kept => {
   const entries = new Set<{ readonly characters: number; readonly forget: () => void }>()
   let characters = 0

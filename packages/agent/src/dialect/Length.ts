@@ -1,10 +1,10 @@
-/** Bounds the length of a chat client's request before it is rendered and tokenized, which takes time for every character. */
+/** Bounds the length of a chat client's request before rendering and tokenization, whose cost grows with every character. */
 import type { ChatModel } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { tooLong } from "./Refusal.ts"
 
-/** Text has four characters per token on average; only runs of spaces and the like have more than this. */
+/** Text has about four characters per token on average; only runs of spaces and similar characters exceed this bound. */
 const perToken = 32
 
 const counted = (root: unknown, isImage: (key: string, text: string) => boolean): number => {
@@ -23,10 +23,10 @@ const counted = (root: unknown, isImage: (key: string, text: string) => boolean)
   return characters
 }
 
-/** Characters of all names and texts that a renderer reads, without images, which are bytes. */
+/** The number of characters in all names and texts that a renderer reads, excluding images, which are bytes. */
 export const of = (asked: object): number => counted(asked, () => false)
 
-/** Characters of all names and texts of a body before it is decoded, without images. */
+/** The number of characters in all names and texts of an undecoded body, excluding images. */
 export const ofJson = (body: unknown): number =>
   counted(body, (key, text) => key === "data" || text.startsWith("data:image/"))
 

@@ -1,8 +1,8 @@
-/** A reader of a reply that may have only so many calls of tools. */
+/** A reader for a reply that may have only a limited number of tool calls. */
 import type { ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 
-/** The deltas of the tokens up to the end of the last call that is allowed, and how many tokens these are. */
+/** The deltas up to the end of the last allowed call, and how many tokens produced them. */
 export interface Read {
   readonly deltas: ReadonlyArray<ResponseStream.Delta>
   readonly read: number
@@ -10,11 +10,11 @@ export interface Read {
 
 export interface LimitedCalls extends ResponseStream.ResponseStream {
   readonly until: (tokens: Int32Array) => Read
-  /** Whether all calls that are allowed have come. */
+  /** Whether the limit of calls is reached. */
   readonly isFull: () => boolean
 }
 
-/** Leaves out the calls after the first `most`. */
+/** Drops the calls after the first `most`. */
 export const make = (reader: ResponseStream.ResponseStream, most: number): LimitedCalls => {
   let calls = 0
   const kept = (deltas: ReadonlyArray<ResponseStream.Delta>) =>

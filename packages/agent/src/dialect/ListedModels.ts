@@ -1,10 +1,10 @@
-/** Requests for the list of models, or for one of them. */
+/** Requests for the model list, or for one model. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import type { Answerer } from "./Answerer.ts"
 import { notFound } from "./Refusal.ts"
 
-/** All models, or the one that the rest of the path names, with its slash escaped or not. */
+/** All models, or the model that the rest of the path names; the slash in its name may be escaped. */
 export const asked = Effect.fnUntraced(function*({ models }: Answerer) {
   const { "*": rest = "" } = yield* HttpRouter.params
   const all = yield* models

@@ -1,5 +1,5 @@
 /**
- * What becomes of the fields of one request that change no answer, and of those whose effect cannot be given.
+ * Records which fields of a request had no effect, were not given their effect, or were not honored by a reply.
  *
  * @example
  * const policy: Notes.Policy = { isLenient: true, noted: ({ detail }) => Effect.logWarning(detail) }
@@ -8,32 +8,34 @@ import type { Message } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import { invalid, type Refusal } from "./Refusal.ts"
 
-/** Something about a request that its caller should know. */
+/** A remark on a request for its caller. */
 export interface Note {
-  /** A field that changes no answer; a field whose effect is not given; a reply that is not what was asked for. */
+  /**
+   * `no effect`: the field changes no answer. `not given`: the requested effect is not available. `not kept`: a reply violates the request.
+   */
   readonly kind: "no effect" | "not given" | "not kept"
   readonly field: string
   readonly detail: string
 }
 
-/** The treatment of requests that ask for what cannot be given. */
+/** How to treat requests for unavailable effects. */
 export interface Policy {
-  /** Whether such a field is left out, with a warning in the answer, rather than refused. */
+  /** Whether an unavailable field is dropped with a warning in the answer instead of refused. */
   readonly isLenient: boolean
-  /** Receives each note, so that a record or a log has it. */
+  /** Receives each note, for a record or a log. */
   readonly noted: (note: Note) => Effect.Effect<void>
 }
 
-/** Why a reply is not what was asked for; undefined where it is. */
+/** Returns why a reply violates the request; undefined if it does not. */
 export type Check = (message: Message.Message) => string | undefined
 
 export interface Notes {
   readonly noEffect: (field: string, because: string) => Effect.Effect<void>
-  /** Refuses the field, or leaves it out with a warning. */
+  /** Refuses the field or, for a lenient caller, drops it with a warning. */
   readonly notGiven: (field: string, detail: string) => Effect.Effect<void, Refusal>
-  /** Looks at every reply for what was asked and is not enforced. */
+  /** Registers a check on every reply, for a requirement that sampling does not enforce. */
   readonly expect: (field: string, check: Check) => void
-  /** The warnings of the request, and of a reply to it. */
+  /** The warnings about the request and about this reply to it. */
   readonly warnings: (reply: Message.Message) => Effect.Effect<ReadonlyArray<string>>
 }
 

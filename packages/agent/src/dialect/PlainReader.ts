@@ -1,4 +1,4 @@
-/** Reads a continuation of plain text while it is sampled. */
+/** Reads a plain-text continuation while it is sampled. */
 import { Message } from "@effect-rl/core"
 import { type ResponseStream, type Tokenizer, TokenText } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 const deltas = (text: string): ReadonlyArray<ResponseStream.Delta> =>
   text === "" ? [] : [{ _tag: "Text", part: 0, text }]
 
-/** Text as it comes; the model's end of text is no part of it. */
+/** Passes text on as it is sampled, without the model's end-of-text token. */
 export const make = (tokenizer: Tokenizer.Tokenizer): ResponseStream.ResponseStream => {
   const text = TokenText.make(tokenizer)
   let said = ""

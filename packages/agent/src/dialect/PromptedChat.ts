@@ -1,5 +1,5 @@
 /**
- * Conversations on their way to a sampler: prompt, and how to sample and read the reply.
+ * Turns conversations into prompts that a sampler can answer, with the means to read the replies.
  *
  * @example
  * const asked: Answerer.Asked = { messages: [Message.user("What is 2 + 2?")], tools: [] }
@@ -16,7 +16,7 @@ import * as Length from "./Length.ts"
 import * as PlainReader from "./PlainReader.ts"
 import { invalid, tooLong } from "./Refusal.ts"
 
-/** Weights that answer, with the tokenizer and renderer that go with them. */
+/** Weights with their tokenizer and renderer. */
 export type Source = Pick<Prompted, "id" | "chatModel" | "sample" | "replied">
 
 const knowsTools = ({ renderer: { name, toolsPrefix } }: ChatModel.ChatModel, { tools }: Asked) =>
@@ -24,7 +24,7 @@ const knowsTools = ({ renderer: { name, toolsPrefix } }: ChatModel.ChatModel, { 
     ? Effect.void
     : Effect.fail(invalid(`tools: the renderer ${name} has none, expected no tools for this model`, "tools"))
 
-/** The model with the renderer that the request names. */
+/** The model with the renderer that the request selects. */
 export const inMode = (
   chatModel: ChatModel.ChatModel,
   { renderer: name }: Asked
@@ -33,18 +33,18 @@ export const inMode = (
     ? Effect.succeed(chatModel)
     : Effect.map(Renderers.byName(name, chatModel.tokenizer), (renderer) => ({ ...chatModel, renderer }))
 
-/** A conversation before its reply, as it is rendered. */
+/** A conversation before its reply, ready to render. */
 export interface Conversation {
   readonly chatModel: ChatModel.ChatModel
-  /** With the messages about its tools. */
+  /** The messages, including those that describe the tools. */
   readonly messages: ReadonlyArray<Message.Message>
-  /** The beginning of the reply; empty for a new one. */
+  /** The beginning of the reply; empty for a new reply. */
   readonly prefill: string
 }
 
 const unreadable = ({ message }: Renderer.RendererError) => Effect.fail(invalid(`messages: ${message}`, "messages"))
 
-/** The conversation that is asked, once its length and its tools suit the model. */
+/** The conversation of a request. Fails if it is too long for the model or has tools that the model does not support. */
 export const conversation = Effect.fnUntraced(function*(own: ChatModel.ChatModel, asked: Asked) {
   const chatModel = yield* inMode(own, asked)
   yield* Length.check(chatModel, "messages and tools", Length.of(asked))
@@ -60,7 +60,7 @@ export interface Rendered extends Omit<Conversation, "prefill"> {
   readonly prompt: ModelInput.ModelInput
 }
 
-/** The conversation with its prompt, which may begin the reply. */
+/** Renders the conversation to a prompt, which may include the beginning of the reply. */
 export const render = Effect.fnUntraced(function*(own: ChatModel.ChatModel, asked: Asked) {
   const { chatModel, messages, prefill } = yield* conversation(own, asked)
   const prompt = yield* chatModel.renderer.generationPrompt(messages, { prefill })
@@ -74,7 +74,7 @@ const hasTopLogprobs = ({ capabilities: { topkPromptLogprobs: most }, name }: Ch
     ? Effect.void
     : Effect.fail(invalid(`top_logprobs is ${asked}, expected at most ${most} of ${name}`, "top_logprobs"))
 
-/** The request of a sampler; fails where nothing fits after the prompt. */
+/** The sampling request. Fails if the prompt leaves no room for a reply. */
 export const request = Effect.fnUntraced(function*(
   chatModel: ChatModel.ChatModel,
   prompt: ModelInput.ModelInput,
@@ -105,7 +105,7 @@ export const request = Effect.fnUntraced(function*(
   } satisfies Request
 })
 
-/** A rendered conversation, whose reply ends as the renderer's replies do, or at the client's own texts. */
+/** A rendered conversation. Its reply ends at the renderer's stops or at the client's stop texts. */
 export const of = Effect.fnUntraced(function*(
   source: Omit<Source, "chatModel">,
   { chatModel, messages, prompt }: Rendered,
@@ -136,7 +136,7 @@ const promptOf = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, pro
   return ModelInput.fromTokens(chatModel.tokenizer.encode(prompt))
 })
 
-/** A continuation of text or of tokens, which the model's own end of text ends. */
+/** A continuation of text or tokens. It ends at the model's end-of-text token. */
 export const continued = Effect.fnUntraced(function*(
   source: Source,
   prompt: Continuing,

@@ -1,14 +1,14 @@
-/** Modes of reasoning: the renderers of a model's family among which a request chooses. */
+/** Reasoning modes: a request selects one of the renderers in a model's family. */
 import type { ChatModel } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type { Incoming } from "./Incoming.ts"
 import type { Notes } from "./Notes.ts"
 import { invalid, type Refusal } from "./Refusal.ts"
 
-/** How much a reply reasons before it answers; `on` is the family's usual. */
+/** How much a reply reasons before it answers. `on` is the family's default. */
 export type Effort = "off" | "on" | "low" | "medium" | "high" | "max"
 
-/** The names of renderers by effort, the one to choose first. */
+/** Renderer names by effort, the preferred one first. */
 type Family = Partial<Readonly<Record<Effort, readonly [string, ...ReadonlyArray<string>]>>>
 
 const families: ReadonlyArray<Family> = [
@@ -61,7 +61,7 @@ export interface Asked {
   readonly effort: Effort
 }
 
-/** The words of all dialects. */
+/** The words for efforts in all dialects. */
 const words: Readonly<Record<string, Effort>> = {
   none: "off",
   minimal: "low",
@@ -75,7 +75,7 @@ const words: Readonly<Record<string, Effort>> = {
 const familyOf = (name: string) =>
   families.find((family) => Object.values(family).flat().some((other) => other === name))
 
-/** The renderer of an effort; `undefined` where the family has no such mode. A model that does not reason needs none to be told not to. */
+/** The renderer for an effort; `undefined` if the family has no such mode. A model without reasoning keeps its renderer for `off`. */
 export const rendererOf = (name: string, effort: Effort): string | undefined => {
   const family = familyOf(name)
   if (family === undefined) return effort === "off" ? name : undefined
@@ -84,7 +84,7 @@ export const rendererOf = (name: string, effort: Effort): string | undefined => 
   return isThere === true ? name : wanted?.[0]
 }
 
-/** What a field asks for by a word. Fails for a word that no dialect has. */
+/** The effort that a field names. Fails for an unknown word. */
 export const byWord = (field: string, word: string | null | undefined): Effect.Effect<Asked | undefined, Refusal> => {
   if (word === null || word === undefined) return Effect.succeed(undefined)
   const effort = Object.hasOwn(words, word) ? words[word] : undefined
@@ -93,7 +93,10 @@ export const byWord = (field: string, word: string | null | undefined): Effect.E
     : Effect.succeed({ field, value: word, effort })
 }
 
-/** The renderer that has the effort asked for, by its name; the model's own where nothing is asked for, or where a lenient caller asks for a mode that the family lacks. */
+/**
+ * The name of the renderer with the requested effort. The model's own renderer is kept if none is requested, or if a lenient caller
+ * requests a mode that the family lacks.
+ */
 export const choose = Effect.fnUntraced(function*(
   { answerer }: Incoming,
   notes: Notes,

@@ -1,5 +1,5 @@
 /**
- * A request of a chat client that is refused. Each dialect gives it the form that its clients read.
+ * A refused request of a chat client. Each dialect renders it in its own error format.
  *
  * @example
  * const { headers } = Refusal.later(429, "too many requests", 5) // => { "retry-after": "5" }
@@ -9,9 +9,9 @@ import * as Schema from "effect/Schema"
 
 const Status = Schema.Literals([400, 401, 403, 404, 408, 409, 410, 413, 415, 416, 422, 429, 500, 503])
 
-/** The numbers of a prompt that does not fit. */
+/** The token counts of a prompt that does not fit. */
 const TooLong = Schema.Struct({
-  /** Tokens of the prompt, or the least that it can have. */
+  /** Tokens of the prompt, or a lower bound. */
   tokens: Schema.Int,
   most: Schema.Int
 })
@@ -19,9 +19,9 @@ const TooLong = Schema.Struct({
 export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
   status: Status,
   detail: Schema.String,
-  /** The field that is at fault. */
+  /** The field at fault. */
   field: Schema.optionalKey(Schema.String),
-  /** The name by which a dialect's clients know what to do instead. */
+  /** The error code by which clients of the dialect know how to react. */
   code: Schema.optionalKey(Schema.String),
   tooLong: Schema.optionalKey(TooLong),
   headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
@@ -36,25 +36,25 @@ export const badRequest = (detail: string) => new Refusal({ status: 400, detail 
 export const notFound = (kind: string, id: string) =>
   new Refusal({ status: 404, detail: `no ${kind} "${id}" on this server` })
 
-/** The body can be read, but lacks a value or has a wrong one. */
+/** Refuses a body that can be parsed, but lacks a value or has a wrong one. */
 export const invalid = (detail: string, field?: string) =>
   new Refusal({ status: 422, detail, ...(field === undefined ? {} : { field }) })
 
-/** The prompt does not fit into the context of its model. */
+/** Refuses a prompt that does not fit into its model's context. */
 export const tooLong = (detail: string, tokens: number, most: number) =>
   new Refusal({ status: 400, detail, tooLong: { tokens, most } })
 
-/** The session of the request is over. */
+/** Refuses a request whose session has ended. */
 export const ended = (detail: string) => new Refusal({ status: 410, detail })
 
-/** Refuses a request for now: its client may repeat it after `seconds`. */
+/** Refuses a request temporarily; its client may repeat it after `seconds`. */
 export const later = (status: 429 | 503, detail: string, seconds: number) =>
   new Refusal({ status, detail, headers: { "retry-after": String(Math.max(Math.ceil(seconds), 1)) } })
 
-/** Seconds after which clients ask a backend again that says nothing about it. */
+/** Default retry delay in seconds, for backends that specify none. */
 const usualSeconds = 5
 
-/** The failure of a backend for this reason, as its clients are told. */
+/** The refusal that reports a backend failure with this reason to clients. */
 export const fromReason = (reason: TinkerError.Reason, message: string) => {
   switch (reason._tag) {
     case "NotFound":
@@ -70,5 +70,5 @@ export const fromReason = (reason: TinkerError.Reason, message: string) => {
   }
 }
 
-/** The failure of a backend, as its clients are told. */
+/** The refusal that reports a backend failure to clients. */
 export const fromTinkerError = ({ message, reason }: TinkerError.TinkerError) => fromReason(reason, message)

@@ -1,4 +1,4 @@
-/** Replies of a model: sampled whole, or read while they are sampled. */
+/** Model replies, sampled whole or read while they are sampled. */
 import { type ModelInput, SampleStream, type Sampling } from "@effect-rl/core/backend"
 import type { ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
@@ -24,17 +24,17 @@ export interface Ended extends Omit<Replied, "index" | "sequences"> {
 
 export type Event = Sampled | ResponseStream.Delta | Ended
 
-/** A reply that was sampled whole, perhaps in several pieces. */
+/** A complete reply, which may have been sampled in several pieces. */
 export interface Whole {
   readonly sequences: ReadonlyArray<Sampling.SampledTokens>
   readonly ended: Ended
 }
 
-/** How far a reply has been read. */
+/** The part of a reply that has been read so far. */
 interface Reading {
-  /** Tokens that may begin a stop; see `StopText`. */
+  /** Tokens held back because they may begin a stop text; see `StopText`. */
   readonly held: Int32Array
-  /** Whether the reply ended before the model ended it: at the client's own text, or after its only call. */
+  /** Whether the reply ended before the model's own stop: at a stop text of the client, or after its only allowed call. */
   readonly isOver: boolean
   readonly stop: string | undefined
   readonly sequences: ReadonlyArray<Sampling.SampledTokens>
@@ -58,7 +58,7 @@ const firstOf = (sequence: Sampling.SampledTokens, length: number): Sampling.Sam
   }
 }
 
-/** Reads the pieces of one reply; the model's own stop replaces whatever else ended it. */
+/** Reads the pieces of one reply. If the client's stop text or the call limit ended it, the model's own stop is read in its place. */
 const readerOf = (prompted: Prompted, notes: Notes, index: number) => {
   const { chatModel: { tokenizer }, closing, isOneCall, replied, stops } = prompted
   const names = prompted.callNames(index)
@@ -97,13 +97,13 @@ const readerOf = (prompted: Prompted, notes: Notes, index: number) => {
   return { push, end, isOver: () => reading.isOver }
 }
 
-/** The request of reply `index` alone. */
+/** The request for reply `index` alone. With a seed, reply `index` uses seed + `index`, as in a joint request. */
 const alone = (request: Sampling.SampleRequest, index: number): Sampling.SampleRequest => {
   const { params } = request
   return params.seed === undefined ? request : { ...request, params: { ...params, seed: params.seed + index } }
 }
 
-/** Reply `index`: the deltas of its message as it is sampled, and its end. */
+/** Streams reply `index`: the deltas of its message, then its end. */
 export const stream = (prompted: Prompted, notes: Notes, index = 0): Stream.Stream<Event, Refusal> =>
   Stream.suspend(() => {
     const { request, sample } = prompted
@@ -131,7 +131,7 @@ const read = (prompted: Prompted, notes: Notes, sequence: Sampling.SampledTokens
     return Effect.map(reader.end, ({ ended }): Whole => ({ sequences: [sequence], ended }))
   })
 
-/** The requested number of replies. They share the prompt's computation unless they end where the sampler does not. */
+/** Samples the requested number of replies. They share one prefill of the prompt unless a reply may end where the sampler does not. */
 export const whole = Effect.fnUntraced(function*(
   prompted: Prompted,
   notes: Notes
@@ -146,17 +146,17 @@ export const whole = Effect.fnUntraced(function*(
   return (yield* replies).flat()
 })
 
-/** The field that tells a client of warnings, where there are any. */
+/** The answer's `warnings` field, if there are any. */
 export const warned = ({ warnings }: Ended) => warnings.length === 0 ? {} : { warnings }
 
-/** The ids of a prompt's tokens; images have none. */
+/** The prompt's token ids, without images. */
 export const promptIds = ({ chunks }: ModelInput.ModelInput) =>
   chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : [...chunk.tokens])
 
 /** The ids of sampled tokens. */
 export const tokenIds = (sequences: Whole["sequences"]) => sequences.flatMap(({ tokens }) => [...tokens])
 
-/** The ids of a prompt's tokens and of a reply's. */
+/** The token ids of the prompt and of a reply. */
 export const allIds = ({ request: { prompt } }: Prompted, reply: Whole) => ({
   prompt_token_ids: promptIds(prompt),
   token_ids: tokenIds(reply.sequences)

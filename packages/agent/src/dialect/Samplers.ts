@@ -1,5 +1,5 @@
 /**
- * An answerer over sampling clients of this process, each by the name under which agents ask for it.
+ * An answerer backed by in-process sampling clients, each under the model name that agents use.
  *
  * @example
  * const answerer = Effect.gen(function*() {
@@ -16,13 +16,13 @@ import type { Answerer } from "./Answerer.ts"
 import * as PromptedChat from "./PromptedChat.ts"
 import { fromTinkerError, notFound, type Refusal } from "./Refusal.ts"
 
-/** Weights with the tokenizer and renderer that go with them. */
+/** Weights with their tokenizer and renderer. */
 export interface Sampler {
   readonly chatModel: ChatModel.ChatModel
   readonly client: SamplingClient.SamplingClient
 }
 
-/** Answers with these samplers, by name; another name is refused. */
+/** Answers with these samplers by name; other names are refused. */
 export const answerer = (samplers: Readonly<Record<string, Sampler>>): Answerer => {
   const find = (model: string): Effect.Effect<Sampler, Refusal> => {
     const found = Object.hasOwn(samplers, model) ? samplers[model] : undefined

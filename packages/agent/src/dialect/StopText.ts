@@ -1,12 +1,12 @@
-/** Ends a reply at a text of the client's own, which may begin in one piece of sampled tokens and end in a later one. */
+/** Ends a reply at a client's stop text, which may span several pieces of sampled tokens. */
 import type { Tokenizer } from "@effect-rl/core/renderers"
 
 export interface Found {
-  /** Tokens that belong to the reply in any case. */
+  /** Tokens that certainly belong to the reply. */
   readonly passed: Int32Array
-  /** Tokens whose text may end with the beginning of a stop. */
+  /** Tokens whose text may end with the beginning of a stop text. */
   readonly held: Int32Array
-  /** The stop; it and everything after it are dropped. */
+  /** The stop text that was found; it and everything after it are dropped. */
   readonly stop: string | undefined
 }
 
@@ -20,7 +20,7 @@ const first = (text: string, stops: ReadonlyArray<string>) => {
   return found
 }
 
-/** Whether the end of the text is the beginning of a stop. */
+/** Whether the text ends with the beginning of a stop text. */
 const endsWithBeginning = (text: string, stops: ReadonlyArray<string>) => {
   const longest = stops.reduce((length, stop) => Math.max(length, stop.length), 0) - 1
   const from = Math.max(text.length - longest, 0)
@@ -28,7 +28,7 @@ const endsWithBeginning = (text: string, stops: ReadonlyArray<string>) => {
   return stops.some((stop) => endings.some((ending) => ending.length < stop.length && stop.startsWith(ending)))
 }
 
-/** Looks for the first stop in the text of these tokens. */
+/** Looks for the first stop text in the decoded tokens. */
 export const find = (tokenizer: Tokenizer.Tokenizer, stops: ReadonlyArray<string>, tokens: Int32Array): Found => {
   if (stops.length === 0) return { passed: tokens, held: none, stop: undefined }
   const text = tokenizer.decode(tokens)

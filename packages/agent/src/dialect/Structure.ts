@@ -1,6 +1,6 @@
 /**
- * Replies that are asked to have a structure. A grammar holds an answer to a schema, and calls to their tools, where the backend has grammars; what
- * is not held is refused, or checked and reported.
+ * Structured replies. If the backend supports grammars, a grammar constrains answers to their schema and calls to their tools. Otherwise
+ * the request is refused, or the reply is checked and violations are reported.
  */
 import { Message } from "@effect-rl/core"
 import type { Grammar } from "@effect-rl/core/backend"
@@ -19,7 +19,7 @@ import type { Refusal } from "./Refusal.ts"
 
 const parse = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
 
-/** A conversation whose reply is to have a structure, and the name of the model that is asked. */
+/** A conversation with a structured reply, and the name of the requested model. */
 export interface Conversation {
   readonly answerer: Answerer
   readonly notes: Notes
@@ -27,7 +27,7 @@ export interface Conversation {
   readonly asked: Asked
 }
 
-/** A field that asks for an answer with a schema. */
+/** A field that requests an answer with a schema. */
 export interface Format {
   readonly field: string
   readonly type: string
@@ -35,7 +35,7 @@ export interface Format {
   readonly schema?: JsonSchema.JsonSchema | undefined
 }
 
-/** A choice of tools that needs a call: of the tool with this name, or of any. */
+/** A tool choice that forces a call: to the named tool, or to any. */
 export interface Forced {
   readonly value: unknown
   readonly name?: string | undefined
@@ -45,9 +45,9 @@ export interface Forced {
 export interface Wanted {
   readonly format?: Format | undefined
   readonly forced?: Forced | undefined
-  /** Whether the reply may have one call at most. */
+  /** Whether the reply may have at most one call. */
   readonly isOneCall: boolean
-  /** The field of tools that says whether their calls are held to their schemas, and the names of tools where it is true. */
+  /** The tool field that requests strict calls, and the names of the tools that set it. */
   readonly strict: { readonly field: string; readonly names: ReadonlyArray<string> }
 }
 
@@ -55,11 +55,11 @@ type Held = Result.Result<Grammar.Grammar, string>
 
 const isObject = Schema.is(Schema.Record(Schema.String, Schema.Json))
 
-/** The model with the renderer that is asked, or why that renderer cannot be made. */
+/** The model with the requested renderer, or the reason why that renderer cannot be made. */
 const modelOf = ({ answerer, asked, model }: Conversation) =>
   Effect.flatMap(answerer.chatModel(model), (own) => Effect.result(PromptedChat.inMode(own, asked)))
 
-/** The grammar of an answer, or why there is none. */
+/** The grammar of an answer, or the reason why there is none. */
 const heldFormat = Effect.fnUntraced(function*(
   conversation: Conversation,
   schema: JsonSchema.JsonSchema
@@ -76,7 +76,7 @@ const heldFormat = Effect.fnUntraced(function*(
     : held
 })
 
-/** The grammar of the answer. Where there is none, fails, or warns that the answer is not held to its schema, and checks it. */
+/** The grammar of the answer. If there is none, fails, or warns that the answer is not constrained and checks it instead. */
 const format = Effect.fnUntraced(
   function*(conversation: Conversation, { field, schema = { type: "object" }, type }: Format) {
     const { notes } = conversation
@@ -110,7 +110,7 @@ const argumentsProblem = ({ name, parameters }: ToolSpec.ToolSpec): Check => {
       .find((found) => found !== undefined)
 }
 
-/** The grammar of calls, or why there is none. A call that is forced by its name is the only one. */
+/** The grammar of calls, or the reason why there is none. If a call is forced by name, it is the only one. */
 const heldCalls = Effect.fnUntraced(function*(
   conversation: Conversation,
   { forced, isOneCall, strict }: Wanted
@@ -134,7 +134,7 @@ const heldCalls = Effect.fnUntraced(function*(
   })
 })
 
-/** The grammar of calls. Where there is none, fails, or warns that calls are not held to what is asked, and checks them. */
+/** The grammar of calls. If there is none, fails, or warns that calls are not constrained and checks them instead. */
 const calls = Effect.fnUntraced(function*(conversation: Conversation, wanted: Wanted) {
   const { asked: { tools }, notes } = conversation
   const { forced, strict } = wanted
@@ -154,13 +154,13 @@ const calls = Effect.fnUntraced(function*(conversation: Conversation, wanted: Wa
   return undefined
 })
 
-/** The grammar that holds the reply to what is asked of it; undefined where nothing is, or nothing can be held. */
+/** The grammar that constrains the reply; undefined if no structure is requested or none can be enforced. */
 export const grammar = Effect.fnUntraced(function*(conversation: Conversation, wanted: Wanted) {
   const answer = wanted.format === undefined ? undefined : yield* format(conversation, wanted.format)
   return answer ?? (yield* calls(conversation, wanted))
 })
 
-/** Fails, or warns that the input of calls is not held to a grammar of the client's own notation; nothing here reads one. */
+/** Fails, or warns that a client's own grammar for call input is ignored. Such grammars are not supported. */
 export const inputGrammar = (notes: Notes, field: string) =>
   notes.notGiven(
     field,

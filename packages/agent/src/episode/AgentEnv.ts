@@ -1,8 +1,8 @@
 /**
- * An agent as an environment: a program that talks to a model by its own means, whose requests become turns.
+ * Wraps an agent, a program that calls a model itself, as an environment: each of its requests becomes a turn.
  *
- * The agent runs beside the episode. Its first request is the first observation; each action answers the request that was shown and waits
- * for the next one, or for the agent's verdict. Requests that are under way at the same time are answered one after the other.
+ * The agent runs alongside the episode. Its first request is the first observation. Each action answers the current request, then waits for
+ * the agent's next request or its verdict. Concurrent requests are answered one after another.
  */
 import { type Env, EnvMetric, type Limits, Message, type Score } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
@@ -34,11 +34,11 @@ export class AgentFailed extends Schema.TaggedError<AgentFailed>()("AgentFailed"
   }
 }
 
-/** The way of an agent to its model, and the end of its episode. */
+/** The agent's access to its model, and the end of its episode. */
 export interface Session extends Place.Place {
-  /** The same as variables: `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY`. */
+  /** The access as environment variables: `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY`. */
   readonly env: Readonly<Record<string, string>>
-  /** Aborted when the episode is over, however it ends. */
+  /** Aborted when the episode ends for any reason. */
   readonly signal: AbortSignal
 }
 
@@ -46,17 +46,17 @@ export interface Session extends Place.Place {
 export type Verdict = number | Score.Score
 
 export interface Options<out E = never, out R = never> extends CapturedAnswers.Options {
-  /** Runs the agent once, and judges what it did. A failure fails the member; it is never a reward. */
+  /** Runs the agent once and judges the result. A failure fails the group member instead of giving it a reward. */
   readonly run: (session: Session) => Effect.Effect<Verdict, E, R> | PromiseLike<Verdict>
-  /** Limits of the episode. At a limit it ends without a verdict; requests that come later are answered 410. */
+  /** Limits of the episode. At a limit the episode ends without a verdict, and later requests are answered with 410. */
   readonly limits?: Limits.Limits
-  /** Longest time that the agent may neither ask nor end; the episode then ends with `idle_timeout`. Unlimited unless given. */
+  /** How long the agent may stay without a request or a verdict before the episode ends with `idle_timeout`. Default: unlimited. */
   readonly idleTimeout?: Duration.Input
-  /** The question and the expected answer, for readers of transcripts. */
+  /** The question and the expected answer, shown in transcripts. */
   readonly task?: Env.Task
 }
 
-/** A question that is shown to the policy. */
+/** The question that the policy is answering. */
 interface Shown {
   readonly question: Mailbox.Question
   readonly placed: EpisodeTree.Placed
@@ -69,23 +69,23 @@ interface Playing<E, R> {
   readonly mailbox: Mailbox.Mailbox
   readonly verdict: Deferred.Deferred<Verdict, E | AgentFailed>
   readonly asides: Array<CapturedAnswers.Aside>
-  /** Notes that no turn has in its logs yet, and the fields that any turn has. */
+  /** Notes not yet in the logs of a turn, and the fields noted in any turn so far. */
   readonly notes: Array<Notes.Note>
   readonly noted: Set<string>
   readonly uniqueId: () => string
   shown: Shown | undefined
 }
 
-/** What comes next: a prompt, or the end. */
+/** The next event: a prompt, or the end of the episode. */
 type Next = Env.Prompt | Env.Done
 
-/** The question's place in the tree, and how its response is sampled and read. */
+/** Places the question in the episode tree, and prepares the sampling and reading of its response. */
 const place = Effect.fnUntraced(
   function*<E, R>({ options, tree, uniqueId }: Playing<E, R>, question: Mailbox.Question) {
     const { arrived, asked } = question
     const settings = { ...question.settings, seed: null, choices: null }
     const { chatModel, messages, prefill } = yield* PromptedChat.conversation(options.model, asked)
-    // Whether the renderer can go on from such a beginning is seen in a prompt of its own alone.
+    // Rendering the prompt on its own shows whether the renderer can continue from this beginning.
     if (prefill !== "") yield* PromptedChat.render(options.model, asked)
     const placed = yield* tree.place({ renderer: chatModel.renderer, messages, prefill, arrived })
     const source = { id: uniqueId(), sample: () => Effect.fail(over), replied: () => Effect.void }
@@ -102,7 +102,7 @@ const place = Effect.fnUntraced(
   Effect.catchTag("RendererError", ({ message }) => Effect.fail(invalid(`messages: ${message}`)))
 )
 
-/** The place of a text that is continued, whose reply ends as the model's own texts do. */
+/** Places a text to continue in the episode tree. Its reply ends at the model's end-of-text token. */
 const placeText = Effect.fnUntraced(
   function*<E, R>(
     { options: { model }, tree, uniqueId }: Playing<E, R>,
@@ -134,7 +134,7 @@ const promptOf = ({ placed, prompted: { chatModel: { renderer, tokenizer }, requ
   ...(placed.branch !== undefined && { branch: placed.branch })
 })
 
-/** The prompt of a question; undefined where the question is refused, and its client told why. */
+/** The prompt for a question; undefined if the question is refused, in which case its client is told the reason. */
 const show = Effect.fnUntraced(function*<E, R>(self: Playing<E, R>, question: Mailbox.Question) {
   const { text } = question
   const placing: Effect.Effect<Shown, Refusal> = text === undefined
@@ -157,7 +157,7 @@ const done = (verdict: Verdict): Env.Done =>
 
 const idle: Env.Done = { _tag: "Done", reward: 0, stopReason: "idle_timeout" }
 
-/** The next question or the verdict, whichever comes first; a verdict is the end, whatever else is asked. */
+/** Waits for the next question or the verdict, whichever comes first. After a verdict, questions are ignored. */
 const awaited = <E, R>({ mailbox, options, verdict }: Playing<E, R>) => {
   const ended = Effect.map(Deferred.await(verdict), done)
   if (Deferred.isDoneUnsafe(verdict)) return ended
@@ -178,7 +178,7 @@ const next = Effect.fnUntraced(function*<E, R>(self: Playing<E, R>): Effect.fn.R
 
 const unnoted = Notes.make({ isLenient: true, noted: () => Effect.void })
 
-/** What the agent is told that was sampled. */
+/** The replies that the agent reads from sampled tokens. */
 const told = (prompted: Prompted, { logprobs, stopReason, tokens }: Sampling.SampledTokens) =>
   Reply.whole({
     ...prompted,
@@ -193,13 +193,13 @@ const told = (prompted: Prompted, { logprobs, stopReason, tokens }: Sampling.Sam
       })
   }, unnoted)
 
-/** How many calls of tools could be read, where tools were offered, and how many could not. */
+/** Metrics for a turn with tools: how many calls could be parsed, and how many could not. */
 const callsOf = ({ tools }: Asked, { toolCalls = [], unparsedToolCalls = [] }: Message.Message) =>
   tools.length === 0
     ? {}
     : { tool_calls: EnvMetric.sum(toolCalls.length), unread_calls: EnvMetric.sum(unparsedToolCalls.length) }
 
-/** The texts of a turn beside its conversation: notes on its request, and answers of weights that are not trained. */
+/** The logs of a turn: notes on its request, and answers from untrained weights. */
 const logsOf = (
   overridden: ReadonlyArray<string>,
   notes: ReadonlyArray<Notes.Note>,
@@ -236,13 +236,13 @@ const reportOf = <E, R>(
   }
 }
 
-/** A reply of which the agent is told a part alone has no end, after which the conversation could go on. */
+/** If the agent was told only part of a reply, the reply is marked as unfinished, so the conversation is not continued after its end. */
 const parsedOf = ({ parsed, sampled, stop }: Reply.Ended, tokens: Int32Array): Renderer.Parsed =>
   stop === undefined && sampled === tokens.length ? parsed : { ...parsed, termination: "eos" }
 
 const unknownLogprobs = ({ tokens }: Env.Action) => new Float32Array(tokens.length).fill(NaN)
 
-/** A response that the renderer cannot read is kept as it was sampled; its client is told why it gets no other. */
+/** Keeps the sampled text of a response that the renderer cannot parse. */
 const unreadable = ({ chatModel: { tokenizer } }: Prompted, tokens: Int32Array): Renderer.Parsed => ({
   message: Message.assistant(tokenizer.decode(tokens)),
   termination: "malformed"
@@ -292,10 +292,10 @@ const keep = <E, R>({ noted, notes }: Playing<E, R>, note: Notes.Note) => {
   noted.add(name)
 }
 
-/** A name for a session that tells nothing of its own, which is a secret: it begins the ids of responses and calls. */
+/** A public name derived from the secret session name. It prefixes the ids of responses and calls. */
 const publicName = (session: string) => createHash("sha256").update(session).digest("base64url").slice(0, 16)
 
-/** An environment whose agent reaches its model at a place of this kind. */
+/** Creates an environment whose agent reaches its model at a place opened by `open`. */
 export const at = <E, R>(open: Place.Open) =>
   Effect.fnUntraced(function*(
     options: Options<E, R>
@@ -358,7 +358,7 @@ export const at = <E, R>(open: Place.Open) =>
     }
   })
 
-/** An agent that asked nothing has no turn that could be trained. */
+/** The result of an episode without requests, which has no turn to train on. */
 const silent = ({ reward, stopReason = "completed" }: Env.Done): Env.Overflow => ({
   _tag: "Overflow",
   reward,
@@ -367,7 +367,7 @@ const silent = ({ reward, stopReason = "completed" }: Env.Done): Env.Overflow =>
 })
 
 /**
- * An agent of this process, which is given a `fetch`.
+ * An agent that runs in this process and reaches its model through the given `fetch`.
  *
  * @example
  * const env = AgentEnv.make({

@@ -1,4 +1,4 @@
-/** The answerer of one episode's agent: what it asks becomes the turns of an environment. */
+/** Answers the agent of one episode; its requests become turns of an environment. */
 import type { ChatModel } from "@effect-rl/core"
 import { AdaptiveLimiter, Metering, type Sampling, type SamplingClient } from "@effect-rl/core/backend"
 import * as Deferred from "effect/Deferred"
@@ -13,67 +13,67 @@ import { fromTinkerError, invalid, Refusal } from "../dialect/Refusal.ts"
 import type { Mailbox, Question, Request } from "./Mailbox.ts"
 import * as Spoken from "./Spoken.ts"
 
-/** Weights that answer requests by another model's name. They are not trained. */
+/** Untrained weights that answer requests for another model name. */
 export interface Frozen {
   readonly model: ChatModel.ChatModel
   readonly client: SamplingClient.SamplingClient
 }
 
-/** Options of sampling that the run decides. */
+/** What happens to sampling options in requests, which the run decides. */
 export type Overridden = "override" | "refuse"
 
 /** What the requests of an episode may ask for. */
 export interface Options {
-  /** The model that is trained. */
+  /** The model being trained. */
   readonly model: ChatModel.ChatModel
-  /** Further names by which the agent may ask for it, such as one that is written into its code. */
+  /** Additional model names for the trained model, such as one that is hard-coded in the agent. */
   readonly names?: ReadonlyArray<string>
   /** Weights by other names. */
   readonly frozen?: Readonly<Record<string, Frozen>>
   /**
-   * What becomes of `temperature`, `top_p` and `top_k` in requests, which would change what is sampled: they are left to the run, and the turn
-   * says so in its logs, or such requests are refused. Default "override".
+   * How to treat `temperature`, `top_p` and `top_k` in requests, which would bias the samples. "override" ignores them and notes this in
+   * the turn's logs; "refuse" refuses the request. Default "override".
    */
   readonly sampling?: Overridden
   /**
-   * Whether fields that ask for what cannot be given, such as a penalty, are left out with a warning in the answer and in the logs of the turn.
-   * If not, such requests are refused. Default true.
+   * Whether fields that cannot take effect, such as a penalty, are dropped with a warning in the answer and in the turn's logs instead of
+   * refused. Default true.
    */
   readonly lenient?: boolean
   /**
-   * What becomes of strict tools, which some libraries send with every request, where no call is forced: calls are checked, and the answer warns
-   * of those that break their schemas, or a grammar holds them, so that the turn is not trained on. Default "check".
+   * How to treat strict tools when no call is forced; some libraries mark every tool as strict. "check" samples freely and warns in the
+   * answer about calls that violate their schemas. "hold" constrains them with a grammar, and the turn is not trained on. Default "check".
    */
   readonly strict?: "check" | "hold"
 }
 
 /** Facts about a request besides its body. */
 export interface Sent {
-  /** Whether its client says that it was sent before. */
+  /** Whether the client marks the request as a retry. */
   readonly isRepeated: boolean
-  /** The name under which its client repeats it. */
+  /** The client's idempotency key, which its retries repeat. */
   readonly idempotencyKey: string | undefined
 }
 
-/** An answer of weights that are not trained. */
+/** An answer from untrained weights. */
 export interface Aside {
   readonly model: string
   readonly text: string
 }
 
-/** The part of an episode that its requests reach. */
+/** The parts of an episode that its requests use. */
 export interface Episode {
   readonly mailbox: Mailbox
-  /** What was answered, for requests that name it. */
+  /** The answers so far, for requests that refer to them. */
   readonly kept: Kept.Kept
   readonly options: Options
-  /** A name for a prompt that no other has. */
+  /** Returns a new unique name for a prompt. */
   readonly uniqueId: () => string
   readonly answeredAside: (aside: Aside) => void
   readonly noted: (note: Notes.Note) => Effect.Effect<void>
 }
 
-/** The options of sampling that would make what is sampled another thing than what is trained. */
+/** The requested sampling options that would make the samples differ from the policy being trained. */
 export const biased = ({ temperature, topK, topP }: Settings): ReadonlyArray<string> => [
   ...(typeof temperature === "number" && temperature !== 1 ? [`temperature ${temperature}`] : []),
   ...(typeof topP === "number" && topP < 1 ? [`top_p ${topP}`] : []),
@@ -96,7 +96,7 @@ const keyOf = (model: string, { asked: { messages, tools }, settings, text }: Wa
     "base64url"
   )
 
-/** The conversation of a text that is continued. */
+/** The empty conversation of a text continuation. */
 const nothingAsked: Asked = { messages: [], tools: [] }
 
 const nothing: Sampling.SampledTokens = {
@@ -106,8 +106,8 @@ const nothing: Sampling.SampledTokens = {
 }
 
 /**
- * The responses as a dialect samples them: all at once, or one by one, each whole in its first piece. `prompt` has as many tokens as what was
- * asked first, and its seed counts from 0.
+ * Returns the captured responses in the way a dialect samples: all at once, or one by one, each whole in its first piece. A `prompt` longer
+ * than `promptTokens` asks for more of a response, of which there is none; the request's seed selects the response, counting from 0.
  */
 const served = (questions: ReadonlyArray<Question>, promptTokens: number): Prompted["sample"] => (request) => {
   const { numSamples = 1, params: { seed = 0 }, prompt, promptLogprobs } = request
@@ -142,8 +142,8 @@ const captured = Effect.fnUntraced(function*(
 })
 
 /**
- * The options, whose frozen weights are counted, and wait for their turn, as the run says. They are asked from fibers of other runtimes, which
- * do not know the run. As an agent waits for their answers in the middle of its rollout, they take the lane of judges.
+ * The options with frozen weights that are metered by the run and use its queue. Requests arrive on fibers of other runtimes, which have no
+ * access to the run's services. They take the judges' lane because an agent waits for them in the middle of its rollout.
  */
 export const metered = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Options> {
   const { meter } = yield* Metering.Metering
@@ -158,7 +158,7 @@ export const metered = Effect.fnUntraced(function*(options: Options): Effect.fn.
   return { ...options, frozen: Object.fromEntries(frozen) }
 })
 
-/** Weights that are not trained, which sample as they are asked. */
+/** Untrained weights, sampled with the request's own options. */
 const aside = ({ answeredAside, uniqueId }: Episode, name: string, { client, model }: Frozen): PromptedChat.Source => ({
   id: uniqueId(),
   chatModel: model,
@@ -176,10 +176,10 @@ const aside = ({ answeredAside, uniqueId }: Episode, name: string, { client, mod
 
 const infoOf = (id: string, { capabilities: { contextLength } }: ChatModel.ChatModel) => ({ id, contextLength })
 
-/** Whoever answers one request of the episode's agent, and how its fields are treated. */
+/** The answerer for one request of the episode's agent, and how the request's fields are treated. */
 export type Answering = Omit<Incoming, "body">
 
-/** Answers one request of the episode's agent. */
+/** Creates the answerer for one request of the episode's agent. */
 export const make = (episode: Episode, sent: Sent): Answering => ({
   answerer: answererOf(episode, sent),
   kept: episode.kept,

@@ -1,16 +1,15 @@
 /**
- * The tree of what was read and sampled in one episode of an agent, to which each of its requests is matched.
+ * The tree of what was read and sampled in one episode of an agent. Each request is matched to a place in it.
  *
- * What always holds:
- *
+ * Invariants:
  * - A turn is added once, after its tokens were sampled, and never changed. Its index is its place in the episode's trajectory.
- * - A request is matched by what its messages say (see `Spoken`), never by text or tokens. It continues the turn whose conversation, with
- *   its response, is the longest beginning of the request's own.
- * - The prompt of a request that continues a turn begins with that turn's prompt and sampled tokens, token for token; or it says in
- *   `branch` that it is rendered anew, and why.
- * - A prompt without `branch` continues the turn that was added last before it, or is the first.
- * - A text that is to be continued has no messages: it continues the turn of text that it begins with, as its client was told that turn. Its
- *   prompt has the tokens that were sampled, and new ones for what follows them.
+ * - A request is matched by what its messages say (see `Spoken`), never by text or tokens. It continues the turn whose conversation,
+ *   including the response, is the longest prefix of the request's conversation.
+ * - The prompt of a request that continues a turn begins with that turn's prompt and sampled tokens, token for token. Otherwise its
+ *   `branch` says why it was rendered again.
+ * - A prompt without `branch` continues the turn that was added last, or is the first.
+ * - A text to continue has no messages. It continues the turn whose text, as the client received it, is a prefix of the given text. Its
+ *   prompt has that turn's tokens, then new tokens for the rest of the text.
  */
 import { Message } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
@@ -20,18 +19,18 @@ import * as Effect from "effect/Effect"
 import type { Continuing } from "../dialect/Answerer.ts"
 import * as Spoken from "./Spoken.ts"
 
-/** A request of an agent for the next response. */
+/** An agent's request for the next response. */
 export interface Request {
   readonly renderer: Renderer.Renderer
-  /** The conversation as it is rendered, with the messages about its tools and without the beginning of its response. */
+  /** The conversation as rendered: with the messages about its tools, without the beginning of its response. */
   readonly messages: ReadonlyArray<Message.Message>
-  /** The beginning of the response; empty for a new one. */
+  /** The beginning of the response; empty for a new response. */
   readonly prefill: string
-  /** The number of turns that had been added when it arrived. */
+  /** The number of turns in the tree when the request arrived. */
   readonly arrived: number
 }
 
-/** A request of an agent for the continuation of a text. */
+/** An agent's request to continue a text. */
 export interface TextRequest extends Pick<Request, "arrived"> {
   readonly text: Continuing
   readonly tokenizer: Tokenizer.Tokenizer
@@ -42,20 +41,20 @@ export interface Placed extends Pick<Request, "messages" | "prefill"> {
   /** The prompt. */
   readonly input: ModelInput.ModelInput
   readonly branch?: Branch.Branch
-  /** The text that is continued, and how its tokens are read; absent for a conversation. */
+  /** The text to continue and the decoder for its tokens; absent for a conversation. */
   readonly text?: { readonly given: string; readonly decode: Tokenizer.Tokenizer["decode"] }
 }
 
 type PlacedText = Placed & Required<Pick<Placed, "text">>
 
-/** A response as it was sampled, and as the agent was told it. */
+/** A sampled response, and its parsed form as the agent received it. */
 export type Response = Pick<Continuation.Turn, "response" | "parsed">
 
 /** The mutable state of one episode. */
 export interface EpisodeTree {
-  /** The prompt of the request's turn. */
+  /** Places a request in the tree and returns its prompt. */
   readonly place: (request: Request) => Effect.Effect<Placed, Renderer.RendererError>
-  /** The prompt of a text's turn; without tokens for an empty text. */
+  /** Places a text in the tree and returns its prompt; an empty text has no tokens. */
   readonly placeText: (request: TextRequest) => Placed
   /** Adds the turn. */
   readonly add: (placed: Placed, response: Response) => void
@@ -63,12 +62,12 @@ export interface EpisodeTree {
   readonly turns: () => number
 }
 
-/** A place in the conversations: what was said up to it is the path that leads to it. */
+/** A node of the tree. The path from the root to it is a conversation prefix. */
 interface Node {
   readonly next: Map<string, Node>
   /** Turns whose response ends here. */
   readonly ended: Array<number>
-  /** Turns that were asked here. */
+  /** Turns whose request ends here. */
   readonly asked: Array<number>
 }
 
@@ -82,12 +81,12 @@ interface Turn extends Continuation.Turn {
 interface TextTurn {
   readonly turn: number
   readonly text: string
-  /** The text with what its client was told. */
+  /** The text including the continuation that the client received. */
   readonly told: string
-  /** Whether that is all that was sampled, without an end. */
+  /** Whether the client received everything that was sampled, and the sample has no stop. */
   readonly isWhole: boolean
   readonly asked: ModelInput.ModelInput
-  /** The prompt with the response. */
+  /** The prompt followed by the response. */
   readonly whole: ModelInput.ModelInput
 }
 
@@ -95,25 +94,25 @@ interface State {
   readonly root: Node
   readonly turns: Array<Turn>
   readonly texts: Array<TextTurn>
-  /** Turns that another one continues. */
+  /** Turns that another turn continues. */
   readonly continued: Set<number>
-  /** What was said in any conversation, apart from instructions. */
+  /** What was said in any conversation, excluding instructions. */
   readonly said: Set<string>
   /** The instructions of all conversations. */
   readonly instructions: Set<string>
 }
 
-/** Where a request leaves the conversations that are known. */
+/** Where a request diverges from the known conversations. */
 interface Found {
-  /** The turn that it continues; −1 without one. */
+  /** The turn that the request continues; −1 if none. */
   readonly turn: number
-  /** How many of its messages that turn has read and said. */
+  /** How many of the request's messages that turn covers. */
   readonly kept: number
-  /** Turns that were asked exactly this. */
+  /** Turns whose request was exactly the same. */
   readonly same: ReadonlyArray<number>
 }
 
-/** Of turns whose conversations say the same, the last that none continues yet. */
+/** Among turns with equal conversations, the last that no other turn continues yet. */
 const chosen = ({ continued }: State, turns: ReadonlyArray<number>) =>
   turns.findLast((turn) => !continued.has(turn)) ?? turns.at(-1)
 
@@ -139,13 +138,13 @@ const walk = (root: Node, spoken: ReadonlyArray<Spoken.Spoken>) => {
   return at
 }
 
-/** Instructions say nothing about a conversation: many have the same. */
+/** Instructions do not identify a conversation, because many conversations share them. */
 const isSaid = ({ role }: Spoken.Spoken) => role !== "system" && role !== "developer"
 
-/** Shorter responses may occur in any text. */
+/** Minimum length of a response that counts as quoted; shorter ones may occur in any text. */
 const leastQuoted = 16
 
-/** Whether a message quotes an earlier response, as the summary of a conversation does. */
+/** Whether a message quotes an earlier response, as a summary of a conversation does. */
 const quotes = ({ turns }: State, messages: ReadonlyArray<Message.Message>) => {
   const responses = turns.map(({ parsed }) => Message.text(parsed.message).trim())
   return messages.some((message) => {
@@ -154,30 +153,30 @@ const quotes = ({ turns }: State, messages: ReadonlyArray<Message.Message>) => {
   })
 }
 
-/** What was said by others than users: agents give the same words of a user to several conversations. */
+/** Whether a message comes from the assistant or a tool. Agents repeat the same user messages in several conversations. */
 const isAnswer = ({ role }: Pick<Message.Message, "role">) => role === "assistant" || role === "tool"
 
 const instructionsOf = (spoken: ReadonlyArray<Spoken.Spoken>) =>
   spoken.flatMap((one) => isSaid(one) ? [] : [one.digest]).join()
 
-/** Whether a request repeats what users said in another conversation, under instructions or with a task of its own. */
+/** Whether a request repeats user messages of another conversation under new instructions or with a new task. */
 const isOther = ({ instructions, said }: State, spoken: ReadonlyArray<Spoken.Spoken>) => {
   const last = spoken.findLast(isSaid)
   return !instructions.has(instructionsOf(spoken)) || last === undefined || !said.has(last.digest)
 }
 
-/** Why a request begins a conversation anew. */
+/** The reason why a request starts a new conversation. */
 const reasonAnew = (state: State, { messages }: Request, spoken: ReadonlyArray<Spoken.Spoken>): Branch.Reason => {
   const isKnown = (one: Spoken.Spoken) => isSaid(one) && state.said.has(one.digest)
   const keepsAnswers = spoken.some((one) => isAnswer(one) && isKnown(one))
-  // Some agents keep the last answers beside a summary of those before.
+  // Some agents keep the latest answers next to a summary of the earlier ones.
   if (quotes(state, keepsAnswers ? messages.filter((message) => !isAnswer(message)) : messages)) return "compaction"
   if (!keepsAnswers && isOther(state, spoken)) return "subagent"
   const before = state.turns.at(-1)?.conversation.length ?? 0
   return messages.length < before ? "compaction" : "edit"
 }
 
-/** Why a request continues an earlier turn than the last, or none. */
+/** The reason why a request continues a turn other than the last, or none. */
 const reasonOf = (
   state: State,
   request: Request,
@@ -215,14 +214,17 @@ const place = Effect.fnUntraced(function*(state: State, request: Request) {
   return { ...placed, branch: { after: found.turn, reason: reasonOf(state, request, spoken, found) } }
 })
 
-/** The turns of text with which the request begins, the longest of them. */
+/** The longest matching text turns among those with which the request begins. */
 const longest = ({ texts }: State, begins: (turn: TextTurn) => boolean) => {
   const found = texts.filter(begins)
   const length = Math.max(...found.map(({ told }) => told.length))
   return found.filter(({ told }) => told.length === length)
 }
 
-/** Why a text continues an earlier turn than the last, or none; a text that begins like an earlier one was edited behind it. */
+/**
+ * The reason why a text continues a turn other than the last, or none. A text that begins with an earlier request's text, but not with its
+ * continuation, was edited.
+ */
 const textReason = ({ texts }: State, arrived: number, placed: PlacedText, turn: number): Branch.Reason => {
   const { input, text: { given } } = placed
   const same = texts.filter(({ asked }) => ModelInput.after(input, asked)?.length === 0)
@@ -241,7 +243,7 @@ const placeText = (state: State, { arrived, text: given, tokenizer }: TextReques
   const turn = chosen(state, found.map(({ turn }) => turn)) ?? -1
   const before = found.find((one) => one.turn === turn)
   const encoded = (rest: string) => ModelInput.fromTokens(tokenizer.encode(rest))
-  // A client that was told a part of what was sampled goes on from that part.
+  // A client that received only part of the sample continues from that part.
   const isCut = tokens === undefined && before?.isWhole === false
   const rest = text.slice(before?.told.length)
   const input = tokens ??
@@ -272,11 +274,11 @@ const addText = (state: State, { branch, input, messages, text }: PlacedText, { 
   })
 }
 
-/** The response after the text with which the request began it. */
+/** The response joined to the beginning that the request gave. */
 const whole = (prefill: string, message: Message.Message): Message.Message =>
   prefill === "" ? message : { ...message, content: [{ type: "text", text: prefill }, ...Message.parts(message)] }
 
-/** Calls that cannot be read, which some dialects tell as text. */
+/** Converts calls that could not be parsed to text, as some dialects show them. */
 const asText = ({ unparsedToolCalls = [], ...message }: Message.Message): Message.Message => ({
   ...message,
   content: [
@@ -301,7 +303,7 @@ const add = (state: State, { branch, input, messages, prefill }: Placed, { parse
   }
 }
 
-/** The tree of an episode that has not begun. */
+/** An empty tree for a new episode. */
 export const make = (): EpisodeTree => {
   const state: State = {
     root: node(),

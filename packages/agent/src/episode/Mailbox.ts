@@ -1,12 +1,11 @@
 /**
- * The requests of one episode's agent, from their arrival to their answer.
+ * The requests of one episode's agent, from arrival to answer.
  *
- * What always holds:
- *
- * - Questions are taken in the order in which they arrived, each at most once, and none after the mailbox is closed.
- * - A question that is taken is answered or refused; closing refuses all that are open, and all that come later.
- * - A request that repeats another one adds no question: its client gets the answer of the first.
- * - A question whose clients have all hung up before it is taken is never taken, and forgotten.
+ * Invariants:
+ * - Questions are taken in the order of their arrival, each at most once, and none after the mailbox is closed.
+ * - Each taken question is answered or refused. Closing refuses all open questions and all later ones.
+ * - A request that repeats an earlier one adds no question; its client gets the first one's answer.
+ * - A question whose clients have all disconnected before it is taken is dropped.
  */
 import type { Sampling } from "@effect-rl/core/backend"
 import * as Deferred from "effect/Deferred"
@@ -20,47 +19,47 @@ import { Refusal } from "../dialect/Refusal.ts"
 /** What a client asks. */
 export interface Request {
   readonly asked: Asked
-  /** The text that is to be continued, in place of a conversation; absent for one. */
+  /** The text to continue, instead of a conversation; absent for a conversation. */
   readonly text?: Continuing
   readonly settings: Settings
-  /** Equal for requests that ask the same. */
+  /** Equal for requests with the same content. */
   readonly key: string
-  /** Whether its client says that it was sent before. */
+  /** Whether the client marks the request as a retry. */
   readonly isRepeated: boolean
 }
 
 /** A request for one response. */
 export interface Question extends Pick<Request, "asked" | "text" | "settings"> {
-  /** The number of turns that were over when it arrived. */
+  /** The number of finished turns when it arrived. */
   readonly arrived: number
-  /** The prompt, from the moment that it is this question's turn. */
+  /** The prompt; available once it is this question's turn. */
   readonly prompted: Deferred.Deferred<Prompted, Refusal>
   readonly sampled: Deferred.Deferred<Sampling.SampledTokens, Refusal>
-  /** Whether a client waits for the answer, or has got it. */
+  /** Whether a client is waiting for the answer or has received it. */
   readonly isHeard: () => boolean
 }
 
 export interface Mailbox {
-  /** The questions of a request, one for each response that it asks for. Closing the scope hangs up. */
+  /** Adds the questions of a request, one for each requested response. Closing the scope disconnects the client. */
   readonly ask: (request: Request) => Effect.Effect<ReadonlyArray<Question>, Refusal, Scope.Scope>
   /** The next question. */
   readonly take: Effect.Effect<Question>
-  /** Tells the clients of a question what was sampled for it. */
+  /** Passes the sampled tokens to the clients of a question. */
   readonly answer: (question: Question, sampled: Sampling.SampledTokens) => Effect.Effect<void>
   /** Refuses the question. */
   readonly refuse: (question: Question, refusal: Refusal) => Effect.Effect<void>
-  /** Refuses everything that is open or comes later. */
+  /** Refuses all open questions and all later ones. */
   readonly close: (refusal: Refusal) => Effect.Effect<void>
 }
 
-/** The questions of equal requests. */
+/** The questions of requests with equal content. */
 interface Thread {
   readonly questions: ReadonlyArray<Question>
   clients: number
   isTold: boolean
 }
 
-/** More open questions than any agent has that waits for its answers. */
+/** Maximum number of open questions; an agent that waits for its answers has fewer. */
 const mostOpen = 256
 
 const tooMany = new Refusal({
@@ -69,7 +68,7 @@ const tooMany = new Refusal({
   headers: { "retry-after": "1" }
 })
 
-/** An empty mailbox; `turns` tells how many turns are over. */
+/** Creates an empty mailbox; `turns` returns the number of finished turns. */
 export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.Return<Mailbox> {
   const arrived = yield* Queue.unbounded<readonly [Thread, Question]>()
   const threads = new Map<string, Thread>()
@@ -106,7 +105,7 @@ export const make = Effect.fnUntraced(function*(turns: () => number): Effect.fn.
     return thread
   }
 
-  /** The thread of an equal request that is sent again, or whose client hung up before it was answered. */
+  /** The thread of an equal earlier request, if this request is a retry or the earlier client disconnected before the answer. */
   const repeated = ({ isRepeated, key }: Request) => {
     const thread = threads.get(key)
     return thread !== undefined && (isRepeated || (thread.clients === 0 && !thread.isTold)) ? thread : undefined

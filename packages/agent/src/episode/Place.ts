@@ -1,4 +1,4 @@
-/** The place at which an agent reaches its model: a `fetch` of this process, or an address for others. */
+/** Where an agent reaches its model: through an in-process `fetch`, or at a network address. */
 import * as Effect from "effect/Effect"
 import * as HttpEffect from "effect/http/HttpEffect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -11,19 +11,19 @@ import type { Answering, Sent } from "./CapturedAnswers.ts"
 import * as Redaction from "./Redaction.ts"
 import * as RequestBody from "./RequestBody.ts"
 
-/** Where and how clients reach the model. */
+/** How clients reach the model. */
 export interface Place {
-  /** Sends requests to the addresses below, and other requests nowhere. */
+  /** Sends requests for the addresses below to the model. No request reaches the network. */
   readonly fetch: typeof globalThis.fetch
-  /** The address for clients of OpenAI. */
+  /** The base URL for OpenAI clients. */
   readonly baseUrl: string
-  /** The address for clients of Anthropic, which add `/v1` themselves. */
+  /** The base URL for Anthropic clients, which append `/v1` themselves. */
   readonly anthropicBaseUrl: string
-  /** A key that clients may send; the address alone is enough. */
+  /** A key that clients may send. The URL alone is sufficient. */
   readonly apiKey: string
   /** The name of this episode's session. */
   readonly session: string
-  /** Takes the session's address and key out of a text, which others may then read. */
+  /** Removes the session's address and key from a text that others may read. */
   readonly redact: Redaction.Redact
 }
 
@@ -33,7 +33,7 @@ export type Answers = (sent: Sent) => Effect.Effect<Answering, Refusal>
 /** Makes a place whose requests are answered until the scope closes. */
 export type Open = (answers: Answers) => Effect.Effect<Place, never, Scope.Scope>
 
-/** The variables from which clients of OpenAI and Anthropic read where to go. */
+/** The environment variables that tell OpenAI and Anthropic clients where to send requests. */
 export const variables = ({ anthropicBaseUrl, apiKey, baseUrl }: Place): Readonly<Record<string, string>> => ({
   OPENAI_BASE_URL: baseUrl,
   OPENAI_API_KEY: apiKey,
@@ -41,21 +41,21 @@ export const variables = ({ anthropicBaseUrl, apiKey, baseUrl }: Place): Readonl
   ANTHROPIC_API_KEY: apiKey
 })
 
-/** Clients of OpenAI and Anthropic count their retries; others name the request that they repeat. */
+/** Reads retry information. OpenAI and Anthropic clients count their retries; others send an idempotency key. */
 export const sent = ({ headers }: HttpServerRequest.HttpServerRequest): Sent => ({
   isRepeated: Number(headers["x-stainless-retry-count"] ?? 0) > 0,
   idempotencyKey: headers["idempotency-key"]
 })
 
-/** A session to which requests come. */
+/** A session that accepts requests. */
 export interface Opened {
   readonly answers: Answers
-  /** Lets a request in until the scope closes, before its body is read. */
+  /** Admits a request until the scope closes, before its body is read. */
   readonly admission: Effect.Effect<void, Refusal, HttpServerRequest.HttpServerRequest | Scope.Scope>
   readonly redact: Redaction.Redact
 }
 
-/** The request of a client, for the dialects. Neither its model nor its transcript shows what was handed out to it. */
+/** An incoming request for the dialects. The secrets of its place are redacted from what the model and the transcript see. */
 export const incoming = (
   { admission, answers, redact }: Opened
 ): Effect.Effect<Incoming, Refusal, HttpServerRequest.HttpServerRequest | Scope.Scope> =>
@@ -67,12 +67,12 @@ export const incoming = (
     (answering) => ({ ...answering, body: Effect.map(RequestBody.text, redact) })
   )
 
-/** No address of any network: requests to it never leave the process. */
+/** A reserved host name, so these requests never leave the process. */
 const host = `http://${Redaction.host}`
 
 const webHandler = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>
 
-/** A `fetch` of this process. */
+/** Opens a place with an in-process `fetch`. */
 export const inProcess: Open = Effect.fnUntraced(function*(answers) {
   const routes = HttpRouter.addAll(
     Dialects.routes(incoming({ answers, admission: Effect.void, redact: Redaction.none })),

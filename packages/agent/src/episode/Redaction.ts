@@ -1,17 +1,17 @@
-/** What was handed out to one agent, and is to stand nowhere that others read: the address of its session, and its key. */
+/** Hides the secrets of one agent, its session's address and key, from texts that others read. */
 import type { Score } from "@effect-rl/core"
 
-/** The text with harmless words in the place of secrets. */
+/** Replaces secrets in a text with harmless words. */
 export type Redact = (text: string) => string
 
-/** No address of any network, in the place of a session's. */
+/** A reserved host name that replaces a session's host. */
 export const host = "agent.invalid"
 
-/** Redacts nothing, where nothing that was handed out is a secret. */
+/** Redacts nothing; for places without secrets. */
 export const none: Redact = (text) => text
 
 /**
- * Redacts a session of the server at an address.
+ * Redacts a session at a server address.
  *
  * @example
  * Redaction.of("http://127.0.0.1:8000", "secret")("asked http://127.0.0.1:8000/s/secret/v1") // "asked http://agent.invalid/v1"

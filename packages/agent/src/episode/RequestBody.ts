@@ -1,11 +1,11 @@
-/** The text of a request's body, within a limit. */
+/** Reads the text of a request body up to a size limit. */
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { Refusal } from "../dialect/Refusal.ts"
 
-/** Conversations with pictures are the largest bodies. */
+/** Maximum body size. Conversations with images are the largest bodies. */
 const most = ByteSize.mebibytes(32)
 
 export const mostBytes = ByteSize.toNumberUnsafe(most)

@@ -1,19 +1,19 @@
-/** What the messages of a conversation say, apart from what clients change when they send messages again. */
+/** What the messages of a conversation say, ignoring the changes that clients make when they resend messages. */
 import { Message } from "@effect-rl/core"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Crypto from "node:crypto"
 
-/** A message, or adjacent messages of the assistant: some clients send text and calls apart. */
+/** A message, or adjacent assistant messages; some clients send text and calls separately. */
 export interface Spoken {
   readonly role: string
   /**
-   * Equal for messages that say the same. It leaves out reasoning, ids of calls and names of tools, the order and spacing of arguments, the
-   * space around a text, and in what the assistant says the amount of space within it.
+   * Equal for messages that say the same. It ignores reasoning, call ids, the tool names of results, the order and spacing of arguments,
+   * whitespace around text, and the amount of whitespace within assistant text.
    */
   readonly digest: string
-  /** The number of messages of the conversation up to its end. */
+  /** The number of messages in the conversation up to the end of this one. */
   readonly end: number
 }
 
@@ -27,7 +27,7 @@ const sorted = (value: unknown): unknown => {
   ) => [key, sorted(one)])
 }
 
-/** Arguments without an object come back from some clients as an object with their text. */
+/** The arguments of a call. Some clients resend arguments that are not an object as an object with their text. */
 const argumentsOf = (text: string): unknown => {
   const value = Option.getOrUndefined(parseJson(text.trim() === "" ? "{}" : text))
   return sorted(Predicate.isObject(value) && !Array.isArray(value) ? value : { arguments: text })
@@ -42,7 +42,7 @@ const textOf = (message: Message.Message) =>
 
 const hash = (content: string | Uint8Array) => Crypto.hash("sha256", content, "base64url")
 
-/** Contents of fewer characters stand for themselves. A digest, which has no brackets, is no content. */
+/** Contents shorter than this are used instead of a digest. They cannot be confused with digests, which contain no brackets. */
 const short = 128
 
 const digestOfContent = (content: ReadonlyArray<unknown>) => {
@@ -53,14 +53,14 @@ const digestOfContent = (content: ReadonlyArray<unknown>) => {
 const imagesOf = (message: Message.Message) =>
   Message.parts(message).flatMap((part) => part.type === "image" ? [hash(part.data)] : [])
 
-/** The calls of a conversation so far, by their position in it. */
+/** The calls of a conversation so far, by position. */
 interface Calls {
   readonly byId: Map<string, number>
   count: number
   answered: number
 }
 
-/** The position of the call that a tool's message answers: by its id, or else the next one. */
+/** The position of the call that a tool message answers: by its id, or else the next unanswered call. */
 const answered = (calls: Calls, { role, toolCallId }: Message.Message) => {
   if (role !== "tool") return undefined
   const next = calls.answered++
@@ -76,7 +76,7 @@ const count = (calls: Calls, { role, toolCalls = [] }: Message.Message) => {
   }
 }
 
-/** The calls of tools, without their ids. */
+/** Tool calls without their ids. */
 const said = ({ toolCalls = [] }: Message.Message) =>
   toolCalls.map(({ function: { arguments: given, name } }) => [name, argumentsOf(given)])
 
@@ -90,7 +90,10 @@ const digestOfAssistant = (messages: ReadonlyArray<Message.Message>) => {
 const digestOfOther = (message: Message.Message, answers: number | undefined) =>
   digestOfContent([message.role, nameOf(message), textOf(message), imagesOf(message), answers])
 
-/** The digests of messages that stand alone, by the call that they answer: a conversation is compared again for each of its requests. */
+/**
+ * Digests of single messages, by the position of the call that they answer. Cached because each request compares the whole conversation
+ * again.
+ */
 const digests = new WeakMap<Message.Message, { readonly answers: number | undefined; readonly digest: string }>()
 
 const digestOf = (message: Message.Message, answers: number | undefined) => {
@@ -101,7 +104,7 @@ const digestOf = (message: Message.Message, answers: number | undefined) => {
   return digest
 }
 
-/** What a conversation says, in order. */
+/** What the messages of a conversation say, in order. */
 export const of = (conversation: ReadonlyArray<Message.Message>): ReadonlyArray<Spoken> => {
   const calls: Calls = { byId: new Map(), count: 0, answered: 0 }
   const spoken: Array<Spoken> = []
@@ -120,7 +123,7 @@ export const of = (conversation: ReadonlyArray<Message.Message>): ReadonlyArray<
   return spoken
 }
 
-/** The conversation with the ids of calls by which another one, which says the same at its beginning, names them. */
+/** The conversation with its call ids replaced by those of another conversation that begins with the same content. */
 export const named = (
   conversation: ReadonlyArray<Message.Message>,
   like: ReadonlyArray<Message.Message>

@@ -1,8 +1,8 @@
 /**
- * The requests of one session that are let in.
+ * Limits the requests of one session.
  *
- * What always holds: so many are under way at most, their bodies are so large together at most, and so many begin in a second at most,
- * apart from a burst. A request that is not let in is told when to come again; no part of its body was read.
+ * Invariants: the number of requests in progress, the total size of their bodies, and the request rate beyond a burst are bounded. A
+ * request over a limit is refused with a retry delay before its body is read.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -11,21 +11,21 @@ import type * as Scope from "effect/Scope"
 import { later, type Refusal } from "../dialect/Refusal.ts"
 import * as RequestBody from "../episode/RequestBody.ts"
 
-/** Enters with the request that is under way; closing the scope leaves. */
+/** Admits the current request; closing the scope releases its share. */
 export type Admission = Effect.Effect<void, Refusal, HttpServerRequest.HttpServerRequest | Scope.Scope>
 
-/** More than any agent has under way that waits for its answers. */
+/** Maximum number of requests in progress; an agent that waits for its answers has fewer. */
 const mostUnderWay = 256
 
-/** Bytes of the bodies of requests that are under way. */
+/** Maximum total body size of the requests in progress, in bytes. */
 const mostBytes = 4 * RequestBody.mostBytes
 
 const perSecond = 5000
 
-/** Requests that may begin at the same time after a pause. */
+/** Requests that may start at once after a pause. */
 const burst = 10_000
 
-/** The bytes that a request says its body has, or the most that it may have. */
+/** The body size in bytes that the request declares, or the maximum size if it declares none. */
 const sizeOf = ({ headers }: HttpServerRequest.HttpServerRequest) => {
   const said = Number(headers["content-length"] ?? NaN)
   return said >= 0

@@ -1,4 +1,4 @@
-/** Addresses for agents in other processes and languages: each episode has one of its own, which nobody can guess. */
+/** Serves agents in other processes and languages over HTTP. Each episode has its own unguessable address. */
 import type { Env } from "@effect-rl/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ import * as Redaction from "../episode/Redaction.ts"
 import * as Admission from "./Admission.ts"
 import * as Sessions from "./Sessions.ts"
 
-/** The session that the address names, after which clients of OpenAI have `/v1`. */
+/** The session named in the path, before the `/v1` of OpenAI clients. */
 const byPath: Effect.Effect<string | undefined, never, HttpRouter.RouteContext> = Effect.map(
   HttpRouter.params,
   ({ session }) => session
@@ -35,7 +35,7 @@ const withoutKey = new Refusal({
   detail: "this gateway can be reached from other machines, where addresses are logged: send the session's key as well"
 })
 
-/** The session that the address names and whose name is sent as a key too. */
+/** The session named in the path, if its name is also sent as a key. */
 const byBoth: Effect.Effect<
   string | undefined,
   Refusal,
@@ -45,7 +45,7 @@ const byBoth: Effect.Effect<
   ([session, key]) => session === key ? Effect.succeed(session) : Effect.fail(withoutKey)
 )
 
-/** Whether other machines reach the address. */
+/** Whether other machines can reach the address. */
 const isPublic = (address: NetAddress.SocketAddress) =>
   NetAddress.isInetAddress(address) && !NetAddress.isLoopback(address.address)
 
@@ -79,15 +79,15 @@ const open = (sessions: Sessions.Sessions, address: string): Place.Open =>
   })
 
 /**
- * An HTTP server whose sessions answer agents. The name of a session is in the path of its address, and is accepted as a key
- * (`Authorization: Bearer`, `x-api-key`) where a program cannot be given another address than the server's own.
+ * An HTTP server whose sessions answer agents. A session's name is part of its URL. Programs that can only use the server's own address may
+ * send it as a key instead (`Authorization: Bearer` or `x-api-key`).
  */
 export class AgentGateway extends Context.Service<AgentGateway, { readonly open: Place.Open }>()(
   "@effect-rl/agent/AgentGateway"
 ) {
   /**
-   * Serves on the given server, which should listen on a loopback address. On another, which other machines reach, a request has to send its
-   * session as a key besides naming it in its path.
+   * Serves on the given server, which should listen on a loopback address. On an address that other machines can reach, requests must send
+   * the session as a key and also name it in the path.
    */
   static readonly layer: Layer.Layer<AgentGateway, never, HttpServer.HttpServer> = Layer.unwrap(
     Effect.map(HttpServer.HttpServer, ({ address }) => {

@@ -1,4 +1,4 @@
-/** Starts agents that are programs of their own. */
+/** Runs agents that are separate programs. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { constants } from "node:os"
 
-/** A program cannot be started, or its end cannot be seen. It says nothing about what the program did. */
+/** A program could not be started, or its exit could not be observed. This error says nothing about what the program did. */
 export class LauncherError extends Schema.TaggedError<LauncherError>()("LauncherError", {
   launcher: Schema.String,
   program: Schema.String,
@@ -22,28 +22,28 @@ export class LauncherError extends Schema.TaggedError<LauncherError>()("Launcher
   }
 }
 
-/** A program and what it is given. No shell reads its arguments. */
+/** A program, its arguments and its environment. No shell interprets the arguments. */
 export interface Program {
   readonly argv: readonly [program: string, ...ReadonlyArray<string>]
-  /** Its variables, with those that say where its model is; it gets `PATH` and no other variable of this process. */
+  /** Environment variables, including those for access to the model. Besides these, the program inherits only `PATH`. */
   readonly env: Readonly<Record<string, string>>
-  /** Its standard input; empty unless given. */
+  /** Standard input. Default: empty. */
   readonly stdin?: string
-  /** The folder in which it starts, or of which it gets a copy where it has files of its own; that of this process, or none, unless given. */
+  /** The working directory. A launcher with its own files copies this folder instead. Default: this process's directory, or no folder. */
   readonly cwd?: string
 }
 
-/** A program that ended. Its exit code is no reward; that of a program which a signal ended is 128 and the signal's number. */
+/** The result of a program. The exit code is not a reward; if a signal ended the program, it is 128 plus the signal number. */
 export interface Ended {
   readonly exitCode: number
-  /** At most the first million characters of each. */
+  /** At most the first million characters of each stream. */
   readonly stdout: string
   readonly stderr: string
 }
 
 const mostCharacters = 1_000_000
 
-/** The text of a stream, of which the beginning is kept and the rest read and dropped. */
+/** The beginning of a stream's text; the rest is read and dropped. */
 const beginning = <E>(bytes: Stream.Stream<Uint8Array, E>) =>
   Stream.runFold(
     Stream.decodeText(bytes),
@@ -51,7 +51,7 @@ const beginning = <E>(bytes: Stream.Stream<Uint8Array, E>) =>
     (text, part) => text.length < mostCharacters ? (text + part).slice(0, mostCharacters) : text
   )
 
-/** What the platform says of a program that a signal ended, which has no exit code of its own. */
+/** The platform's message about a program that a signal ended, which has no exit code. */
 const signalled = /receipt of signal: '(SIG\w+)'/
 
 const numberOf = (signal: string | undefined) =>
@@ -63,28 +63,28 @@ const exitCodeOf = ({ exitCode }: ChildProcessSpawner.ChildProcessHandle): Effec
     return number === undefined ? Effect.fail(error) : Effect.succeed(128 + number)
   })
 
-/** The failure, without the program's arguments. */
+/** The failure message, without the program's arguments. */
 const describe = ({ cause, reason }: PlatformError) =>
   `${reason._tag}: ${Predicate.isError(cause) ? cause.message : reason.message}`
 
 const unsafeHost = "unsafe host"
 
 /**
- * Places in which agents run.
+ * Runs agent programs.
  *
  * @example
  * const ended = Launcher.Launcher.use(({ run }) => run({ argv: ["node", "--version"], env: {} }))
  */
 export class Launcher extends Context.Service<Launcher, {
   readonly name: string
-  /** Whether programs find the files of this machine at their paths, or have files of their own. */
+  /** `machine` if programs see this machine's files at their paths, `own` if they have a separate file system. */
   readonly files: "machine" | "own"
-  /** Runs the program to its end. Interrupting it ends the program and everything that it started. */
+  /** Runs the program until it exits. Interruption kills the program and everything it started. */
   readonly run: (program: Program) => Effect.Effect<Ended, LauncherError>
 }>()("@effect-rl/agent/Launcher") {
   /**
-   * Runs agents as processes of this machine, with everything that the user of this process may do: an agent that lets its model run
-   * commands lets it run them here. The process group is killed at the end.
+   * Runs agents as processes on this machine with all permissions of the current user. If an agent lets its model run commands, they run
+   * here too. At the end the process group is killed.
    */
   static readonly unsafeHost: Layer.Layer<Launcher, never, ChildProcessSpawner.ChildProcessSpawner> = Layer.effect(
     Launcher,
@@ -103,7 +103,7 @@ export class Launcher extends Context.Service<Launcher, {
           Effect.all([beginning(child.stdout), beginning(child.stderr)], { concurrency: "unbounded" })
         )
         const exitCode = yield* exitCodeOf(child)
-        // Processes that it left behind may keep its output open.
+        // Processes left behind by the program may keep its output open.
         yield* Effect.ignore(child.kill())
         const [stdout, stderr] = yield* Fiber.join(output)
         return { exitCode, stdout, stderr } satisfies Ended

@@ -1,10 +1,9 @@
 /**
- * The sessions of a gateway, each of which one program may use while its episode lasts.
+ * The sessions of a gateway. One program uses each session while its episode lasts.
  *
- * What always holds:
- *
- * - A session's name is a secret of 192 random bits: whoever has it may ask in this session, and in no other.
- * - A session that is over is never opened again. Its name is remembered for a while, so that late requests are told so.
+ * Invariants:
+ * - A session's name is a secret of 192 random bits. It grants access to this session only.
+ * - An ended session is never reopened. Its name is remembered for a while, so late requests are told that it has ended.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -13,13 +12,13 @@ import { ended, Refusal } from "../dialect/Refusal.ts"
 import type { Opened } from "../episode/Place.ts"
 
 export interface Sessions {
-  /** Opens a session until the scope closes, and gives its name. */
+  /** Opens a session until the scope closes, and returns its name. */
   readonly open: (opened: (name: string) => Opened) => Effect.Effect<string, never, Scope.Scope>
   /** A session by its name. */
   readonly find: (name: string | undefined) => Effect.Effect<Opened, Refusal>
 }
 
-/** Names of sessions that are over and remembered. */
+/** Maximum number of ended sessions to remember. */
 const mostOver = 100_000
 
 const unnamed = new Refusal({ status: 401, detail: "no session is named, expected its address or its key" })

@@ -1,4 +1,4 @@
-/** The laws of every agent, by which a test checks one that is to be trained. */
+/** Laws that an agent must satisfy before it can be trained, for use in tests. */
 import { Rollout } from "@effect-rl/core"
 import { Renderers } from "@effect-rl/core/renderers"
 import { EnvLaws, Script, TestTokenizer } from "@effect-rl/core/testing"
@@ -13,22 +13,22 @@ import * as AgentEnv from "../episode/AgentEnv.ts"
 import * as Place from "../episode/Place.ts"
 import * as Network from "./Network.ts"
 
-/** An agent, and what its model says to it. */
+/** An agent, and the replies of its model. */
 export interface Options<out E = never, out R = never> {
   readonly run: AgentEnv.Options<E, R>["run"]
-  /** Plausible responses of a model, of which a seed chooses. */
+  /** Plausible model replies, from which a seed chooses. */
   readonly replies: readonly [string, ...ReadonlyArray<string>]
-  /** Names by which the agent asks for its model, such as one that is written into its code. */
+  /** Model names that the agent uses, such as a hard-coded one. */
   readonly names?: ReadonlyArray<string>
-  /** Where it reaches its model, such as the `open` of an `AgentGateway`; a `fetch` of this process unless given. */
+  /** Where the agent reaches its model, such as the `open` of an `AgentGateway`. Default: an in-process `fetch`. */
   readonly open?: Place.Open
-  /** Longest time between its signal and its end; default 1 second. */
+  /** How long the agent may take to end after its signal is aborted. Default: 1 second. */
   readonly grace?: Duration.Input
 }
 
 const tokenizer = TestTokenizer.characters
 
-/** The name of the model that the kit's responses come from. */
+/** The model name that the tested agent should use. */
 export const modelName = "effect-rl/agent-laws"
 
 const contextLength = 1_000_000
@@ -40,13 +40,13 @@ const model = Effect.map(Effect.orDie(Renderers.byName("qwen3_instruct", tokeniz
   capabilities: { ...Script.defaultCapabilities, contextLength }
 }))
 
-/** What is seen of one episode. */
+/** Observations of one episode. */
 interface Seen {
-  /** Done with the agent's own end. */
+  /** Completed with the agent's own exit. */
   readonly ended: Deferred.Deferred<Exit.Exit<AgentEnv.Verdict, unknown>>
-  /** Done with the first request. */
+  /** Completed at the first request. */
   readonly asked: Deferred.Deferred<void>
-  /** Requests after the agent's end. */
+  /** Number of requests after the agent's end. */
   late: number
 }
 
@@ -61,7 +61,7 @@ const counted = (open: Place.Open, seen: Seen): Place.Open => (answers) =>
     })
   )
 
-/** The agent, whose end is seen. */
+/** The agent, with its end recorded in `seen`. */
 const observed =
   <E, R>(run: AgentEnv.Options<E, R>["run"], { ended }: Seen): AgentEnv.Options<E, R>["run"] => (session) => {
     const running = run(session)
@@ -80,7 +80,7 @@ const observed =
 
 const end = "<|im_end|>"
 
-/** Says in each turn what the seed chooses of the replies. */
+/** A policy that chooses each turn's reply by the seed. */
 const saying = (replies: Options["replies"], seed: number) => ({
   act: ({ key }: { readonly key: { readonly turn: number } }) =>
     Effect.sync(() => {
@@ -91,7 +91,7 @@ const saying = (replies: Options["replies"], seed: number) => ({
 
 const silent = { act: () => Effect.never }
 
-/** More turns than an agent takes that does not ask for ever. */
+/** Maximum number of turns, so an agent that never stops asking is detected. */
 const mostTurns = 64
 
 const key = { iteration: 0, group: "laws", member: 0, attempt: 0 }
@@ -107,7 +107,7 @@ const makeEnv = Effect.fnUntraced(
   }
 )
 
-/** What an episode came to, in words that are equal where two did the same. */
+/** Describes an episode as text, equal for episodes with equal results. */
 const played = Effect.fnUntraced(function*<E, R>(options: Options<E, R>, seed: number, seen: Seen) {
   const env = yield* makeEnv<E, R>(options, seen)
   const exit = yield* Effect.exit(Rollout.episode(env, saying(options.replies, seed), key))
@@ -176,7 +176,7 @@ const asksNothingLater = <E, R>(options: Options<E, R>) =>
 
 const defaultGrace = "1 second"
 
-/** The agent's end after its episode ended while it waited for a response; none where it runs on. */
+/** How the agent ends after its episode ended during a request; none if it keeps running. */
 const told = Effect.fnUntraced(function*<E, R>(options: Options<E, R>) {
   const seen = makeSeen()
   const env = yield* makeEnv<E, R>(options, seen)
@@ -192,7 +192,7 @@ const told = Effect.fnUntraced(function*<E, R>(options: Options<E, R>) {
   return ended
 })
 
-/** An agent that does not end would keep a scope open for ever: it is left behind. */
+/** Runs an effect in a scope that is not awaited, because an agent that never ends would keep it open forever. */
 const abandoned = <A, E, R>(effect: Effect.Effect<A, E, R | Scope.Scope>) =>
   Effect.flatMap(Effect.forkDetach(Effect.scoped(effect)), Fiber.join)
 
@@ -215,7 +215,7 @@ const isSilentAfterwards = <E, R>(options: Options<E, R>) =>
   )
 
 /**
- * Laws to check an agent by. They run in real time.
+ * Laws to check an agent against. They run in real time.
  *
  * @example
  * const laws = AgentLaws.agentLaws({

@@ -1,10 +1,10 @@
-/** The requests that this process sends over HTTP, as Node tells of them. */
+/** Records the HTTP requests that this process sends, through Node's diagnostics channels. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
 
-/** What the two clients of Node say of a request that begins. */
+/** The diagnostic messages of Node's two HTTP clients when a request starts. */
 const ofFetch = Schema.decodeUnknownOption(Schema.Struct({ request: Schema.Struct({ origin: Schema.String }) }))
 const ofHttp = Schema.decodeUnknownOption(
   Schema.Struct({ request: Schema.Struct({ protocol: Schema.String, host: Schema.String }) })
@@ -18,7 +18,7 @@ const origin = (message: unknown) =>
 
 const channels = ["undici:request:create", "http.client.request.start"]
 
-/** The origins of the requests that begin while the scope is open. */
+/** Records the origins of requests that start while the scope is open. */
 export const requests = Effect.acquireRelease(
   Effect.sync(() => {
     const origins: Array<string> = []

@@ -1,4 +1,4 @@
-/** Tests of agents: the laws that each one keeps. Advanced. */
+/** Test helpers for agents: the laws that every agent must satisfy. Advanced. */
 
-/** The laws of every agent, by which a test checks one that is to be trained. */
+/** Laws that an agent must satisfy before it can be trained, for use in tests. */
 export * as AgentLaws from "./AgentLaws.ts"

@@ -1,5 +1,5 @@
 /**
- * JSON Schemas from outside, of tools and of answers, against which values are checked within limits.
+ * Checks values against JSON Schemas from clients, for tools and answers, within limits.
  *
  * @example
  * const problem = GivenSchema.problem({ type: "object", required: ["answer"] })({ answer: 4 })
@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaRepresentation from "effect/SchemaRepresentation"
 import * as SchemaLimits from "./SchemaLimits.ts"
 
-/** Patterns are not run: a regular expression from outside can take unbounded time. */
+/** Drops patterns, because a regular expression from a client can take unbounded time. */
 const imported = (given: JsonSchema.JsonSchema) => {
   const problem = SchemaLimits.problem(given)
   if (problem !== undefined) throw new Error(problem)
@@ -23,11 +23,11 @@ const imported = (given: JsonSchema.JsonSchema) => {
   )
 }
 
-/** The schema whose values are those of the given one; fails with the reason where it is too large or is no JSON Schema. */
+/** The Effect schema for a JSON Schema. Fails with the reason if it is too large or not a JSON Schema. */
 export const make = (given: JsonSchema.JsonSchema) =>
   Result.try({ try: () => imported(given), catch: (error) => error instanceof Error ? error.message : String(error) })
 
-/** Why the value does not have the given schema; undefined where it does, or where the schema cannot be read. */
+/** Why the value does not match the schema; undefined if it matches, or if the schema cannot be read. */
 export const problem = (given: JsonSchema.JsonSchema) => {
   const schema = make(given)
   if (Result.isFailure(schema)) return () => `the schema cannot be read: ${schema.failure}`

@@ -1,5 +1,5 @@
 /**
- * JSON text in which whole numbers too large for a double keep every digit.
+ * Parses JSON text and keeps every digit of integers too large for a double.
  *
  * @example
  * const parsed = Json.parse("{\"seq_id\": 999999999000000001}")
@@ -9,21 +9,21 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as SchemaAST from "effect/SchemaAST"
 
-/** The text is not JSON, or not JSON of the expected shape. */
+/** The text is not JSON, or its JSON does not have the expected shape. */
 export class MalformedBody extends Schema.TaggedError<MalformedBody>()("MalformedBody", { detail: Schema.String }) {
   override get message() {
     return `the body cannot be read: ${this.detail}`
   }
 }
 
-/** A counter chosen by a client; those above 2^53 arrive as bigints. */
+/** A sequence number chosen by a client; values above 2^53 are bigints. */
 export const SequenceId = Schema.Union([Schema.Int, Schema.BigInt])
 export type SequenceId = typeof SequenceId.Type
 
-/** Marks the digits of a large number while they are a string; no text from a client contains it. */
+/** Marks a large number while it is stored as a string. It is random, so client text cannot contain it. */
 const mark = `${crypto.getRandomValues(new Uint32Array(4)).join("-")}:`
 
-/** Reading a number of millions of digits takes minutes; a client's largest are seeds and ids of 64 bits. */
+/** Maximum number of digits. Parsing millions of digits takes minutes, and clients send at most 64-bit seeds and ids. */
 const mostDigits = 40
 
 const toNumber = (digits: string) => {
@@ -34,7 +34,7 @@ const toNumber = (digits: string) => {
   return Number.isSafeInteger(Number(value)) ? Number(value) : value
 }
 
-/** Replaces marked strings by their numbers, in place. */
+/** Replaces marked strings with their numbers, in place. */
 const unmarked = (value: unknown): unknown => {
   if (typeof value === "string") return value.startsWith(mark) ? toNumber(value.slice(mark.length)) : value
   if (Array.isArray(value)) {
@@ -49,19 +49,19 @@ const unmarked = (value: unknown): unknown => {
   return value
 }
 
-/** How much one text may hold. */
+/** Limits on the contents of one text. */
 export interface Limits {
-  /** Arrays and objects: a text of three bytes becomes an object of fifty. */
+  /** Arrays and objects. Three bytes of text can become an object of fifty bytes. */
   readonly nested: number
-  /** Values that follow another one in an array or an object. */
+  /** Values after the first in an array or an object. */
   readonly values: number
-  /** Names within objects, each of which is looked up in those before it. */
+  /** Object keys. Each key is compared with the previous keys of its object. */
   readonly names: number
 }
 
 const usualLimits: Limits = { nested: 2_000_000, values: Infinity, names: Infinity }
 
-/** Arrays and objects within each other, for each of which a function that reads them calls itself. */
+/** Maximum nesting depth, because readers of the value recurse once per level. */
 const mostLevels = 200
 
 const [quote, comma, colon, backslash, openBracket, closeBracket, openBrace, closeBrace] = [
@@ -83,7 +83,7 @@ const backslashesBefore = (text: string, end: number) => {
   return end - start
 }
 
-/** The position of the quote that ends the string which begins at `start`. */
+/** The position of the quote that ends the string starting at `start`. */
 const endOfString = (text: string, start: number) => {
   let end = start
   do {
@@ -93,12 +93,12 @@ const endOfString = (text: string, start: number) => {
   return end
 }
 
-/** Digits of a number that may be beyond 2^53. */
+/** Integers with fewer digits are below 2^53. */
 const digitsOfLarge = 16
 
 const large = /(?<=[[:,\s]|^)-?\d{16,}(?=[\s,\]}]|$)/g
 
-/** The text with its large numbers marked, and its strings as they are; what has no room for a large number is not taken apart. */
+/** The text with its large numbers marked and its strings unchanged. Segments too short for a large number are skipped. */
 const marked = (text: string) => {
   const parts: Array<string> = []
   let taken = 0
@@ -115,16 +115,19 @@ const marked = (text: string) => {
   }
 }
 
-/** Each takes a microsecond, where a small one takes a hundredth of it; clients send a few, as seeds and ids. */
+/**
+ * Maximum number of large numbers, each of which takes about a microsecond, 100 times as long as a small one. Clients send a few, as seeds
+ * and ids.
+ */
 const mostLarge = 10_000
 
-/** Whether the digits after this position are the beginning of a number, not of its fraction or exponent. */
+/** Whether the digits after this position start a number, rather than its fraction or exponent. */
 const beginsNumber = (text: string, before: number) => {
   const at = text[before] === "-" ? before - 1 : before
   return at < 0 || "[:, \t\n\r".includes(text[at] ?? "")
 }
 
-/** Whether the text has large numbers, which few texts have. Throws where it exceeds the limits, or has too deep arrays and objects. */
+/** Whether the text has large numbers; most texts have none. Throws if the text exceeds the limits or is nested too deeply. */
 const scan = (text: string, { names, nested, values }: Limits) => {
   let count = 0
   let followers = 0
@@ -156,8 +159,8 @@ const scan = (text: string, { names, nested, values }: Limits) => {
 }
 
 /**
- * Any JSON value, with whole numbers beyond 2^53 as bigints. Takes time in proportion to the text: a reviver, which is called for
- * every value, takes twenty times as long. Fails where the text exceeds the limits, before anything is made of it.
+ * Parses any JSON value; integers beyond 2^53 become bigints. Runs in linear time, about 20 times as fast as a reviver, which would be
+ * called for every value. Fails if the text exceeds the limits, before any value is built.
  */
 export const parse = (text: string, limits = usualLimits): Effect.Effect<unknown, MalformedBody> =>
   Effect.try({
@@ -171,7 +174,7 @@ export const parse = (text: string, limits = usualLimits): Effect.Effect<unknown
 
 type Shape = Schema.Decoder<unknown>
 
-/** A key that may be absent or null, as the optional fields of Python's clients are. */
+/** A key that may be absent or null, as in requests from Python clients. */
 export const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const run = (options: SchemaAST.ParseOptions) => <S extends Shape>(schema: S) => {
@@ -180,7 +183,7 @@ const run = (options: SchemaAST.ParseOptions) => <S extends Shape>(schema: S) =>
     Effect.mapError(decode(value), (error) => new MalformedBody({ detail: error.message }))
 }
 
-/** Unknown keys are ignored: services add keys to their answers. */
+/** Ignores unknown keys, because services add keys to their answers. */
 export const decode = run({})
 
 /** Parses and decodes. */
@@ -192,13 +195,13 @@ export const decodeText = <S extends Shape>(schema: S) => {
 /** Fails on unknown keys. */
 export const decodeExact = run({ onExcessProperty: "error" })
 
-/** A request, with the names of its fields that the schema lacks. */
+/** A decoded request, and the names of its fields that the schema lacks. */
 export interface Request<A> {
   readonly value: A
   readonly unread: string | undefined
 }
 
-/** Decodes a request, and reports unknown fields, so that none is lost silently. */
+/** Decodes a request and reports unknown fields, so none is dropped silently. */
 export const decodeRequest = <S extends Shape>(schema: S) => {
   const exact = decodeExact(schema)
   const lenient = decode(schema)

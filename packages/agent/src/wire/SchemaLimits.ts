@@ -1,4 +1,4 @@
-/** Limits of a JSON Schema from outside, within which importing it and checking a value against it end soon. */
+/** Limits for a JSON Schema from a client, so importing it and checking values against it finish quickly. */
 import * as JsonPointer from "effect/JsonPointer"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
@@ -8,12 +8,12 @@ import * as SchemaSteps from "./SchemaSteps.ts"
 const mostCharacters = 262_144
 const mostLevels = 100
 
-/** Subschemas that apply to one value. */
+/** Maximum number of subschemas that apply to one value. */
 const mostAlternatives = 10_000
 
 const entries = (value: unknown): ReadonlyArray<unknown> => Predicate.isObjectOrArray(value) ? Object.values(value) : []
 
-/** Whether it has more than `mostLevels` levels. */
+/** Whether the schema is nested more than `mostLevels` deep. */
 const isDeep = (schema: unknown) => {
   let level = [schema]
   for (let depth = 0; level.length > 0; depth++) {
@@ -23,7 +23,7 @@ const isDeep = (schema: unknown) => {
   return false
 }
 
-/** The subschemas that apply to one value, and the definitions in a row that lead to the last of them. */
+/** The number of subschemas that apply to one value, and the longest chain of definitions among them. */
 interface Reach {
   readonly width: number
   readonly steps: number
@@ -39,8 +39,8 @@ const both = (left: Reach, right: Reach): Reach => ({
 })
 
 /**
- * The first definition that cannot be checked: it refers to itself for the same value, so that a check never ends, or to too many
- * others. A tree is not circular: its nodes refer to the definition for other, smaller values.
+ * The first definition that cannot be checked, because it refers to itself for the same value, so a check would never end, or refers to too
+ * many others. A tree is allowed: its nodes use the definition for smaller values.
  */
 const definitionProblem = (schema: JsonSchema.JsonSchema): string | undefined => {
   const known = SchemaParts.definitions(schema)
@@ -83,7 +83,7 @@ export const problem = (schema: JsonSchema.JsonSchema): string | undefined => {
     : definitionProblem(schema)
 }
 
-/** The limit that a check of `value` against the schema exceeds. */
+/** The limit that checking `value` against the schema would exceed. */
 export const valueProblem = (schema: JsonSchema.JsonSchema, value: unknown): string | undefined =>
   SchemaSteps.count(schema, value) > SchemaSteps.most
     ? `checking them takes more than ${SchemaSteps.most} steps, because unions in the tool's schema refer to themselves in several ways: ` +

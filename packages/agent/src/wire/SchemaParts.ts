@@ -1,4 +1,4 @@
-/** The keywords by which a JSON Schema leads to other schemas. */
+/** The keywords through which a JSON Schema refers to other schemas. */
 import * as JsonPointer from "effect/JsonPointer"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
@@ -7,13 +7,13 @@ import * as Predicate from "effect/Predicate"
 export const parts = ({ allOf, anyOf, oneOf, not }: JsonSchema.JsonSchema): ReadonlyArray<unknown> =>
   [allOf, anyOf, oneOf].flatMap((one) => Array.isArray(one) ? one : []).concat(not ?? [])
 
-/** The definition, or the part of one, that a schema refers to. */
+/** The name of the definition, or part of one, that a schema refers to. */
 export const nameOf = ({ $ref }: JsonSchema.JsonSchema) => {
   const [keyword, ...tokens] = typeof $ref === "string" ? JsonPointer.parseUriFragment($ref) ?? [] : []
   return keyword === "$defs" || keyword === "definitions" ? tokens.map(JsonPointer.escapeToken).join("/") : undefined
 }
 
-/** The value of a key of its own. */
+/** The value of an own key. */
 export const child = (value: unknown, key: string): unknown =>
   Predicate.isObjectOrArray(value) && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined
 
@@ -24,6 +24,6 @@ export const definitions = ({ $defs, definitions }: JsonSchema.JsonSchema): Defi
   ...(Predicate.isObject($defs) ? $defs : {})
 })
 
-/** The schema that a name of `nameOf` stands for. */
+/** The schema for a name returned by `nameOf`. */
 export const definition = (known: Definitions, name: string): unknown =>
   name.split("/").map(JsonPointer.unescapeToken).reduce<unknown>(child, known)

@@ -1,9 +1,9 @@
-/** The work of checking one value against a JSON Schema from outside, known before it is done. */
+/** Predicts the cost of checking a value against a JSON Schema from a client. */
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as SchemaParts from "./SchemaParts.ts"
 
-/** Steps of one check, which take about a second. */
+/** Maximum number of steps in one check, about one second. */
 export const most = 500_000
 
 const kindOf = (value: unknown) => value === null ? "null" : Array.isArray(value) ? "array" : typeof value
@@ -17,7 +17,7 @@ const hasType = (types: unknown, value: unknown) => {
 const isConstant = (schema: unknown): schema is { readonly const: unknown } =>
   Predicate.isObject(schema) && Object.hasOwn(schema, "const")
 
-/** Whether a type or a constant, its own or that of a property, shows at once that a value is another's. */
+/** Whether a type or a constant, of the schema or one of its properties, shows immediately that the schema does not match the value. */
 const isOther = ({ properties, type, ...schema }: JsonSchema.JsonSchema, value: unknown) => {
   if (!hasType(type, value) || (isConstant(schema) && schema.const !== value)) return true
   return Predicate.isObject(value) && Predicate.isObject(properties)
@@ -40,9 +40,9 @@ const within = (schema: JsonSchema.JsonSchema, value: unknown): ReadonlyArray<re
 }
 
 /**
- * How often a subschema would be held against a value within `value`, where all members of a union are tried that neither a type nor a
- * constant rules out; above `most`, any number above it. Counting takes one step for each subschema and value, not for each way to them:
- * a union of two schemas that both refer to the union has two ways to each level of the value.
+ * How many subschema checks a validation of `value` would perform, assuming that every union member is tried unless a type or constant
+ * rules it out. Results above `most` are not exact. Counting itself takes one step per pair of subschema and value, not one per path
+ * between them: a union of two schemas that both refer to the union has two paths to each level of the value.
  */
 export const count = (root: JsonSchema.JsonSchema, value: unknown): number => {
   const known = SchemaParts.definitions(root)

@@ -1,4 +1,4 @@
-/** Continuations and scores of plain text, as evaluation harnesses ask for them. */
+/** Plain-text continuations and scores, as evaluation harnesses request them. */
 import type { Script } from "@effect-rl/core/testing"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
@@ -8,7 +8,7 @@ import * as Service from "./Service.ts"
 const { characters } = TestTokenizer
 const path = "/completions"
 
-/** Continues each prompt with its own last character, and gives token t of a prompt the log-probability −t. */
+/** Continues each prompt with its last character, and scores prompt token t with log-probability −t. */
 const echoing: Script.SampleScript = ({ numSamples = 1, params, prompt, promptLogprobs, topkPromptLogprobs = 0 }) => {
   const text = Service.shown(prompt)
   const tokens = characters.encode(text.slice(-1).repeat(params.maxTokens))
@@ -28,7 +28,7 @@ const service = Service.make({ sample: echoing })
 const textsOf = ({ choices }: Service.Body) => choices.map(({ index, text }: Service.Body) => [index, text])
 
 describe("completions", () => {
-  it.effect("take one prompt or several, each as text or as ids", () =>
+  it.effect("take one prompt or several, each as text or token ids", () =>
     Effect.gen(function*() {
       const { post } = yield* service
       const [a, b] = [[...characters.encode("a")], [...characters.encode("bc")]]
@@ -47,7 +47,7 @@ describe("completions", () => {
       }
     }))
 
-  it.effect("number the choices of several prompts in their order, and count the tokens of all", () =>
+  it.effect("number the choices of several prompts in prompt order, and sum the token usage", () =>
     Effect.gen(function*() {
       const { post } = yield* service
       const asked = { prompt: ["a", "bc"], n: 2, max_tokens: 3 }
@@ -63,7 +63,7 @@ describe("completions", () => {
       assert.deepStrictEqual(events.at(-1)?.["usage"], body["usage"])
     }))
 
-  it.effect("echo the prompt, with the log-probability of each of its tokens but the first", () =>
+  it.effect("echo the prompt with the log-probability of each token after the first", () =>
     Effect.gen(function*() {
       const { post } = yield* service
       const { body } = yield* post(path, { prompt: "abc", echo: true, logprobs: 1, max_tokens: 2 })
@@ -77,7 +77,7 @@ describe("completions", () => {
       })
     }))
 
-  it.effect("score a prompt alone with no tokens to sample, whole and streamed", () =>
+  it.effect("score a prompt without sampling if max_tokens is 0, whole and streamed", () =>
     Effect.gen(function*() {
       const { post } = yield* service
       const asked = { prompt: ["ab", "c"], echo: true, logprobs: 0, max_tokens: 0 }
@@ -92,7 +92,7 @@ describe("completions", () => {
       assert.deepStrictEqual(chunks, body["choices"])
     }))
 
-  it.effect("need a token to sample where nothing is echoed", () =>
+  it.effect("require at least one token to sample unless the prompt is echoed", () =>
     Effect.gen(function*() {
       const { post } = yield* service
       const { body, status } = yield* post(path, { prompt: "a", max_tokens: 0 })
@@ -104,8 +104,8 @@ describe("completions", () => {
     }))
 })
 
-describe("ids of tokens", () => {
-  it.effect("come with whole answers of every endpoint on request", () =>
+describe("token ids", () => {
+  it.effect("are included in whole answers of every endpoint on request", () =>
     Effect.gen(function*() {
       const { post } = yield* Service.make({ sample: Service.saying("Hello<|im_end|>") })
       const reply = [...characters.encode("Hello<|im_end|>")]
@@ -125,7 +125,7 @@ describe("ids of tokens", () => {
       assert.notProperty((yield* post(path, { prompt: "abc" })).body["choices"][0], "token_ids")
     }))
 
-  it.effect("come with the pieces of a stream, those of the prompt first", () =>
+  it.effect("are included in stream chunks, the prompt's ids first", () =>
     Effect.gen(function*() {
       const { post } = yield* Service.make({ sample: Service.saying("Hello<|im_end|>") })
       const asked = { return_token_ids: true, stream: true }

@@ -1,4 +1,4 @@
-/** Refusals in the form of each dialect, by which agents decide what to do next. */
+/** Refusals in each dialect's error format, from which agents decide how to react. */
 import { Refusal } from "@effect-rl/agent"
 import { TinkerError } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
@@ -13,7 +13,7 @@ const long = "x".repeat(600)
 const refusing = (refusal: Refusal.Refusal) => Service.make({ sample: hello, answerer: () => Effect.fail(refusal) })
 
 describe("a prompt that does not fit", () => {
-  it.effect("has OpenAI's code, on which agents send a shorter one", () =>
+  it.effect("is reported with OpenAI's error code, to which agents react with a shorter prompt", () =>
     Effect.gen(function*() {
       const { post } = yield* Service.make({ sample: hello, contextLength: 512 })
       const asked = [
@@ -33,7 +33,7 @@ describe("a prompt that does not fit", () => {
       }
     }))
 
-  it.effect("has the words of Anthropic's error, with both numbers", () =>
+  it.effect("is reported in the wording of Anthropic's error, with both token counts", () =>
     Effect.gen(function*() {
       const { post } = yield* Service.make({ sample: hello, contextLength: 512 })
       const conversation = { max_tokens: 10, messages: [{ role: "user", content: long }] }
@@ -47,8 +47,8 @@ describe("a prompt that does not fit", () => {
     }))
 })
 
-describe("a conversation that a service would have kept", () => {
-  it.effect("is sent as a whole by Anthropic's clients, which begin a new thread where they are told that there is none", () =>
+describe("an unknown thread id", () => {
+  it.effect("is refused with an error code that makes Anthropic clients resend the whole conversation", () =>
     Effect.gen(function*() {
       const { post } = yield* Service.make({ sample: hello })
       const begun = yield* post(messages.path, { ...messages.conversation, thread: { type: "create" } })
@@ -61,11 +61,11 @@ describe("a conversation that a service would have kept", () => {
     }))
 })
 
-describe("a service that is busy", () => {
+describe("a busy service", () => {
   const limited = new TinkerError.RateLimited({ retryAfterMillis: 1500 })
   const down = new TinkerError.Unavailable({ detail: "restarting" })
 
-  it.effect("says when to come back: 429 and 503 for OpenAI's clients, 429 and 529 for Anthropic's", () =>
+  it.effect("reports a retry delay: 429 and 503 to OpenAI clients, 429 and 529 to Anthropic clients", () =>
     Effect.gen(function*() {
       const expected = [
         [limited, "2", chat, 429, "rate_limit_error"],
@@ -85,7 +85,7 @@ describe("a service that is busy", () => {
       }
     }))
 
-  it.effect("ends a stream that has begun with the error", () =>
+  it.effect("ends a started stream with an error event", () =>
     Effect.gen(function*() {
       const { post } = yield* Service.make({ sample: () => Effect.fail(down) })
       const errors = [
@@ -102,7 +102,7 @@ describe("a service that is busy", () => {
     }))
 })
 
-describe("a caller without a place", () => {
+describe("a caller that is not admitted", () => {
   it.effect("is told that its session has ended", () =>
     Effect.gen(function*() {
       const { post } = yield* refusing(Refusal.ended("the session is over"))
@@ -114,7 +114,7 @@ describe("a caller without a place", () => {
       assert.strictEqual(anthropic.body["error"].type, "not_found_error")
     }))
 
-  it.effect("is told that its key is not known, before its body is read", () =>
+  it.effect("is told that its key is unknown, before its body is read", () =>
     Effect.gen(function*() {
       const { post } = yield* refusing(new Refusal.Refusal({ status: 401, detail: "no such key" }))
       for (const dialect of [chat, responses, messages]) {
@@ -125,8 +125,8 @@ describe("a caller without a place", () => {
     }))
 })
 
-describe("the list of models", () => {
-  it.effect("has the length of each context, in the form of the client that asks", () =>
+describe("the model list", () => {
+  it.effect("includes context lengths, in the format of the requesting client", () =>
     Effect.gen(function*() {
       const { get } = yield* Service.make({ sample: hello, contextLength: 2048 })
       const openAi = (yield* get("/models")).body

@@ -1,4 +1,4 @@
-/** Fields of requests by what becomes of them, in each dialect. */
+/** How each dialect treats request fields. */
 import { FieldTable } from "@effect-rl/agent"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -11,7 +11,7 @@ const hello = Service.saying("Hello<|im_end|>")
 interface Endpoint {
   readonly kind: FieldTable.Kind
   readonly path: string
-  /** A request in which every list of a path has an element. */
+  /** A minimal request in which each list on a field's path has an element. */
   readonly least: Readonly<Record<string, unknown>>
 }
 
@@ -76,7 +76,7 @@ for (const endpoint of endpoints) {
   const { kind, path } = endpoint
 
   describe(`fields of ${kind}`, () => {
-    it.effect("without effect are accepted and noted, whatever they hold", () =>
+    it.effect("without effect are accepted and noted, whatever their value", () =>
       Effect.gen(function*() {
         const { notes, post } = yield* Service.make({ sample: hello })
         for (const row of rowsOf(kind, "no effect")) {
@@ -87,7 +87,7 @@ for (const endpoint of endpoints) {
         }
       }))
 
-    it.effect("that cannot have their effect are refused by name, or left out with a warning", () =>
+    it.effect("whose effect is unavailable are refused by name, or dropped with a warning", () =>
       Effect.gen(function*() {
         const strict = yield* Service.make({ sample: hello })
         const lenient = yield* Service.make({ sample: hello, isLenient: true })
@@ -103,7 +103,7 @@ for (const endpoint of endpoints) {
         }
       }))
 
-    it.effect("with their usual value say nothing", () =>
+    it.effect("with their default value are accepted silently", () =>
       Effect.gen(function*() {
         const { notes, post } = yield* Service.make({ sample: hello })
         for (const { path: field, usual } of FieldTable.rows.filter(({ kinds }) => kinds.includes(kind))) {
@@ -114,7 +114,7 @@ for (const endpoint of endpoints) {
         assert.deepStrictEqual(notes, [])
       }))
 
-    it.effect("without which a request means something else are refused to all", () =>
+    it.effect("without which a request has another meaning are refused for all callers", () =>
       Effect.gen(function*() {
         for (const isLenient of [false, true]) {
           const { post } = yield* Service.make({ sample: hello, isLenient })
@@ -126,7 +126,7 @@ for (const endpoint of endpoints) {
         }
       }))
 
-    it.effect("that nobody knows are refused by name, or left out with a warning, within others too", () =>
+    it.effect("that are unknown are refused by name, or dropped with a warning, even when nested", () =>
       Effect.gen(function*() {
         const strict = yield* Service.make({ sample: hello })
         const lenient = yield* Service.make({ sample: hello, isLenient: true })
@@ -145,7 +145,7 @@ for (const endpoint of endpoints) {
 }
 
 describe("an agent's request", () => {
-  /** The fields of the first request of a coding agent. */
+  /** The fields of a coding agent's first request. */
   const coding = {
     max_tokens: 100,
     thinking: { type: "adaptive" },
@@ -164,7 +164,7 @@ describe("an agent's request", () => {
     }]
   }
 
-  it.effect("is answered as it is, with its system message in the middle, and its fields are listed", () =>
+  it.effect("is answered unchanged, including a system message in the middle, and its ignored fields are noted", () =>
     Effect.gen(function*() {
       const prompts: Array<string> = []
       const { notes, post } = yield* Service.make({
@@ -192,7 +192,7 @@ describe("an agent's request", () => {
       assert.lengthOf(body["warnings"], 1)
     }))
 
-  it.effect("with tools that a server would run is refused, or answered without them", () =>
+  it.effect("with server-side tools is refused, or answered without them", () =>
     Effect.gen(function*() {
       const foreign = [
         [chat, { type: "custom", custom: { name: "patch" } }, `"function"`],
@@ -214,7 +214,7 @@ describe("an agent's request", () => {
 })
 
 describe("the guide", () => {
-  it("has the table of fields", () => {
+  it("contains the current field table", () => {
     const page = readFileSync(new URL("../../../../docs/dialects.md", import.meta.url), "utf8")
     const absent = FieldTable.markdown().split("\n").filter((line) => !page.includes(line))
     assert.deepStrictEqual(absent, [])

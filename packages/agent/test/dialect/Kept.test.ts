@@ -5,8 +5,8 @@ const thread = (content: string): Kept.Thread => ({ messages: [{ role: "user", c
 
 const characters = JSON.stringify(thread("?")).length
 
-describe("the newest that was said", () => {
-  it("is kept up to a number of characters, and what is older is forgotten", () => {
+describe("a store for the newest conversations", () => {
+  it("keeps entries up to a number of characters and forgets the oldest", () => {
     const { items, threads } = Kept.newest(3 * characters)
     for (const id of ["a", "b", "c", "d"]) threads.set(id, thread(id))
     assert.deepStrictEqual(["a", "b", "c", "d"].map(threads.get), [undefined, ...["b", "c", "d"].map(thread)])
@@ -15,7 +15,7 @@ describe("the newest that was said", () => {
     assert.isDefined(items.get("e"))
   })
 
-  it("is nothing where it alone is too long", () => {
+  it("does not keep an entry that exceeds the limit alone", () => {
     const { threads } = Kept.newest(characters)
     threads.set("long", thread("??"))
     assert.isUndefined(threads.get("long"))

@@ -1,8 +1,8 @@
 import * as Length from "@effect-rl/agent/dialect/Length"
 import { assert, describe, it } from "@effect/vitest"
 
-describe("The length of a body", () => {
-  it("is that of its names and texts, without images", () => {
+describe("the length of a body", () => {
+  it("counts its names and texts, without images", () => {
     const image = { type: "image", data: "AAAA" }
     const body = {
       role: "user",
@@ -14,7 +14,7 @@ describe("The length of a body", () => {
     assert.strictEqual(Length.ofJson(body), [...names, ...texts].join("").length)
   })
 
-  it("counts every text of what was decoded of it, but no bytes", () => {
+  it("counts every text of the decoded body, but no image bytes", () => {
     const image = { type: "image", data: Uint8Array.of(1, 2) }
     const tool = { name: "search", parameters: { data: "a text of a schema" } }
     const asked = { messages: [{ role: "user", content: [image] }], tools: [tool] }

@@ -1,4 +1,4 @@
-/** Replies that end after their first call of a tool, in each dialect. */
+/** Replies that end after their first tool call, in each dialect. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Service from "./Service.ts"
@@ -6,20 +6,20 @@ import * as Service from "./Service.ts"
 const call = (name: string) => `<tool_call>\n{"name": "${name}", "arguments": {"a": 1}}\n</tool_call>`
 const two = `Adding.${call("add")}\n${call("mul")}<|im_end|>`
 
-/** How each dialect asks for one call at a time. */
+/** How each dialect requests at most one call per reply. */
 const asked = {
   chat: { parallel_tool_calls: false },
   responses: { parallel_tool_calls: false },
   messages: { tool_choice: { type: "auto", disable_parallel_tool_use: true } }
 }
 
-describe("a reply with parallel calls of tools", () => {
+describe("a reply with parallel tool calls", () => {
   for (const [name, dialect] of Object.entries(Service.dialects)) {
     const tools = ["add", "mul"].map((tool) => dialect.tool(tool, { type: "object" }))
     const body = { ...dialect.conversation, tools }
     const one = { ...body, ...asked[name as keyof typeof asked] }
 
-    it.effect(`${name}: ends after the first where one at a time is asked for, whole and streamed`, () =>
+    it.effect(`${name}: ends after its first call if one at a time is requested, whole and streamed`, () =>
       Effect.gen(function*() {
         const { post } = yield* Service.make({ sample: Service.saying(two) })
         assert.deepStrictEqual(dialect.calls((yield* post(dialect.path, body)).body), ["add", "mul"])
@@ -31,7 +31,7 @@ describe("a reply with parallel calls of tools", () => {
       }))
   }
 
-  it.effect("says that it ended with a call", () =>
+  it.effect("reports that it ended with a tool call", () =>
     Effect.gen(function*() {
       const { post } = yield* Service.make({ sample: Service.saying(two) })
       const tools = [Service.chat.tool("add", { type: "object" })]

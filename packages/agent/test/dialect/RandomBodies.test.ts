@@ -1,4 +1,4 @@
-/** Bodies that no client would send: whatever they hold, the answer has the dialect's own form, and no server fails. */
+/** Bodies that no real client would send: the answer always has the dialect's format, and the server never fails. */
 import { Draw } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Predicate } from "effect"
@@ -8,7 +8,7 @@ const { chat, messages, responses } = Service
 
 const parameters = { type: "object", properties: { a: { type: "number" } } }
 
-/** Requests that touch every part of a dialect. */
+/** Requests that exercise every part of a dialect. */
 const whole = {
   "/chat/completions": {
     messages: [
@@ -102,7 +102,7 @@ const values = [
 
 const value = (draw: Draw.Draw): unknown => draw.oneOf<unknown>(values)
 
-/** The value with something else in one place or several. */
+/** The value with random changes in one or more places. */
 const mutated = (draw: Draw.Draw, given: unknown): unknown => {
   if (draw.chance(0.015)) return value(draw)
   if (Array.isArray(given)) {
@@ -117,7 +117,7 @@ const mutated = (draw: Draw.Draw, given: unknown): unknown => {
   return Object.fromEntries(draw.chance(0.03) ? [...fields, ["odd", value(draw)]] : fields)
 }
 
-/** Texts that are no JSON, or not quite. */
+/** Invalid or almost valid JSON texts. */
 const broken = (draw: Draw.Draw, text: string) =>
   draw.oneOf([
     text.slice(0, draw.integer(0, text.length - 1)),
@@ -136,7 +136,7 @@ const body = (draw: Draw.Draw, least: object) => {
 
 const isText = (given: unknown) => typeof given === "string" && given !== ""
 
-/** The error of a dialect; what is wrong with it, if anything. */
+/** What is wrong with a dialect's error, if anything. */
 const problem = (path: string, answer: Service.Body) => {
   const { error } = answer
   const isOwn = path.startsWith("/messages")
@@ -147,7 +147,7 @@ const problem = (path: string, answer: Service.Body) => {
 
 const statuses = [200, 400, 404, 413, 422]
 
-/** Streams tell of failures in their last event. */
+/** Whether a stream event reports a failure; it is the last event. */
 const isFailed = (event: Service.Body) => event?.type === "response.failed" || event?.error?.type === "server_error"
 
 describe("random bodies", () => {

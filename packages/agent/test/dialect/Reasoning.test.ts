@@ -1,4 +1,4 @@
-/** Modes of reasoning, which each dialect asks for in words of its own. */
+/** Reasoning modes, for which each dialect has its own fields. */
 import * as Reasoning from "@effect-rl/agent/dialect/Reasoning"
 import { Renderers } from "@effect-rl/core/renderers"
 import type { Script } from "@effect-rl/core/testing"
@@ -8,11 +8,11 @@ import * as Service from "./Service.ts"
 
 const { chat, messages, responses } = Service
 
-/** A family with modes on and off, whose prompt closes the block of thinking where it is off. */
+/** A model family with reasoning on and off. With `off`, the prompt closes the thinking block. */
 const thinking = "Qwen/Qwen3-8B"
 const closed = "<think>\n\n</think>"
 
-/** A service that keeps the texts of its prompts. */
+/** A service that records the texts of its prompts. */
 const recorded = Effect.fnUntraced(function*(options: Partial<Service.Options> = {}) {
   const prompts: Array<string> = []
   const say = Service.saying("Yes<|im_end|>")
@@ -45,7 +45,7 @@ const unheard = [
 ] as const
 
 describe("reasoning", () => {
-  it.effect("is the renderer's usual, or turned off", () =>
+  it.effect("is in the renderer's default mode, or turned off", () =>
     Effect.gen(function*() {
       const { post, prompts } = yield* recorded()
       for (const [dialect, more] of [...off, ...usual]) {
@@ -58,7 +58,7 @@ describe("reasoning", () => {
       ])
     }))
 
-  it.effect("counts the tokens of the mode that is asked for", () =>
+  it.effect("counts the prompt tokens of the requested mode", () =>
     Effect.gen(function*() {
       const { post } = yield* recorded()
       const count = (more: object) =>
@@ -70,7 +70,7 @@ describe("reasoning", () => {
       assert.isAbove(silent, reasoning)
     }))
 
-  it.effect("is refused by the name of the field where the renderer has no such mode", () =>
+  it.effect("is refused with the field's name if the renderer lacks the mode", () =>
     Effect.gen(function*() {
       const { post } = yield* recorded()
       for (const [dialect, more, field] of unheard) {
@@ -82,7 +82,7 @@ describe("reasoning", () => {
       assert.include(chat.message(odd.body), "reasoning_effort is \"much\", expected one of none, minimal, low")
     }))
 
-  it.effect("is the renderer's usual for a lenient caller, who is warned", () =>
+  it.effect("falls back to the default mode for a lenient caller, with a warning", () =>
     Effect.gen(function*() {
       const { post, prompts } = yield* recorded({ isLenient: true })
       for (const [dialect, more, field] of unheard) {
@@ -92,7 +92,7 @@ describe("reasoning", () => {
       assert.isFalse(prompts.some((prompt) => prompt.includes(closed)))
     }))
 
-  it.effect("needs no mode to be off for a model that does not reason", () =>
+  it.effect("can be turned off for a model that does not reason", () =>
     Effect.gen(function*() {
       const { post } = yield* recorded({ base: Service.instruct })
       for (const [dialect, more] of off) {
@@ -100,7 +100,7 @@ describe("reasoning", () => {
       }
     }))
 
-  it("has only modes that are renderers, and for each of them the same choices", () => {
+  it("has only modes with existing renderers, which offer the same choices", () => {
     const efforts = ["on", "off", "low", "medium", "high", "max"] as const
     const family = (name: string) => efforts.flatMap((effort) => Reasoning.rendererOf(name, effort) ?? [])
     for (const name of Renderers.names) {

@@ -1,4 +1,4 @@
-/** The routes of all dialects over a scripted backend, called in this process as an agent calls them. */
+/** The routes of all dialects over a scripted backend, called in process as an agent would. */
 import { type Answerer, Dialects, type Notes, Refusal, Samplers } from "@effect-rl/agent"
 import { ChatModel, Tinker } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
@@ -8,20 +8,20 @@ import { HttpEffect, HttpRouter, HttpServerRequest } from "effect/http"
 
 const { characters } = TestTokenizer
 
-/** The name by which agents ask for the scripted model. */
+/** The model name that agents use for the scripted model. */
 export const model = "policy"
 
 export const instruct = "Qwen/Qwen3-4B-Instruct-2507"
 
 export interface Options {
-  /** The model, whose family decides about tools and modes of reasoning. */
+  /** The base model, whose family determines tools and reasoning modes. */
   readonly base?: string
   readonly contextLength?: number
-  /** Whether the backend has grammars; it has none unless given. */
+  /** Whether the backend supports grammars. Default: false. */
   readonly hasGrammars?: boolean
   readonly isLenient?: boolean
   readonly sample: Script.SampleScript
-  /** Stands between the dialects and the samplers. */
+  /** Wraps the answerer between the dialects and the samplers. */
   readonly answerer?: (answerer: Answerer.Answerer) => Effect.Effect<Answerer.Answerer, Refusal.Refusal>
 }
 
@@ -41,7 +41,7 @@ const opening = "<|im_start|>assistant\n"
 export const shown = ({ chunks }: Sampling.SampleRequest["prompt"]) =>
   characters.decode(chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : [...chunk.tokens]))
 
-/** Says this text to every conversation, as many tokens at a time as are asked for. */
+/** Answers every conversation with this text, in pieces of the requested length. */
 export const saying = (text: string): Script.SampleScript => ({ numSamples = 1, params, prompt }) => {
   const answer = characters.encode(text)
   const before = shown(prompt)
@@ -59,7 +59,7 @@ const body = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ text }) => t
 
 const parsed = (text: string): Body => text.startsWith("{") ? JSON.parse(text) : {}
 
-/** A service that lasts as long as the scope. */
+/** Creates a service that lives as long as the scope. */
 export const make = Effect.fnUntraced(function*(
   { answerer = Effect.succeed, base = instruct, contextLength = 4096, hasGrammars = false, isLenient = false, sample }:
     Options
@@ -101,14 +101,14 @@ export const make = Effect.fnUntraced(function*(
 
 export type Service = Effect.Success<ReturnType<typeof make>>
 
-/** The data of server-sent events. */
+/** The data of the server-sent events. */
 export const events = ({ text }: Response): ReadonlyArray<Body> =>
   text.split("\n\n").flatMap((event) => {
     const data = /^(?:event: .*\n)?data: (.*)$/s.exec(event)?.[1]
     return data === undefined || data === "[DONE]" ? [] : [JSON.parse(data)]
   })
 
-/** One dialect of conversations: how it asks, and where its answers have what they say. */
+/** A chat dialect: how to send requests, and where to find the parts of its answers. */
 export interface Dialect {
   readonly path: string
   readonly conversation: object
@@ -117,7 +117,7 @@ export interface Dialect {
   readonly calls: (body: Body) => ReadonlyArray<string>
   readonly sampled: (body: Body) => number
   readonly warnings: (body: Body) => ReadonlyArray<string>
-  /** The calls and the warnings of a stream. */
+  /** The calls and warnings in a stream. */
   readonly streamedCalls: (events: ReadonlyArray<Body>) => ReadonlyArray<string>
   readonly streamedWarnings: (events: ReadonlyArray<Body>) => ReadonlyArray<string>
   /** The error of a refusal. */

@@ -13,17 +13,17 @@ const find = (text: string, ...stops: ReadonlyArray<string>) => {
   return { held: tokenizer.decode(held), passed: tokenizer.decode(passed), stop }
 }
 
-describe("a stop of a client's own", () => {
+describe("a client's stop text", () => {
   it("ends the text before it, at the first of several", () => {
     assert.deepStrictEqual(find("one two three", "three", "two"), { passed: "one ", held: "", stop: "two" })
   })
 
-  it("holds back text that may be the beginning of a stop", () => {
+  it("holds back text that may be the beginning of a stop text", () => {
     assert.deepStrictEqual(find("one t", "two"), { passed: "", held: "one t", stop: undefined })
     assert.deepStrictEqual(find("one x", "two"), { passed: "one x", held: "", stop: undefined })
   })
 
-  it("is found behind characters of two code units", () => {
+  it("is found after characters of two UTF-16 code units", () => {
     assert.deepStrictEqual(find("😀😀 t", "two"), { passed: "", held: "😀😀 t", stop: undefined })
   })
 })

@@ -1,4 +1,4 @@
-/** Structures that are asked for: held by a grammar, refused by name, or checked and reported. */
+/** Requested structures: constrained by a grammar, refused by name, or checked and reported. */
 import type { Sampling } from "@effect-rl/core/backend"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -6,7 +6,7 @@ import * as Service from "./Service.ts"
 
 const schema = { type: "object", properties: { answer: { type: "integer" } }, required: ["answer"] }
 
-/** How each dialect asks for an answer with a schema, and by which field it is refused. */
+/** How each dialect requests an answer with a schema, and the field that its refusal names. */
 const formats = {
   chat: {
     field: "response_format",
@@ -19,14 +19,14 @@ const formats = {
   messages: { field: "output_config.format", asked: { output_config: { format: { type: "json_schema", schema } } } }
 }
 
-/** How each dialect forces a call: of any tool, and of one. */
+/** How each dialect forces a call, of any tool and of a named one. */
 const choices = {
   chat: { any: "required", one: { type: "function", function: { name: "add" } } },
   responses: { any: "required", one: { type: "function", name: "add" } },
   messages: { any: { type: "any" }, one: { type: "tool", name: "add" } }
 }
 
-/** How each dialect asks for the schema that is given. */
+/** How each dialect passes the schema. */
 const asking = {
   chat: (schema: object) => ({ response_format: { type: "json_schema", json_schema: { name: "any", schema } } }),
   responses: (schema: object) => ({ text: { format: { type: "json_schema", name: "any", schema } } }),
@@ -45,7 +45,7 @@ for (const [name, dialect] of Object.entries(Service.dialects)) {
     key === "chat" ? { type: "function", function: { name: tool } } : { type: "function", name: tool }
 
   describe(`structured output of ${name}`, () => {
-    it.effect("is a grammar of the request where the backend has grammars, whole and streamed", () =>
+    it.effect("becomes the request's grammar if the backend supports grammars, whole and streamed", () =>
       Effect.gen(function*() {
         const requests: Array<Sampling.SampleRequest> = []
         const { notes, post } = yield* Service.make({
@@ -62,7 +62,7 @@ for (const [name, dialect] of Object.entries(Service.dialects)) {
         assert.deepStrictEqual([notes, dialect.warnings(whole.body)], [[], []])
       }))
 
-    it.effect("is refused with the reason why no grammar holds it, or checked for a lenient caller", () =>
+    it.effect("is refused with the reason if no grammar can express it, or checked for a lenient caller", () =>
       Effect.gen(function*() {
         const sample = Service.saying("{\"answer\": \"four\"}<|im_end|>")
         const { post } = yield* Service.make({ hasGrammars: true, sample })
@@ -96,7 +96,7 @@ for (const [name, dialect] of Object.entries(Service.dialects)) {
         assert.include(dialect.message(response.body), "reads what a reply begins with as reasoning")
       }))
 
-    it.effect("is refused by the name of its field", () =>
+    it.effect("is refused with the name of its field", () =>
       Effect.gen(function*() {
         const { post } = yield* Service.make({ sample: Service.saying("{\"answer\": 4}<|im_end|>") })
         const refused = [
@@ -113,7 +113,7 @@ for (const [name, dialect] of Object.entries(Service.dialects)) {
         }
       }))
 
-    it.effect("is not enforced for a lenient caller, who reads of an answer without it, whole and streamed", () =>
+    it.effect("is not enforced for a lenient caller, who is warned about an answer that violates it, whole and streamed", () =>
       Effect.gen(function*() {
         for (
           const [said, problem] of [
@@ -134,7 +134,7 @@ for (const [name, dialect] of Object.entries(Service.dialects)) {
         }
       }))
 
-    it.effect("is a grammar of calls where a call is forced or tools are strict, whole and streamed", () =>
+    it.effect("becomes a grammar of calls if a call is forced or tools are strict, whole and streamed", () =>
       Effect.gen(function*() {
         const asked: Array<Sampling.SampleRequest> = []
         const { notes, post } = yield* Service.make({
@@ -182,7 +182,7 @@ for (const [name, dialect] of Object.entries(Service.dialects)) {
         assert.deepStrictEqual(notes, [])
       }))
 
-    it.effect("of calls is refused with the reason why no grammar holds them", () =>
+    it.effect("for calls is refused with the reason if no grammar can express it", () =>
       Effect.gen(function*() {
         const sample = Service.saying("{}<|im_end|>")
         const long = { type: "object", properties: { answer: { type: "string", minLength: 2 } } }
@@ -210,7 +210,7 @@ for (const [name, dialect] of Object.entries(Service.dialects)) {
         assert.deepStrictEqual([(yield* post(dialect.path, body(loose))).status, notes], [200, []])
       }))
 
-    it.effect("is looked for in the calls of an answer", () =>
+    it.effect("is checked in the calls of an answer", () =>
       Effect.gen(function*() {
         const warningsOf = Effect.fnUntraced(
           function*(sample: typeof Service.saying extends (_: string) => infer A ? A : never, more: object) {

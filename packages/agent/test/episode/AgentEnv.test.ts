@@ -29,7 +29,7 @@ const played = Effect.fnUntraced(function*(
 const text = (tokens: ArrayLike<number>) => Talk.tokenizer.decode(tokens)
 
 describe("an agent's episode", () => {
-  it.live("has a turn for each request, which begins with what was read and sampled before, and the verdict as its reward", () =>
+  it.live("has a turn for each request, whose prompt begins with the previous tokens, and the verdict as its reward", () =>
     Effect.gen(function*() {
       const { log, trajectory, turns } = yield* played(async (session) => {
         const first = await Talk.ask(session, [Talk.user("one")])
@@ -49,7 +49,7 @@ describe("an agent's episode", () => {
       assert.lengthOf(Ledger.trained(turns), 1)
     }))
 
-  it.live("has turns that say which weights sampled them, where these change between its requests", () =>
+  it.live("has turns that record the weights that sampled them, even if weights change between requests", () =>
     Effect.gen(function*() {
       const { policy } = Talk.saying("one", "two")
       let step = 4
@@ -66,7 +66,7 @@ describe("an agent's episode", () => {
       assert.deepStrictEqual(transitions.map(({ action }) => action.samplerStep), [4, 5])
     }))
 
-  it.live("has the score of a judged agent, and the messages of each turn", () =>
+  it.live("has the score from a judge, and the messages of each turn", () =>
     Effect.gen(function*() {
       const { turns } = yield* played(async (session) => {
         await Talk.ask(session, [Talk.user("one")])
@@ -77,13 +77,13 @@ describe("an agent's episode", () => {
       ])
     }))
 
-  it.live("without a request is worth its verdict, and has no turn", () =>
+  it.live("without a request has its verdict as reward, and no turn", () =>
     Effect.gen(function*() {
       const { trajectory } = yield* played(() => Effect.succeed(0.5))
       assert.deepInclude(trajectory, { stepReward: 0.5, transitions: [], stopReason: Option.some("completed") })
     }))
 
-  it.live("streams a response as it was sampled, with calls of tools", () =>
+  it.live("streams a response as it was sampled, with tool calls", () =>
     Effect.gen(function*() {
       const call = `<tool_call>\n{"name": "look", "arguments": {"at": "ab"}}\n</tool_call>`
       let events: ReadonlyArray<string> = []
@@ -102,7 +102,7 @@ describe("an agent's episode", () => {
       assert.strictEqual(events.at(-2), "data: [DONE]")
     }))
 
-  it.live("has responses that call tools as it read them, and counts those that can be read and those that cannot", () =>
+  it.live("parses tool calls in responses, and counts valid and invalid ones", () =>
     Effect.gen(function*() {
       const call = `<tool_call>\n{"name": "look", "arguments": {"at": "ab"}}\n</tool_call>`
       const tools = [{ type: "function", function: { name: "look", parameters: {} } }]
@@ -129,7 +129,7 @@ describe("an agent's episode", () => {
       assert.deepStrictEqual(turns[2]?.metrics, {})
     }))
 
-  it.live("caps a turn at the client's own limit, and leaves how it is sampled to the run", () =>
+  it.live("caps a turn at the client's own limit, and leaves the sampling options to the run", () =>
     Effect.gen(function*() {
       const { log, turns } = yield* played(async (session) => {
         const { finish } = await Talk.ask(session, [Talk.user("one")], { max_tokens: 2, temperature: 0.1, top_p: 0.5 })
@@ -140,7 +140,7 @@ describe("an agent's episode", () => {
       assert.strictEqual(turns[0]?.reward, 1)
     }))
 
-  it.live("refuses options of sampling where the run says so, and other models' names", () =>
+  it.live("refuses sampling options if the run requires it, and unknown model names", () =>
     Effect.gen(function*() {
       const answers: Array<Talk.Answer> = []
       const { turns } = yield* played(
@@ -161,7 +161,7 @@ describe("an agent's episode", () => {
       assert.lengthOf(turns, 1)
     }))
 
-  it.live("lists fields without effect in its logs once", () =>
+  it.live("lists each field without effect once in its logs", () =>
     Effect.gen(function*() {
       const { turns } = yield* played(async (session) => {
         await Talk.ask(session, [Talk.user("one")], { user: "me" })
@@ -175,8 +175,8 @@ describe("an agent's episode", () => {
     }))
 })
 
-describe("requests that repeat others", () => {
-  it.live("with a header that says so are answered with the stored answer, and are no turn", () =>
+describe("repeated requests", () => {
+  it.live("marked as retries get the stored answer and add no turn", () =>
     Effect.gen(function*() {
       const { turns } = yield* played(async (session) => {
         const messages = [Talk.user("one")]
@@ -191,7 +191,7 @@ describe("requests that repeat others", () => {
       assert.strictEqual(turns[0]?.reward, 1)
     }))
 
-  it.live("without such a header are turns of their own, as a retry or in parallel", () =>
+  it.live("without such a mark get their own turn, as a retry or in parallel", () =>
     Effect.gen(function*() {
       const { turns } = yield* played(async (session) => {
         const messages = [Talk.user("one")]
@@ -204,7 +204,7 @@ describe("requests that repeat others", () => {
       assert.lengthOf(Ledger.trained(turns), 3)
     }))
 
-  it.live("after their first client hung up take its place", () =>
+  it.live("replace the original request after its client disconnects", () =>
     Effect.gen(function*() {
       const sampling = Deferred.makeUnsafe<void>()
       const { log, policy } = Talk.saying("first", "second")
@@ -228,7 +228,7 @@ describe("requests that repeat others", () => {
       ])
     }))
 
-  it.live("do not come where a client hung up while its response was sampled: its turn is not trained on", () =>
+  it.live("are not expected after a client disconnects during sampling, so its turn is not trained on", () =>
     Effect.gen(function*() {
       const sampling = Deferred.makeUnsafe<void>()
       const { policy } = Talk.saying("first", "second")
@@ -269,7 +269,7 @@ describe("an agent that fails", () => {
   const skipped = (result: GroupResult.GroupResult) =>
     GroupResult.isSkipped(result) && "failure" in result.reason ? result.reason : undefined
 
-  it.live("fails its member, by a rejection", () =>
+  it.live("fails its group member with a rejection", () =>
     Effect.gen(function*() {
       const result = yield* groupOf(async (session) => {
         await Talk.ask(session, [Talk.user("one")])
@@ -279,15 +279,15 @@ describe("an agent that fails", () => {
       assert.include(JSON.stringify(skipped(result)), "the agent failed: Error: no more money")
     }))
 
-  it.live("fails its member, by a typed error before its first request", () =>
+  it.live("fails its group member with a typed error before its first request", () =>
     Effect.gen(function*() {
       const result = yield* groupOf(() => Effect.fail(new Broke({ what: "tool" })))
       assert.deepInclude(skipped(result), { failure: "StepFailed" })
     }))
 })
 
-describe("time", () => {
-  it.effect("an agent that neither asks nor ends is idle, and the episode ends", () =>
+describe("time limits", () => {
+  it.effect("an agent that neither asks nor ends makes the episode end as idle", () =>
     Effect.gen(function*() {
       const signal = Deferred.makeUnsafe<AbortSignal>()
       const fiber = yield* Effect.forkChild(played(
@@ -303,7 +303,7 @@ describe("time", () => {
       assert.isTrue((yield* Deferred.await(signal)).aborted)
     }))
 
-  it.effect("an agent that sleeps for longer than the episode may take is interrupted", () =>
+  it.effect("an agent that sleeps beyond the episode's time limit is interrupted", () =>
     Effect.gen(function*() {
       let isInterrupted = false
       const sleeps = Effect.onInterrupt(Effect.as(Effect.sleep("1 day"), 1), () =>
@@ -317,7 +317,7 @@ describe("time", () => {
       assert.isTrue(isInterrupted)
     }))
 
-  it.live("at its limit of turns an episode ends without a verdict, and the next request is told so", () =>
+  it.live("an episode at its turn limit ends without a verdict, and the next request is told so", () =>
     Effect.gen(function*() {
       const last = Deferred.makeUnsafe<Talk.Answer>()
       const { trajectory } = yield* played(
@@ -348,7 +348,7 @@ describe("time", () => {
       assert.strictEqual(late.status, 410)
     }))
 
-  it.live("fifty requests at once are fifty turns, one after the other", () =>
+  it.live("fifty concurrent requests become fifty turns, one after another", () =>
     Effect.gen(function*() {
       const { turns } = yield* played(async (session) => {
         const asked = Array.from({ length: 50 }, (_, index) => Talk.ask(session, [Talk.user(`request ${index}`)]))
@@ -359,8 +359,8 @@ describe("time", () => {
     }))
 })
 
-describe("weights by other names", () => {
-  it.live("answer beside the episode, are not trained, and are in the logs", () =>
+describe("weights with other names", () => {
+  it.live("answer during the episode, are not trained, and appear in the logs", () =>
     Effect.gen(function*() {
       const model = yield* Talk.modelOf("qwen3_instruct")
       const frozen = { judge: { model, client: Talk.client("well done") } }
@@ -378,7 +378,7 @@ describe("weights by other names", () => {
       ])
     }))
 
-  it.live("are counted, and wait for their turn, as the run of the episode says", () =>
+  it.live("are metered and queued according to the episode's run", () =>
     Effect.gen(function*() {
       const model = yield* Talk.modelOf("qwen3_instruct")
       const { metering, used } = Metering.counter()

@@ -1,4 +1,4 @@
-/** What agents sampled is what is trained: compared with the sampler's own log, not with what the capture keeps. */
+/** The trained tokens are those that the agent sampled, according to the sampler's own log rather than the capture's. */
 import { AgentEnv } from "@effect-rl/agent"
 import { Rollout } from "@effect-rl/core"
 import { ModelInput } from "@effect-rl/core/backend"
@@ -17,10 +17,10 @@ const dialects: ReadonlyArray<Dialect.Name> = ["chat", "responses", "anthropic"]
 
 const renderers = ["qwen3_instruct", "qwen3"]
 
-/** The dialect of an agent of conversations; absent for one of every four, which continues texts. */
+/** The dialect of an agent; undefined for one agent in four, which continues texts instead. */
 const dialectOf = (seed: number) => dialects[seed % (dialects.length + 1)]
 
-/** Each session of eight has another kind of agent or another renderer. */
+/** The renderer and the kind of agent both vary between seeds. */
 const rendererOf = (seed: number) => renderers[Math.floor(seed / (dialects.length + 1)) % renderers.length] ?? ""
 
 const agentOf = (options: Omit<RandomAgent.Options, "dialect">) => {
@@ -43,7 +43,7 @@ const played = Effect.fnUntraced(function*(seed: number, habits: RandomAgent.Hab
 const trainable = (transitions: ReadonlyArray<Trajectory.Transition>) =>
   transitions.flatMap(({ trainable }, index) => trainable ? [index] : [])
 
-/** A capture that keeps texts, and makes tokens of them afterwards. */
+/** A faulty capture that stores texts and tokenizes them again later. */
 const retokenising = (transitions: ReadonlyArray<Trajectory.Transition>) =>
   transitions.map((turn) => {
     const tokens = Talk.tokenizer.encode(Talk.tokenizer.decode(turn.action.tokens))
@@ -54,11 +54,11 @@ const retokenising = (transitions: ReadonlyArray<Trajectory.Transition>) =>
     return { ...turn, observation, action: { ...turn.action, tokens, logprobs } }
   })
 
-/** A capture that makes a turn of every answer that it sends, also of one that it sends again. */
+/** A faulty capture that adds a turn for every answer it sends, including repeated ones. */
 const doubleCounting = (transitions: ReadonlyArray<Trajectory.Transition>) =>
   transitions.flatMap((turn) => [turn, turn])
 
-describe("what agents sampled is what is trained", () => {
+describe("trained tokens are those that the agent sampled", () => {
   it.live(
     `in ${sessions} sessions of random agents: each token once, where it was sampled, and none of a prompt`,
     () =>
@@ -91,16 +91,16 @@ describe("what agents sampled is what is trained", () => {
   )
 
   it.live(
-    "in one sequence, where the agent only goes on, however it writes what was said",
+    "in one sequence, if the agent only continues, however it serializes the conversation",
     () =>
       Effect.gen(function*() {
         for (let seed = 0; seed < 120; seed++) {
-          // The other renderer forgets what was thought.
+          // The other renderer drops earlier reasoning.
           if (rendererOf(seed) !== "qwen3_instruct") continue
           const { log, transitions } = yield* played(seed, "none")
           const data = Ledger.trained(transitions)
           assert.deepStrictEqual(Ledger.problems(data, log, trainable(transitions)), [], `seed ${seed}`)
-          // A text is read anew where its sample ended, which its client is not told.
+          // After a sample that ended with a stop, a text is tokenized again, because its client is not told about the stop.
           const left = transitions.filter(({ branch }) => branch !== undefined && branch.reason !== "response")
           assert.deepStrictEqual(left, [], `seed ${seed}`)
           if (dialectOf(seed) !== undefined) assert.lengthOf(data, 1, `seed ${seed}`)
@@ -109,7 +109,7 @@ describe("what agents sampled is what is trained", () => {
     60_000
   )
 
-  it.live("and a capture that retokenises or counts a turn twice does not pass", () =>
+  it.live("and a capture that tokenizes again or counts a turn twice is detected", () =>
     Effect.gen(function*() {
       let [retokenised, doubled] = [0, 0]
       for (let seed = 0; seed < 20; seed++) {

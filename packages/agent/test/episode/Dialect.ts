@@ -1,7 +1,9 @@
-/** Chat completions, responses and messages as one form: agents of tests say what chat completions say, and each dialect sends it its way. */
+/**
+ * A common interface to chat completions, responses and messages. Test agents use chat-completion messages, which each dialect converts.
+ */
 import { Schema } from "effect"
 
-/** A message of chat completions. */
+/** A chat-completion message. */
 export const Message = Schema.Struct({
   role: Schema.String,
   content: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -15,14 +17,14 @@ export const Message = Schema.Struct({
 })
 export type Message = typeof Message.Type
 
-/** Fields of a request besides its model and its messages. */
+/** Request fields besides the model and the messages. */
 export interface Fields {
   readonly max_tokens?: number
   readonly tools?: ReadonlyArray<{ readonly function: { readonly name: string; readonly parameters?: unknown } }>
   readonly [field: string]: unknown
 }
 
-/** What the model answered, and why it ended. */
+/** The model's answer, and why it ended. */
 export interface Told {
   readonly message: Message
   readonly finish: string
@@ -50,7 +52,7 @@ const chat: Dialect = {
   }
 }
 
-/** Calls, where there are some. */
+/** The `tool_calls` field, if there are calls. */
 const called = (calls: NonNullable<Message["tool_calls"]>) => calls.length === 0 ? {} : { tool_calls: calls }
 
 const thought = (reasoning: string) => reasoning === "" ? {} : { reasoning_content: reasoning }
@@ -78,7 +80,7 @@ const resultOf = (message: Message) => ({
   content: textOf(message)
 })
 
-/** Results of one message's calls are one message of the user. */
+/** Merges adjacent tool results into one user message. */
 const asMessages = (messages: ReadonlyArray<Message>) =>
   messages.flatMap((message, at): ReadonlyArray<object> => {
     if (message.role === "assistant") return [{ role: "assistant", content: blocksOf(message) }]
@@ -100,7 +102,7 @@ const decodeMessage = Schema.decodeUnknownSync(Schema.Struct({
   stop_reason: Schema.optionalKey(Schema.String)
 }))
 
-/** More than any response of a test. */
+/** Token limit above any test response. */
 const longest = 1000
 
 const anthropic: Dialect = {
@@ -199,6 +201,6 @@ const responses: Dialect = {
   }
 }
 
-/** The dialects by their names. */
+/** The dialects by name. */
 export const dialects = { chat, responses, anthropic }
 export type Name = keyof typeof dialects

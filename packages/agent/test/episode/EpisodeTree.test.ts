@@ -1,4 +1,4 @@
-/** Why a conversation of an agent begins anew. */
+/** Why an agent's request starts a new conversation. */
 import * as EpisodeTree from "@effect-rl/agent/episode/EpisodeTree"
 import { Message } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
@@ -10,7 +10,7 @@ const task = Message.user("Fix the parser of dates.")
 const fix = Message.assistant("The parser reads months from zero.")
 const next = Message.user("Test it.")
 
-/** The reason of a request after one whose response was `fix`. */
+/** The branch reason of a request after one whose response was `fix`. */
 const reasonOf = Effect.fnUntraced(function*(
   before: ReadonlyArray<Message.Message>,
   after: ReadonlyArray<Message.Message>
@@ -49,7 +49,7 @@ const cases = [
   ["a message that was written again", [code, folder, task], [code, Message.user("Fix dates."), fix, next], "edit"]
 ] as const
 
-describe("a conversation that begins anew", () => {
+describe("a request that starts a new conversation", () => {
   for (const [name, before, after, reason] of cases) {
     it.effect(`${reason}: ${name}`, () =>
       Effect.gen(function*() {

@@ -1,4 +1,4 @@
-/** Turns of agents that ask for an answer with a schema, or for calls. */
+/** Turns of agents that request an answer with a schema, or tool calls. */
 import { AgentEnv } from "@effect-rl/agent"
 import { type Policy, Rollout } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
@@ -9,7 +9,7 @@ const jsonSchema = { type: "object", properties: { answer: { type: "integer" } }
 
 const format = { response_format: { type: "json_schema", json_schema: { name: "answer", schema: jsonSchema } } }
 
-/** Says the same as another policy, with the log-probabilities that a mask leaves where there is a grammar. */
+/** Answers like another policy, and adds masked log-probabilities if there is a grammar. */
 const masking = ({ act }: Policy.Policy): Policy.Policy => ({
   act: (request) =>
     Effect.map(act(request), (sampled) =>
@@ -45,7 +45,7 @@ describe("an agent's answer with a schema", () => {
       assert.isTrue(action.logprobs.every((logprob) => logprob < 0))
     }))
 
-  it.live("is checked and trained on where the backend has no grammars", () =>
+  it.live("is checked and trained on if the backend does not support grammars", () =>
     Effect.gen(function*() {
       const { grammars, transitions } = yield* played([])
       assert.deepStrictEqual(grammars, [undefined, undefined])
@@ -57,7 +57,7 @@ describe("an agent's answer with a schema", () => {
 
 const add = { name: "add", description: "", parameters: jsonSchema }
 
-/** Whether each of two turns has a grammar, and whether it may be trained on: one forces a call, the other has a strict tool. */
+/** For a forced call and for a call to a strict tool: whether the turn has a grammar, and whether it is trained on. */
 const called = Effect.fnUntraced(function*(options: Pick<AgentEnv.Options<never, never>, "strict">) {
   const own = yield* Talk.modelOf("qwen3_instruct")
   const { log, policy } = Talk.saying(
@@ -83,8 +83,8 @@ const called = Effect.fnUntraced(function*(options: Pick<AgentEnv.Options<never,
   }
 }, Effect.scoped)
 
-describe("an agent's calls", () => {
-  it.live("are held where a call is forced; those of strict tools are checked, so that the turn is trained on", () =>
+describe("an agent's tool calls", () => {
+  it.live("are constrained if a call is forced; calls to strict tools are checked, and their turn is trained on", () =>
     Effect.gen(function*() {
       const { grammars, logs, trainable } = yield* called({})
       assert.deepStrictEqual([grammars, trainable], [[false, undefined], [false, true]])
@@ -92,7 +92,7 @@ describe("an agent's calls", () => {
       assert.include(String(strict["not given: tools[].function.strict"]), "so that the turn can be trained on")
     }))
 
-  it.live("of strict tools are held where the episode says so", () =>
+  it.live("to strict tools are constrained if the episode is configured to", () =>
     Effect.gen(function*() {
       const { grammars, trainable } = yield* called({ strict: "hold" })
       assert.deepStrictEqual([grammars, trainable], [[false, true], [false, false]])

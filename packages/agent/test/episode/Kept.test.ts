@@ -1,4 +1,4 @@
-/** Clients that name what was said instead of sending it again. */
+/** Clients that refer to earlier messages by id instead of sending them again. */
 import { AgentEnv } from "@effect-rl/agent"
 import { Rollout } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
@@ -9,7 +9,7 @@ type Body = ReturnType<typeof JSON.parse>
 
 const call = `I add.<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>`
 
-/** Plays an agent whose model calls a tool and then answers, and gives the branches of its turns. */
+/** Plays an agent whose model calls a tool and then answers. Returns the branches of its turns. */
 const played = Effect.fnUntraced(
   function*(agent: (post: (path: string, body: object) => Promise<Body>) => Promise<number>) {
     const model = yield* Talk.modelOf("qwen3_instruct")
@@ -48,7 +48,7 @@ const goesOn = ({ asked, branches }: Effect.Success<ReturnType<typeof played>>) 
 }
 
 describe("a session keeps", () => {
-  it.effect("responses, which the next one continues by their id", () =>
+  it.effect("responses, which the next response continues by id", () =>
     Effect.map(
       played(async (post) => {
         const first = await post("/responses", { input: "Add 1 and 1.", tools: [add] })
@@ -59,7 +59,7 @@ describe("a session keeps", () => {
       goesOn
     ))
 
-  it.effect("items of responses, which later input refers to", () =>
+  it.effect("response items, to which later input refers", () =>
     Effect.map(
       played(async (post) => {
         const user = { role: "user", content: "Add 1 and 1." }
@@ -71,7 +71,7 @@ describe("a session keeps", () => {
       goesOn
     ))
 
-  it.effect("threads of messages, with their tools", () =>
+  it.effect("message threads with their tools", () =>
     Effect.map(
       played(async (post) => {
         const asked = {
@@ -92,7 +92,7 @@ describe("a session keeps", () => {
       goesOn
     ))
 
-  it.effect("nothing that it never said", () =>
+  it.effect("only ids that it has issued", () =>
     Effect.gen(function*() {
       yield* played(async (post) => {
         const first = await post("/responses", { input: "Add 1 and 1.", tools: [add] })

@@ -1,4 +1,4 @@
-/** Compares what is trained with what a sampler says that it sampled. */
+/** Compares training data with a sampler's own log. */
 import { Advantage } from "@effect-rl/core"
 import type { ModelInput } from "@effect-rl/core/backend"
 import type { Trajectory } from "@effect-rl/core/environments"
@@ -8,7 +8,7 @@ import type { Logged } from "./Talk.ts"
 
 const empty: Trajectory.Trajectory = { transitions: [], stepReward: 0, stopReason: Option.none(), truncations: 0 }
 
-/** The datums of an episode that is worth 1 beside one that is worth 0. */
+/** The data of an episode with reward 1, in a group with an episode of reward 0. */
 export const trained = (
   transitions: ReadonlyArray<Trajectory.Transition>
 ): ReadonlyArray<TrainingData.TrainingDatum> => {
@@ -29,13 +29,16 @@ export const trained = (
 export const tokensOf = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<number> =>
   chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : [...chunk.tokens])
 
-/** A trained token: where the log has it, by its log-probability, which no other token has. */
+/** Finds a trained token in the log by its log-probability, which is unique. */
 const placeOf = (logprob: number) => {
   const entry = Math.ceil(-logprob) === -logprob ? -logprob - 1 : Math.floor(-logprob) - 1
   return { entry, t: Math.round((-logprob - (entry + 1)) * tokensPerUnit) }
 }
 
-/** The log-probability of token `t` of entry `entry`: exact in 32 bits, and the same for no two tokens. */
+/**
+ * How many tokens have log-probabilities between two integers. The log-probability of token `t` of entry `entry` is exact in 32 bits and
+ * unique.
+ */
 export const tokensPerUnit = 256
 export const logprobOf = (entry: number, t: number) => -(entry + 1) - t / tokensPerUnit
 
@@ -43,8 +46,8 @@ const startsWith = (tokens: ReadonlyArray<number>, prefix: ReadonlyArray<number>
   prefix.every((token, at) => tokens[at] === token)
 
 /**
- * What is wrong with training data, by the sampler's own log; empty where every trained token was sampled in that place, with that
- * log-probability, and none is trained twice. `entries` are the entries of which every token has to be trained.
+ * Differences between training data and the sampler's log. Empty if every trained token was sampled at its position with its
+ * log-probability, and none is trained twice. Every token of the given `entries` must be trained.
  */
 export const problems = (
   data: ReadonlyArray<TrainingData.TrainingDatum>,

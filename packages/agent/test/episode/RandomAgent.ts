@@ -1,4 +1,7 @@
-/** Agents that do at random what agents do: talk, re-serialise, edit, summarise, ask in parallel, repeat, and have helpers. */
+/**
+ * Agents with random behaviour: they talk, serialize messages differently, edit, summarize, ask in parallel, repeat requests, and use
+ * subagents.
+ */
 import type { AgentEnv } from "@effect-rl/agent"
 import type { Policy } from "@effect-rl/core"
 import { Draw } from "@effect-rl/core/testing"
@@ -16,7 +19,7 @@ const calls: readonly [string, ...ReadonlyArray<string>] = [
   `<tool_call>\n{"name": look}\n</tool_call>`
 ]
 
-/** What the policy says, as tokens of its own choice: text is cut into other tokens than the tokenizer would. */
+/** A random response as tokens, split differently than the tokenizer would. */
 const response = (draw: Draw.Draw, thinks: boolean): ReadonlyArray<number> => {
   const pieces = Array.from({ length: draw.integer(0, 8) }, () => draw.oneOf(said))
   const called = draw.chance(0.4) ? Array.from({ length: draw.integer(1, 2) }, () => draw.oneOf(calls)) : []
@@ -25,7 +28,7 @@ const response = (draw: Draw.Draw, thinks: boolean): ReadonlyArray<number> => {
   return [...thought, ...pieces, ...called, ...ended].flatMap((piece) => [...Talk.tokenizer.encode(piece)])
 }
 
-/** A policy that says something at random and keeps a log of it. */
+/** A policy with random responses, and a log of them. */
 export const sampler = (seed: number, thinks: boolean) => {
   const log: Array<Talk.Logged> = []
   const policy: Policy.Policy = {
@@ -56,7 +59,7 @@ const tools = ["look", "wait"].map((name) => ({
 
 const spaced = (text: string) => text.startsWith("{") ? JSON.stringify(JSON.parse(text), null, 2) : text
 
-/** The same conversation as another program writes it. */
+/** The same conversation as another program would serialize it. */
 const reserialised = (draw: Draw.Draw, conversation: Conversation): Conversation => {
   const ids = new Map<string, string>()
   const rename = draw.chance(0.3)
@@ -88,7 +91,7 @@ const reserialised = (draw: Draw.Draw, conversation: Conversation): Conversation
   }))
 }
 
-/** What the user or the tools say next. */
+/** The next message of the user or the tools. */
 const answered = (draw: Draw.Draw, conversation: Conversation): Conversation => {
   const called = conversation.at(-1)?.tool_calls ?? []
   return called.length > 0
@@ -99,10 +102,10 @@ const answered = (draw: Draw.Draw, conversation: Conversation): Conversation => 
     : [...conversation, Talk.user(`go on ${draw.integer(0, 99)}`)]
 }
 
-/** The reasons for which an agent may leave a conversation; "none" for an agent that only goes on. */
+/** Why an agent may leave a conversation. With "none" it only continues. */
 export type Habits = "all" | "none"
 
-/** The number of requests that were given up, whose responses need not be trained. */
+/** The number of abandoned requests, whose responses need not be trained on. */
 export interface Did {
   givenUp: number
 }
@@ -129,7 +132,7 @@ export interface Options {
   readonly did: Did
 }
 
-/** An agent that makes up to ten requests, and more where it asks several at once. */
+/** An agent that makes up to ten requests, or more if it asks several at once. */
 export const make = ({ dialect, did, habits, seed }: Options) => async (session: AgentEnv.Session): Promise<number> => {
   const draw = Draw.make(seed, "agent")
   const own = draw.chance(0.5) ? { tools } : {}

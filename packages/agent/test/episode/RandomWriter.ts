@@ -1,4 +1,4 @@
-/** Agents that continue texts, and do at random what agents do: go on, edit, ask in parallel, repeat, and begin others. */
+/** Agents that continue texts with random behaviour: they continue, edit, ask in parallel, repeat requests, and start new texts. */
 import type { AgentEnv } from "@effect-rl/agent"
 import { Draw } from "@effect-rl/core/testing"
 import { Schema } from "effect"
@@ -11,7 +11,7 @@ const decodeCompletion = Schema.decodeUnknownSync(Schema.Struct({
   choices: Schema.Array(Schema.Struct({ text: Schema.String, prompt_token_ids: Ids, token_ids: Ids }))
 }))
 
-/** What was written, as text and as the tokens that its client was told. */
+/** A text as a string, and as the tokens that the client received. */
 interface Written {
   readonly text: string
   readonly ids: ReadonlyArray<number>
@@ -34,7 +34,7 @@ const acts = [
   "give up"
 ] as const
 
-/** An agent that makes up to ten requests, and more where it asks several at once. */
+/** An agent that makes up to ten requests, or more if it asks several at once. */
 export const make = (
   { did, habits, seed }: Omit<RandomAgent.Options, "dialect">
 ) =>
@@ -64,7 +64,7 @@ async (session: AgentEnv.Session): Promise<number> => {
   const texts: Array<Written> = []
   const say = async (prompt: Prompt) => void texts.push(...await post(prompt, fields()))
   const fresh = () => `text ${draw.integer(0, 9)}:`
-  /** What is asked next of a text: all of it, in one of the two forms, and a little more. */
+  /** The next prompt: the whole text as a string or token ids, with a short addition. */
   const next = ({ ids, text }: Written): Prompt => {
     const added = draw.oneOf(more)
     return draw.chance(0.3) ? [...ids, ...Talk.tokenizer.encode(added)] : `${text}${added}`

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 const address = "http://127.0.0.1:4711"
 
 describe("redaction", () => {
-  it("takes the address of a session and its key out of a text", () => {
+  it("removes a session's address and key from a text", () => {
     const redact = Redaction.of(address, "sEcReT")
     assert.strictEqual(
       redact(`${address}/s/sEcReT/v1 ${address}/v1 127.0.0.1:4711 Bearer sEcReT`),
@@ -13,7 +13,7 @@ describe("redaction", () => {
     )
   })
 
-  it("takes them out of all texts of a score, and leaves its numbers", () => {
+  it("removes them from all texts of a score, and keeps its numbers", () => {
     const score: Score.Score = {
       value: 0.5,
       success: false,

@@ -1,4 +1,4 @@
-/** A model whose policy says what a test scripts, and agents that talk to it in any dialect. */
+/** A model whose policy is scripted by a test, and agents that talk to it in any dialect. */
 import type { AgentEnv } from "@effect-rl/agent"
 import { type ChatModel, type Policy } from "@effect-rl/core"
 import type { Sampling, SamplingClient } from "@effect-rl/core/backend"
@@ -21,13 +21,13 @@ export const modelOf = (renderer: string, contextLength = 32_768): Effect.Effect
 
 export const key = { iteration: 0, group: "talk", member: 0, attempt: 0 }
 
-/** What the policy was asked and what it sampled. */
+/** The prompts that the policy received, and what it sampled. */
 export interface Logged {
   readonly request: Policy.Request
   readonly sampled: Sampling.SampledTokens
 }
 
-/** Says the texts in turn, each with its end; the pieces of a list are tokens of their own. */
+/** Says the texts in turn, each with its end token. The pieces of a list become separate tokens. */
 export const saying = (...texts: ReadonlyArray<string | ReadonlyArray<string>>) => {
   const log: Array<Logged> = []
   const policy: Policy.Policy = {
@@ -85,7 +85,7 @@ export const ask = async (
 
 export const user = (content: string): Message => ({ role: "user", content })
 
-/** Weights that always say the same. */
+/** Weights that always give the same answer. */
 export const client = (said: string): SamplingClient.SamplingClient => ({
   modelPath: "frozen",
   sample: () => {

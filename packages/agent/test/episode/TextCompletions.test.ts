@@ -8,20 +8,20 @@ import * as Talk from "./Talk.ts"
 
 type Said = ReadonlyArray<string | ReadonlyArray<string>>
 
-/** An answer to a request for a continuation. */
+/** The answer to a continuation request. */
 type Body = ReturnType<typeof JSON.parse>
 
 type Complete = (prompt: unknown, more?: object) => Promise<{ readonly status: number; readonly body: Body }>
 
 const eosTokenId = Talk.tokenizer.specialToken(Talk.end) ?? assert.fail("turns have no end")
 
-/** A model whose texts end as its turns do. */
+/** A model whose texts end with the same token as its turns. */
 const modelOf = Effect.map(Talk.modelOf("qwen3_instruct"), (model) => ({
   ...model,
   tokenizer: { ...Talk.tokenizer, eosTokenId }
 }))
 
-/** The turns of an agent, and what its policy was asked. */
+/** The turns of an agent, and the prompts that its policy received. */
 const played = Effect.fnUntraced(function*(said: Said, agent: (complete: Complete) => Promise<unknown>) {
   const { log, policy } = Talk.saying(...said)
   const env = yield* AgentEnv.make({
@@ -46,7 +46,7 @@ const tokensOf = ({ chunks }: ModelInput.ModelInput) =>
   chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : [...chunk.tokens])
 
 describe("an agent that continues texts", () => {
-  it.live("goes on with the tokens that were sampled, however its text would be read", () =>
+  it.live("continues with the sampled tokens, even if its text would be tokenized differently", () =>
     Effect.gen(function*() {
       const { branches, log, transitions } = yield* played([["ab", "ab", "!"], "done"], async (complete) => {
         const first = text(await complete("Q: ", { max_tokens: 2 }))
@@ -64,7 +64,7 @@ describe("an agent that continues texts", () => {
       assert.deepStrictEqual(log[0]?.request.stop, [eosTokenId])
     }))
 
-  it.live("goes on with the text alone where the sample ended, which its client is not told", () =>
+  it.live("continues with the text alone after a sample with a stop, about which its client is not told", () =>
     Effect.gen(function*() {
       const { branches, transitions } = yield* played(["yes", "more"], async (complete) => {
         const first = text(await complete("Q: "))
@@ -76,7 +76,7 @@ describe("an agent that continues texts", () => {
       assert.strictEqual(Talk.tokenizer.decode(tokensOf(second.observation)), "Q: yes and")
     }))
 
-  it.live("says why a text does not go on where the last turn ended", () =>
+  it.live("records why a text does not continue the last turn", () =>
     Effect.gen(function*() {
       const said = ["one", "two", "three", "four", "five", "six"].map((word) => [word, "!"])
       const { branches } = yield* played(said, async (complete) => {
@@ -101,7 +101,7 @@ describe("an agent that continues texts", () => {
       )
     }))
 
-  it.live("may send the ids of tokens, ask for several replies, and ask weights that are not trained", () =>
+  it.live("may send token ids, request several replies, and use weights that are not trained", () =>
     Effect.gen(function*() {
       const { branches, transitions } = yield* played([["ab", "ab"], "two", "three"], async (complete) => {
         const { body } = await complete("Q:", { max_tokens: 2, return_token_ids: true })
@@ -114,7 +114,7 @@ describe("an agent that continues texts", () => {
       assert.lengthOf(transitions, 3)
     }))
 
-  it.live("is refused an empty text, ids of no tokens, and scores of its prompts", () =>
+  it.live("is refused an empty text, invalid token ids, and prompt scores", () =>
     Effect.gen(function*() {
       const { transitions } = yield* played(["yes"], async (complete) => {
         const refused = [

@@ -7,7 +7,7 @@ import { TestClock } from "effect/testing"
 const request = (headers: Readonly<Record<string, string>>) =>
   HttpServerRequest.fromWeb(new Request("http://agent.invalid/v1/chat/completions", { method: "POST", headers }))
 
-/** Enters until its own scope is closed. */
+/** Enters, and leaves when its own scope is closed. */
 const entering = Effect.fnUntraced(
   function*(admission: Admission.Admission, headers: Readonly<Record<string, string>> = {}) {
     const scope = yield* Scope.make()
@@ -26,7 +26,7 @@ const times = <A, E, R>(count: number, effect: Effect.Effect<A, E, R>) =>
   Effect.forEach(Array.from({ length: count }), () => effect)
 
 describe("the requests of a session", () => {
-  it.effect("are under way together in a limited number, and another is let in when one is over", () =>
+  it.effect("are limited in number, and one more is admitted when another ends", () =>
     Effect.gen(function*() {
       const admission = Admission.make()
       const [first] = yield* times(256, entering(admission))
@@ -38,7 +38,7 @@ describe("the requests of a session", () => {
       yield* entering(admission)
     }))
 
-  it.effect("have bodies of a limited size together, where a body of unknown size counts as the largest", () =>
+  it.effect("are limited in total body size; a body of unknown size counts as the largest", () =>
     Effect.gen(function*() {
       const admission = Admission.make()
       const half = String(16 * 2 ** 20)
@@ -51,7 +51,7 @@ describe("the requests of a session", () => {
       yield* entering(admission)
     }))
 
-  it.effect("begin at a limited rate, after a burst", () =>
+  it.effect("are limited in rate after a burst", () =>
     Effect.gen(function*() {
       const admission = Admission.make()
       const once = Effect.flatMap(entering(admission), (scope) => Scope.close(scope, Exit.void))

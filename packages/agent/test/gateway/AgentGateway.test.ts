@@ -33,12 +33,12 @@ const post = (url: string, headers: Readonly<Record<string, string>>, body: obje
 
 const question = { model: Talk.name, max_tokens: 50, messages: [Talk.user("one")] }
 
-/** The root of the gateway's address. */
+/** The root URL of the gateway. */
 const rootOf = ({ baseUrl, session }: AgentEnv.Session) => baseUrl.replace(`/s/${session}/v1`, "")
 
 describe("a gateway", () => {
   layer(services)((it) => {
-    it.effect("answers at the session's address, and where the session is sent as a key", () =>
+    it.effect("answers at the session's address, and when the session is sent as a key", () =>
       Effect.gen(function*() {
         const { stepReward, transitions } = yield* played(
           async (session) => {
@@ -63,7 +63,7 @@ describe("a gateway", () => {
         assert.lengthOf(transitions, 4)
       }))
 
-    it.effect("lets nobody in without a session, with another's path, or after its end", () =>
+    it.effect("admits nobody without a session, with another session's path, or after the session's end", () =>
       Effect.gen(function*() {
         let past: AgentEnv.Session | undefined
         const { stepReward } = yield* played((session) => {
@@ -92,7 +92,7 @@ describe("a gateway", () => {
         })
       }))
 
-    it.effect("shows neither the model nor the records what was handed out to the agent", () =>
+    it.effect("hides the agent's secrets from the model and the records", () =>
       Effect.gen(function*() {
         let handed: AgentEnv.Session | undefined
         const { transitions } = yield* played(
@@ -119,7 +119,7 @@ describe("a gateway", () => {
         for (const secret of [handed?.session ?? "", host]) assert.notInclude(recorded, secret)
       }))
 
-    it.effect("names responses and calls without the session's own name", () =>
+    it.effect("creates response and call ids that do not contain the session's name", () =>
       played(
         async ({ baseUrl, session }) => {
           const tools = [{ type: "function", function: { name: "look", parameters: {} } }]
@@ -132,7 +132,7 @@ describe("a gateway", () => {
         `<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>`
       ))
 
-    it.effect("refuses bodies that are too large, and bodies that are no JSON", () =>
+    it.effect("refuses bodies that are too large or not JSON", () =>
       played(async ({ baseUrl }) => {
         const large = await post(`${baseUrl}/chat/completions`, {}, "x".repeat(33 * 2 ** 20)).catch(() => undefined)
         assert.include([413, undefined], large?.status)
@@ -141,7 +141,7 @@ describe("a gateway", () => {
         return 0
       }))
 
-    it.effect("refuses the flood of one session with 429, and answers another meanwhile", () =>
+    it.effect("answers the flood of one session with 429, while it serves another", () =>
       Effect.gen(function*() {
         const isFlooded = Deferred.makeUnsafe<void>()
         const hasAnswered = Deferred.makeUnsafe<void>()
@@ -179,7 +179,7 @@ describe("a gateway", () => {
         assert.strictEqual(answered.stepReward, 200)
       }))
 
-    it.effect("gives no session what another was answered, whatever it asks and repeats", () =>
+    it.effect("never gives a session another session's answers, whatever it asks and repeats", () =>
       Effect.gen(function*() {
         const asking = (...said: ReadonlyArray<string>) =>
           Effect.gen(function*() {
@@ -203,7 +203,7 @@ describe("a gateway", () => {
         assert.notInclude(second, "the first")
       }))
 
-    it.effect("keeps two sessions apart that run at the same time", () =>
+    it.effect("keeps two concurrent sessions apart", () =>
       Effect.gen(function*() {
         const agent = (name: string) => async (session: AgentEnv.Session) => {
           const first = await Talk.ask(session, [Talk.user(name)])
@@ -230,7 +230,7 @@ describe("a gateway", () => {
       process.exit(3)
     `
 
-    it.effect("has a program as its agent, whose output is judged and whose exit code is not", () =>
+    it.effect("runs a program as its agent, and judges its output, not its exit code", () =>
       Effect.gen(function*() {
         const { stepReward, transitions } = yield* played(
           Effect.fnUntraced(function*({ env }) {
@@ -254,7 +254,7 @@ const everywhere = AgentGateway.AgentGateway.layer.pipe(
 
 describe("a gateway that other machines reach", () => {
   layer(everywhere)((it) => {
-    it.effect("wants the session as a key besides its address", () =>
+    it.effect("requires the session as a key in addition to its address", () =>
       played(async ({ anthropicBaseUrl, apiKey, baseUrl }) => {
         const chat = `${baseUrl}/chat/completions`
         const sent = [

@@ -1,4 +1,4 @@
-/** Programs that misbehave: their episodes end within their limits, their sessions answer no more, and nothing of them is left. */
+/** Misbehaving programs: their episodes end within their limits, their sessions stop answering, and no process remains. */
 import { type AgentEnv, AgentGateway, Launcher } from "@effect-rl/agent"
 import { Rollout } from "@effect-rl/core"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -16,7 +16,7 @@ const services = Layer.mergeAll(
   NodeServices.layer
 )
 
-/** What every program begins with: `ask` asks once and notes the status, `note` writes a line that the test reads. */
+/** The prelude of every program. `ask` sends a request and notes the status; `note` writes a line for the test to read. */
 const prelude = `
   import { appendFileSync } from "node:fs"
   import { spawn } from "node:child_process"
@@ -44,7 +44,7 @@ const isAlive = (pid: number) => {
   }
 }
 
-/** Plays the program; gives how its episode ended, its notes, and its processes that are left. */
+/** Runs the program. Returns how its episode ended, its notes, and its remaining processes. */
 const played = Effect.fnUntraced(function*(
   script: string,
   options: Pick<AgentEnv.Options, "limits" | "idleTimeout"> = {},
@@ -93,20 +93,20 @@ describe("a program as an agent", () => {
         assert.deepInclude(found, { ...untrained, ended: "idle_timeout", turns: 1, statuses: [200] })
       }))
 
-    it.effect("that hangs and is deaf to signals is killed at its time limit", () =>
+    it.effect("that hangs and ignores signals is killed at its time limit", () =>
       Effect.gen(function*() {
         const script = `process.on("SIGTERM", () => {}); await ask("one"); for (;;);`
         const found = yield* played(script, { limits: { rolloutTimeout: "3 seconds" } })
         assert.deepInclude(found, { ...untrained, ended: "rollout_timeout", processes: 1 })
       }))
 
-    it.effect("that asks for ever ends at its most turns", () =>
+    it.effect("that asks forever ends at its turn limit", () =>
       Effect.gen(function*() {
         const found = yield* played(`for (let n = 0; ; n++) await ask("again " + n)`, { limits: { maxTurns: 5 } })
         assert.deepInclude(found, { ...untrained, ended: "max_turns", turns: 5 })
       }))
 
-    it.effect("that samples without end ends at its most tokens", () =>
+    it.effect("that samples endlessly ends at its token limit", () =>
       Effect.gen(function*() {
         const found = yield* played(`for (let n = 0; ; n++) await ask("again " + n)`, {
           limits: { maxSampledTokens: 9 }
@@ -114,14 +114,14 @@ describe("a program as an agent", () => {
         assert.deepInclude(found, { ...untrained, ended: "max_sampled_tokens" })
       }))
 
-    it.effect("that dies is judged by what it did", () =>
+    it.effect("that crashes is judged by what it did", () =>
       Effect.gen(function*() {
         const found = yield* played(`await ask("one"); process.kill(process.pid, "SIGKILL")`)
         assert.deepInclude(found, { ...untrained, ended: "completed", turns: 1 })
       }))
 
     it.effect(
-      "that does not read its task has its own exit code, or that of the signal that ended it",
+      "that does not read its standard input has its own exit code, or that of the signal that ended it",
       () =>
         Effect.gen(function*() {
           const { run } = yield* Launcher.Launcher
@@ -150,7 +150,7 @@ describe("a program as an agent", () => {
         assert.deepInclude(yield* played(script), { ended: "completed", reward: 1, turns: 2, statuses: [200, 200] })
       }))
 
-    it.effect("that repeats a request it gave up is answered with one turn", () =>
+    it.effect("that repeats an abandoned request is answered with one turn", () =>
       Effect.gen(function*() {
         const script = `
           const impatient = AbortSignal.timeout(1)
@@ -173,7 +173,7 @@ describe("a program as an agent", () => {
       }))
 
     it.effect(
-      "that leaves children behind leaves none that it did not hide in a session of their own",
+      "that leaves child processes behind leaves only those that moved to their own process session",
       () =>
         Effect.gen(function*() {
           const script = `
@@ -187,7 +187,7 @@ describe("a program as an agent", () => {
       30_000
     )
 
-    it.effect("whose hidden child asks after the verdict is answered 410", () =>
+    it.effect("whose detached child asks after the verdict is answered with 410", () =>
       Effect.gen(function*() {
         const child = `
           const { NOTES: notes, OPENAI_BASE_URL: url } = process.env

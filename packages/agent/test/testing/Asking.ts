@@ -1,4 +1,4 @@
-/** An agent that keeps the laws. */
+/** An agent that satisfies the laws. */
 import type { AgentEnv } from "@effect-rl/agent"
 import { AgentLaws } from "@effect-rl/agent/testing"
 
@@ -14,7 +14,7 @@ export const ask = async (
 
 export const replies = ["yes", "no", "perhaps"] as const
 
-/** Asks twice; wants to hear yes. */
+/** Asks twice, and expects the answer "yes". */
 export const good = async (session: AgentEnv.Session) => {
   const first = await ask(session, "Is it so?")
   const second = await ask(session, "Are you sure?")

@@ -10,7 +10,7 @@ let kept: AgentEnv.Session | undefined
 
 const elsewhere = createServer((_, response) => response.end("yes"))
 
-/** Agents that break one law each, by its name. */
+/** Agents that each violate one law, by the law's name. */
 const bad: Readonly<Record<string, AgentEnv.Options["run"]>> = {
   "gives the same verdict for the same responses": async (session) => {
     await Asking.ask(session, "Is it so?")
@@ -45,7 +45,7 @@ const bad: Readonly<Record<string, AgentEnv.Options["run"]>> = {
 
 describe("each law", () => {
   for (const [law, run] of Object.entries(bad)) {
-    it.live(`is broken by an agent that does not keep it: ${law}`, () =>
+    it.live(`is violated by its faulty agent: ${law}`, () =>
       Effect.gen(function*() {
         const laws = AgentLaws.agentLaws({ run, replies: Asking.replies, grace: "100 millis" })
         const check = laws.find(({ name }) => name === law)?.check ?? Effect.die(new Error(`no law "${law}"`))
@@ -55,7 +55,7 @@ describe("each law", () => {
       }))
   }
 
-  it("has an agent that breaks it", () => {
+  it("has an agent that violates it", () => {
     const laws = AgentLaws.agentLaws({ run: Asking.good, replies: Asking.replies }).map(({ name }) => name)
     assert.sameMembers(Object.keys(bad), laws)
   })

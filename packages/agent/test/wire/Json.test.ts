@@ -12,7 +12,7 @@ describe("JSON bodies", () => {
       assert.deepStrictEqual([one.seq_id, next.seq_id], [999999999000000001n, 999999999000000002n])
     }))
 
-  it.effect("keep small ids and fractions numbers, and ignore unknown keys", () =>
+  it.effect("keep small ids and fractions as numbers, and ignore unknown keys", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* decode("{\"seq_id\":7,\"new\":{}}"), { seq_id: 7 })
       assert.deepStrictEqual(yield* Json.parse("[1.5,1e300]"), [1.5, 1e300])
@@ -42,7 +42,7 @@ describe("JSON bodies", () => {
     }))
 
   it.effect.prop(
-    "parse like JSON.parse, whichever strings they hold",
+    "parse like JSON.parse, whatever strings they contain",
     [Schema.Record(Schema.String, Schema.String)],
     ([value]) =>
       Effect.gen(function*() {
@@ -54,7 +54,7 @@ describe("JSON bodies", () => {
       })
   )
 
-  it.effect("with a large number are read in two passes over the text, without a call for each value", () =>
+  it.effect("with a large number are parsed in two passes over the text, without a callback per value", () =>
     Effect.gen(function*() {
       const parse = vi.spyOn(JSON, "parse")
       yield* Json.parse(`[12345678901234567890,${JSON.stringify(Array.from({ length: 1000 }, String))}]`)
@@ -63,14 +63,14 @@ describe("JSON bodies", () => {
       assert.deepStrictEqual(calls.map((given) => given.length), [1, 1])
     }))
 
-  it.effect("with a large number may have strings of millions of escapes", () =>
+  it.effect("with a large number may have strings with millions of escapes", () =>
     Effect.gen(function*() {
       const text = "\n\"".repeat(2_000_000)
       const value = yield* Json.parse(`{"text":${JSON.stringify(text)},"seed":12345678901234567890}`)
       assert.deepStrictEqual(value, { text, seed: 12345678901234567890n })
     }))
 
-  it.effect("have at most 10,000 numbers of 16 digits and more, counted before any is read", () =>
+  it.effect("have at most 10,000 numbers of 16 or more digits, counted before any is parsed", () =>
     Effect.gen(function*() {
       const all = (count: number) => `[${Array.from({ length: count }, () => "-1234567890123456").join(", ")}]`
       assert.lengthOf((yield* Json.parse(all(10_000))) as ReadonlyArray<unknown>, 10_000)
@@ -78,7 +78,7 @@ describe("JSON bodies", () => {
       assert.include(message, "more than 10000 whole numbers of 16 digits and more")
     }))
 
-  it.effect("have whole numbers of at most 40 digits: reading millions of them takes minutes", () =>
+  it.effect("have integers of at most 40 digits, because parsing millions of digits takes minutes", () =>
     Effect.gen(function*() {
       const longest = "9".repeat(40)
       assert.deepStrictEqual(yield* Json.parse(`[${longest}]`), [BigInt(longest)])
@@ -86,14 +86,14 @@ describe("JSON bodies", () => {
       assert.include(message, "a whole number of 1000000 digits, expected at most 40")
     }))
 
-  it.effect("have at most two million arrays and objects, each of which takes more memory than text", () =>
+  it.effect("have at most two million arrays and objects, each of which takes more memory than its text", () =>
     Effect.gen(function*() {
       const { message } = yield* Effect.flip(Json.parse(`[${"{},".repeat(2_000_000)}{}]`))
       assert.include(message, "more than 2000000 arrays and objects")
       assert.lengthOf((yield* Json.parse(`[${"{},".repeat(1_000_000)}{}]`)) as ReadonlyArray<unknown>, 1_000_001)
     }))
 
-  it.effect("have at most 200 arrays and objects within each other, not counting brackets in strings", () =>
+  it.effect("are nested at most 200 levels deep, not counting brackets in strings", () =>
     Effect.gen(function*() {
       const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
       assert.deepStrictEqual(yield* Json.parse(nested(200)), JSON.parse(nested(200)))
@@ -105,7 +105,7 @@ describe("JSON bodies", () => {
       assert.deepStrictEqual(yield* Json.parse(JSON.stringify(strings)), strings)
     }))
 
-  it.effect("that are torn or of another shape cannot be read", () =>
+  it.effect("that are truncated or have another shape cannot be read", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* Effect.flip(decode("{\"seq_id\":")))._tag, "MalformedBody")
       assert.include((yield* Effect.flip(decode("{\"seq_id\":\"x\"}"))).message, "seq_id")

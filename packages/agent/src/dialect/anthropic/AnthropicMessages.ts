@@ -1,4 +1,4 @@
-/** Conversations in the form of Anthropic's messages, and back. */
+/** Converts conversations from and to Anthropic's message format. */
 import { Message } from "@effect-rl/core"
 import type { ResponseStream, ToolSpec } from "@effect-rl/core/renderers"
 import * as Option from "effect/Option"
@@ -9,7 +9,7 @@ import type * as Wire from "./AnthropicRequest.ts"
 const textOf = (content: string | ReadonlyArray<{ readonly text: string }> | null | undefined) =>
   typeof content === "string" ? content : (content ?? []).map(({ text }) => text).join("")
 
-/** The result of a call as text: a search names the tools that it has found, which the model is shown anyway. */
+/** The result of a call as text. A search result lists the tools that it found; these tools are shown to the model anyway. */
 const resultOf = ({ content }: Wire.ToolResult) =>
   typeof content === "string" || content === null || content === undefined
     ? content ?? ""
@@ -37,7 +37,7 @@ const callOf = (block: Wire.Block): ReadonlyArray<Message.ToolCall> =>
     ? []
     : [{ id: block.id, function: { name: block.name, arguments: JSON.stringify(block.input) } }]
 
-/** Results of tools come before what the user says with them. A message without anything is a turn all the same. */
+/** Tool results come before the user's text in the same message. An empty message still counts as a turn. */
 const messagesOf = ({ content, role }: Wire.Message): ReadonlyArray<Message.Message> => {
   if (typeof content === "string") return [{ role, content }]
   const parts = content.flatMap(partOf)
@@ -68,7 +68,7 @@ export const toToolSpecs = ({ tools }: Wire.CountTokens): ReadonlyArray<ToolSpec
 
 const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json)))
 
-/** Arguments that are not an object of JSON come as their text. */
+/** The arguments of a call as an object. Arguments that are not a JSON object are passed as text. */
 const inputOf = ({ function: { arguments: text } }: Message.ToolCall) =>
   Option.getOrElse(decodeInput(text), () => ({ arguments: text }))
 
@@ -85,7 +85,7 @@ type Answered =
   | { readonly type: "thinking"; readonly thinking: string; readonly signature: "" }
   | ReturnType<typeof toolUse>
 
-/** The blocks of a response: reasoning, text and calls, in their order. */
+/** The blocks of a response in order: reasoning, text and calls. */
 export const fromMessage = (message: Message.Message): ReadonlyArray<Answered> => [
   ...Message.parts(message).flatMap((part): ReadonlyArray<Answered> => {
     if (part.type === "thinking") return [{ type: "thinking", thinking: part.thinking, signature: "" }]
@@ -103,7 +103,7 @@ const stopReason = ({ isCut, parsed: { message }, stop }: Reply.Ended) => {
 /** Why a reply ended. */
 export const stop = (ended: Reply.Ended) => ({ stop_reason: stopReason(ended), stop_sequence: ended.stop ?? null })
 
-/** A block as it begins, and what a delta adds to it. */
+/** The block that a delta opens, and what the delta adds to it. */
 export const fromDelta = (delta: ResponseStream.Delta, calls: number) => {
   switch (delta._tag) {
     case "Text":

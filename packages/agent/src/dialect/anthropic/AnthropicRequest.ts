@@ -1,11 +1,11 @@
-/** Requests of Anthropic's clients: the fields that are read. */
+/** The fields of Anthropic requests that are read. */
 import * as Schema from "effect/Schema"
 import { nullable } from "../../wire/Json.ts"
 
 const Text = Schema.Struct({
   type: Schema.Literal("text"),
   text: Schema.String,
-  /** An earlier answer of this server has none. */
+  /** Citations; always empty, because this server's answers have none. */
   citations: nullable(Schema.Tuple([]))
 })
 
@@ -31,7 +31,7 @@ const ToolUse = Schema.Struct({
   input: Schema.Record(Schema.String, Schema.Json)
 })
 
-/** A tool that a search has found. */
+/** A tool that a tool search has found. */
 const ToolReference = Schema.Struct({ type: Schema.Literal("tool_reference"), tool_name: Schema.String })
 
 const ToolResult = Schema.Struct({
@@ -63,7 +63,7 @@ const Format = Schema.Struct({
   schema: Schema.Record(Schema.String, Schema.Json)
 })
 
-/** A conversation that a service would keep, so that only what is new in it is sent. */
+/** A request to keep the conversation on the server, so later requests send only what is new. */
 const Thread = Schema.Union([
   Schema.Struct({ type: Schema.Literal("create") }),
   Schema.Struct({ type: Schema.Literal("continue"), previous_message_id: Schema.String })
@@ -97,7 +97,7 @@ export const Messages = Schema.Struct({
   top_k: nullable(Schema.Int),
   stop_sequences: nullable(Schema.Array(Schema.NonEmptyString)),
   stream: nullable(Schema.Boolean),
-  /** Not Anthropic's own: shows the ids of the tokens beside their text. */
+  /** An extension to Anthropic's API: returns the token ids beside their text. */
   return_token_ids: nullable(Schema.Boolean)
 })
 export type Messages = typeof Messages.Type

@@ -1,4 +1,4 @@
-/** Messages for Anthropic's clients, from base models and from checkpoints. */
+/** The messages endpoints for Anthropic clients, for base models and checkpoints. */
 import type { ResponseStream } from "@effect-rl/core/renderers"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -33,7 +33,7 @@ const kinds: Readonly<Record<number, string>> = {
   503: "overloaded_error"
 }
 
-/** An error as Anthropic's clients read it. Agents that find the words of a prompt that is too long send a shorter one. */
+/** An error in Anthropic's format. Agents that recognize the wording of a too-long prompt retry with a shorter one. */
 const error = ({ code, detail, status, tooLong }: Refusal) => ({
   type: kinds[status] ?? (status < 500 ? "invalid_request_error" : "api_error"),
   message: tooLong === undefined
@@ -42,10 +42,10 @@ const error = ({ code, detail, status, tooLong }: Refusal) => ({
   ...(code !== undefined && { details: { error_code: code } })
 })
 
-/** Anthropic's own status of a service that is overloaded. */
+/** Anthropic's own status code for an overloaded service. */
 const overloaded = 529
 
-/** A refusal as Anthropic's clients read it. */
+/** A refusal in Anthropic's format. */
 const refused = (refusal: Refusal) => {
   const { headers } = refusal
   const status = refusal.status === 503 ? overloaded : refusal.status
@@ -65,7 +65,7 @@ const headOf = (model: string, prompted: Prompted, sampled: number) => ({
   usage: { input_tokens: prompted.request.prompt.length, output_tokens: sampled }
 })
 
-/** The block that is open, if any, and the number of calls before it. */
+/** The open block, if any, and the number of calls before it. */
 interface Open {
   readonly key: string | undefined
   readonly index: number
@@ -76,7 +76,7 @@ const first: Open = { key: undefined, index: -1, calls: 0 }
 
 const closed = ({ index, key }: Open) => key === undefined ? [] : [ofType("content_block_stop", { index })]
 
-/** Opens a block before its first delta, and closes the one before. */
+/** Opens a block before its first delta, and closes the previous one. */
 const deltaEvents = (open: Open, delta: ResponseStream.Delta): readonly [Open, ReadonlyArray<EventStream.Event>] => {
   const next = AnthropicMessages.fromDelta(delta, open.calls)
   const calls = open.calls + (delta._tag === "ToolCall" ? 1 : 0)
@@ -116,7 +116,7 @@ const whole = Effect.fnUntraced(function*(prompted: Prompted, notes: Notes, valu
   })
 })
 
-/** What is asked of the reply. */
+/** The structure requested of the reply. */
 const wantedOf = ({ output_config, tool_choice: choice, tools }: Wire.CountTokens): Structure.Wanted => {
   const format = output_config?.format
   return {
@@ -134,7 +134,7 @@ const wantedOf = ({ output_config, tool_choice: choice, tools }: Wire.CountToken
   }
 }
 
-/** An effort says more than that the model may reason. */
+/** The requested effort. An explicit effort takes precedence over permission to reason. */
 const effortOf = Effect.fnUntraced(function*({ output_config, thinking }: Wire.CountTokens) {
   const byWord = yield* Reasoning.byWord("output_config.effort", output_config?.effort)
   if (thinking?.type === "disabled") return { field: "thinking", value: thinking, effort: "off" } as const
@@ -142,7 +142,9 @@ const effortOf = Effect.fnUntraced(function*({ output_config, thinking }: Wire.C
   return { field: "thinking", value: thinking, effort: "on" } as const
 })
 
-/** The whole request. Clients that hear that its thread is not kept send the whole conversation. */
+/**
+ * The request with the messages of its kept thread. If the thread is not kept, the refusal tells the client to send the whole conversation.
+ */
 const rethreaded = <A extends Wire.CountTokens>({ kept }: Incoming, value: A): Effect.Effect<A, Refusal> => {
   const { messages, system, thread, tools } = value
   if (thread?.type !== "continue") return Effect.succeed(value)
@@ -160,7 +162,7 @@ const rethreaded = <A extends Wire.CountTokens>({ kept }: Incoming, value: A): E
   })
 }
 
-/** The prompt, whose conversation is kept with its answer where the client asks for a thread. */
+/** The prompt. If the client requests a thread, its conversation is kept together with the answer. */
 const threaded = (
   { kept }: Incoming,
   prompted: Prompted,
@@ -225,7 +227,7 @@ const countTokens = (incoming: Incoming) =>
     return HttpServerResponse.jsonUnsafe({ input_tokens: prompt.length })
   })
 
-/** The date of a model is unknown. */
+/** The creation date reported for models, whose real date is unknown. */
 const epoch = "1970-01-01T00:00:00Z"
 
 const shown = ({ contextLength, id }: ModelInfo) => ({
@@ -250,13 +252,13 @@ const listed = ({ answerer }: Incoming) =>
     (asked) => HttpServerResponse.jsonUnsafe("one" in asked ? shown(asked.one) : page(asked.all))
   )
 
-/** The handler of the requests that `serve` lets in; every refusal has the form that Anthropic's clients read. */
+/** Handles the requests that `serve` admits. Refusals are sent in Anthropic's format. */
 const handled = <R, S>(
   serve: Serve<R>,
   handler: (incoming: Incoming) => Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal, S>
 ) => Effect.catchTag(Effect.flatMap(serve, handler), "Refusal", refused)
 
-/** The list of models, or one of them. */
+/** The model list, or one model. */
 export const models = <R>(serve: Serve<R>) => handled(serve, listed)
 
 export const messages = <R>(serve: Serve<R>) => [

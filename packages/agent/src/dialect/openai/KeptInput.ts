@@ -1,4 +1,4 @@
-/** Input of the Responses API that names earlier responses and their items. */
+/** Resolves Responses API input that refers to earlier responses and their items. */
 import * as Effect from "effect/Effect"
 import type { Kept } from "../Kept.ts"
 import { invalid, Refusal } from "../Refusal.ts"

@@ -8,7 +8,7 @@ import type { Prompted } from "../Answerer.ts"
 import { invalid, type Refusal } from "../Refusal.ts"
 import type * as Reply from "../Reply.ts"
 
-/** The answer's own name, and the time in seconds. */
+/** The answer's id and creation time in seconds. */
 export const head = ({ id }: Prompted, prefix: string, model: string) =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
     id: `${prefix}${id}`,
@@ -16,7 +16,7 @@ export const head = ({ id }: Prompted, prefix: string, model: string) =>
     model
   }))
 
-/** The tokens of all prompts and of all replies. */
+/** Token usage, summed over all prompts and replies. */
 export const usage = (prompts: ReadonlyArray<ModelInput.ModelInput>, sampled: number) => {
   const prompted = prompts.reduce((sum, { length }) => sum + length, 0)
   return { prompt_tokens: prompted, completion_tokens: sampled, total_tokens: prompted + sampled }
@@ -31,7 +31,7 @@ interface Token {
   readonly bytes: ReadonlyArray<number>
 }
 
-/** A sampled token beside the most likely ones in its place. */
+/** A sampled token with the most likely tokens at its position. */
 export interface Logprob extends Token {
   readonly top_logprobs: ReadonlyArray<Token>
 }
@@ -41,7 +41,7 @@ const tokenOf = (tokenizer: Tokenizer.Tokenizer, token: number, logprob: number)
   return { token: text, logprob, bytes: [...new TextEncoder().encode(text)] }
 }
 
-/** Every sampled token, that of the model's stop included, with the most likely ones in its place where they were asked for. */
+/** All sampled tokens, including the model's stop, with the most likely tokens at each position if they were requested. */
 export const logprobs = (
   tokenizer: Tokenizer.Tokenizer,
   sequences: ReadonlyArray<Sampling.SampledTokens>
@@ -53,7 +53,7 @@ export const logprobs = (
     }))
   )
 
-/** The most likely tokens to show in each place, which are asked for beside the sampled token's own. */
+/** How many of the most likely tokens to show at each position. They require log-probabilities to be requested as well. */
 export const topLogprobs = (asked: number | null | undefined, hasLogprobs: boolean, switchedOn: string) =>
   hasLogprobs || (asked ?? 0) === 0
     ? Effect.succeed(asked ?? 0)
@@ -74,13 +74,13 @@ const codes: Readonly<Record<number, string>> = {
   503: "server_overloaded"
 }
 
-/** Agents look for these words where they do not look at codes: to send a shorter prompt, or to come back later. */
+/** Agents that ignore error codes look for these words, to send a shorter prompt or to retry later. */
 const worded = ({ detail, status, tooLong }: Refusal) => {
   if (tooLong !== undefined) return `the maximum context length is ${tooLong.most} tokens: ${detail}`
   return status === 503 ? `the service is overloaded: ${detail}` : detail
 }
 
-/** An error as OpenAI's clients read it. Agents that find the code of a prompt that is too long send a shorter one. */
+/** An error in OpenAI's format. Agents that recognize the code of a too-long prompt retry with a shorter one. */
 export const error = (refusal: Refusal) => {
   const { code, field, status, tooLong } = refusal
   return {

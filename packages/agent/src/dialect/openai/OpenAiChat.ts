@@ -17,7 +17,7 @@ import * as OpenAiStream from "./OpenAiStream.ts"
 
 type Request = Omit<Wire.Completion, "prompt" | "logprobs" | "echo">
 
-/** Fields that chat completions and completions share. */
+/** The sampling settings that chat completions and completions share. */
 export const settingsOf = ({ max_tokens, n, seed, stop, temperature, top_k, top_p }: Request): Settings => ({
   maxTokens: max_tokens,
   choices: n,
@@ -58,7 +58,7 @@ const whole = Effect.fnUntraced(function*(
 
 const opening = { delta: { role: "assistant", content: "" }, finish_reason: null }
 
-/** The fields of an event about its choice; `calls` counts the calls of tools before it. */
+/** The fields of an event in its choice; `calls` counts the tool calls before it. */
 const choicesOf =
   (tokenizer: Tokenizer.Tokenizer, { logprobs, return_token_ids }: Wire.ChatCompletion) =>
   (calls: number, event: Reply.Event): readonly [number, ReadonlyArray<object>] => {

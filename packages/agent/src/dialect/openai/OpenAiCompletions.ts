@@ -1,4 +1,4 @@
-/** Completions: continuations of plain text, or scores of it. */
+/** Completions: continuations of plain text, or its log-probabilities. */
 import { Message } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import type { Tokenizer } from "@effect-rl/core/renderers"
@@ -16,14 +16,14 @@ import { settingsOf } from "./OpenAiChat.ts"
 import * as Wire from "./OpenAiRequest.ts"
 import * as OpenAiStream from "./OpenAiStream.ts"
 
-/** Where each text begins, the first at `from`. */
+/** The offset of each text; the first begins at `from`. */
 const offsets = (texts: ReadonlyArray<string>, from: number) => {
   const found = [from]
   for (const text of texts) found.push((found.at(-1) ?? from) + text.length)
   return found
 }
 
-/** The log-probabilities of consecutive tokens; those of a prompt's first are null. */
+/** The log-probabilities of consecutive tokens; null for the first token of a prompt. */
 interface Logprobs {
   readonly tokens: ReadonlyArray<string>
   readonly token_logprobs: ReadonlyArray<number | null>
@@ -38,7 +38,7 @@ const joined = (left: Logprobs, right: Logprobs): Logprobs => ({
   text_offset: [...left.text_offset, ...right.text_offset]
 })
 
-/** Tokens of equal text are one: the most likely. `from` counts the characters before them. */
+/** Alternative tokens with equal text are merged into the most likely one. `from` counts the characters before the tokens. */
 const logprobsOf = (
   tokenizer: Tokenizer.Tokenizer,
   sequences: ReadonlyArray<Sampling.SampledTokens>,
@@ -58,7 +58,7 @@ const logprobsOf = (
 
 const finishOf = ({ isCut }: Reply.Ended) => isCut ? "length" : "stop"
 
-/** A prompt as an echo shows it. */
+/** A prompt to echo. */
 interface Echo {
   readonly text: string
   readonly logprobs: Logprobs | undefined
@@ -69,7 +69,7 @@ const scoresPrompts = ({ chatModel: { capabilities, name } }: Prompted) =>
     ? Effect.void
     : Effect.fail(invalid(`echo: the backend of ${name} does not score prompts, expected no logprobs with it`, "echo"))
 
-/** The prompt's own tokens as if they had been sampled: the backend scores them beside one token that is dropped. */
+/** The prompt's own tokens in the form of sampled ones. The backend scores the prompt while sampling one token, which is dropped. */
 const scored = Effect.fnUntraced(function*(prompted: Prompted, candidates: number) {
   yield* scoresPrompts(prompted)
   const { chatModel: { tokenizer }, request, sample } = prompted
@@ -112,7 +112,7 @@ const choiceOf = (prompted: Prompted, echo: Echo, reply: Reply.Whole, value: Wir
   }
 }
 
-/** The choices of a prompt, and the number of tokens sampled for them. */
+/** The choices for a prompt, and the number of tokens sampled for them. */
 interface Completed {
   readonly choices: ReadonlyArray<object>
   readonly sampled: number
@@ -152,7 +152,7 @@ const whole = Effect.fnUntraced(function*(prompts: Prompts, notes: Notes, value:
   }
 })
 
-/** The fields of an event about its choice; `from` counts the characters of the tokens before it. */
+/** The fields of an event in its choice; `from` counts the characters of the tokens before it. */
 const choicesOf =
   (tokenizer: Tokenizer.Tokenizer, { logprobs, return_token_ids }: Wire.Completion) =>
   (from: number, event: Reply.Event): readonly [number, ReadonlyArray<object>] => {
@@ -179,7 +179,7 @@ const choicesOf =
     }
   }
 
-/** Prompts that are echoed are scored first, so that their choices come in one chunk each. */
+/** Echoed prompts are scored first, so each of their choices is sent in a single chunk. */
 const echoed = Effect.fnUntraced(function*(prompts: Prompts, notes: Notes, value: Wire.Completion) {
   const { choices, usage, ...head } = yield* whole(prompts, notes, value)
   const last = value.stream_options?.include_usage === true ? [{ ...head, choices: [], usage }] : []

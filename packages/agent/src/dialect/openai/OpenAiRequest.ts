@@ -1,4 +1,4 @@
-/** Requests of OpenAI's clients: the fields that are read. */
+/** The fields of OpenAI requests that are read. */
 import { OpenAi } from "@effect-rl/core/renderers"
 import * as Schema from "effect/Schema"
 import { nullable } from "../../wire/Json.ts"
@@ -20,13 +20,13 @@ const sampling = {
   max_tokens: nullable(AtLeastOne),
   temperature: nullable(Schema.Finite),
   top_p: nullable(Schema.Finite),
-  /** Not OpenAI's own: other servers of open models have it too. */
+  /** An extension to OpenAI's API that other servers of open models also have. */
   top_k: nullable(Schema.Int),
   seed: nullable(Schema.Int),
   stop: nullable(Stop),
   stream: nullable(Schema.Boolean),
   stream_options: nullable(StreamOptions),
-  /** Not OpenAI's own: shows the ids of the tokens beside their text. */
+  /** An extension to OpenAI's API: returns the token ids beside their text. */
   return_token_ids: nullable(Schema.Boolean)
 }
 
@@ -40,14 +40,14 @@ const Part = Schema.Union([
   })
 ])
 
-/** A call that a client has put together from chunks keeps its number. */
+/** A tool call. Clients that assemble it from chunks leave its `index` in. */
 const Call = Schema.Struct({
   ...ToolCall.fields,
   index: nullable(Schema.Int),
   function: Schema.Struct({ ...ToolCall.fields.function.fields, parsed_arguments: nullable(Schema.Unknown) })
 })
 
-/** An answer that a client sends back has keys without content, and what the client has parsed of it. */
+/** An earlier answer that a client sends back. It may have empty keys and values that the client parsed from the content. */
 const Sent = Schema.Struct({
   ...ChatMessage.fields,
   content: nullable(Schema.Union([Schema.String, Schema.Array(Part)])),
@@ -96,21 +96,21 @@ export const ChatCompletion = Schema.Struct({
 })
 export type ChatCompletion = typeof ChatCompletion.Type
 
-/** The id of a token, which backends take as 32 bits. */
+/** A token id. Backends store it in 32 bits. */
 const Token = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 }))
 
 export const Completion = Schema.Struct({
   ...sampling,
-  /** One prompt, or several: text, or the ids of its tokens. */
+  /** One prompt or several, each as text or as token ids. */
   prompt: Schema.Union([
     Schema.String,
     Schema.NonEmptyArray(Token),
     Schema.NonEmptyArray(Schema.String),
     Schema.NonEmptyArray(Schema.NonEmptyArray(Token))
   ]),
-  /** The log-probabilities of the sampled tokens, and of this many of the most likely ones. */
+  /** Returns the log-probabilities of the sampled tokens and of this many of the most likely ones. */
   logprobs: nullable(TopLogprobs),
-  /** Zero scores the prompt alone. */
+  /** 0 scores the prompt without sampling. */
   max_tokens: nullable(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
   echo: nullable(Schema.Boolean)
 })

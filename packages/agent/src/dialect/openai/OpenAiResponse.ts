@@ -1,9 +1,9 @@
-/** Requests of OpenAI's Responses API: the fields that are read. */
+/** The fields of Responses API requests that are read. */
 import * as Schema from "effect/Schema"
 import { nullable } from "../../wire/Json.ts"
 import * as Request from "./OpenAiRequest.ts"
 
-/** Items of earlier answers come back with their names, and with what a client has parsed of them. */
+/** Earlier items that a client sends back have an id and a status, and may have values that the client parsed. */
 const named = { id: nullable(Schema.String), status: nullable(Schema.String) }
 
 const InputText = Schema.Struct({ type: Schema.Literal("input_text"), text: Schema.String })
@@ -32,7 +32,7 @@ const Said = Schema.Struct({
   content: Schema.Union([Schema.String, Schema.Array(Part)])
 })
 
-/** A call, by the name of its tool in its namespace. */
+/** A call, by tool name and namespace. */
 const called = { ...named, call_id: Schema.String, name: Schema.String, namespace: nullable(Schema.String) }
 
 const Call = Schema.Struct({
@@ -61,7 +61,7 @@ const Reasoning = Schema.Struct({
 export const Item = Schema.Union([Call, CustomCall, Result, Reasoning, Said])
 export type Item = typeof Item.Type
 
-/** An item of an earlier response by its id. */
+/** A reference to an item of an earlier response, by id. */
 const Reference = Schema.Struct({ type: Schema.Literal("item_reference"), id: Schema.String })
 export type Reference = typeof Reference.Type
 
@@ -76,7 +76,7 @@ const FunctionTool = Schema.Struct({
   parameters: nullable(Schema.Record(Schema.String, Schema.Json))
 })
 
-/** A tool that takes a text, such as a patch. */
+/** A tool whose input is plain text, such as a patch. */
 const CustomTool = Schema.Struct({
   type: Schema.Literal("custom"),
   name: Schema.String,
@@ -92,7 +92,7 @@ export type CustomTool = typeof CustomTool.Type
 const OwnTool = Schema.Union([FunctionTool, CustomTool])
 export type OwnTool = typeof OwnTool.Type
 
-/** Tools whose calls name the group to which they belong. */
+/** A named group of tools. Calls to them include the group's name. */
 const Namespace = Schema.Struct({
   type: Schema.Literal("namespace"),
   name: Schema.String,
@@ -136,9 +136,9 @@ export const Create = Schema.Struct({
   reasoning: nullable(Schema.Struct({ effort: nullable(Schema.String) })),
   include: nullable(Schema.Array(Schema.Literals(["message.output_text.logprobs", "reasoning.encrypted_content"]))),
   top_logprobs: nullable(Request.TopLogprobs),
-  /** Not OpenAI's own: shows the ids of the tokens beside their text. */
+  /** An extension to OpenAI's API: returns the token ids beside their text. */
   return_token_ids: nullable(Schema.Boolean),
-  /** Comes back with the response. */
+  /** Returned unchanged with the response. */
   metadata: nullable(Schema.Record(Schema.String, Schema.String))
 })
 export type Create = typeof Create.Type

@@ -1,4 +1,4 @@
-/** Responses: OpenAI's newer form of a chat. */
+/** The Responses API, OpenAI's newer chat API. */
 import type { Message } from "@effect-rl/core"
 import type { Sampling } from "@effect-rl/core/backend"
 import { OpenAi } from "@effect-rl/core/renderers"
@@ -21,7 +21,7 @@ import * as ResponseEvents from "./ResponseEvents.ts"
 import * as ResponseItems from "./ResponseItems.ts"
 import * as ResponseTools from "./ResponseTools.ts"
 
-/** The value of `include` that asks for log-probabilities. */
+/** The value of `include` that requests log-probabilities. */
 const logprobs = "message.output_text.logprobs"
 
 /** The fields of a response before sampling begins. */
@@ -75,18 +75,18 @@ const finished = (
   usage: usageOf(prompted, ended.sampled)
 })
 
-/** Log-probabilities of the sampled tokens, where they were asked for. */
+/** Converts the log-probabilities of sampled tokens; yields none unless they were requested. */
 type Shown = (sequences: ReadonlyArray<Sampling.SampledTokens>) => ReadonlyArray<OpenAiAnswer.Logprob>
 
-/** A response that is under way. */
+/** A response in progress. */
 interface Begun {
   readonly prompted: Prompted
   readonly notes: Notes
   readonly response: Opening
   readonly shown: Shown
-  /** Keeps what was answered, for requests that name it. */
+  /** Keeps the answer for later requests that refer to it. */
   readonly keep: (items: ReadonlyArray<ResponseItems.Item>) => Effect.Effect<void>
-  /** Reads a call of the client's tools. */
+  /** Converts a call of the client's tools to an item. */
   readonly called: (call: Message.ToolCall) => ResponseItems.Item
 }
 
@@ -105,7 +105,7 @@ const whole = Effect.fnUntraced(function*(
   })
 })
 
-/** The output so far, and the events that tell of what is new in it. */
+/** The output so far, and the events for what is new in it. */
 type Told = readonly [ResponseEvents.Output, ReadonlyArray<ResponseEvents.Event>]
 
 const eventsOf =
@@ -149,7 +149,7 @@ const streamed = (begun: Begun) => {
   return EventStream.respond(events, failed(response))
 }
 
-/** What is asked of the response. */
+/** The structure requested of the response. */
 const wantedOf = (
   { parallel_tool_calls, text, tool_choice: choice }: Wire.Create,
   tools: ReadonlyArray<ResponseTools.ClientTool>

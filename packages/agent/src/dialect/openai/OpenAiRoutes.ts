@@ -1,4 +1,4 @@
-/** The endpoints of OpenAI's clients, for base models and checkpoints. */
+/** The endpoints for OpenAI clients, for base models and checkpoints. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -11,13 +11,13 @@ import * as OpenAiChat from "./OpenAiChat.ts"
 import * as OpenAiCompletions from "./OpenAiCompletions.ts"
 import * as OpenAiResponses from "./OpenAiResponses.ts"
 
-/** The handler of the requests that `serve` lets in; every refusal has the form that OpenAI's clients read. */
+/** Handles the requests that `serve` admits. Refusals are sent in OpenAI's format. */
 const handled = <R, S>(
   serve: Serve<R>,
   handler: (incoming: Incoming) => Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal, S>
 ) => Effect.catchTag(Effect.flatMap(serve, handler), "Refusal", OpenAiAnswer.refused)
 
-/** The length of a context has no field in OpenAI's own form; servers of open models call it by these names. */
+/** A model in OpenAI's format, with the context length under the names that servers of open models use. */
 const shown = ({ contextLength, id }: ModelInfo) => ({
   id,
   object: "model",
@@ -33,7 +33,7 @@ const listed = ({ answerer }: Incoming) =>
       "one" in asked ? shown(asked.one) : { object: "list", data: asked.all.map(shown) }
     ))
 
-/** The list of models, or one of them. */
+/** The model list, or one model. */
 export const models = <R>(serve: Serve<R>) => handled(serve, listed)
 
 export const chat = <R>(serve: Serve<R>) => [

@@ -1,4 +1,4 @@
-/** The chunks that OpenAI's clients read of several choices at once. */
+/** Streams several choices at once as the chunks that OpenAI clients read. */
 import * as Effect from "effect/Effect"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Ref from "effect/Ref"
@@ -10,15 +10,15 @@ import type { Refusal } from "../Refusal.ts"
 import * as Reply from "../Reply.ts"
 import * as OpenAiAnswer from "./OpenAiAnswer.ts"
 
-/** An answer that is streamed. */
+/** A streamed answer. */
 export interface Answer {
-  /** Prompts in their order, each with its number of choices. */
+  /** The prompts in order, each with its number of choices. */
   readonly prompts: ReadonlyArray<Prompted>
   readonly notes: Notes
-  /** Fields that all chunks share. */
+  /** Fields of every chunk. */
   readonly head: Readonly<Record<string, unknown>>
   readonly includeUsage: boolean
-  /** Fields of a chunk without choices that comes before all others; no such chunk unless given. */
+  /** Fields of an initial chunk without choices. Default: no such chunk. */
   readonly first?: object
 }
 
@@ -33,7 +33,7 @@ const usageChunk = ({ head, prompts }: Answer, sampled: Ref.Ref<number>) =>
     usage: OpenAiAnswer.usage(prompts.map(({ request: { prompt } }) => prompt), sum)
   })))
 
-/** A choice by its place among those of all prompts. */
+/** A choice, with its index among the choices for all prompts. */
 interface Choice {
   readonly prompted: Prompted
   readonly reply: number
@@ -45,7 +45,7 @@ const choicesOf = (prompts: ReadonlyArray<Prompted>): ReadonlyArray<Choice> =>
     .flatMap((prompted) => Array.from({ length: prompted.request.numSamples }, (_, reply) => ({ prompted, reply })))
     .map((choice, index) => ({ ...choice, index }))
 
-/** All chunks as they come, each with a choice, then the token usage where that is asked for. */
+/** Sends chunks as server-sent events as they arrive. */
 export const sent = (chunks: Stream.Stream<object, Refusal>): HttpServerResponse.HttpServerResponse =>
   EventStream.respond(
     chunks.pipe(
@@ -55,7 +55,7 @@ export const sent = (chunks: Stream.Stream<object, Refusal>): HttpServerResponse
     failed
   )
 
-/** All choices as they come, each through `shown`. */
+/** Streams all choices as they are sampled, each event converted by `shown`, then the token usage if it was requested. */
 export const respond = Effect.fnUntraced(function*(
   answer: Answer,
   shown: (events: Stream.Stream<Reply.Event, Refusal>, prompted: Prompted) => Stream.Stream<object, Refusal>

@@ -1,4 +1,4 @@
-/** The events of OpenAI's Responses API: items that open, grow and close. */
+/** The streaming events of the Responses API: items that open, grow and close. */
 import type { Message } from "@effect-rl/core"
 import type { ResponseStream } from "@effect-rl/core/renderers"
 import type * as OpenAiAnswer from "./OpenAiAnswer.ts"
@@ -11,7 +11,7 @@ export interface Event {
 
 type Logprobs = ReadonlyArray<OpenAiAnswer.Logprob>
 
-/** Items that are complete, and the one that grows. */
+/** The completed items, and the item that is still growing. */
 export interface Output {
   readonly items: ReadonlyArray<ResponseItems.Item>
   readonly open: ResponseItems.Item | undefined
@@ -21,7 +21,7 @@ export interface Output {
 
 export const nothing: Output = { items: [], open: undefined, unsent: [] }
 
-/** The next piece of text comes with them. */
+/** Adds log-probabilities, which are sent with the next piece of text. */
 export const sampled = (output: Output, logprobs: Logprobs): Output => ({
   ...output,
   unsent: [...output.unsent, ...logprobs]
@@ -34,7 +34,7 @@ const names = {
   custom_tool_call: "response.custom_tool_call_input"
 }
 
-/** Where in the response an item is. */
+/** The position of an item in the response. */
 const placeOf = (id: string, item: ResponseItems.Item, index: number) => ({
   item_id: ResponseItems.idOf(id, item, index),
   output_index: index,
@@ -61,11 +61,11 @@ const grown = (id: string, { logprobs = [], ...item }: ResponseItems.Item, index
   ...(item.kind === "message" ? { logprobs } : {})
 })
 
-/** A finished message also has the tokens that added no text, such as the model's stop. */
+/** The completed item. A finished message also includes the log-probabilities of tokens without text, such as the model's stop. */
 const completed = ({ open, unsent }: Output): ResponseItems.Item | undefined =>
   open?.kind === "message" ? { ...open, logprobs: [...open.logprobs ?? [], ...unsent] } : open
 
-/** Closes the item that is open, if any. */
+/** Closes the open item, if any. */
 export const closed = (id: string, output: Output): ReadonlyArray<Event> => {
   const { items } = output
   const open = completed(output)
@@ -114,7 +114,7 @@ const joined = (open: ResponseItems.Item, next: ResponseItems.Item): ResponseIte
   ...(open.kind === "message" ? { logprobs: [...open.logprobs ?? [], ...next.logprobs ?? []] } : {})
 })
 
-/** Calls are whole; text and reasoning grow. */
+/** Adds a delta. A call arrives whole; text and reasoning grow. */
 export const added = (
   id: string,
   output: Output,

@@ -1,4 +1,4 @@
-/** Conversations and replies as items of OpenAI's Responses API. */
+/** Converts conversations and replies from and to items of the Responses API. */
 import { Message } from "@effect-rl/core"
 import type { OpenAi } from "@effect-rl/core/renderers"
 import type * as Arr from "effect/Array"
@@ -42,12 +42,12 @@ const merged = (run: Run): OpenAi.ChatMessage => ({
   ...(run.length === 1 ? {} : { tool_calls: run.flatMap(({ tool_calls }) => tool_calls ?? []) })
 })
 
-/** Reasoning, text and calls of the assistant that follow each other are one message, with one text. */
+/** Whether the next message belongs to the same assistant turn. Adjacent reasoning, text and calls form one message with a single text. */
 const continues = (run: Run, next: OpenAi.ChatMessage) =>
   run[0].role === "assistant" && next.role === "assistant" &&
   (next.content === undefined || run.every(({ content }) => content === undefined))
 
-/** The conversation in the form of chat completions. */
+/** Converts the conversation to chat-completion messages. */
 export const toMessages = (
   input: ReadonlyArray<Wire.Item>,
   instructions?: string | null
@@ -62,33 +62,33 @@ export const toMessages = (
   return [...first, ...runs.map(merged)]
 }
 
-/** An item of an answer; `kind` says which, and `text` is its text, its reasoning, its arguments or its input. */
+/** An item of an answer. `text` is its text, reasoning, arguments or input, depending on `kind`. */
 export interface Item {
   readonly kind: "message" | "reasoning" | ResponseTools.Called["kind"]
   readonly text: string
   readonly call?: ResponseTools.Called["call"]
-  /** Log-probabilities of a message, if they were asked for. */
+  /** Log-probabilities of a message, if they were requested. */
   readonly logprobs?: ReadonlyArray<OpenAiAnswer.Logprob>
 }
 
 export const isCall = ({ kind }: Item) => kind === "function_call" || kind === "custom_tool_call"
 
-/** The field of a call's arguments or input. */
+/** The field with a call's arguments or input. */
 export const given = ({ kind, text }: Item) => kind === "custom_tool_call" ? { input: text } : { arguments: text }
 
 const prefixes = { message: "msg", reasoning: "rs", function_call: "fc", custom_tool_call: "ctc" }
 
-/** The name of item `index` of a response. */
+/** The id of item `index` of a response. */
 export const idOf = (response: string, { kind }: Item, index: number) =>
   `${prefixes[kind]}_${response.replace(/^resp_/, "")}_${index}`
 
-/** The part that holds the item's text; calls have none. */
+/** The content part with the item's text; calls have none. */
 export const partOf = ({ kind, logprobs = [], text }: Item) =>
   kind === "reasoning"
     ? { type: "reasoning_text", text }
     : { type: "output_text", text, annotations: [], logprobs }
 
-/** The item in the form that clients read. */
+/** The item in the format that clients read. */
 export const shown = (response: string, item: Item, index: number, status: "completed" | "in_progress") => {
   const { call, kind } = item
   const id = idOf(response, item, index)
@@ -101,7 +101,7 @@ export const shown = (response: string, item: Item, index: number, status: "comp
     : { type: kind, id, role: "assistant", content, status }
 }
 
-/** The item as a client would send it. */
+/** The item in the format that a client would send. */
 export const sent = (response: string, item: Item, index: number) => {
   const { call = { call_id: "", name: "" }, kind, text } = item
   const id = idOf(response, item, index)
@@ -117,7 +117,7 @@ export const sent = (response: string, item: Item, index: number) => {
   }
 }
 
-/** The items of a message: reasoning, text, calls. */
+/** The items of a message: reasoning, text and calls. */
 export const fromMessage = (
   message: Message.Message,
   called: (call: Message.ToolCall) => Item,

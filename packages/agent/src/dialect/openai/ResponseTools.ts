@@ -1,7 +1,8 @@
 /**
- * Tools of OpenAI's Responses API as a model sees them, which are functions all, and its calls of them as their clients read them.
+ * Presents the tools of the Responses API to a model as functions, and converts the model's calls back for the client.
  *
- * A custom tool takes a text: for the model it is a function of one argument, `input`. A tool of a namespace has both names in its own.
+ * A custom tool takes plain text; the model sees it as a function with one argument, `input`. The name of a tool in a namespace combines
+ * both names.
  */
 import type { Message } from "@effect-rl/core"
 import type { ToolSpec } from "@effect-rl/core/renderers"
@@ -19,7 +20,7 @@ export interface ClientTool {
   readonly spec: ToolSpec.ToolSpec
 }
 
-/** The name by which a model calls a tool. */
+/** The name by which the model calls a tool. */
 export const nameOf = (name: string, namespace: string | null | undefined) => {
   if (namespace === null || namespace === undefined || namespace === "") return name
   return namespace.endsWith("__") ? `${namespace}${name}` : `${namespace}__${name}`
@@ -27,12 +28,12 @@ export const nameOf = (name: string, namespace: string | null | undefined) => {
 
 const Input = Schema.Struct({ input: Schema.String })
 
-/** The arguments of the function that a custom tool is for the model. */
+/** The arguments of the function that represents a custom tool. */
 export const argumentsOf = (input: string) => JSON.stringify({ input })
 
 const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Input))
 
-/** The text of a call of a custom tool; other arguments are the text themselves. */
+/** The input text of a custom tool call; arguments in another form are used as the text. */
 const inputOf = (text: string) => Option.match(decodeInput(text), { onNone: () => text, onSome: ({ input }) => input })
 
 const grammarOf = ({ format }: Wire.CustomTool) =>
@@ -54,21 +55,21 @@ const clientTool = (own: Wire.OwnTool, namespace?: string): ClientTool => ({
   spec: { name: nameOf(own.name, namespace), description: own.description ?? "", parameters: parametersOf(own) }
 })
 
-/** All tools, those of namespaces in their places. */
+/** All tools, with those of namespaces expanded in place. */
 export const all = ({ tools }: Wire.Create): ReadonlyArray<ClientTool> =>
   (tools ?? []).flatMap((tool) =>
     tool.type === "namespace" ? tool.tools.map((own) => clientTool(own, tool.name)) : [clientTool(tool)]
   )
 
-/** A call as its client reads it. */
+/** A call in the client's terms. */
 export interface Called {
   readonly kind: "function_call" | "custom_tool_call"
-  /** Its arguments or its input. */
+  /** The call's arguments or input. */
   readonly text: string
   readonly call: { readonly call_id: string; readonly name: string; readonly namespace?: string }
 }
 
-/** Reads the calls of these tools; any other name is called as a function. */
+/** Returns a converter for calls to these tools; an unknown name is treated as a function. */
 export const reading = (tools: ReadonlyArray<ClientTool>) =>
 (
   { function: { arguments: text, name }, id = "" }: Message.ToolCall
@@ -86,11 +87,11 @@ export const reading = (tools: ReadonlyArray<ClientTool>) =>
   }
 }
 
-/** The names of strict functions. */
+/** The names of functions with `strict`. */
 export const strict = (tools: ReadonlyArray<ClientTool>): ReadonlyArray<string> =>
   tools.filter(({ own }) => own.type === "function" && own.strict === true).map(({ spec }) => spec.name)
 
-/** Fails, or warns, where the input of a custom tool is asked to have a grammar. */
+/** Fails, or warns, if a custom tool requests a grammar for its input. */
 export const checkInputs = (notes: Notes, tools: ReadonlyArray<ClientTool>) =>
   tools.some(({ own }) => own.type === "custom" && own.format?.type === "grammar")
     ? Structure.inputGrammar(notes, "tools[].format")

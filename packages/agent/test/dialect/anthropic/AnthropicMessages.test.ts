@@ -6,7 +6,7 @@ const result = { type: "tool_result", tool_use_id: "1", content: "2" } as const
 const text = { type: "text", text: "And?" } as const
 
 describe("AnthropicMessages", () => {
-  it("name the tools that a search of the client's has found", () => {
+  it("name the tools that a client's tool search has found", () => {
     const found = ["WebFetch", "Todo"].map((tool_name) => ({ type: "tool_reference", tool_name }) as const)
     const content = [{ type: "tool_result", tool_use_id: "1", content: found }] as const
     assert.deepStrictEqual(AnthropicMessages.toMessages({ model: "any", messages: [{ role: "user", content }] }), [
@@ -14,7 +14,7 @@ describe("AnthropicMessages", () => {
     ])
   })
 
-  it("give text and calls of one message together, and results before the text beside them", () => {
+  it("keep text and calls of a message together, and put tool results before the text next to them", () => {
     assert.deepStrictEqual(
       AnthropicMessages.toMessages({
         model: "any",
@@ -41,7 +41,7 @@ describe("AnthropicMessages", () => {
     )
   })
 
-  it("keep a message without text and calls, as an answer may be", () => {
+  it("keep a message without text and calls, because an answer may be empty", () => {
     const messages = [
       { role: "user", content: "Hi" },
       { role: "assistant", content: [] },

@@ -10,7 +10,7 @@ const result = { type: "function_call_output", call_id: "1", output: "2" } as co
 const toolCall = (id: string) => ({ id, function: { name: "add", arguments: "{}" } })
 
 describe("ResponseItems", () => {
-  it("are one message where the assistant's reasoning, text and calls follow each other", () => {
+  it("merge adjacent assistant reasoning, text and calls into one message", () => {
     const [first, ...rest] = [user, reasoning, said, call("1"), call("2"), result]
     assert.deepStrictEqual(ResponseItems.toMessages([first, ...rest]), [
       { role: "user", content: "Hi" },
@@ -24,7 +24,7 @@ describe("ResponseItems", () => {
     ])
   })
 
-  it("keep all calls of two that follow each other, and both texts as messages of their own", () => {
+  it("keep all calls of two adjacent messages, and both texts as separate messages", () => {
     assert.deepStrictEqual(ResponseItems.toMessages([call("1"), call("2"), said, said]), [
       { role: "assistant", tool_calls: [toolCall("1"), toolCall("2")], content: "I add." },
       { role: "assistant", content: "I add." }

@@ -1,4 +1,4 @@
-/** Tools of the Responses API beside functions: custom ones, which take a text, and namespaces. */
+/** Responses API tools other than functions: custom tools with text input, and namespaces. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Service from "../Service.ts"
@@ -17,7 +17,7 @@ const both = `${callOf("apply_patch", { input: patch })}${callOf("agents__spawn"
 
 const asked = { input: "Write heron.", tools }
 
-/** A service that is asked, and the prompts that it rendered. */
+/** A service, and the prompts that it rendered. */
 const opened = Effect.fnUntraced(function*(said: string, isLenient = true) {
   const prompts: Array<string> = []
   const service = yield* Service.make({
@@ -33,8 +33,8 @@ const opened = Effect.fnUntraced(function*(said: string, isLenient = true) {
 const patched = { type: "custom_tool_call", name: "apply_patch", input: patch }
 const spawned = { type: "function_call", name: "spawn", namespace: "agents", arguments: "{\"task\": \"Test it.\"}" }
 
-describe("calls of tools that are no plain functions", () => {
-  it.effect("come as their client expects them: the text of a custom one, the namespace of another", () =>
+describe("calls to custom and namespaced tools", () => {
+  it.effect("arrive in the form that the client expects: with a custom tool's text, or with the namespace", () =>
     Effect.gen(function*() {
       const { post } = yield* opened(both)
       const { output } = (yield* post("/responses", asked)).body
@@ -43,7 +43,7 @@ describe("calls of tools that are no plain functions", () => {
       assert.match(output[0].call_id, /^call_/)
     }))
 
-  it.effect("come in streams with the events of their kind", () =>
+  it.effect("are streamed with the events for their kind", () =>
     Effect.gen(function*() {
       const { post } = yield* opened(both)
       const events = Service.events(yield* post("/responses", { ...asked, stream: true }))
@@ -58,7 +58,7 @@ describe("calls of tools that are no plain functions", () => {
       assert.deepStrictEqual(events.at(-1)?.["response"].output, done)
     }))
 
-  it.effect("are read again as the model wrote them", () =>
+  it.effect("are rendered as the model wrote them when the client sends them back", () =>
     Effect.gen(function*() {
       const { post, prompts } = yield* opened("Done.<|im_end|>")
       const calls = [{ ...patched, call_id: "call_1" }, { ...spawned, call_id: "call_2" }]
@@ -74,7 +74,7 @@ describe("calls of tools that are no plain functions", () => {
       assert.include(prompts[0], "Success.")
     }))
 
-  it.effect("are not held to a grammar, which the model is shown: refused, or answered with a warning", () =>
+  it.effect("are not constrained by the client's grammar: the request is refused, or answered with a warning", () =>
     Effect.gen(function*() {
       const lenient = yield* opened(both)
       const { warnings } = (yield* lenient.post("/responses", asked)).body
